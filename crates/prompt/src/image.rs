@@ -1,0 +1,109 @@
+//! Images: their type, their size, and what they cost.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Hash;
+
+/// The image types that the providers take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MediaType {
+    /// PNG.
+    #[serde(rename = "image/png")]
+    Png,
+    /// JPEG.
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    /// GIF.
+    #[serde(rename = "image/gif")]
+    Gif,
+    /// WebP.
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+impl MediaType {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            MediaType::Png => "image/png",
+            MediaType::Jpeg => "image/jpeg",
+            MediaType::Gif => "image/gif",
+            MediaType::Webp => "image/webp",
+        }
+    }
+}
+
+/// Why an image cannot be sent.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ImageError {
+    /// The encoded data is over the provider's limit.
+    #[error("the image is {bytes} bytes in base64; at most {limit} are accepted: scale it down or save it as JPEG")]
+    TooLarge {
+        /// Its size in base64.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Its sides are over the provider's limit.
+    #[error("the image is {width}×{height} pixels; at most 8000×8000 are accepted: scale it down")]
+    TooWide {
+        /// Width in pixels.
+        width: u32,
+        /// Height in pixels.
+        height: u32,
+    },
+}
+
+/// An image, base64-encoded as it goes on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// Its type.
+    pub media_type: MediaType,
+    /// The base64 of its bytes.
+    pub data: Arc<str>,
+    /// Width in pixels, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Height in pixels, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub height: Option<u32>,
+}
+
+/// The largest image in base64 bytes (10 MB).
+pub const MAX_IMAGE_BYTES: usize = 10 * 1024 * 1024;
+/// The longest side in pixels.
+pub const MAX_IMAGE_SIDE: u32 = 8000;
+
+impl Image {
+    /// Tokens: ⌈w/28⌉·⌈h/28⌉, for an image scaled so that its long side is at most 1568 pixels (Anthropic's
+    /// documented rule); 1600 where the size is not known.
+    pub fn tokens(&self) -> usize {
+        let (Some(width), Some(height)) = (self.width, self.height) else { return 1600 };
+        let scale = (1568.0 / f64::from(width.max(height).max(1))).min(1.0);
+        let side = |pixels: u32| ((f64::from(pixels) * scale).round() as usize).max(1).div_ceil(28);
+        side(width) * side(height)
+    }
+
+    /// Refuses what every provider would refuse.
+    pub fn check(&self) -> Result<(), ImageError> {
+        if self.data.len() > MAX_IMAGE_BYTES {
+            return Err(ImageError::TooLarge { bytes: self.data.len(), limit: MAX_IMAGE_BYTES });
+        }
+        match (self.width, self.height) {
+            (Some(width), Some(height)) if width.max(height) > MAX_IMAGE_SIDE => {
+                Err(ImageError::TooWide { width, height })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The hash of its type and data.
+    pub fn hash(&self) -> Hash {
+        Hash::chain([Hash::of(self.media_type.name().as_bytes()), Hash::of(self.data.as_bytes())])
+    }
+}
