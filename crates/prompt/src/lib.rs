@@ -35,5 +35,5 @@ pub use measure::{Measured, MeasuredBlock};
 pub use message::{AgentMessage, Body, CallResult, MessageId, Part, State, ToolCall};
 pub use origin::{Copy, Kind, LeftOut, Lifetime, Origin, Place, Source};
 pub use text::{Hash, Json, Text};
-pub use tokens::{Counted, Counter, Factor, Vocabulary, Work};
+pub use tokens::{Counted, Counter, Factor, UnknownVocabulary, Vocabulary, Work};
 pub use tool::Tool;

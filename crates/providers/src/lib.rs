@@ -1,1 +1,56 @@
-//! providers
+//! How a prompt is sent: from a [`Prompt`] to the bytes of a request.
+//!
+//! Two codecs cover all providers: Anthropic Messages and OpenAI Chat Completions. What differs between the servers that
+//! speak the latter is data ([`Wire`]), not code.
+//!
+//! ```
+//! use hardpan_models::Catalogue;
+//! use hardpan_prompt::{Block, Kind, Origin, Place, Prompt, Role, Text, Turn};
+//!
+//! let model = Catalogue::builtin().model(None, "claude-sonnet-5")?;
+//! let wire = Catalogue::builtin().provider("anthropic")?.for_model(&model);
+//! let hello = Block::text(Place::Log, Text::new("Hello!"), Origin::rule(Kind::History, "example"));
+//! let turns = vec![Turn::new(Role::User, vec![hello])];
+//! let prompt = Prompt { model: "claude-sonnet-5".into(), max_tokens: 100, turns, ..Prompt::default() };
+//! assert_eq!(
+//!     String::from_utf8(hardpan_providers::encode(&prompt, &wire)).unwrap(),
+//!     r#"{"model":"claude-sonnet-5","max_tokens":100,"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"Hello!"}]}]}"#,
+//! );
+//! # Ok::<(), hardpan_models::Unknown>(())
+//! ```
+
+mod anthropic; // Anthropic Messages
+mod openai; // OpenAI Chat Completions and those that speak it
+mod pieces; // what both codecs write
+
+use hardpan_models::{Markers, Protocol, Wire};
+use hardpan_prompt::Prompt;
+use hardpan_prompt::validate::{Rules, Stance};
+
+/// The body of the request, to the byte.
+pub fn encode(prompt: &Prompt, wire: &Wire) -> Vec<u8> {
+    match wire.protocol {
+        Protocol::Anthropic => pieces::to_bytes(&anthropic::Body { prompt }),
+        Protocol::Openai => pieces::to_bytes(&openai::Body { prompt, wire }),
+    }
+}
+
+/// The path of the request below the provider's base URL.
+pub fn path(wire: &Wire) -> &'static str {
+    match wire.protocol {
+        Protocol::Anthropic => "/messages",
+        Protocol::Openai => "/chat/completions",
+    }
+}
+
+/// The rules that a provider checks a request by.
+pub fn rules(wire: &Wire, prefill: bool) -> Rules {
+    let markers = if wire.markers == Markers::None { Stance::Refuses } else { Stance::Accepts };
+    match wire.protocol {
+        Protocol::Anthropic => {
+            let prefill = if prefill { Stance::Accepts } else { Stance::Refuses };
+            Rules { prefill, breakpoints: markers, ..Rules::anthropic() }
+        }
+        Protocol::Openai => Rules { breakpoints: markers, ..Rules::openai() },
+    }
+}

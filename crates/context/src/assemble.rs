@@ -1,0 +1,180 @@
+//! From a snapshot to a prompt that fits its window and its model.
+
+use hardpan_models::{Catalogue, Unknown, Vocabulary};
+use hardpan_prompt::{AgentMessage, Factor, Kind, LeftOut, Measured, Prompt};
+use thiserror::Error;
+
+use crate::forms::{without_images, without_tools};
+use crate::layout::{Arrangement, Input, LayoutName, Target};
+use crate::{Memo, Memory, Snapshot, Texts};
+
+/// A request that cannot be made.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum AssembleError {
+    /// Even without anything that may be left out, it is too long.
+    #[error("the request needs {tokens} tokens and {model} takes {limit}: the system prompt, the tools and the prompt alone are too long. Shorten the prompt, use fewer tools, or choose a model with a larger window (`hardpan models`).")]
+    TooLong {
+        /// Tokens of what cannot be left out.
+        tokens: usize,
+        /// The model.
+        model: String,
+        /// The most it takes.
+        limit: usize,
+    },
+}
+
+/// A request that is ready to be encoded.
+#[derive(Clone, Debug)]
+pub struct Assembled {
+    /// The request.
+    pub prompt: Prompt,
+    /// The tokens of its blocks, scaled to the model's own tokenizer where a factor is known.
+    pub measured: Measured,
+    /// The memory to commit once the provider has begun to answer.
+    pub memory: Memory,
+    /// The layout it was arranged by.
+    pub layout: LayoutName,
+}
+
+impl Target {
+    /// The model of this name, at its provider or a given one.
+    pub fn new(catalogue: &Catalogue, provider: Option<&str>, model: &str) -> Result<Self, Unknown> {
+        let model = catalogue.model(provider, model)?;
+        let provider = catalogue.provider(&model.provider)?;
+        let (wire, max_tokens) = (provider.for_model(&model), model.default_max_tokens());
+        Ok(Target { provider: provider.id.clone(), wire, model, max_tokens })
+    }
+
+    /// The vocabulary to count with: the model's own where it is public, else the stand-in.
+    pub fn vocabulary(&self) -> hardpan_prompt::Vocabulary {
+        match self.model.vocabulary {
+            Some(Vocabulary::Cl100k) => hardpan_prompt::Vocabulary::Cl100k,
+            Some(Vocabulary::O200k) | None => hardpan_prompt::Vocabulary::O200k,
+        }
+    }
+}
+
+/// Arranges a snapshot by a layout, in the form that the model understands. What does not fit the window is left out, in
+/// this order, and listed: symbol entries from the last, the tree, pages, panels, files from the last one named, then
+/// the conversation from its oldest exchange. Instructions, tools and the prompt are never left out.
+pub fn assemble(
+    snapshot: &Snapshot,
+    layout: LayoutName,
+    target: &Target,
+    texts: &Texts,
+    memo: &Memo,
+) -> Result<Assembled, AssembleError> {
+    memo.next_request();
+    let limit = target.max_input_tokens() as usize;
+    let whole = arrange(snapshot, layout, target, texts, memo);
+    if whole.measured.total() <= limit {
+        return Ok(whole);
+    }
+    // A fold drops what is no longer true; often that is enough.
+    let mut smaller = Snapshot { fold: true, ..snapshot.clone() };
+    let mut assembled = arrange(&smaller, layout, target, texts, memo);
+    let mut left_out = Vec::new();
+    while assembled.measured.total() > limit {
+        let excess = assembled.measured.total() - limit;
+        if !shrink(&mut smaller, excess, memo, &mut left_out) {
+            let (tokens, model) = (assembled.measured.total(), target.model.id.clone());
+            return Err(AssembleError::TooLong { tokens, model, limit });
+        }
+        assembled = arrange(&smaller, layout, target, texts, memo);
+    }
+    assembled.prompt.left_out.extend(left_out);
+    Ok(assembled)
+}
+
+fn arrange(snapshot: &Snapshot, layout: LayoutName, target: &Target, texts: &Texts, memo: &Memo) -> Assembled {
+    let input = Input { snapshot, target, texts, memo };
+    let Arrangement { mut prompt, memory } = layout.layout().arrange(&input);
+    if !target.model.tools || prompt.tools.is_empty() {
+        prompt = without_tools(&prompt, texts);
+    }
+    if !target.model.vision {
+        prompt = without_images(&prompt, texts);
+    }
+    if target.wire.schemas == hardpan_models::Schemas::AllRequired && layout != LayoutName::Inline {
+        prompt.tools.iter_mut().for_each(|block| block.tool = crate::inline::all_required(&block.tool));
+    }
+    if !target.has_markers() {
+        prompt.tools.iter_mut().for_each(|tool| tool.breakpoint = None);
+        prompt.blocks_mut().for_each(|block| block.breakpoint = None);
+    }
+    limit_images(&mut prompt);
+    let measured = memo.counter.measure(&prompt).scaled(&Factor::new(target.model.token_factor));
+    Assembled { prompt, measured, memory, layout }
+}
+
+/// The most images in one request (Anthropic, windows of 200k tokens).
+const MAX_IMAGES: usize = 100;
+
+/// Leaves out the oldest images where there are too many.
+fn limit_images(prompt: &mut Prompt) {
+    use hardpan_prompt::{Content, ResultPart};
+    let images_in = |content: &Content| match content {
+        Content::Image(..) => 1,
+        Content::Result(result) => result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count(),
+        _ => 0,
+    };
+    let total: usize = prompt.blocks().map(|block| images_in(&block.content)).sum();
+    let mut excess = total.saturating_sub(MAX_IMAGES);
+    if excess == 0 {
+        return;
+    }
+    let reason = format!("one of the {excess} oldest images: a request takes at most {MAX_IMAGES}");
+    let mut left_out = Vec::new();
+    for turn in &mut prompt.turns {
+        turn.blocks.retain_mut(|block| {
+            if excess == 0 {
+                return true;
+            }
+            let origin = block.origin().map_or_else(String::new, |origin| format!("image of {origin}"));
+            if let Content::Result(result) = &mut block.content {
+                result.parts.retain(|part| {
+                    let drop = excess > 0 && matches!(part, ResultPart::Image(_));
+                    excess -= usize::from(drop);
+                    left_out.extend(drop.then(|| LeftOut::new(origin.clone(), reason.clone())));
+                    !drop
+                });
+                return true;
+            }
+            let drop = matches!(block.content, Content::Image(..));
+            excess -= usize::from(drop);
+            left_out.extend(drop.then(|| LeftOut::new(origin, reason.clone())));
+            !drop
+        });
+    }
+    prompt.turns.retain(|turn| !turn.blocks.is_empty());
+    prompt.left_out.append(&mut left_out);
+}
+
+const NO_ROOM: &str = "no room: the window is full";
+
+/// Takes out about `excess` tokens of what may be left out first. False when there is nothing left to take.
+fn shrink(snapshot: &mut Snapshot, excess: usize, memo: &Memo, left_out: &mut Vec<LeftOut>) -> bool {
+    for kind in [Kind::Symbols, Kind::Legend, Kind::Tree, Kind::Page, Kind::Panel, Kind::File] {
+        let mut taken = 0;
+        while taken < excess {
+            let Some(last) = snapshot.items.iter().rposition(|item| item.kind == kind) else { break };
+            let item = snapshot.items.remove(last);
+            taken += memo.counter.count(&item.body).max(1);
+            left_out.push(LeftOut::new(&*item.key, NO_ROOM));
+        }
+        if taken > 0 {
+            return true;
+        }
+    }
+    drop_oldest_exchange(&mut snapshot.messages, left_out)
+}
+
+fn drop_oldest_exchange(messages: &mut Vec<AgentMessage>, left_out: &mut Vec<LeftOut>) -> bool {
+    let begins = |index: usize, messages: &[AgentMessage]| messages[index].is_user() && !messages[index - 1].is_user();
+    let end = (1..messages.len()).find(|index| begins(*index, messages)).unwrap_or(messages.len());
+    if messages.is_empty() {
+        return false;
+    }
+    left_out.extend(messages.drain(..end).map(|message| LeftOut::new(format!("message:{}", message.id), NO_ROOM)));
+    true
+}

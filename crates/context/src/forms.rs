@@ -1,0 +1,126 @@
+//! Other forms of a finished prompt, for models that lack something.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_prompt::{
+    Block, Content, Image, Kind, Origin, Outcome, Place, Prompt, ResultPart, Role, Segment, Thinking, ToolResult, Turn,
+};
+
+use crate::Texts;
+use crate::texts::fill;
+
+/// The same request without tools: calls and results become text. The layouts' own calls, which only carry context,
+/// become a user message and an "Ok." reply, as in seed b.
+pub fn without_tools(prompt: &Prompt, texts: &Texts) -> Prompt {
+    let mut plain = Prompt { tools: Vec::new(), thinking: Thinking::Off, turns: Vec::new(), ..prompt.clone() };
+    let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+    for turn in &prompt.turns {
+        let mut turn = turn.clone();
+        let mut replies = None;
+        let blocks = std::mem::take(&mut turn.blocks);
+        for mut block in blocks {
+            block.content = match block.content {
+                // A layout's own call says nothing by itself.
+                Content::Call(call) if call.origin.is_rule() => continue,
+                // Reasoning belongs to the calls it led to.
+                Content::Reasoning(_) => continue,
+                Content::Call(call) => {
+                    names.insert(call.id.clone(), call.name.clone());
+                    let values = [("name", &*call.name), ("arguments", call.arguments.as_str())];
+                    let text = fill(&texts.phrases.history.call_as_text, &values);
+                    Content::Text(vec![Segment::new(text, call.origin)])
+                }
+                Content::Result(result) => {
+                    let name = names.get(&result.call_id);
+                    if name.is_none() {
+                        replies = Some(block.place);
+                    }
+                    let (text, images) = result_as_text(&result, name.map(|name| &**name), texts);
+                    let image = |image| Block::new(block.place, Content::Image(image, result.origin.clone()));
+                    turn.blocks.push(Block { content: text, ..block });
+                    turn.blocks.extend(images.into_iter().map(image));
+                    continue;
+                }
+                content @ (Content::Text(_) | Content::Image(..)) => content,
+            };
+            turn.blocks.push(block);
+        }
+        if !turn.blocks.is_empty() {
+            plain.turns.push(turn);
+        }
+        plain.turns.extend(replies.map(|place| reply(place, texts)));
+    }
+    join_replies(&mut plain);
+    plain
+}
+
+fn reply(place: Place, texts: &Texts) -> Turn {
+    let origin = Origin::rule(Kind::Panel, "context reply");
+    Turn::new(Role::Assistant, vec![Block::text(place, texts.phrases.history.context_ack.clone(), origin)])
+}
+
+/// Where a layout closes its context with a reply of its own, one "Ok." less is enough.
+fn join_replies(prompt: &mut Prompt) {
+    let is_ack = |turn: &Turn| {
+        let origin = turn.blocks.first().and_then(Block::origin);
+        origin.is_some_and(|origin| *origin == Origin::rule(Kind::Panel, "context reply"))
+    };
+    let mut index = 0;
+    while index + 1 < prompt.turns.len() {
+        if is_ack(&prompt.turns[index]) && prompt.turns[index + 1].role == Role::Assistant {
+            prompt.turns.remove(index);
+        } else {
+            index += 1;
+        }
+    }
+}
+
+fn result_as_text(result: &ToolResult, name: Option<&str>, texts: &Texts) -> (Content, Vec<Image>) {
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut images = Vec::new();
+    for part in &result.parts {
+        match part {
+            ResultPart::Text(parts) => segments.extend(parts.iter().cloned()),
+            ResultPart::Image(image) => images.push(image.clone()),
+        }
+    }
+    if let Some(name) = name {
+        let template = match result.outcome {
+            Outcome::Done => &texts.phrases.history.result_as_text,
+            Outcome::Failed => &texts.phrases.history.failure_as_text,
+        };
+        let (before, after) = template.split_once("{content}").unwrap_or((template, ""));
+        let rule = |text: &str| Segment::new(fill(text, &[("name", name)]), result.origin.clone());
+        segments.insert(0, rule(before));
+        segments.extend((!after.is_empty()).then(|| rule(after)));
+    }
+    if segments.iter().all(|segment| segment.text.trim().is_empty()) {
+        segments = vec![Segment::new(texts.phrases.history.no_output.clone(), result.origin.clone())];
+    }
+    (Content::Text(segments), images)
+}
+
+/// The same request without images: a line says that one was there.
+pub fn without_images(prompt: &Prompt, texts: &Texts) -> Prompt {
+    let mut plain = prompt.clone();
+    let line = |image: &Image| {
+        fill(&texts.phrases.history.image_left_out, &[("media_type", image.media_type.name())])
+    };
+    for block in plain.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
+        match &mut block.content {
+            Content::Image(image, origin) => {
+                block.content = Content::Text(vec![Segment::new(line(image), origin.clone())]);
+            }
+            Content::Result(result) => {
+                for part in &mut result.parts {
+                    if let ResultPart::Image(image) = part {
+                        *part = ResultPart::Text(vec![Segment::new(line(image), result.origin.clone())]);
+                    }
+                }
+            }
+            Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => {}
+        }
+    }
+    plain
+}

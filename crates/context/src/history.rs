@@ -1,0 +1,353 @@
+//! From the conversation as it is kept to messages that a provider accepts, whatever happened to it.
+//!
+//! Every layout uses this one conversion. It maps each kind of message to a role, honours states, joins results to their
+//! calls, makes ids valid and unique, and leaves out what cannot be sent: each with a reason. What comes before a message
+//! alone decides its bytes, so that a conversation that grows keeps its prefix.
+
+mod pairing; // which result answers which call
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hardpan_prompt::{
+    AgentMessage, Body, Call, Content, Json, LeftOut, MessageId, Origin, Outcome, Part, Reasoning, ResultPart, Role,
+    Segment, State, Text, Tier, ToolCall, ToolResult,
+};
+
+use crate::layout::Input;
+use crate::texts::fill;
+use pairing::{Answer, Pairing};
+
+/// What to do with tool calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// Send them, with their results.
+    Keep,
+    /// Send only the text around them.
+    Strip,
+}
+
+/// A message on its way to the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// Who speaks.
+    pub role: Role,
+    /// The messages it was made from: several for the results of parallel calls.
+    pub ids: Vec<MessageId>,
+    /// What is said.
+    pub contents: Vec<Content>,
+    /// The tier of the exchange it belongs to: that of its least stable message.
+    pub tier: Tier,
+}
+
+/// The conversation, and what had to be left out of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spoken {
+    /// The messages.
+    pub said: Vec<Said>,
+    /// What cannot be sent.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Converts the messages of a snapshot.
+pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spoken {
+    let tiers = exchange_tiers(messages);
+    let mut conversion = Conversion {
+        input,
+        calls,
+        pairing: Pairing::of(messages),
+        used_ids: BTreeSet::new(),
+        goes_on: false,
+        spoken: Spoken::default(),
+    };
+    for (index, message) in messages.iter().enumerate() {
+        if matches!(message.state, State::Whole | State::TlDr) {
+            conversion.message(index, message, tiers[index]);
+            conversion.goes_on = matches!(message.body, Body::Assistant { .. });
+        }
+    }
+    conversion.report_orphans(messages);
+    conversion.spoken
+}
+
+/// The tier of each message: an exchange (a user's message up to the next one) moves as a whole, at the pace of its least
+/// stable message.
+fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
+    let mut tiers = vec![Tier::Active; messages.len()];
+    let mut start = 0;
+    for index in 1..=messages.len() {
+        let begins = index == messages.len() || (messages[index].is_user() && !messages[index - 1].is_user());
+        if begins {
+            let tier = messages[start..index].iter().map(|m| m.tier.unwrap_or(Tier::Active)).max();
+            tiers[start..index].fill(tier.unwrap_or(Tier::Active));
+            start = index;
+        }
+    }
+    tiers
+}
+
+struct Conversion<'a> {
+    input: &'a Input<'a>,
+    calls: Calls,
+    pairing: Pairing<'a>,
+    used_ids: BTreeSet<Arc<str>>,
+    /// Whether the message before was the model's: parallel calls may have been stored one by one.
+    goes_on: bool,
+    spoken: Spoken,
+}
+
+impl Conversion<'_> {
+    fn message(&mut self, index: usize, message: &AgentMessage, tier: Tier) {
+        let phrases = &self.input.texts.phrases.history;
+        let contents = match &message.body {
+            Body::User { content } | Body::Custom { content, .. } => self.plain(message, content),
+            Body::BashExecution { exclude_from_context: true, .. } => {
+                self.leave_out(message, "run with `!!`: kept from the model");
+                return;
+            }
+            Body::BashExecution { command, output, exit_code, .. } => {
+                let code = exit_code.map(|code| code.to_string());
+                let text = self.input.memo.text("bash", &[command, code.as_deref().unwrap_or("-")], output.hash(), || {
+                    let mut text = fill(&phrases.bash, &[("command", command), ("output", output.trim_end())]);
+                    match code.as_deref() {
+                        Some("0") => {}
+                        Some(code) => text.push_str(&fill(&phrases.bash_failed, &[("code", code)])),
+                        None => text.push_str(&phrases.bash_killed),
+                    }
+                    text
+                });
+                vec![text_content(short(message).cloned().unwrap_or(text), message)]
+            }
+            Body::CompactionSummary { summary } => self.summary(message, "compaction", &phrases.compaction_summary, summary),
+            Body::BranchSummary { summary } => self.summary(message, "branch", &phrases.branch_summary, summary),
+            Body::Assistant { content, provider, model, .. } => {
+                let ours = self.made_by_target(provider.as_deref(), model.as_deref());
+                self.assistant(index, message, content, ours, tier);
+                return;
+            }
+            Body::ToolResult { .. } => return, // sent with its call
+        };
+        self.push(Role::User, vec![message.id.clone()], contents, tier);
+    }
+
+    fn push(&mut self, role: Role, ids: Vec<MessageId>, contents: Vec<Content>, tier: Tier) {
+        if !contents.is_empty() {
+            self.spoken.said.push(Said { role, ids, contents, tier });
+        }
+    }
+
+    fn leave_out(&mut self, message: &AgentMessage, reason: &str) {
+        self.spoken.left_out.push(LeftOut::new(format!("message:{}", message.id), reason));
+    }
+
+    fn summary(&self, message: &AgentMessage, form: &'static str, phrase: &str, summary: &Text) -> Vec<Content> {
+        let fill = || fill(phrase, &[("summary", summary.trim())]);
+        let text = self.input.memo.text(form, &[], summary.hash(), fill);
+        vec![text_content(short(message).cloned().unwrap_or(text), message)]
+    }
+
+    /// Text and images; a summary stands for all text.
+    fn plain(&self, message: &AgentMessage, parts: &[Part]) -> Vec<Content> {
+        let mut contents = Vec::new();
+        contents.extend(short(message).map(|short| text_content(short.clone(), message)));
+        for part in parts {
+            match part {
+                Part::Text { text } if short(message).is_none() && !text.trim().is_empty() => {
+                    contents.push(text_content(text.clone(), message));
+                }
+                Part::Image(image) => contents.push(Content::Image(image.clone(), Origin::message(&message.id))),
+                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => {}
+            }
+        }
+        contents
+    }
+
+    fn assistant(&mut self, index: usize, message: &AgentMessage, parts: &[Part], ours: bool, tier: Tier) {
+        let mut contents = Vec::new();
+        let mut results = Vec::new();
+        let mut result_ids = Vec::new();
+        let mut foreign_reasoning = false;
+        contents.extend(short(message).map(|short| text_content(short.clone(), message)));
+        for part in parts {
+            match part {
+                Part::Text { text } if short(message).is_none() && !text.trim().is_empty() => {
+                    contents.push(text_content(text.clone(), message));
+                }
+                Part::Text { .. } | Part::Image(_) => {}
+                Part::Reasoning { text, signature, redacted } => {
+                    let reasoning = Reasoning {
+                        text: text.clone(),
+                        signature: signature.clone(),
+                        redacted: redacted.clone(),
+                        origin: Origin::message(&message.id),
+                    };
+                    if ours && self.can_send(&reasoning) {
+                        contents.push(Content::Reasoning(reasoning));
+                    } else {
+                        foreign_reasoning = true;
+                    }
+                }
+                Part::ToolCall(call) if self.calls == Calls::Keep => {
+                    let Some(answer) = self.pairing.answer(index, call) else {
+                        let key = format!("call:{}", call.id);
+                        self.spoken.left_out.push(LeftOut::new(key, "no result of this call is known"));
+                        continue;
+                    };
+                    let id = self.unique(&call.id);
+                    contents.push(Content::Call(Call {
+                        id: id.clone(),
+                        name: valid_name(&call.name),
+                        arguments: object(call),
+                        origin: Origin::message(&message.id),
+                    }));
+                    if let Some(id) = answer.message().map(|message| message.id.clone()) {
+                        result_ids.push(id);
+                    }
+                    results.push(Content::Result(self.result(id, &answer, message)));
+                }
+                Part::ToolCall(_) => {}
+            }
+        }
+        if foreign_reasoning {
+            self.leave_out(message, "its reasoning is unsigned or was made by another model; the rest is sent");
+        }
+        // Reasoning by itself is not a message.
+        if contents.iter().all(|content| matches!(content, Content::Reasoning(_))) {
+            return;
+        }
+        if result_ids.is_empty() {
+            result_ids.push(message.id.clone());
+        }
+        self.push_round(message.id.clone(), contents, result_ids, results, tier);
+    }
+
+    /// A message of the model and the results of its calls. Right after another message of the model it is merged into
+    /// that one, so that calls made side by side stand side by side.
+    fn push_round(&mut self, id: MessageId, calls: Vec<Content>, ids: Vec<MessageId>, results: Vec<Content>, tier: Tier) {
+        let said = &mut self.spoken.said;
+        let answered = said.last().is_some_and(|last| last.role == Role::User);
+        let before = said.len().checked_sub(if answered { 2 } else { 1 }).filter(|at| {
+            self.goes_on && said[*at].role == Role::Assistant
+        });
+        let Some(at) = before else {
+            self.push(Role::Assistant, vec![id], calls, tier);
+            return self.push(Role::User, ids, results, tier);
+        };
+        said[at].ids.push(id);
+        said[at].contents.extend(calls);
+        match said.get_mut(at + 1) {
+            Some(earlier) if !results.is_empty() => {
+                earlier.ids.extend(ids);
+                earlier.contents.extend(results);
+            }
+            Some(_) => {}
+            None => self.push(Role::User, ids, results, tier),
+        }
+    }
+
+    fn result(&self, call_id: Arc<str>, answer: &Answer<'_>, call: &AgentMessage) -> ToolResult {
+        let message = answer.message().unwrap_or(call);
+        let origin = Origin::message(&message.id);
+        let segment = |text: &Text| Segment { text: text.clone(), origin: origin.clone() };
+        let mut parts: Vec<ResultPart> = Vec::new();
+        let summary = answer.message().and_then(short);
+        let texts: Vec<&Text> = match summary {
+            Some(summary) => vec![summary],
+            None => answer.parts().iter().filter_map(part_text).filter(|text| !text.is_empty()).collect(),
+        };
+        if !texts.is_empty() {
+            let newline = || Segment::new("\n", origin.clone());
+            let segments = texts.iter().enumerate().flat_map(|(index, text)| {
+                (index > 0).then(newline).into_iter().chain([segment(text)])
+            });
+            parts.push(ResultPart::Text(segments.collect()));
+        }
+        parts.extend(answer.parts().iter().filter_map(|part| match part {
+            Part::Image(image) => Some(ResultPart::Image(image.clone())),
+            _ => None,
+        }));
+        if parts.is_empty() {
+            parts.push(ResultPart::Text(vec![segment(&self.input.texts.phrases.history.no_output)]));
+        }
+        let outcome = if answer.is_error() { Outcome::Failed } else { Outcome::Done };
+        ToolResult { call_id, parts, outcome, origin }
+    }
+
+    fn made_by_target(&self, provider: Option<&str>, model: Option<&str>) -> bool {
+        let target = self.input.target;
+        provider.is_none_or(|provider| provider == target.provider) && model.is_none_or(|model| model == target.model.id)
+    }
+
+    fn can_send(&self, reasoning: &Reasoning) -> bool {
+        if self.input.target.is_anthropic() {
+            reasoning.signature.as_ref().is_some_and(|signature| !signature.is_empty()) || reasoning.redacted.is_some()
+        } else {
+            self.input.target.wire.reasoning_field.name().is_some() && !reasoning.text.is_empty()
+        }
+    }
+
+    /// An id that the strictest provider accepts, used only once.
+    fn unique(&mut self, id: &str) -> Arc<str> {
+        let mut valid: String =
+            id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect();
+        // These prefixes belong to the layouts' own calls.
+        if valid.is_empty() || valid.starts_with("panel_") || valid.starts_with("context_") {
+            valid.insert_str(0, "call_");
+        }
+        let mut candidate: Arc<str> = valid.as_str().into();
+        let mut copy = 2;
+        while !self.used_ids.insert(candidate.clone()) {
+            candidate = format!("{valid}_{copy}").into();
+            copy += 1;
+        }
+        candidate
+    }
+
+    fn report_orphans(&mut self, messages: &[AgentMessage]) {
+        if self.calls == Calls::Strip {
+            return;
+        }
+        for index in self.pairing.orphans() {
+            self.leave_out(&messages[index], "it answers no call that is sent");
+        }
+    }
+}
+
+/// The summary that stands for a message's text, if it is in that state and has one.
+fn short(message: &AgentMessage) -> Option<&Text> {
+    let summary = message.tl_dr.as_ref().filter(|summary| !summary.trim().is_empty());
+    summary.filter(|_| message.state == State::TlDr)
+}
+
+fn text_content(text: Text, message: &AgentMessage) -> Content {
+    Content::Text(vec![Segment { text, origin: Origin::message(&message.id) }])
+}
+
+fn part_text(part: &Part) -> Option<&Text> {
+    match part {
+        Part::Text { text } => Some(text),
+        _ => None,
+    }
+}
+
+/// Tool names are letters, digits, `_` and `-`, at most 64.
+fn valid_name(name: &Arc<str>) -> Arc<str> {
+    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(valid) {
+        return name.clone();
+    }
+    let name: String = name.chars().map(|c| if valid(c) { c } else { '_' }).take(64).collect();
+    if name.is_empty() { "unknown".into() } else { name.into() }
+}
+
+/// Arguments are an object on the wire; anything else a model made up is kept inside one.
+fn object(call: &ToolCall) -> Json {
+    if call.arguments.is_object() {
+        call.arguments.clone()
+    } else {
+        Json::new(&serde_json::json!({ "arguments": call.arguments.value() }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

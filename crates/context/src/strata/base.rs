@@ -1,0 +1,105 @@
+//! Laying BASE.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hardpan_prompt::{Content, Copy, Item, Kind, MessageId, Origin, ResultPart, Role, Segment, Volatility};
+
+use crate::history::Said;
+use crate::layout::Input;
+use crate::memory::{Group, Placed, StrataMemory, Stub, Update, UpdateForm};
+use crate::texts::fill;
+
+/// Lays BASE from what is true now. Everything told since the last fold is dropped; results that showed a body which now
+/// stands in BASE are stubbed, except in the turn in progress, which is never touched.
+pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
+    let in_progress = turn_in_progress(said);
+    let before: BTreeSet<&MessageId> = said[..in_progress].iter().flat_map(|said| &said.ids).collect();
+    let during: BTreeSet<&MessageId> = said[in_progress..].iter().flat_map(|said| &said.ids).collect();
+    let mut memory = StrataMemory { laid: true, folds: strata.folds + u32::from(strata.laid), ..StrataMemory::default() };
+    let mut placed: Vec<&Item> = Vec::new();
+    for item in live {
+        match &item.said_by {
+            Some(message) if during.contains(message) => memory.updates.push(Update {
+                key: item.key.clone(),
+                kind: item.kind,
+                anchor: message.clone(),
+                form: UpdateForm::Said,
+                text: Default::default(),
+                body: Some(item.body.clone()),
+            }),
+            said_by => {
+                if let Some(message) = said_by.as_ref().filter(|message| before.contains(message)) {
+                    memory.stubs.push(Stub { message: message.clone(), key: item.key.clone() });
+                }
+                placed.push(item);
+            }
+        }
+    }
+    memory.base = groups(placed);
+    memory.tail = strata.tail;
+    *strata = memory;
+}
+
+/// Where the turn in progress begins: at the last message that is a person's, if answers or tools have followed it.
+fn turn_in_progress(said: &[Said]) -> usize {
+    let is_person = |said: &Said| {
+        said.role == Role::User && !said.contents.iter().any(|content| matches!(content, Content::Result(_)))
+    };
+    let ends_with_results = said.last().is_some_and(|last| last.role == Role::User && !is_person(last));
+    if ends_with_results { said.iter().rposition(is_person).unwrap_or(0) } else { said.len() }
+}
+
+/// Items by volatility, least first; within a group by kind and key, never by time.
+fn groups(mut items: Vec<&Item>) -> Vec<Group> {
+    items.sort_by(|a, b| (a.volatility, rank(a.kind), &a.key).cmp(&(b.volatility, rank(b.kind), &b.key)));
+    let mut groups: Vec<Group> = Vec::new();
+    for item in items {
+        let name = group_name(item.volatility);
+        if groups.last().is_none_or(|group| *group.name != *name) {
+            groups.push(Group { name: Arc::from(name), items: Vec::new() });
+        }
+        let placed = Placed { key: item.key.clone(), kind: item.kind, body: item.body.clone() };
+        groups.last_mut().into_iter().for_each(|group| group.items.push(placed.clone()));
+    }
+    groups
+}
+
+fn group_name(volatility: Volatility) -> &'static str {
+    match volatility {
+        Volatility::Still => "still",
+        Volatility::Calm => "calm",
+        Volatility::Lively => "lively",
+        Volatility::Tail => "tail",
+    }
+}
+
+/// The legend before the entries it explains; the rest from the general to the particular.
+fn rank(kind: Kind) -> u8 {
+    match kind {
+        Kind::System | Kind::Tool => 0,
+        Kind::Page => 1,
+        Kind::Tree => 2,
+        Kind::Legend => 3,
+        Kind::Symbols => 4,
+        Kind::File => 5,
+        Kind::Panel => 6,
+        Kind::History => 7,
+    }
+}
+
+/// Puts one line in place of each body that moved to BASE.
+pub fn stub(input: &Input<'_>, strata: &StrataMemory, said: &mut [Said]) {
+    for Stub { message, key } in &strata.stubs {
+        let text = input.memo.text("stub", &[key], input.texts.phrases.strata.stub.hash(), || {
+            fill(&input.texts.phrases.strata.stub, &[("key", key)])
+        });
+        let contents = said.iter_mut().filter(|said| said.ids.contains(message)).flat_map(|said| &mut said.contents);
+        for content in contents.filter(|content| super::shows(content, message)) {
+            if let Content::Result(result) = content {
+                let segment = Segment { text: text.clone(), origin: Origin::item(Kind::History, key, Copy::Stub) };
+                result.parts = vec![ResultPart::Text(vec![segment])];
+            }
+        }
+    }
+}

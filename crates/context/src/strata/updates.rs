@@ -1,0 +1,105 @@
+//! What has changed since the model was last told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hardpan_prompt::{Item, Kind, MessageId, Role, Text};
+use similar::TextDiff;
+
+use crate::history::Said;
+use crate::layout::Input;
+use crate::memory::{StrataMemory, Update, UpdateForm};
+use crate::texts::fill;
+
+/// The anchor of updates that no message carries; they are told again with the next request.
+const NOWHERE: &str = "";
+
+/// What the model knows of each item: its last told body, or none once it was told that the item is closed.
+pub fn known(strata: &StrataMemory) -> BTreeMap<Arc<str>, Option<&Text>> {
+    let placed = strata.base.iter().flat_map(|group| &group.items);
+    let mut known: BTreeMap<Arc<str>, Option<&Text>> = placed.map(|item| (item.key.clone(), Some(&item.body))).collect();
+    for update in &strata.updates {
+        known.insert(update.key.clone(), update.body.as_ref());
+    }
+    known
+}
+
+/// Forgets updates whose message is no longer sent: the model no longer knows them.
+pub fn forget_lost(strata: &mut StrataMemory, said: &[Said], prompt: Option<&MessageId>) {
+    let sent: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.ids).chain(prompt).collect();
+    // A diff stands on what was told before it: when one is lost, so are the later ones for its item.
+    let mut lost: BTreeSet<Arc<str>> = BTreeSet::new();
+    strata.updates.retain(|update| {
+        let keep = sent.contains(&update.anchor) && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
+        if !keep {
+            lost.insert(update.key.clone());
+        }
+        keep
+    });
+    strata.stubs.retain(|stub| sent.contains(&stub.message));
+}
+
+/// Adds an update for each item that is new, changed or gone.
+pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
+    let anchor = anchor(input, said);
+    let sent: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.ids).collect();
+    let known = known(strata);
+    let mut news = Vec::new();
+    for item in live {
+        let before = known.get(&item.key).copied().flatten();
+        if before == Some(&item.body) {
+            continue;
+        }
+        let said_by = item.said_by.as_ref().filter(|message| sent.contains(message));
+        let (form, text, anchor) = match said_by {
+            Some(message) => (UpdateForm::Said, Text::default(), message.clone()),
+            None => {
+                let (form, text) = change(input, item, before);
+                (form, text, anchor.clone())
+            }
+        };
+        let (key, kind, body) = (item.key.clone(), item.kind, Some(item.body.clone()));
+        news.push(Update { key, kind, anchor, form, text, body });
+    }
+    let here: BTreeSet<&str> = live.iter().map(|item| &*item.key).collect();
+    let tail: BTreeSet<&str> = input.snapshot.items.iter().map(|item| &*item.key).collect();
+    for (key, _) in known.iter().filter(|(key, body)| body.is_some() && !here.contains(&***key)) {
+        let kind = kind_of(strata, key);
+        // The map entry of a file that was opened is merely redundant.
+        let silent = kind == Kind::Symbols && tail.contains(&**key);
+        let text = if silent {
+            Text::default()
+        } else {
+            Text::new(fill(&input.texts.phrases.strata.update_closed, &[("key", key)]))
+        };
+        news.push(Update { key: key.clone(), kind, anchor: anchor.clone(), form: UpdateForm::Closed, text, body: None });
+    }
+    strata.updates.extend(news);
+}
+
+fn kind_of(strata: &StrataMemory, key: &str) -> Kind {
+    let placed = strata.base.iter().flat_map(|group| &group.items).find(|item| &*item.key == key).map(|item| item.kind);
+    placed.or_else(|| strata.updates.iter().find(|update| &*update.key == key).map(|u| u.kind)).unwrap_or(Kind::Panel)
+}
+
+/// The message that carries the news: the prompt, or the results of the tool round in progress.
+fn anchor(input: &Input<'_>, said: &[Said]) -> MessageId {
+    if let Some(prompt) = &input.snapshot.prompt {
+        return prompt.id.clone();
+    }
+    let last = said.last().filter(|last| last.role == Role::User).and_then(|last| last.ids.last());
+    last.cloned().unwrap_or_else(|| MessageId::from(NOWHERE))
+}
+
+/// The shorter of the difference and the whole.
+fn change(input: &Input<'_>, item: &Item, before: Option<&Text>) -> (UpdateForm, Text) {
+    let phrases = &input.texts.phrases.strata;
+    let whole = || fill(&phrases.update_body, &[("key", &item.key), ("content", &item.body)]);
+    let Some(before) = before else { return (UpdateForm::Body, Text::new(whole())) };
+    let diff = TextDiff::from_lines(before.as_str(), item.body.as_str()).unified_diff().context_radius(3).to_string();
+    if diff.len() < item.body.len() {
+        (UpdateForm::Diff, Text::new(fill(&phrases.update_diff, &[("key", &item.key), ("diff", &diff)])))
+    } else {
+        (UpdateForm::Body, Text::new(whole()))
+    }
+}

@@ -1,0 +1,243 @@
+//! The texts that a model reads: files of `prompts/`, compiled in, each replaceable by one of the same name.
+
+use std::path::Path;
+
+use hardpan_prompt::Text;
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Every file that can be overridden, with its built-in content.
+pub const FILES: [(&str, &str); 6] = [
+    ("system.md", include_str!("../../../prompts/system.md")),
+    ("agent.md", include_str!("../../../prompts/agent.md")),
+    ("commit_message.md", include_str!("../../../prompts/commit_message.md")),
+    ("compaction.md", include_str!("../../../prompts/compaction.md")),
+    ("reminder.md", include_str!("../../../prompts/reminder.md")),
+    ("phrases.toml", include_str!("../../../prompts/phrases.toml")),
+];
+
+/// The optional file of project-specific instructions; there is none built in.
+pub const EXTRA: &str = "system_extra.md";
+
+/// A prompt override that cannot be used. Nothing is overwritten; the built-in text is not silently taken.
+#[derive(Debug, Error)]
+pub enum TextsError {
+    /// `phrases.toml` is not what is expected.
+    #[error("{file}: {message}\nRemedy: compare with the built-in text (`hardpan prompt --file phrases.toml`), or remove the line.")]
+    Phrases {
+        /// The file.
+        file: String,
+        /// What is wrong, with its line.
+        message: String,
+    },
+    /// A file has a name that overrides nothing.
+    #[error("{file}: there is no prompt of this name; known are {known}")]
+    Unknown {
+        /// The file.
+        file: String,
+        /// The names that would do.
+        known: String,
+    },
+    /// An override is empty.
+    #[error("{file} is empty: a model needs some text here; remove the file to use the built-in one")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+}
+
+macro_rules! phrases {
+    ($($(#[$doc:meta])* $section:ident: $name:ident { $($field:ident),* $(,)? })*) => {
+        /// The short texts, by where they are used. `prompts/phrases.toml` holds them with their comments.
+        #[derive(Clone, Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(missing_docs)]
+        pub struct Phrases { $($(#[$doc])* pub $section: $name,)* }
+        $(
+            /// One section of `prompts/phrases.toml`.
+            #[derive(Clone, Debug, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            #[allow(missing_docs)]
+            pub struct $name { $(pub $field: Text,)* }
+        )*
+    };
+}
+
+phrases! {
+    system: SystemPhrases { tools, guidelines, project_files, project_file, skills, skill, tools_hint, fallback, date, working_directory }
+    history: HistoryPhrases {
+        opening, go_on, bash, bash_failed, bash_killed, compaction_summary, branch_summary, no_output,
+        image_left_out, call_as_text, result_as_text, failure_as_text, context_ack,
+    }
+    panels: PanelsPhrases {
+        header, timestamp, body, footer, footer_messages, footer_message, footer_datetime, footer_ack,
+        reinjection, reinjection_ack, tool, history_title, history_message, history_call,
+    }
+    tiers: TiersPhrases {
+        repo_map, repo_map_continued, file_tree, file_list, url_context, url_separator,
+        files_l0, files_l1, files_l2, files_l3, files_active, file, ok, url_ok,
+    }
+    inline: InlinePhrases { context, image, directory_map }
+    strata: StrataPhrases {
+        tool, item, base_ack, update_diff, update_body, update_closed, stub, tail, tail_now, tail_directory, tail_item,
+    }
+}
+
+/// All texts that a model reads.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    /// `system.md`: the default agent.
+    pub system: Text,
+    /// `system_extra.md`: project-specific instructions, if there are any.
+    pub extra: Option<Text>,
+    /// `agent.md`: the agent prefix of `inline`.
+    pub agent: Text,
+    /// `commit_message.md`.
+    pub commit_message: Text,
+    /// `compaction.md`.
+    pub compaction: Text,
+    /// `reminder.md`: the edit format in short.
+    pub reminder: Text,
+    /// `phrases.toml`.
+    pub phrases: Phrases,
+}
+
+/// A file that replaces a built-in text: its name, where it is, what it says.
+#[derive(Clone, Debug)]
+pub struct Override {
+    /// Its path, for error messages.
+    pub path: String,
+    /// Its content.
+    pub content: String,
+}
+
+impl Texts {
+    /// The texts as they are compiled in.
+    pub fn builtin() -> Result<Self, TextsError> {
+        Texts::with(&[])
+    }
+
+    /// The built-in texts with overrides laid over them, later ones over earlier ones.
+    pub fn with(overrides: &[Override]) -> Result<Self, TextsError> {
+        let mut files = FILES.map(|(name, text)| (name, Text::new(text.trim_end())));
+        let mut phrases: toml::Table = parse("phrases.toml", FILES[5].1)?;
+        let mut extra = None;
+        for Override { path, content } in overrides {
+            let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path);
+            if name == EXTRA {
+                extra = (!content.trim().is_empty()).then(|| Text::new(content.trim_end()));
+                continue;
+            }
+            let Some(file) = files.iter_mut().find(|(known, _)| *known == name) else {
+                let known = FILES.iter().map(|(name, _)| *name).chain([EXTRA]).collect::<Vec<_>>().join(", ");
+                return Err(TextsError::Unknown { file: path.clone(), known });
+            };
+            if content.trim().is_empty() {
+                return Err(TextsError::Empty { file: path.clone() });
+            }
+            if name == "phrases.toml" {
+                lay_over(&mut phrases, parse(path, content)?);
+                check(path, &phrases)?;
+            }
+            file.1 = Text::new(content.trim_end());
+        }
+        let [system, agent, commit_message, compaction, reminder, _] = files.map(|(_, text)| text);
+        let phrases = check("phrases.toml", &phrases)?;
+        Ok(Texts { system, extra, agent, commit_message, compaction, reminder, phrases })
+    }
+}
+
+fn parse(file: &str, content: &str) -> Result<toml::Table, TextsError> {
+    content.parse().map_err(|error: toml::de::Error| TextsError::Phrases {
+        file: at_line(file, content, error.span()),
+        message: error.message().to_owned(),
+    })
+}
+
+fn at_line(file: &str, content: &str, span: Option<std::ops::Range<usize>>) -> String {
+    match span {
+        Some(span) => format!("{file}:{}", content[..span.start.min(content.len())].matches('\n').count() + 1),
+        None => file.to_owned(),
+    }
+}
+
+fn check(file: &str, table: &toml::Table) -> Result<Phrases, TextsError> {
+    table.clone().try_into().map_err(|error: toml::de::Error| TextsError::Phrases {
+        file: file.to_owned(),
+        message: error.to_string().trim().replace('\n', " "),
+    })
+}
+
+fn lay_over(below: &mut toml::Table, above: toml::Table) {
+    for (key, value) in above {
+        match (below.get_mut(&key), value) {
+            (Some(toml::Value::Table(below)), toml::Value::Table(above)) => lay_over(below, above),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Fills `{name}` in a template. One pass: what is filled in is never looked at again.
+pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::with_capacity(template.len() + values.iter().map(|(_, v)| v.len()).sum::<usize>());
+    let mut rest = template;
+    while let Some(open) = rest.find('{') {
+        filled.push_str(&rest[..open]);
+        let name_and_more = &rest[open + 1..];
+        let known = name_and_more.find('}').and_then(|close| {
+            let value = values.iter().find(|(name, _)| *name == &name_and_more[..close])?;
+            Some((close, value.1))
+        });
+        match known {
+            Some((close, value)) => {
+                filled.push_str(value);
+                rest = &name_and_more[close + 1..];
+            }
+            None => {
+                filled.push('{');
+                rest = name_and_more;
+            }
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, content: &str) -> Override {
+        Override { path: path.into(), content: content.into() }
+    }
+
+    #[test]
+    fn what_is_filled_in_is_not_expanded_again() {
+        assert_eq!(fill("{a}-{b}-{c}", &[("a", "{b}"), ("b", "x")]), "{b}-x-{c}");
+        assert_eq!(fill("a { b } {", &[("b", "x")]), "a { b } {");
+    }
+
+    #[test]
+    fn an_override_replaces_one_text_and_leaves_the_rest() {
+        let texts = Texts::with(&[
+            file("/c/agent.md", "Be brief.\n"),
+            file("/c/phrases.toml", "[tiers]\nok = \"Fine.\"\n"),
+        ])
+        .unwrap();
+        assert_eq!(&*texts.agent, "Be brief.");
+        assert_eq!(&*texts.phrases.tiers.ok, "Fine.");
+        assert_eq!(&*texts.phrases.tiers.url_ok, "Ok, I've reviewed the URL content.");
+    }
+
+    #[test]
+    fn a_malformed_override_names_the_file_and_the_line() {
+        let error = |content| Texts::with(&[file("/c/phrases.toml", content)]).unwrap_err().to_string();
+        assert!(error("[tiers]\nok = Fine\n").starts_with("/c/phrases.toml:2: "));
+        assert!(error("[tiers]\nokay = \"Fine\"\n").contains("unknown field `okay`"));
+        let wrong_name = Texts::with(&[file("/c/sistem.md", "x")]).unwrap_err().to_string();
+        assert!(wrong_name.contains("system.md"), "{wrong_name}");
+        assert!(Texts::with(&[file("/c/system.md", " \n")]).is_err());
+    }
+}

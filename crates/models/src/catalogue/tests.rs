@@ -1,0 +1,298 @@
+use super::*;
+use crate::{
+    CacheKind, DEFAULT_MODEL, DEFAULT_PROVIDER, Markers, MaxTokensField, Price, Protocol, ReasoningField,
+    Vocabulary, Wire,
+};
+
+fn builtin() -> &'static Catalogue {
+    Catalogue::builtin()
+}
+
+fn with(json: &str) -> Catalogue {
+    builtin().with_user("mine.json", json).unwrap()
+}
+
+fn refused(json: &str) -> String {
+    builtin().with_user("mine.json", json).unwrap_err().to_string()
+}
+
+fn model(catalogue: &Catalogue, name: &str) -> Model {
+    catalogue.model(None, name).unwrap()
+}
+
+fn wire(catalogue: &Catalogue, name: &str) -> Wire {
+    let model = model(catalogue, name);
+    catalogue.provider(&model.provider).unwrap().for_model(&model)
+}
+
+#[test]
+fn every_model_has_a_provider_and_sensible_figures() {
+    assert_eq!(builtin().models().count(), 383);
+    assert_eq!(builtin().as_of(), "2026-08-08");
+    for model in builtin().models() {
+        assert!(builtin().provider(&model.provider).is_ok(), "{}", model.name());
+        assert_eq!(&builtin().model(None, &model.name()).unwrap(), model);
+        assert_eq!(&builtin().model(Some(&model.provider), &model.id).unwrap(), model);
+        assert!(model.max_input_tokens(model.default_max_tokens()) >= model.context / 2, "{}", model.name());
+        let date = model.deprecated.as_deref().unwrap_or("2026-01-01");
+        assert!(date.len() == 10 && date.as_bytes()[4] == b'-', "{date}");
+    }
+}
+
+#[test]
+fn every_provider_can_be_spoken_to() {
+    let ids: Vec<&str> = builtin().providers().map(|provider| provider.id.as_str()).collect();
+    assert!(ids.is_sorted());
+    for id in ["anthropic", "openai", "xai", "groq", "deepseek", "openrouter"] {
+        assert!(ids.contains(&id), "{id}");
+    }
+    for provider in builtin().providers() {
+        let Wire { base_url, key_env, message_ids, document_context, .. } = &provider.wire;
+        assert!(base_url.starts_with("http") && !base_url.ends_with('/'), "{base_url}");
+        assert_ne!(key_env.is_empty(), !provider.open_models, "{}", provider.id);
+        assert!(!message_ids && !document_context, "{}", provider.id);
+        let anthropic = provider.wire.protocol == Protocol::Anthropic;
+        assert_eq!(provider.wire.tool_result_images, anthropic, "{}", provider.id);
+    }
+}
+
+#[test]
+fn the_default_model_is_current() {
+    let model = builtin().model(Some(DEFAULT_PROVIDER), DEFAULT_MODEL).unwrap();
+    assert_eq!(model, builtin().model(None, DEFAULT_MODEL).unwrap());
+    assert!(model.deprecated.is_none() && model.tools && model.caching);
+}
+
+#[test]
+fn the_smallest_cacheable_prefixes_are_those_documented() {
+    let documented = [
+        (512, "claude-opus-5 claude-fable-5"),
+        (1024, "claude-opus-4-8 claude-opus-4-1 claude-opus-4-20250514"),
+        (1024, "claude-sonnet-5 claude-sonnet-4-6 claude-sonnet-4-5 claude-sonnet-4-20250514"),
+        (2048, "claude-opus-4-7"),
+        (4096, "claude-opus-4-6 claude-opus-4-5 claude-haiku-4-5"),
+    ];
+    for (tokens, ids) in documented {
+        for id in ids.split(' ') {
+            let name = format!("anthropic/{id}");
+            assert_eq!(model(builtin(), &name).cache_min_tokens, Some(tokens), "{id}");
+            assert_eq!(wire(builtin(), &name).cache.min_tokens, tokens, "{id}");
+        }
+    }
+    for (tokens, id) in [(1024, "sonnet-4.5"), (1024, "opus-4.1"), (2048, "opus-4.7"), (4096, "haiku-4.5")] {
+        assert_eq!(wire(builtin(), &format!("anthropic/claude-{id}")).cache.min_tokens, tokens, "{id}");
+    }
+}
+
+#[test]
+fn the_data_is_what_the_facts_say() {
+    let opus = model(builtin(), "claude-opus-5");
+    let price = Price {
+        input: 5.0,
+        output: 25.0,
+        cache_read: Some(0.5),
+        cache_write: Some(6.25),
+        cache_write_1h: Some(10.0),
+    };
+    assert_eq!((opus.context, opus.max_output, opus.price), (1_000_000, 128_000, price));
+    assert!(opus.vision && opus.tools && opus.reasoning && opus.caching && !opus.prefill);
+    assert!(model(builtin(), "claude-haiku-4-5").prefill);
+    assert_eq!(model(builtin(), "claude-opus-4-20250514").deprecated.as_deref(), Some("2026-05-14"));
+    let chat = model(builtin(), "deepseek-chat");
+    assert_eq!((chat.context, chat.max_output, chat.price.cache_read), (131_072, 8192, Some(0.028)));
+    assert!(!model(builtin(), "deepseek-reasoner").tools);
+    assert_eq!(model(builtin(), "grok-4-1-fast").context, 2_000_000);
+}
+
+#[test]
+fn anthropic_cache_prices_are_the_documented_multiples() {
+    for model in builtin().models().filter(|model| model.provider == "anthropic") {
+        if model.id == "claude-3-haiku-20240307" {
+            continue; // the one whose listed prices were rounded
+        }
+        let Price { input, cache_read, cache_write, cache_write_1h, .. } = model.price;
+        let close =
+            |price: Option<f64>, factor: f64| price.is_some_and(|p| (p - input * factor).abs() < 1e-9);
+        assert!(
+            close(cache_read, 0.1) && close(cache_write, 1.25) && close(cache_write_1h, 2.0),
+            "{}",
+            model.id
+        );
+    }
+    // Listed without a price for the hour: the multiplier of the long price, not of the usual one.
+    assert_eq!(model(builtin(), "claude-4-sonnet-20250514").prices_at(200_001).cache_write_1h, Some(12.0));
+    assert_eq!(model(builtin(), "openrouter/anthropic/claude-opus-4.5").price.cache_write_1h, Some(10.0));
+}
+
+#[test]
+fn openai_writes_breakpoints_from_5_6_on() {
+    let later =
+        with(r#"{"models": [{"provider": "openai", "id": "gpt-5.7", "price": {"input": 4, "output": 20}}]}"#);
+    for id in ["gpt-5.6", "gpt-5.6-sol", "gpt-5.7"] {
+        let wire = wire(&later, id);
+        assert_eq!(wire.markers, Markers::PromptCacheBreakpoint, "{id}");
+        assert_eq!((wire.cache.kind, wire.cache.lifetime), (CacheKind::Markers, Some(1800)), "{id}");
+        assert_eq!(
+            (wire.cache.min_tokens, wire.cache.look_back, wire.cache.max_markers),
+            (1024, None, 4),
+            "{id}"
+        );
+    }
+    assert_eq!(model(&later, "gpt-5.7").price.cache_write, Some(5.0));
+    for id in ["gpt-5.5", "gpt-5.1", "gpt-4o", "o3"] {
+        let wire = wire(&later, id);
+        assert_eq!(
+            (wire.markers, wire.cache.kind, wire.cache.step),
+            (Markers::None, CacheKind::Automatic, 128),
+            "{id}"
+        );
+        assert_eq!(wire.max_tokens_field, MaxTokensField::MaxCompletionTokens, "{id}");
+        assert_eq!(model(&later, id).price.cache_write, None, "{id}");
+    }
+}
+
+#[test]
+fn openrouter_passes_markers_on_to_anthropic_only() {
+    let claude = wire(builtin(), "anthropic/claude-sonnet-4.5");
+    assert_eq!((claude.markers, claude.cache.look_back), (Markers::CacheControl, Some(20)));
+    assert!(claude.include_reasoning);
+    assert_eq!(claude.reasoning_field, ReasoningField::Reasoning);
+    assert_eq!(claude.web_search_plugin.as_deref(), Some("web"));
+    assert_eq!(wire(builtin(), "openrouter/openai/gpt-4o").markers, Markers::None);
+}
+
+#[test]
+fn vocabularies_are_known_where_they_are_public() {
+    let vocabulary = |name: &str| model(builtin(), name).vocabulary;
+    for id in ["gpt-4", "gpt-4-turbo", "gpt-4-0613", "gpt-3.5-turbo", "openrouter/openai/gpt-4"] {
+        assert_eq!(vocabulary(id), Some(Vocabulary::Cl100k), "{id}");
+    }
+    for id in ["gpt-4o", "gpt-4.1-mini", "o1", "o3-mini", "o4-mini", "gpt-5.6-sol", "openrouter/openai/gpt-5"]
+    {
+        assert_eq!(vocabulary(id), Some(Vocabulary::O200k), "{id}");
+    }
+    for id in ["claude-sonnet-5", "grok-4", "gemini-2.5-pro"] {
+        assert_eq!((vocabulary(id), model(builtin(), id).token_factor), (None, 1.0), "{id}");
+    }
+}
+
+#[test]
+fn the_maker_comes_before_the_reseller() {
+    assert_eq!(model(builtin(), "openai/gpt-4o").provider, "openai");
+    assert_eq!(model(builtin(), "openrouter/openai/gpt-4o").provider, "openrouter");
+    assert_eq!(model(builtin(), "gpt-4o").provider, "openai");
+    assert_eq!(model(builtin(), "anthropic/claude-opus-4.1").provider, "openrouter");
+    assert_eq!(model(builtin(), "openrouter/auto").id, "openrouter/auto");
+    assert_eq!(builtin().model(Some("anthropic"), "anthropic/claude-opus-5").unwrap().id, "claude-opus-5");
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_nearest() {
+    let unknown = |provider, id| builtin().model(provider, id).unwrap_err().nearest;
+    assert_eq!(unknown(None, "sonnet")[0], "claude-sonnet-5");
+    assert_eq!(unknown(None, "claude-sonnet")[0], "claude-sonnet-5");
+    assert_eq!(unknown(Some("anthropic"), "claude-opus-4.8")[0], "claude-opus-4-8");
+    assert_eq!(unknown(Some("anthropic"), "gpt-5.5"), ["openai/gpt-5.5"]);
+    assert_eq!(unknown(None, "openai/gpt-5,5")[0], "gpt-5.5");
+    let unknown = builtin().provider("antropic").unwrap_err();
+    assert_eq!((unknown.what, &unknown.nearest[..]), ("provider", &["anthropic".to_owned()][..]));
+    assert_eq!(builtin().model(Some("antropic"), "claude-opus-5").unwrap_err(), unknown);
+}
+
+#[test]
+fn the_users_entry_changes_only_what_it_gives() {
+    let mine = with(
+        r#"{"models": [{"provider": "anthropic", "id": "claude-opus-5", "context": 200000, "price": {"output": 1}}]}"#,
+    );
+    let known = model(builtin(), "claude-opus-5");
+    let expected = Model { context: 200_000, price: Price { output: 1.0, ..known.price }, ..known };
+    assert_eq!(model(&mine, "claude-opus-5"), expected);
+    assert_eq!(mine.models().count(), builtin().models().count());
+}
+
+#[test]
+fn the_user_has_the_last_word_on_a_provider() {
+    let mine = with(
+        r#"{"providers": [{"id": "openai", "base_url": "http://127.0.0.1:1/v1", "markers": "none",
+            "overrides": [{"models": "gpt-5.6-sol", "cache": {"lifetime": 60}}]}]}"#,
+    );
+    let sol = wire(&mine, "gpt-5.6-sol");
+    assert_eq!((sol.markers, sol.base_url.as_str()), (Markers::None, "http://127.0.0.1:1/v1"));
+    assert_eq!((sol.cache.lifetime, sol.cache.max_markers), (Some(60), 4));
+    assert_eq!(wire(&mine, "gpt-5.6").cache.lifetime, Some(1800));
+    assert_eq!(mine.provider("openai").unwrap().name, "OpenAI");
+}
+
+#[test]
+fn a_new_model_has_the_documented_defaults() {
+    let mine = with(r#"{"models": [{"provider": "anthropic", "id": "claude-next"}]}"#);
+    let next = model(&mine, "claude-next");
+    assert_eq!((next.context, next.max_output, next.price), (128_000, 8192, Price::default()));
+    assert!(next.tools && next.caching && next.prefill && !next.vision && !next.reasoning);
+    assert_eq!(wire(&mine, "claude-next").cache.min_tokens, 1024);
+    let priced = r#"{"models": [{"provider": "anthropic", "id": "claude-next", "price": {"input": 3}}]}"#;
+    let price = model(&mine.with_user("more.json", priced).unwrap(), "claude-next").price;
+    assert_eq!(
+        (price.cache_read, price.cache_write, price.cache_write_1h),
+        (Some(0.3), Some(3.75), Some(6.0))
+    );
+}
+
+#[test]
+fn a_local_server_takes_any_model() {
+    let local = model(builtin(), "llamacpp/qwen/some-model");
+    assert_eq!((local.provider.as_str(), local.id.as_str()), ("llamacpp", "qwen/some-model"));
+    assert!(!local.price.is_known() && local.tools);
+    assert_eq!(builtin().model(Some("vllm"), "x").unwrap().name(), "vllm/x");
+    assert!(builtin().model(Some("openai"), "x").is_err());
+}
+
+#[test]
+fn a_provider_like_another_shares_its_models() {
+    let mine =
+        with(r#"{"providers": [{"id": "proxy", "like": "anthropic", "base_url": "http://127.0.0.1:1"}]}"#);
+    let opus = model(&mine, "proxy/claude-opus-5");
+    assert_eq!(opus, Model { provider: "proxy".into(), ..model(builtin(), "claude-opus-5") });
+    let wire = wire(&mine, "proxy/claude-opus-5");
+    assert_eq!((wire.markers, wire.base_url.as_str()), (Markers::CacheControl, "http://127.0.0.1:1"));
+    assert_eq!(model(&mine, "claude-opus-5").provider, "anthropic");
+    assert_eq!(mine.model(Some("proxy"), "opus-5").unwrap_err().nearest, ["claude-opus-5"]);
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_the_place_and_the_remedy() {
+    let message = refused("{\"models\": [\n{\"id\": \"x\", \"provider\": \"openai\", \"contxt\": 1}]}");
+    assert!(message.starts_with("mine.json: unknown field `contxt`, expected one of "), "{message}");
+    assert!(message.ends_with("at line 2 column 42"), "{message}");
+    let message = refused(r#"{"models": [{"id": "x"}]}"#);
+    assert_eq!(message, "mine.json: missing field `provider` at line 1 column 23");
+    let message = refused(r#"{"models": [{"id": "x", "provider": "openai", "price": {"input": -1}}]}"#);
+    assert!(message.starts_with("mine.json: invalid value: -1, expected 0 or more at line 1"), "{message}");
+    let message = refused(r#"{"models": [{"id": "x", "provider": "opnai"}]}"#);
+    assert!(
+        message
+            .starts_with("mine.json: model \"x\" names an unknown provider \"opnai\" (did you mean openai?)"),
+        "{message}"
+    );
+    assert_eq!(
+        refused(r#"{"providers": [{"name": "x"}]}"#),
+        "mine.json: providers[0] has no \"id\"; add one"
+    );
+    assert_eq!(
+        refused(r#"{"providers": [{"id": "x"}]}"#),
+        "mine.json: provider \"x\" has no \"base_url\"; add one"
+    );
+    let message = refused(r#"{"providers": [{"id": "xai", "overrides": [{"markers": "none"}]}]}"#);
+    assert_eq!(message, "mine.json: an override of provider \"xai\" has no \"models\"; add one");
+    let message =
+        refused(r#"{"providers": [{"id": "xai", "overrides": [{"models": "*", "gateway": true}]}]}"#);
+    assert!(message.ends_with("has \"gateway\"; move it to the provider itself"), "{message}");
+}
+
+#[test]
+fn the_schema_describes_the_users_file() {
+    let schema = user_schema();
+    assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(schema["$defs"]["ModelRow"]["required"], serde_json::json!(["id", "provider"]));
+    assert!(schema["$defs"]["ProviderRow"]["properties"]["overrides"].is_object());
+}

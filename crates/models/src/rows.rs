@@ -1,0 +1,400 @@
+//! The form of the data files, the built-in ones and the user's: in a row every field but the id may be absent.
+
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+
+use crate::provider::{
+    Cache, CacheKind, Markers, MaxTokensField, Protocol, Provider, ReasoningField, Schemas, Wire,
+};
+use crate::{Model, Price, PriceAbove, Vocabulary};
+
+/// Models and providers, merged field by field over those that are known already.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct File {
+    /// The address of this schema, for editors.
+    #[serde(rename = "$schema")]
+    _schema: Option<String>,
+    /// What the file holds and where it comes from.
+    #[serde(rename = "about")]
+    _about: Option<String>,
+    /// The day the figures were taken: `2026-08-08`.
+    pub as_of: Option<String>,
+    /// Models: new ones, or fields of known ones.
+    pub models: Vec<ModelRow>,
+    /// Providers: new ones, or fields of known ones.
+    pub providers: Vec<ProviderRow>,
+}
+
+/// A model; a known one keeps what is absent here.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelRow {
+    /// The id that goes on the wire.
+    pub id: String,
+    /// The id of its provider.
+    pub provider: String,
+    /// The window in tokens. New models: 128000.
+    context: Option<NonZeroU32>,
+    /// The most tokens it can answer with. New models: 8192.
+    max_output: Option<NonZeroU32>,
+    /// US dollars per million tokens. New models: not known, shown as 0.
+    price: Option<PriceRow>,
+    /// Prices of longer requests; the list replaces a known one.
+    price_above: Option<Vec<PriceAbove>>,
+    /// The smallest prefix that is cached, in tokens. New models: the provider's.
+    cache_min_tokens: Option<u32>,
+    /// Whether it sees images. New models: no.
+    vision: Option<bool>,
+    /// Whether it calls tools. New models: yes.
+    tools: Option<bool>,
+    /// Whether it can think before it answers. New models: no.
+    reasoning: Option<bool>,
+    /// Whether its prompts are cached. New models: if a cached read has a price, or no price is known and the
+    /// provider caches.
+    caching: Option<bool>,
+    /// Whether it accepts a conversation that ends with an assistant message. New models: yes.
+    prefill: Option<bool>,
+    /// The day it is switched off: `2026-05-14`.
+    deprecated: Option<String>,
+    /// Its vocabulary, if public. New models: the provider's.
+    vocabulary: Option<Vocabulary>,
+    /// How many of its tokens one token of the vocabulary counts for. New models: the provider's, else 1.
+    #[serde(default, deserialize_with = "factor")]
+    token_factor: Option<f64>,
+}
+
+/// Prices in US dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PriceRow {
+    /// Input that is neither read from the cache nor written to it.
+    #[serde(default, deserialize_with = "amount")]
+    input: Option<f64>,
+    /// Output, reasoning included.
+    #[serde(default, deserialize_with = "amount")]
+    output: Option<f64>,
+    /// Input read from the cache.
+    #[serde(default, deserialize_with = "amount")]
+    cache_read: Option<f64>,
+    /// Input written to the cache for the usual lifetime.
+    #[serde(default, deserialize_with = "amount")]
+    cache_write: Option<f64>,
+    /// Input written to the cache for an hour.
+    #[serde(default, deserialize_with = "amount")]
+    cache_write_1h: Option<f64>,
+}
+
+/// A provider, or an override for some of its models; what is absent here stays as it was.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProviderRow {
+    /// The id that models name. A provider needs it; an override has none.
+    pub id: Option<String>,
+    /// Which models an override is for: `gpt-4 | gpt-4-*`. `*`, `?` and sets such as `[6-9]` are understood.
+    pub models: Option<String>,
+    /// The name, for people. New providers: the id.
+    pub name: Option<String>,
+    /// Another provider to start from: its rows, and its models under this id.
+    pub like: Option<String>,
+    /// Whether it sells other makers' models. New providers: no.
+    pub gateway: Option<bool>,
+    /// Whether it takes model ids that no file lists. New providers: no.
+    pub open_models: Option<bool>,
+    /// The language. New providers: openai.
+    protocol: Option<Protocol>,
+    /// Where requests go, without `/messages` or `/chat/completions`.
+    base_url: Option<String>,
+    /// Environment variables that may hold the key. New providers: none.
+    key_env: Option<Vec<String>>,
+    /// How breakpoints are written. New providers: none.
+    markers: Option<Markers>,
+    /// The field for the most tokens of an answer. New providers: `max_tokens`.
+    max_tokens_field: Option<MaxTokensField>,
+    /// Whether `include_reasoning: true` is sent. New providers: no.
+    include_reasoning: Option<bool>,
+    /// Where reasoning goes back. New providers: nowhere.
+    reasoning_field: Option<ReasoningField>,
+    /// Whether `stream_options.include_usage` is sent. New providers: yes.
+    stream_usage: Option<bool>,
+    /// Whether messages may carry an id. New providers: no.
+    message_ids: Option<bool>,
+    /// Whether user messages may carry `documentContext`. New providers: no.
+    document_context: Option<bool>,
+    /// The id of the plugin that searches the web. New providers: none.
+    web_search_plugin: Option<String>,
+    /// The form of tool schemas. New providers: as declared.
+    schemas: Option<Schemas>,
+    /// Whether a tool result may hold images. New providers: no.
+    tool_result_images: Option<bool>,
+    /// A header that carries the session's id. New providers: none.
+    session_header: Option<String>,
+    /// A field of the request that carries the session's id. New providers: none.
+    session_field: Option<String>,
+    /// The vocabulary of its models, if public.
+    pub vocabulary: Option<Vocabulary>,
+    /// How many of its tokens one token of the vocabulary counts for.
+    #[serde(default, deserialize_with = "factor")]
+    pub token_factor: Option<f64>,
+    /// How it caches. New providers: not at all.
+    cache: Option<CacheRow>,
+    /// Rows for some of its models, applied in order.
+    #[serde(default)]
+    pub overrides: Vec<ProviderRow>,
+}
+
+/// How a provider caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CacheRow {
+    /// What makes it keep a prefix.
+    kind: Option<CacheKind>,
+    /// The smallest prefix it keeps, in tokens.
+    min_tokens: Option<u32>,
+    /// Prefixes are kept in whole multiples of so many tokens.
+    step: Option<NonZeroU32>,
+    /// Seconds that an entry lives after its last use.
+    lifetime: Option<u32>,
+    /// Seconds of the longer life that a marker may ask for.
+    long_lifetime: Option<u32>,
+    /// How many blocks a read looks back from a marker.
+    look_back: Option<u32>,
+    /// The most markers in one request.
+    max_markers: Option<u32>,
+    /// The price of a read as a share of the input price.
+    #[serde(default, deserialize_with = "amount")]
+    read_factor: Option<f64>,
+    /// The price of a write as a share of the input price.
+    #[serde(default, deserialize_with = "amount")]
+    write_factor: Option<f64>,
+    /// The price of a write for the long lifetime as a share of the input price.
+    #[serde(default, deserialize_with = "amount")]
+    write_1h_factor: Option<f64>,
+}
+
+/// Reads a price or a share: a negative one would pay the user.
+pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let amount = Option::<f64>::deserialize(deserializer)?;
+    match amount {
+        Some(amount) if amount < 0.0 => {
+            Err(serde::de::Error::custom(format!("invalid value: {amount}, expected 0 or more")))
+        }
+        amount => Ok(amount),
+    }
+}
+
+fn factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    match amount(deserializer)? {
+        Some(0.0) => Err(serde::de::Error::custom("invalid value: 0, expected more than 0")),
+        factor => Ok(factor),
+    }
+}
+
+/// Overwrites what the newer row gives.
+fn update<T: Clone>(known: &mut Option<T>, newer: &Option<T>) {
+    if newer.is_some() {
+        known.clone_from(newer);
+    }
+}
+
+fn set<T: Clone>(value: &mut T, given: &Option<T>) {
+    if let Some(given) = given {
+        value.clone_from(given);
+    }
+}
+
+// The rows are taken apart field by field without `..`, so that a new field cannot be forgotten here.
+
+impl ModelRow {
+    pub(crate) fn new(provider: &str, id: &str) -> Self {
+        ModelRow { provider: provider.to_owned(), id: id.to_owned(), ..ModelRow::default() }
+    }
+
+    /// Lays a newer row for the same model over this one.
+    pub(crate) fn merge(&mut self, newer: &ModelRow) {
+        let ModelRow {
+            id: _,
+            provider: _,
+            context,
+            max_output,
+            price,
+            price_above,
+            cache_min_tokens,
+            vision,
+            tools,
+            reasoning,
+            caching,
+            prefill,
+            deprecated,
+            vocabulary,
+            token_factor,
+        } = newer;
+        update(&mut self.context, context);
+        update(&mut self.max_output, max_output);
+        update(&mut self.price_above, price_above);
+        update(&mut self.cache_min_tokens, cache_min_tokens);
+        update(&mut self.vision, vision);
+        update(&mut self.tools, tools);
+        update(&mut self.reasoning, reasoning);
+        update(&mut self.caching, caching);
+        update(&mut self.prefill, prefill);
+        update(&mut self.deprecated, deprecated);
+        update(&mut self.vocabulary, vocabulary);
+        update(&mut self.token_factor, token_factor);
+        if let Some(PriceRow { input, output, cache_read, cache_write, cache_write_1h }) = price {
+            let price = self.price.get_or_insert_default();
+            update(&mut price.input, input);
+            update(&mut price.output, output);
+            update(&mut price.cache_read, cache_read);
+            update(&mut price.cache_write, cache_write);
+            update(&mut price.cache_write_1h, cache_write_1h);
+        }
+    }
+
+    /// The model: what no row says comes from its provider or from the defaults for new models.
+    pub(crate) fn settle(&self, provider: &Provider) -> Model {
+        let cache = provider.wire_for(&self.id).cache;
+        let given = self.price.unwrap_or_default();
+        let input = given.input.unwrap_or_default();
+        let price = Price {
+            input,
+            output: given.output.unwrap_or_default(),
+            cache_read: given.cache_read.or(share(given.input, cache.read_factor)),
+            cache_write: given.cache_write.or(share(given.input, cache.write_factor)),
+            cache_write_1h: given.cache_write_1h.or(share(given.input, cache.write_1h_factor)),
+        };
+        let discount = price.cache_read.is_some_and(|read| read > 0.0);
+        Model {
+            id: self.id.clone(),
+            provider: self.provider.clone(),
+            context: self.context.map_or(128_000, NonZeroU32::get),
+            max_output: self.max_output.map_or(8192, NonZeroU32::get),
+            price,
+            price_above: long_prices(self.price_above.as_deref().unwrap_or_default(), &cache),
+            cache_min_tokens: self.cache_min_tokens,
+            vision: self.vision.unwrap_or(false),
+            tools: self.tools.unwrap_or(true),
+            reasoning: self.reasoning.unwrap_or(false),
+            caching: self.caching.unwrap_or(discount || !price.is_known() && cache.kind != CacheKind::None),
+            prefill: self.prefill.unwrap_or(true),
+            deprecated: self.deprecated.clone(),
+            vocabulary: self.vocabulary.or_else(|| provider.vocabulary_for(&self.id)),
+            token_factor: self.token_factor.unwrap_or_else(|| provider.token_factor_for(&self.id)),
+        }
+    }
+}
+
+fn long_prices(rows: &[PriceAbove], cache: &Cache) -> Vec<PriceAbove> {
+    let settled = rows.iter().map(|row| PriceAbove {
+        cache_read: row.cache_read.or(share(row.input, cache.read_factor)),
+        cache_write: row.cache_write.or(share(row.input, cache.write_factor)),
+        cache_write_1h: row.cache_write_1h.or(share(row.input, cache.write_1h_factor)),
+        ..*row
+    });
+    let mut settled: Vec<PriceAbove> = settled.collect();
+    settled.sort_by_key(|above| above.tokens);
+    settled
+}
+
+/// A share of a price, to a millionth of a dollar: 3 × 0.1 is 0.3, not 0.30000000000000004.
+fn share(price: Option<f64>, factor: Option<f64>) -> Option<f64> {
+    Some((price? * factor? * 1e6).round() / 1e6)
+}
+
+impl ProviderRow {
+    /// The row and its overrides, in the order in which they apply.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = ProviderRow> {
+        let base = ProviderRow { overrides: Vec::new(), ..self.clone() };
+        [base].into_iter().chain(self.overrides.iter().cloned())
+    }
+
+    /// A field of this override that only a provider may have.
+    pub(crate) fn misplaced(&self) -> Option<&'static str> {
+        let fields = [
+            ("id", self.id.is_some()),
+            ("name", self.name.is_some()),
+            ("like", self.like.is_some()),
+            ("gateway", self.gateway.is_some()),
+            ("open_models", self.open_models.is_some()),
+            ("overrides", !self.overrides.is_empty()),
+        ];
+        fields.into_iter().find_map(|(field, given)| given.then_some(field))
+    }
+
+    pub(crate) fn apply_to(&self, wire: &mut Wire) {
+        let ProviderRow {
+            id: _,
+            models: _,
+            name: _,
+            like: _,
+            gateway: _,
+            open_models: _,
+            vocabulary: _,
+            token_factor: _,
+            overrides: _,
+            protocol,
+            base_url,
+            key_env,
+            markers,
+            max_tokens_field,
+            include_reasoning,
+            reasoning_field,
+            stream_usage,
+            message_ids,
+            document_context,
+            web_search_plugin,
+            schemas,
+            tool_result_images,
+            session_header,
+            session_field,
+            cache,
+        } = self;
+        set(&mut wire.protocol, protocol);
+        set(&mut wire.base_url, base_url);
+        set(&mut wire.key_env, key_env);
+        set(&mut wire.markers, markers);
+        set(&mut wire.max_tokens_field, max_tokens_field);
+        set(&mut wire.include_reasoning, include_reasoning);
+        set(&mut wire.reasoning_field, reasoning_field);
+        set(&mut wire.stream_usage, stream_usage);
+        set(&mut wire.message_ids, message_ids);
+        set(&mut wire.document_context, document_context);
+        update(&mut wire.web_search_plugin, web_search_plugin);
+        set(&mut wire.schemas, schemas);
+        set(&mut wire.tool_result_images, tool_result_images);
+        update(&mut wire.session_header, session_header);
+        update(&mut wire.session_field, session_field);
+        if let Some(cache) = cache {
+            cache.apply_to(&mut wire.cache);
+        }
+    }
+}
+
+impl CacheRow {
+    fn apply_to(&self, cache: &mut Cache) {
+        let CacheRow {
+            kind,
+            min_tokens,
+            step,
+            lifetime,
+            long_lifetime,
+            look_back,
+            max_markers,
+            read_factor,
+            write_factor,
+            write_1h_factor,
+        } = self;
+        set(&mut cache.kind, kind);
+        set(&mut cache.min_tokens, min_tokens);
+        set(&mut cache.step, &step.map(NonZeroU32::get));
+        update(&mut cache.lifetime, lifetime);
+        update(&mut cache.long_lifetime, long_lifetime);
+        update(&mut cache.look_back, look_back);
+        set(&mut cache.max_markers, max_markers);
+        update(&mut cache.read_factor, read_factor);
+        update(&mut cache.write_factor, write_factor);
+        update(&mut cache.write_1h_factor, write_1h_factor);
+    }
+}

@@ -1,0 +1,180 @@
+//! Rules that look at one thing at a time: the request's numbers, a tool, a block.
+
+use std::collections::BTreeSet;
+
+use crate::{Block, Call, Content, Image, Prompt, Reasoning, ResultPart, Role, Segment, Thinking};
+
+use super::{At, MIN_THINKING, Protocol, Rules, Stance, Violation, blocks};
+
+/// Room for an answer, and for thinking before it.
+pub(super) fn check_numbers(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+    if prompt.max_tokens == 0 && rules.warming == Stance::Refuses {
+        found.push(Violation::NoRoom);
+    }
+    let (Thinking::Budget(budget), Protocol::Anthropic) = (prompt.thinking, rules.protocol) else { return };
+    if budget < MIN_THINKING {
+        found.push(Violation::ThinkingTooSmall { budget });
+    }
+    if budget >= prompt.max_tokens {
+        found.push(Violation::ThinkingOverMax { budget, max_tokens: prompt.max_tokens });
+    }
+}
+
+/// The declared tools: names and schemas.
+pub(super) fn check_tools(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+    let mut names = BTreeSet::new();
+    for (index, block) in prompt.tools.iter().enumerate() {
+        let at = At::Tool(index);
+        let name = &block.tool.name;
+        check_name(at, name, found);
+        if !names.insert(name) {
+            found.push(Violation::ToolTwice { at, name: name.to_string() });
+        }
+        let is_object = || block.tool.parameters.value().get("type").is_some_and(|kind| kind == "object");
+        if rules.protocol == Protocol::Anthropic && !is_object() {
+            found.push(Violation::ToolSchema { at, name: name.to_string() });
+        }
+    }
+}
+
+/// Every block by itself, and that no message is empty.
+pub(super) fn check_blocks(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+    for (index, block) in prompt.system.iter().enumerate() {
+        check_home(At::System(index), block, None, found);
+        check_block(At::System(index), block, rules, found);
+    }
+    if prompt.turns.is_empty() {
+        found.push(Violation::NoMessages);
+    }
+    for (message, turn) in prompt.turns.iter().enumerate() {
+        // An OpenAI message of nothing but reasoning has neither content nor calls.
+        let counts =
+            |b: &Block| rules.protocol == Protocol::Anthropic || !matches!(b.content, Content::Reasoning(_));
+        if !turn.blocks.iter().any(counts) {
+            found.push(Violation::EmptyMessage { at: At::Message(message) });
+        }
+        for (block, content) in turn.blocks.iter().enumerate() {
+            let at = At::Block { message, block };
+            check_home(at, content, Some(turn.role), found);
+            check_block(at, content, rules, found);
+        }
+    }
+}
+
+/// Whether the block may stand in a message of this role; without a role, in the system prompt.
+fn check_home(at: At, block: &Block, role: Option<Role>, found: &mut Vec<Violation>) {
+    let (what, home) = match block.content {
+        Content::Text(_) => return,
+        Content::Image(..) => ("image", Role::User),
+        Content::Result(_) => ("tool_result", Role::User),
+        Content::Reasoning(_) => ("thinking", Role::Assistant),
+        Content::Call(_) => ("tool_use", Role::Assistant),
+    };
+    if role != Some(home) {
+        let home = if home == Role::User { "user messages" } else { "assistant messages" };
+        found.push(Violation::Misplaced { at, what, home });
+    }
+}
+
+fn check_block(at: At, block: &Block, rules: &Rules, found: &mut Vec<Violation>) {
+    match &block.content {
+        Content::Text(segments) => check_text(at, segments, rules, found),
+        Content::Image(..) => {}
+        Content::Reasoning(reasoning) => check_reasoning(at, reasoning, rules, found),
+        Content::Call(call) => check_call(at, call, rules, found),
+        Content::Result(result) => {
+            check_id(at, &result.call_id, rules, found);
+            for part in &result.parts {
+                if let ResultPart::Text(segments) = part {
+                    check_text(at, segments, rules, found);
+                }
+            }
+        }
+    }
+    images(block).filter_map(|image| image.check().err()).for_each(|reason| {
+        found.push(Violation::RefusedImage { at, reason });
+    });
+}
+
+fn check_text(at: At, segments: &[Segment], rules: &Rules, found: &mut Vec<Violation>) {
+    if rules.protocol == Protocol::OpenAi {
+        return;
+    }
+    if segments.iter().all(|s| s.text.is_empty()) {
+        found.push(Violation::EmptyText { at });
+    } else if segments.iter().all(|s| s.text.trim().is_empty()) {
+        found.push(Violation::BlankText { at });
+    }
+}
+
+fn check_reasoning(at: At, reasoning: &Reasoning, rules: &Rules, found: &mut Vec<Violation>) {
+    let proof = reasoning.redacted.as_deref().or(reasoning.signature.as_deref());
+    if rules.protocol == Protocol::Anthropic && proof.unwrap_or_default().is_empty() {
+        found.push(Violation::Unsigned { at });
+    }
+}
+
+fn check_call(at: At, call: &Call, rules: &Rules, found: &mut Vec<Violation>) {
+    check_id(at, &call.id, rules, found);
+    check_name(at, &call.name, found);
+    if !call.arguments.is_object() {
+        found.push(Violation::Arguments { at, id: call.id.to_string() });
+    }
+}
+
+fn check_name(at: At, name: &str, found: &mut Vec<Violation>) {
+    if name.is_empty() || name.len() > 64 || !is_plain(name) {
+        found.push(Violation::ToolName { at, name: name.to_string() });
+    }
+}
+
+fn check_id(at: At, id: &str, rules: &Rules, found: &mut Vec<Violation>) {
+    match rules.protocol {
+        Protocol::Anthropic if id.is_empty() || !is_plain(id) => {
+            found.push(Violation::CallId { at, id: id.to_string() });
+        }
+        Protocol::OpenAi if id.is_empty() => found.push(Violation::EmptyCallId { at }),
+        Protocol::Anthropic | Protocol::OpenAi => {}
+    }
+    if let Some(max) = rules.max_call_id.filter(|max| id.chars().count() > *max) {
+        found.push(Violation::LongCallId { at, id: id.to_string(), max });
+    }
+}
+
+/// Letters, digits, `_` and `-`.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+/// The images of the whole request, those in results included.
+pub(super) fn check_image_count(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+    let all: Vec<At> = blocks(prompt).flat_map(|(at, block)| images(block).map(move |_| at)).collect();
+    if let Some(at) = all.get(rules.max_images) {
+        found.push(Violation::TooManyImages { at: *at, found: all.len(), max: rules.max_images });
+    }
+}
+
+fn images(block: &Block) -> impl Iterator<Item = &Image> {
+    let (own, parts) = match &block.content {
+        Content::Image(image, _) => (Some(image), &[][..]),
+        Content::Result(result) => (None, &result.parts[..]),
+        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => (None, &[][..]),
+    };
+    own.into_iter().chain(parts.iter().filter_map(|part| match part {
+        ResultPart::Image(image) => Some(image),
+        ResultPart::Text(_) => None,
+    }))
+}
+
+/// Calls and results where no tool is declared.
+pub(super) fn check_declared(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+    // The provider's web search is a declared tool too.
+    let declared = !prompt.tools.is_empty() || prompt.web_search.is_some();
+    if declared || rules.undeclared_tools == Stance::Accepts {
+        return;
+    }
+    let of_a_tool = |block: &Block| matches!(block.content, Content::Call(_) | Content::Result(_));
+    if let Some((at, _)) = blocks(prompt).find(|(_, block)| of_a_tool(block)) {
+        found.push(Violation::NoToolsDeclared { at });
+    }
+}

@@ -1,0 +1,150 @@
+//! Anthropic Messages. Content is always a list, so that a breakpoint that moves changes nothing else.
+
+use hardpan_prompt::{
+    Block, Call, Content, Image, Lifetime, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking, ToolBlock,
+    ToolResult, Turn,
+};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::pieces::{CacheControl, Joined, List};
+
+/// The whole body.
+pub struct Body<'a> {
+    pub prompt: &'a Prompt,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Every field is named, so that a new one forces a decision here.
+        let Prompt {
+            model,
+            max_tokens,
+            thinking,
+            tools,
+            system,
+            turns,
+            system_id: _,  // Anthropic knows no message ids
+            web_search: _, // a plugin of other servers
+            left_out: _,
+        } = self.prompt;
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("model", model)?;
+        body.serialize_entry("max_tokens", max_tokens)?;
+        body.serialize_entry("stream", &true)?;
+        if let Thinking::Budget(tokens) = thinking {
+            body.serialize_entry("thinking", &serde_json::json!({"type": "enabled", "budget_tokens": tokens}))?;
+        }
+        if !system.is_empty() {
+            body.serialize_entry("system", &List(|| system.iter().map(WireBlock)))?;
+        }
+        body.serialize_entry("messages", &List(|| turns.iter().map(Message)))?;
+        if !tools.is_empty() {
+            body.serialize_entry("tools", &List(|| tools.iter().map(WireTool)))?;
+        }
+        body.end()
+    }
+}
+
+struct Message<'a>(&'a Turn);
+
+impl Serialize for Message<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Turn { role, blocks, id: _, documents: _ } = self.0;
+        let mut message = serializer.serialize_map(None)?;
+        message.serialize_entry("role", if *role == Role::User { "user" } else { "assistant" })?;
+        message.serialize_entry("content", &List(|| blocks.iter().map(WireBlock)))?;
+        message.end()
+    }
+}
+
+struct WireBlock<'a>(&'a Block);
+
+impl Serialize for WireBlock<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Block { place: _, content, breakpoint } = self.0;
+        let mut block = serializer.serialize_map(None)?;
+        match content {
+            Content::Text(segments) => text(&mut block, segments)?,
+            Content::Image(picture, _) => image(&mut block, picture)?,
+            Content::Reasoning(reasoning) => self::reasoning(&mut block, reasoning)?,
+            Content::Call(Call { id, name, arguments, origin: _ }) => {
+                block.serialize_entry("type", "tool_use")?;
+                block.serialize_entry("id", id)?;
+                block.serialize_entry("name", name)?;
+                block.serialize_entry("input", arguments)?;
+            }
+            Content::Result(ToolResult { call_id, parts, outcome, origin: _ }) => {
+                block.serialize_entry("type", "tool_result")?;
+                block.serialize_entry("tool_use_id", call_id)?;
+                match &parts[..] {
+                    [ResultPart::Text(segments)] => block.serialize_entry("content", &Joined(segments))?,
+                    parts => block.serialize_entry("content", &List(|| parts.iter().map(WirePart)))?,
+                }
+                if *outcome == Outcome::Failed {
+                    block.serialize_entry("is_error", &true)?;
+                }
+            }
+        }
+        marker(&mut block, *breakpoint)?;
+        block.end()
+    }
+}
+
+fn marker<M: SerializeMap>(block: &mut M, breakpoint: Option<Lifetime>) -> Result<(), M::Error> {
+    breakpoint.map_or(Ok(()), |lifetime| block.serialize_entry("cache_control", &CacheControl(lifetime)))
+}
+
+fn text<M: SerializeMap>(block: &mut M, segments: &[Segment]) -> Result<(), M::Error> {
+    block.serialize_entry("type", "text")?;
+    block.serialize_entry("text", &Joined(segments))
+}
+
+fn image<M: SerializeMap>(block: &mut M, image: &Image) -> Result<(), M::Error> {
+    #[derive(serde::Serialize)]
+    struct Source<'a> {
+        r#type: &'static str,
+        media_type: &'static str,
+        data: &'a str,
+    }
+    block.serialize_entry("type", "image")?;
+    let source = Source { r#type: "base64", media_type: image.media_type.name(), data: &image.data };
+    block.serialize_entry("source", &source)
+}
+
+fn reasoning<M: SerializeMap>(block: &mut M, reasoning: &Reasoning) -> Result<(), M::Error> {
+    let Reasoning { text, signature, redacted, origin: _ } = reasoning;
+    if let Some(data) = redacted {
+        block.serialize_entry("type", "redacted_thinking")?;
+        return block.serialize_entry("data", data);
+    }
+    block.serialize_entry("type", "thinking")?;
+    block.serialize_entry("thinking", text)?;
+    block.serialize_entry("signature", signature)
+}
+
+struct WirePart<'a>(&'a ResultPart);
+
+impl Serialize for WirePart<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut part = serializer.serialize_map(None)?;
+        match self.0 {
+            ResultPart::Text(segments) => text(&mut part, segments)?,
+            ResultPart::Image(picture) => image(&mut part, picture)?,
+        }
+        part.end()
+    }
+}
+
+struct WireTool<'a>(&'a ToolBlock);
+
+impl Serialize for WireTool<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ToolBlock { place: _, tool, breakpoint } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &tool.name)?;
+        map.serialize_entry("description", &tool.description)?;
+        map.serialize_entry("input_schema", &tool.parameters)?;
+        marker(&mut map, *breakpoint)?;
+        map.end()
+    }
+}

@@ -1,0 +1,234 @@
+//! OpenAI Chat Completions, and all servers that speak it.
+//!
+//! A server that understands markers gets content as lists, always; one that does not gets plain strings, which many of
+//! them demand, unless there is an image. Text blocks of one message are then joined by a newline.
+
+use hardpan_models::{Markers, Wire};
+use hardpan_prompt::{
+    Block, Call, Content, Image, Lifetime, Prompt, ResultPart, Role, Segment, ToolBlock, ToolResult, Turn,
+};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::pieces::{CacheControl, DataUrl, Joined, Lines, List};
+
+/// The whole body.
+pub struct Body<'a> {
+    pub prompt: &'a Prompt,
+    pub wire: &'a Wire,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Every field is named, so that a new one forces a decision here.
+        let Prompt { model, max_tokens, thinking: _, tools, system, system_id, turns, web_search, left_out: _ } = self.prompt;
+        let wire = self.wire;
+        let mut messages = Vec::with_capacity(turns.len() + 1);
+        if !system.is_empty() {
+            let parts = system.iter().filter_map(part).collect();
+            messages.push(Message { role: "system", id: system_id.as_deref(), ..Message::new(wire, parts) });
+        }
+        turns.iter().for_each(|turn| split(turn, wire, &mut messages));
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("model", model)?;
+        body.serialize_entry("messages", &messages)?;
+        if !tools.is_empty() {
+            body.serialize_entry("tools", &List(|| tools.iter().map(WireTool)))?;
+        }
+        body.serialize_entry(wire.max_tokens_field.name(), max_tokens)?;
+        body.serialize_entry("stream", &true)?;
+        if wire.stream_usage {
+            body.serialize_entry("stream_options", &serde_json::json!({"include_usage": true}))?;
+        }
+        if wire.include_reasoning {
+            body.serialize_entry("include_reasoning", &true)?;
+        }
+        if let (Some(search), Some(plugin)) = (web_search, &wire.web_search_plugin) {
+            let plugin = serde_json::json!([{"id": plugin, "max_results": search.max_results}]);
+            body.serialize_entry("plugins", &plugin)?;
+        }
+        body.end()
+    }
+}
+
+/// A message of the request: one turn may make several.
+struct Message<'a> {
+    wire: &'a Wire,
+    role: &'static str,
+    id: Option<&'a str>,
+    parts: Vec<Part<'a>>,
+    reasoning: Vec<&'a str>,
+    calls: Vec<&'a Call>,
+    answers: Option<&'a str>,
+    documents: &'a [std::sync::Arc<str>],
+}
+
+/// Text or an image, with its breakpoint.
+enum Part<'a> {
+    Text(&'a [Segment], Option<Lifetime>),
+    Image(&'a Image, Option<Lifetime>),
+}
+
+fn part(block: &Block) -> Option<Part<'_>> {
+    match &block.content {
+        Content::Text(segments) => Some(Part::Text(segments, block.breakpoint)),
+        Content::Image(image, _) => Some(Part::Image(image, block.breakpoint)),
+        Content::Reasoning(_) | Content::Call(_) | Content::Result(_) => None,
+    }
+}
+
+impl<'a> Message<'a> {
+    fn new(wire: &'a Wire, parts: Vec<Part<'a>>) -> Self {
+        let (reasoning, calls) = (Vec::new(), Vec::new());
+        Message { wire, role: "user", id: None, parts, reasoning, calls, answers: None, documents: &[] }
+    }
+}
+
+/// The messages of a turn: results by themselves, then images that a result cannot hold, then the rest.
+fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>) {
+    let Turn { role, blocks, id, documents } = turn;
+    let mut images = Vec::new();
+    for block in blocks {
+        let Content::Result(ToolResult { call_id, parts, .. }) = &block.content else { continue };
+        let mut held: Vec<Part<'_>> = Vec::new();
+        for part in parts {
+            match part {
+                ResultPart::Text(segments) => held.push(Part::Text(segments, None)),
+                ResultPart::Image(image) if wire.tool_result_images => held.push(Part::Image(image, None)),
+                ResultPart::Image(image) => images.push(Part::Image(image, None)),
+            }
+        }
+        if let Some(Part::Text(_, breakpoint) | Part::Image(_, breakpoint)) = held.last_mut() {
+            *breakpoint = block.breakpoint;
+        }
+        messages.push(Message { role: "tool", answers: Some(call_id), ..Message::new(wire, held) });
+    }
+    let parts: Vec<Part<'_>> = images.into_iter().chain(blocks.iter().filter_map(part)).collect();
+    let calls = |block: &'a Block| if let Content::Call(call) = &block.content { Some(call) } else { None };
+    let reasoning = |block: &'a Block| match &block.content {
+        Content::Reasoning(reasoning) => Some(reasoning.text.as_str()),
+        _ => None,
+    };
+    let message = Message {
+        role: if *role == Role::User { "user" } else { "assistant" },
+        id: id.as_deref(),
+        calls: blocks.iter().filter_map(calls).collect(),
+        reasoning: blocks.iter().filter_map(reasoning).collect(),
+        documents: if wire.document_context { documents } else { &[] },
+        ..Message::new(wire, parts)
+    };
+    if !message.parts.is_empty() || !message.calls.is_empty() {
+        messages.push(message);
+    }
+}
+
+impl Serialize for Message<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Message { wire, role, id, parts, reasoning, calls, answers, documents } = self;
+        let mut message = serializer.serialize_map(None)?;
+        message.serialize_entry("role", role)?;
+        if let Some(id) = id.filter(|_| wire.message_ids) {
+            message.serialize_entry("message_id", id)?;
+        }
+        if let Some(call) = answers {
+            message.serialize_entry("tool_call_id", call)?;
+        }
+        let has_image = parts.iter().any(|part| matches!(part, Part::Image(..)));
+        if parts.is_empty() {
+            // A tool that answers nothing still answers; a message of calls alone has no content.
+            let empty = answers.map(|_| "");
+            message.serialize_entry("content", &empty)?;
+        } else if wire.markers != Markers::None || has_image {
+            message.serialize_entry("content", &List(|| parts.iter().map(|part| WirePart { part, markers: wire.markers })))?;
+        } else {
+            let texts = parts.iter().filter_map(|part| match part {
+                Part::Text(segments, _) => Some(*segments),
+                Part::Image(..) => None,
+            });
+            message.serialize_entry("content", &Lines(texts.collect()))?;
+        }
+        // DeepSeek refuses a message of calls without its reasoning, even an empty one.
+        if let Some(field) = wire.reasoning_field.name().filter(|_| !reasoning.is_empty()) {
+            message.serialize_entry(field, &reasoning.join("\n"))?;
+        }
+        if !calls.is_empty() {
+            message.serialize_entry("tool_calls", &List(|| calls.iter().map(|call| WireCall(call))))?;
+        }
+        if !documents.is_empty() {
+            message.serialize_entry("documentContext", &serde_json::json!({"documentIds": documents}))?;
+        }
+        message.end()
+    }
+}
+
+struct WirePart<'a> {
+    part: &'a Part<'a>,
+    markers: Markers,
+}
+
+impl Serialize for WirePart<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct ImageUrl<'a> {
+            url: DataUrl<'a>,
+        }
+        let mut map = serializer.serialize_map(None)?;
+        let breakpoint = match self.part {
+            Part::Text(segments, breakpoint) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", &Joined(segments))?;
+                breakpoint
+            }
+            Part::Image(image, breakpoint) => {
+                map.serialize_entry("type", "image_url")?;
+                map.serialize_entry("image_url", &ImageUrl { url: DataUrl(image) })?;
+                breakpoint
+            }
+        };
+        match (self.markers, breakpoint) {
+            (Markers::CacheControl, Some(lifetime)) => map.serialize_entry("cache_control", &CacheControl(*lifetime))?,
+            (Markers::PromptCacheBreakpoint, Some(_)) => {
+                map.serialize_entry("prompt_cache_breakpoint", &serde_json::json!({"mode": "explicit"}))?;
+            }
+            _ => {}
+        }
+        map.end()
+    }
+}
+
+struct WireCall<'a>(&'a Call);
+
+impl Serialize for WireCall<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Function<'a> {
+            name: &'a str,
+            arguments: &'a str,
+        }
+        let Call { id, name, arguments, origin: _ } = self.0;
+        let mut call = serializer.serialize_map(None)?;
+        call.serialize_entry("id", id)?;
+        call.serialize_entry("type", "function")?;
+        call.serialize_entry("function", &Function { name, arguments: arguments.as_str() })?;
+        call.end()
+    }
+}
+
+struct WireTool<'a>(&'a ToolBlock);
+
+impl Serialize for WireTool<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Function<'a> {
+            name: &'a str,
+            description: &'a str,
+            parameters: &'a hardpan_prompt::Json,
+        }
+        // A breakpoint on a tool has no form here; the layouts put none there.
+        let ToolBlock { place: _, tool, breakpoint: _ } = self.0;
+        let function = Function { name: &tool.name, description: &tool.description, parameters: &tool.parameters };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "function")?;
+        map.serialize_entry("function", &function)?;
+        map.end()
+    }
+}

@@ -1,0 +1,149 @@
+use hardpan_prompt::{Body, Json, Part, State, ToolCall};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn read(line: &str) -> Entry {
+    let (entry, problem) = Entry::read(line).unwrap();
+    assert_eq!(problem, None);
+    entry
+}
+
+#[test]
+fn a_message_is_written_without_its_id_and_time() {
+    let mut message = AgentMessage::new("m1", Body::User { content: vec![Part::text("hi\n")] });
+    message.time = Some("2026-01-02T03:04:05Z".parse().unwrap());
+    let entry = Entry::message(Some("m0"), message);
+    let line = r#"{"type":"message","id":"m1","parent":"m0","time":"2026-01-02T03:04:05Z","message":{"role":"user","content":[{"type":"text","text":"hi\n"}]}}"#;
+    assert_eq!(entry.to_line(), format!("{line}\n"));
+    assert_eq!(read(line), entry);
+}
+
+#[test]
+fn a_message_may_have_a_time_of_its_own() {
+    let line = r#"{"type":"message","id":"m1","parent":null,"time":"2026-01-02T03:04:05Z","message":{"time":"2025-01-01T00:00:00Z","role":"compaction_summary","summary":"s"}}"#;
+    assert_eq!(read(line).to_line(), format!("{line}\n"));
+}
+
+#[test]
+fn every_record_is_written_as_documented() {
+    let lines = [
+        r#"{"type":"model_change","id":"a","parent":null,"provider":"anthropic","model":"x"}"#,
+        r#"{"type":"thinking_change","id":"b","parent":"a","level":"high"}"#,
+        r#"{"type":"label","id":"c","parent":"b","target":"a","label":"start"}"#,
+        r#"{"type":"label","id":"d","parent":"c","target":"a","label":null}"#,
+        r#"{"type":"name","id":"e","parent":"d","name":"A fix"}"#,
+        r#"{"type":"compaction","id":"f","parent":"e","time":"2026-01-02T03:04:05Z","summary":"s","first_kept":"b"}"#,
+        r#"{"type":"compaction","id":"g","parent":"f","summary":"s","first_kept":null}"#,
+    ];
+    for line in lines {
+        let entry = read(line);
+        assert!(!matches!(entry.record, Record::Other { .. }), "{line}");
+        assert_eq!(entry.to_line(), format!("{line}\n"));
+    }
+}
+
+#[test]
+fn an_unknown_type_is_kept_to_the_byte() {
+    let line = r#"{ "type":"dream", "id":"a", "parent":null, "depth":3.0 }"#;
+    let entry = read(line);
+    assert_eq!(entry.record, Record::Other { line: line.into() });
+    assert_eq!(entry.to_line(), format!("{line}\n"));
+}
+
+#[test]
+fn unknown_fields_and_a_time_that_cannot_be_read_are_kept() {
+    let line =
+        r#"{"type":"name","id":"a","parent":null,"name":"n","time":"yesterday","mood":{"b":1,"a":[2]}}"#;
+    let entry = read(line);
+    assert_eq!(entry.time, None);
+    assert_eq!(entry.extra, *json!({"time": "yesterday", "mood": {"b": 1, "a": [2]}}).as_object().unwrap());
+    assert_eq!(entry.to_line(), format!("{line}\n"));
+}
+
+#[test]
+fn a_record_that_cannot_be_read_keeps_its_place_and_its_line() {
+    let lines = [
+        r#"{"type":"message","id":"a","parent":"p","message":{"role":"oracle"}}"#,
+        r#"{"type":"message","id":"a","parent":"p"}"#,
+        r#"{"type":"name","id":"a","parent":"p","name":7,"mood":1}"#,
+        r#"{"type":"compaction","id":"a","parent":"p","summary":"s"}"#,
+    ];
+    for line in lines {
+        let (entry, problem) = Entry::read(line).unwrap();
+        assert!(problem.is_some());
+        assert_eq!((&*entry.id, entry.parent.as_deref()), ("a", Some("p")));
+        assert_eq!(entry.to_line(), format!("{line}\n"));
+    }
+}
+
+#[test]
+fn a_line_without_a_place_in_the_tree_is_an_error() {
+    let parent = "it has no `parent` (null for the first entry)";
+    let all = [
+        (r#"{"type":"name","id":"a","name":"n"}"#, parent),
+        (r#"{"type":"name","id":"a","parent":3,"name":"n"}"#, parent),
+        (r#"{"type":"name","parent":null,"name":"n"}"#, "its `id` is missing or no string"),
+        (r#"{"id":"a","parent":null}"#, "its `type` is missing or no string"),
+    ];
+    for (line, what) in all {
+        assert_eq!(Entry::read(line).unwrap_err(), what);
+    }
+    assert!(Entry::read("[1]").unwrap_err().starts_with("it is not a JSON object"));
+    assert!(Entry::read(r#"{"type":"na"#).unwrap_err().starts_with("it is not a JSON object"));
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let text = || "\\PC{0,8}|a\nb|\u{2028}|\"\\\\".prop_map(|text: String| Text::new(text));
+    let part = prop_oneof![
+        text().prop_map(|text| Part::Text { text }),
+        (text(), prop::option::of("[a-z]{1,4}")).prop_map(|(text, signature)| Part::Reasoning {
+            text,
+            signature: signature.map(Into::into),
+            redacted: None,
+        }),
+        ("[a-z]{1,4}", any::<i64>()).prop_map(|(id, number)| Part::ToolCall(ToolCall {
+            id: id.into(),
+            name: "read".into(),
+            arguments: Json::new(&json!({"z": number, "a": [1.0, null, "é"]})),
+            result: None,
+        })),
+    ];
+    let parts = prop::collection::vec(part, 0..4);
+    prop_oneof![
+        text().prop_map(|text| Body::User { content: vec![Part::Text { text }] }),
+        (parts, prop::option::of("[a-z]{1,4}")).prop_map(|(content, model)| Body::Assistant {
+            content,
+            provider: None,
+            model: model.map(Into::into),
+            stop_reason: None,
+        }),
+        (text(), any::<bool>()).prop_map(|(text, is_error)| Body::ToolResult {
+            call_id: "c".into(),
+            tool_name: None,
+            content: vec![Part::Text { text }],
+            is_error,
+        }),
+        (text(), prop::option::of(any::<i32>())).prop_map(|(output, exit_code)| Body::BashExecution {
+            command: "ls".into(),
+            output,
+            exit_code,
+            exclude_from_context: false,
+        }),
+        text().prop_map(|summary| Body::BranchSummary { summary }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_written_message_is_read_back(body in body(), seconds in prop::option::of(0i64..4_000_000_000), deleted: bool) {
+        let mut message = AgentMessage::new("m", body);
+        message.time = seconds.map(|seconds| Timestamp::from_second(seconds).unwrap());
+        message.state = if deleted { State::Deleted } else { State::Whole };
+        let entry = Entry::message(Some("p"), message);
+        let line = entry.to_line();
+        prop_assert_eq!(line.find('\n'), Some(line.len() - 1));
+        prop_assert_eq!(Entry::read(line.trim_end()).unwrap(), (entry, None));
+    }
+}

@@ -1,0 +1,186 @@
+//! Which repository, which branch, what changed: one process of git, bounded in time and output.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Longer than a warm status of the largest repositories, shorter than a person's patience.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// Some 1,000 changed files: more would only push the conversation out.
+const OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// The branch and the changed files, as `git status --short --branch` tells them; none where git is absent or the
+/// folder is no repository. Where git takes longer than 5 seconds or prints more than 64 KiB, the text says so.
+///
+/// Nothing is written and no program that the repository names as its file monitor is run.
+pub fn git_status(root: &Path) -> Option<String> {
+    let mut command = Command::new("git");
+    command
+        .args([
+            "--no-pager",
+            "--no-optional-locks",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.quotePath=false",
+        ])
+        .args(["status", "--porcelain=v1", "--branch", "--untracked-files=normal"])
+        .current_dir(root)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C");
+    // Set when a hook of some repository started us; they would point git at that one.
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        command.env_remove(variable);
+    }
+    match output_of(command, TIME_LIMIT, OUTPUT_LIMIT) {
+        Output::Whole(text) => Some(text),
+        Output::Cut(text) => Some(format!("{text}(cut here: git status printed more than 64 KiB)\n")),
+        Output::Late => Some("(git status was stopped after 5 seconds)\n".into()),
+        Output::Failed => None,
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Output {
+    /// All it printed.
+    Whole(String),
+    /// The lines that fit.
+    Cut(String),
+    /// The time ran out.
+    Late,
+    /// It could not be started, or failed.
+    Failed,
+}
+
+fn output_of(mut command: Command, time: Duration, limit: usize) -> Output {
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let Ok(mut child) = spawned else { return Output::Failed };
+    let Some(stdout) = child.stdout.take() else { return Output::Failed };
+
+    // A thread reads, so that the wait can end before the output does.
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.take(limit as u64 + 1).read_to_end(&mut bytes);
+        // Nobody listens any more where the time ran out.
+        let _ = sender.send(read.map(|_| bytes));
+    });
+
+    let received = receiver.recv_timeout(time);
+    let whole = matches!(&received, Ok(Ok(bytes)) if bytes.len() <= limit);
+    if !whole {
+        let _ = child.kill(); // an error means that it has ended by itself
+    }
+    match received {
+        Ok(Ok(bytes)) if whole => match child.wait() {
+            Ok(status) if status.success() => Output::Whole(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => Output::Failed,
+        },
+        cut_or_late => {
+            // Reaped elsewhere: a process stuck in the kernel outlives even its killing.
+            thread::spawn(move || child.wait());
+            match cut_or_late {
+                Ok(Ok(bytes)) => Output::Cut(whole_lines(&bytes[..limit])),
+                Ok(Err(_)) => Output::Failed,
+                Err(_) => Output::Late,
+            }
+        }
+    }
+}
+
+fn whole_lines(bytes: &[u8]) -> String {
+    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// The top of the git repository that `path` (absolute) lies in, found by looking for `.git`, a folder or a file,
+/// upwards; `path` itself where there is none.
+pub fn root_of(path: &Path) -> PathBuf {
+    path.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::tempdir;
+
+    use super::*;
+
+    fn git(folder: &Path, arguments: &[&str]) {
+        let status = Command::new("git").arg("-C").arg(folder).args(arguments).status();
+        assert!(status.unwrap().success());
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn the_branch_and_the_changes_are_told() {
+        let folder = tempdir().unwrap();
+        git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
+        fs::create_dir(folder.path().join("src")).unwrap();
+        fs::write(folder.path().join("src/a b.rs"), "").unwrap();
+        fs::write(folder.path().join("ü"), "").unwrap();
+        git(folder.path(), &["add", "src"]);
+        let expected = "## No commits yet on main\nA  \"src/a b.rs\"\n?? ü\n";
+        assert_eq!(git_status(folder.path()).as_deref(), Some(expected));
+        assert_eq!(git_status(&folder.path().join("src")).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_folder_that_is_no_repository_or_missing_has_no_status() {
+        let folder = tempdir().unwrap();
+        assert_eq!(git_status(folder.path()), None);
+        assert_eq!(git_status(&folder.path().join("none")), None);
+    }
+
+    #[test]
+    fn the_status_runs_no_file_monitor() {
+        let folder = tempdir().unwrap();
+        git(folder.path(), &["init", "--quiet"]);
+        let witness = folder.path().join("witness");
+        git(folder.path(), &["config", "core.fsmonitor", &format!("touch {} #", witness.display())]);
+        assert!(git_status(folder.path()).is_some());
+        assert!(!witness.exists());
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_stopped() {
+        let time = Duration::from_millis(20);
+        assert_eq!(output_of(shell("exec sleep 600"), time, 100), Output::Late);
+        // One that leaves a child behind, which holds the output open.
+        assert_eq!(output_of(shell("sleep 3 & wait"), time, 100), Output::Late);
+    }
+
+    #[test]
+    fn endless_output_is_cut_after_a_line() {
+        assert_eq!(output_of(shell("exec yes abc"), TIME_LIMIT, 10), Output::Cut("abc\nabc\n".into()));
+    }
+
+    #[test]
+    fn a_program_that_fails_or_is_absent_says_nothing() {
+        assert_eq!(output_of(shell("echo x; exit 1"), TIME_LIMIT, 10), Output::Failed);
+        assert_eq!(output_of(Command::new("no-such-program-anywhere"), TIME_LIMIT, 10), Output::Failed);
+        assert_eq!(output_of(shell("printf 1234567890"), TIME_LIMIT, 10), Output::Whole("1234567890".into()));
+    }
+
+    #[test]
+    fn the_root_is_the_nearest_folder_with_a_git_folder_or_file() {
+        let folder = tempdir().unwrap();
+        let inner = folder.path().join("module/src");
+        fs::create_dir_all(&inner).unwrap();
+        assert_eq!(root_of(&inner), inner);
+        fs::create_dir(folder.path().join(".git")).unwrap();
+        assert_eq!(root_of(&inner), folder.path());
+        fs::write(folder.path().join("module/.git"), "gitdir: ../.git/modules/module").unwrap();
+        assert_eq!(root_of(&inner), folder.path().join("module"));
+    }
+}
