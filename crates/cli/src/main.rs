@@ -1,1 +1,29 @@
-fn main() {}
+//! The `hardpan` command.
+//!
+//! A thin shell: it gathers a snapshot from the folder, calls the engine, and shows what came out. Data goes to standard
+//! output, words to standard error.
+
+mod args; // what can be typed
+mod diff; // `hardpan request --diff`
+mod gather; // from files, a folder and a session to a snapshot
+mod origins; // the origins of a body's blocks, as JSON
+mod output; // standard output, tables, safe text
+mod run; // one function per command
+mod settings; // the config folder, the project's folder, trust
+mod views; // tables for people
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    match run::run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hardpan: {}", output::safe_lines(&format!("{error:#}")));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -42,7 +42,8 @@ impl Target {
         let model = catalogue.model(provider, model)?;
         let provider = catalogue.provider(&model.provider)?;
         let (wire, max_tokens) = (provider.for_model(&model), model.default_max_tokens());
-        Ok(Target { provider: provider.id.clone(), wire, model, max_tokens })
+        let factor = Factor::new(model.token_factor);
+        Ok(Target { provider: provider.id.clone(), wire, model, max_tokens, factor })
     }
 
     /// The vocabulary to count with: the model's own where it is public, else the stand-in.
@@ -103,7 +104,7 @@ fn arrange(snapshot: &Snapshot, layout: LayoutName, target: &Target, texts: &Tex
         prompt.blocks_mut().for_each(|block| block.breakpoint = None);
     }
     limit_images(&mut prompt);
-    let measured = memo.counter.measure(&prompt).scaled(&Factor::new(target.model.token_factor));
+    let measured = memo.counter.measure(&prompt).scaled(&target.factor);
     Assembled { prompt, measured, memory, layout }
 }
 

@@ -93,7 +93,7 @@ pub struct BreakdownContent {
 /// A breakpoint.
 #[derive(Clone, Debug, Serialize)]
 pub struct MarkedBlock {
-    /// Where it is: `messages[3].content[0]`.
+    /// Where it is among tools, system and messages: `messages[3].content[0]`.
     pub block: String,
     /// Tokens up to and including its block.
     pub tokens: usize,
@@ -213,29 +213,29 @@ impl Breakdown {
             tokenizer: Tokenizer {
                 vocabulary: memo.counter.vocabulary().name(),
                 exact,
-                factor: target.model.token_factor,
+                factor: target.factor.value(),
             },
         }
     }
 }
 
 /// A piece of the prompt with one origin.
-struct Piece<'a> {
+struct Piece {
     block: usize,
     place: Place,
-    origin: &'a Origin,
+    origin: Origin,
     tokens: usize,
 }
 
-const TOOL_ORIGIN: &Origin = &Origin { kind: Kind::Tool, source: Source::Rule("tool") };
-
 /// Every segment of every block, with the tokens measured for it.
-fn pieces(assembled: &Assembled) -> Vec<Piece<'_>> {
+fn pieces(assembled: &Assembled) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let tools = assembled.prompt.tools.iter().map(|ToolBlock { place, .. }| (*place, vec![TOOL_ORIGIN]));
-    let blocks = assembled.prompt.blocks().map(|block| (block.place, origins(block)));
+    let tools = assembled.prompt.tools.iter().map(|ToolBlock { place, tool, .. }| {
+        (*place, vec![Origin { kind: Kind::Tool, source: Source::Tool(tool.name.clone()) }])
+    });
+    let blocks = assembled.prompt.blocks().map(|block| (block.place, origins(block).into_iter().cloned().collect()));
     for (index, ((place, origins), measured)) in tools.chain(blocks).zip(&assembled.measured.blocks).enumerate() {
-        for (origin, tokens) in origins.iter().zip(measured.segments.iter()) {
+        for (origin, tokens) in origins.into_iter().zip(measured.segments.iter()) {
             pieces.push(Piece { block: index, place, origin, tokens: *tokens as usize });
         }
     }
@@ -275,7 +275,7 @@ fn region_name(layout: LayoutName, place: Place, block: usize, first_message: us
 }
 
 fn regions(
-    pieces: &[Piece<'_>],
+    pieces: &[Piece],
     snapshot: &Snapshot,
     memory: &crate::Memory,
     layout: LayoutName,
@@ -302,7 +302,7 @@ fn regions(
     regions
 }
 
-fn content(piece: &Piece<'_>, snapshot: &Snapshot, memory: &crate::Memory, layout: LayoutName) -> BreakdownContent {
+fn content(piece: &Piece, snapshot: &Snapshot, memory: &crate::Memory, layout: LayoutName) -> BreakdownContent {
     let (n, tier) = match &piece.origin.source {
         Source::Item { key, copy: Copy::Current } => {
             let item = snapshot.items.iter().find(|item| item.key == *key);
@@ -333,7 +333,7 @@ fn content(piece: &Piece<'_>, snapshot: &Snapshot, memory: &crate::Memory, layou
     }
 }
 
-fn tier_info(pieces: &[Piece<'_>]) -> TierInfo {
+fn tier_info(pieces: &[Piece]) -> TierInfo {
     let mut info = TierInfo::default();
     info.l0.has_system = Some(false);
     info.l0.has_legend = Some(false);

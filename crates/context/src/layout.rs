@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use hardpan_models::{Markers, Model, Protocol, Wire, did_you_mean, nearest};
-use hardpan_prompt::{Place, Prompt, Thinking, Tool, ToolBlock};
+use hardpan_prompt::{Factor, Place, Prompt, Thinking, Tool, ToolBlock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -21,6 +21,8 @@ pub struct Target {
     pub model: Model,
     /// The most tokens of answer.
     pub max_tokens: u32,
+    /// How many of the model's tokens one counted token stands for, as far as it is known.
+    pub factor: Factor,
 }
 
 impl Target {

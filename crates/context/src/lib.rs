@@ -20,7 +20,6 @@
 
 mod assemble; // from a snapshot to a prompt that fits its window and its model
 mod breakdown; // what a prompt holds, by block, kind and tier
-mod diff; // the first block in which two requests differ
 mod forms; // prompts for models without tools or without images
 mod history; // the conversation, made acceptable
 mod inline; // the layout of seed e
@@ -38,7 +37,6 @@ mod turns; // the messages of a prompt under construction
 
 pub use assemble::{AssembleError, Assembled, assemble};
 pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, MarkedBlock, TierInfo, TierTokens};
-pub use diff::{Difference, first_difference};
 pub use forms::{without_images, without_tools};
 pub use inline::all_required;
 pub use layout::{Arrangement, Input, Layout, LayoutName, Target, UnknownLayout};

@@ -284,7 +284,7 @@ impl Prompt {
             .collect()
     }
 
-    /// Where a block is in the body: `tools[0]`, `system[0]`, `messages[3].content[1]`.
+    /// The name of a block's position: `tools[0]`, `system[0]`, `messages[3].content[1]`.
     pub fn address(&self, block: usize) -> String {
         let Some(mut rest) = block.checked_sub(self.tools.len()) else { return format!("tools[{block}]") };
         if rest < self.system.len() {

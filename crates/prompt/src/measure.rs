@@ -48,9 +48,11 @@ impl Measured {
         if factor.value() == 1.0 {
             return self.clone();
         }
-        let counts: Vec<usize> = self.blocks.iter().flat_map(|block| block.segments.iter().map(|&n| n as usize)).collect();
+        let counts: Vec<usize> =
+            self.blocks.iter().flat_map(|block| block.segments.iter().map(|&n| n as usize)).collect();
         let mut scaled = factor.apply(&counts).into_iter().map(|tokens| tokens as u32);
-        let block = |block: &MeasuredBlock| MeasuredBlock::new(scaled.by_ref().take(block.segments.len()).collect());
+        let block =
+            |block: &MeasuredBlock| MeasuredBlock::new(scaled.by_ref().take(block.segments.len()).collect());
         Measured::new(self.blocks.iter().map(block).collect())
     }
 

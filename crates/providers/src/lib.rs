@@ -20,6 +20,7 @@
 //! ```
 
 mod anthropic; // Anthropic Messages
+pub mod body; // bodies as blocks, to compare them
 mod openai; // OpenAI Chat Completions and those that speak it
 mod pieces; // what both codecs write
 
@@ -32,6 +33,14 @@ pub fn encode(prompt: &Prompt, wire: &Wire) -> Vec<u8> {
     match wire.protocol {
         Protocol::Anthropic => pieces::to_bytes(&anthropic::Body { prompt }),
         Protocol::Openai => pieces::to_bytes(&openai::Body { prompt, wire }),
+    }
+}
+
+/// Where each block of a prompt (tools, system, messages) is in its body: `messages[3].content[1]`.
+pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
+    match wire.protocol {
+        Protocol::Anthropic => (0..prompt.block_count()).map(|block| prompt.address(block)).collect(),
+        Protocol::Openai => openai::addresses(prompt, wire),
     }
 }
 

@@ -50,6 +50,49 @@ impl Serialize for Body<'_> {
     }
 }
 
+/// Where each block of the prompt is in the body: tools, then system, then messages.
+pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
+    let mut addresses: Vec<String> = (0..prompt.tools.len()).map(|index| format!("tools[{index}]")).collect();
+    let mut next = 0;
+    if !prompt.system.is_empty() {
+        addresses.extend((0..prompt.system.len()).map(|index| in_content(wire, 0, index, &prompt.system)));
+        next = 1;
+    }
+    for turn in &prompt.turns {
+        let mut messages = Vec::new();
+        split(turn, wire, &mut messages);
+        let results = turn.blocks.iter().filter(|block| matches!(block.content, Content::Result(_))).count();
+        let (mut result, mut call, mut text) = (0, 0, 0);
+        for block in &turn.blocks {
+            addresses.push(match block.content {
+                Content::Result(_) => {
+                    result += 1;
+                    format!("messages[{}].content", next + result - 1)
+                }
+                Content::Call(_) => {
+                    call += 1;
+                    format!("messages[{}].tool_calls[{}]", next + results, call - 1)
+                }
+                Content::Reasoning(_) => {
+                    let field = wire.reasoning_field.name().unwrap_or("content");
+                    format!("messages[{}].{field}", next + results)
+                }
+                Content::Text(_) | Content::Image(..) => {
+                    text += 1;
+                    in_content(wire, next + results, text - 1, &turn.blocks)
+                }
+            });
+        }
+        next += messages.len();
+    }
+    addresses
+}
+
+fn in_content(wire: &Wire, message: usize, part: usize, blocks: &[Block]) -> String {
+    let is_list = wire.markers != Markers::None || blocks.iter().any(|b| matches!(b.content, Content::Image(..)));
+    if is_list { format!("messages[{message}].content[{part}]") } else { format!("messages[{message}].content") }
+}
+
 /// A message of the request: one turn may make several.
 struct Message<'a> {
     wire: &'a Wire,

@@ -22,7 +22,7 @@ pub fn place(input: &Input<'_>, strata: &mut StrataMemory, prompt: &mut Prompt) 
     let previous = strata.frontier.filter(met).map(|frontier| frontier.blocks - 1);
 
     let minimum = input.target.wire.cache.min_tokens as usize;
-    let measured = input.memo.counter.measure(prompt);
+    let measured = input.memo.counter.measure(prompt).scaled(&input.target.factor);
     let wanted = [system, base, previous, frontier].into_iter().flatten();
     let places: BTreeSet<usize> = wanted.filter(|block| measured.through(*block) >= minimum).collect();
     for (index, block) in prompt.blocks_mut().enumerate() {

@@ -1,0 +1,141 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// A coding agent whose heart is a context engine: see what is sent to a model, what it costs, and why.
+///
+/// Without a command it shows the request that a sample question about this folder would make.
+#[derive(Debug, Parser)]
+#[command(name = "hardpan", version, max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the request that would be sent: its blocks, or with --json its exact body
+    Request {
+        /// The prompt; `-` reads it from standard input
+        prompt: Option<String>,
+        /// Files to show to the model: text, or images
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        what: What,
+        /// Print the exact body, and nothing else, on standard output
+        #[arg(long)]
+        json: bool,
+        /// With --json: print {"body", "origins"}: every block with where it came from
+        #[arg(long, requires = "json")]
+        origins: bool,
+        /// Name the first block in which two requests differ; each is a snapshot, a body, or a body with origins
+        #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["json", "snapshot"])]
+        diff: Option<Vec<PathBuf>>,
+        /// Write the memory that the layout would keep after this request (for the snapshot of the next one)
+        #[arg(long, value_name = "FILE")]
+        next_memory: Option<PathBuf>,
+    },
+    /// Show what the context holds: tokens by region, kind and item, breakpoints, price
+    Context {
+        /// Files to show to the model: text, or images
+        files: Vec<PathBuf>,
+        /// The prompt; `-` reads it from standard input
+        #[arg(long)]
+        prompt: Option<String>,
+        #[command(flatten)]
+        what: What,
+        /// Print the breakdown as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the snapshot that a request would be made from, or the format's schema
+    Snapshot {
+        /// The prompt; `-` reads it from standard input
+        prompt: Option<String>,
+        /// Files to show to the model: text, or images
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        what: What,
+        /// Print the JSON schema of the format
+        #[arg(long)]
+        schema: bool,
+    },
+    /// Print the system prompt as it would be sent
+    Prompt {
+        #[command(flatten)]
+        what: What,
+        /// Print one of the texts it is made from, as it is in use: system.md, agent.md, phrases.toml, …
+        #[arg(long, value_name = "NAME")]
+        file: Option<String>,
+    },
+    /// List models: windows, prices, what they can do
+    Models {
+        /// Only those whose name contains this
+        filter: Option<String>,
+        /// Only those of this provider
+        #[arg(long)]
+        provider: Option<String>,
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Trust this folder: its .hardpan/ settings and prompts are used from now on
+    Trust {
+        /// The folder; this one if left out
+        folder: Option<PathBuf>,
+        /// Stop trusting it
+        #[arg(long)]
+        remove: bool,
+    },
+}
+
+/// What a request is made from, and whom it is for.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct What {
+    #[arg(skip)]
+    pub prompt: Option<String>,
+    #[arg(skip)]
+    pub files: Vec<PathBuf>,
+    /// Start from this snapshot file instead of the folder
+    #[arg(long, value_name = "FILE")]
+    pub snapshot: Option<PathBuf>,
+    /// Go on with this session (a session file)
+    #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
+    pub session: Option<PathBuf>,
+    /// Attach an image to the prompt
+    #[arg(long, value_name = "FILE")]
+    pub image: Vec<PathBuf>,
+    /// How the prompt is ordered: strata, panels, tiers or inline [default: strata]
+    #[arg(long)]
+    pub layout: Option<String>,
+    /// The provider [default: the model's own, or anthropic]
+    #[arg(long)]
+    pub provider: Option<String>,
+    /// The model, as `hardpan models` lists it [default: a current Sonnet]
+    #[arg(long)]
+    pub model: Option<String>,
+    /// The most tokens of answer [default: the model's limit, at most 32000]
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u32>,
+    /// Let the model think first, within this many tokens
+    #[arg(long, value_name = "N")]
+    pub thinking: Option<u32>,
+    /// The time of the request, such as 2026-02-19T14:00:00Z [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
+    /// The folder to work in [default: this one]
+    #[arg(long, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
+    /// Lay the context anew instead of telling what changed (strata)
+    #[arg(long)]
+    pub fold: bool,
+}
+
+impl What {
+    /// The same, with the words of the command line.
+    pub fn with(&self, prompt: &Option<String>, files: &[PathBuf]) -> What {
+        What { prompt: prompt.clone(), files: files.to_vec(), ..self.clone() }
+    }
+}

@@ -1,0 +1,80 @@
+//! `hardpan request --diff A B`: the first block in which two requests differ.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use hardpan_providers::body::{self, BodyBlock};
+use serde_json::Value;
+
+use crate::args::What;
+use crate::output::{cut, safe};
+use crate::settings::Settings;
+
+/// A body, and the origins of its blocks where they are known.
+struct Side {
+    body: Value,
+    origins: Vec<Value>,
+}
+
+/// The difference, as text for a person.
+pub fn diff(a: &Path, b: &Path, what: &What, settings: &Settings) -> Result<String> {
+    let (first, second) = (load(a, what, settings)?, load(b, what, settings)?);
+    let Some(difference) = body::first_difference(&first.body, &second.body) else {
+        return Ok("The requests have the same blocks.\n".to_owned());
+    };
+    let block = difference.second.as_ref().or(difference.first.as_ref());
+    let address = block.map_or_else(String::new, |block| block.address.clone());
+    let mut text = format!("The first {} blocks are the same; the first that differs is {address}.\n", difference.same);
+    for (name, side, block) in [(a, &first, &difference.first), (b, &second, &difference.second)] {
+        text.push_str(&format!("  {}: {}\n", name.display(), describe(side, block.as_ref(), block_partner(&difference, block))));
+    }
+    Ok(text)
+}
+
+fn block_partner<'a>(difference: &'a body::Difference, block: &Option<BodyBlock>) -> Option<&'a BodyBlock> {
+    let other = if *block == difference.first { &difference.second } else { &difference.first };
+    other.as_ref()
+}
+
+fn describe(side: &Side, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -> String {
+    let Some(block) = block else { return "has ended".to_owned() };
+    let rows = side.origins.iter().filter(|row| row["block"] == block.address.as_str());
+    let names = rows.flat_map(|row| row["from"].as_array().into_iter().flatten()).filter_map(|part| part["origin"].as_str());
+    let mut origins: Vec<&str> = names.collect();
+    origins.dedup();
+    let origin = match origins.len() {
+        0 => "origin not known".to_owned(),
+        1..=4 => origins.join(", "),
+        n => format!("{} … {} ({n} parts)", origins[0], origins[n - 1]),
+    };
+    let (text, other) = (shown(block), other.map(shown).unwrap_or_default());
+    let same = text.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let from: String = text.chars().skip(same.saturating_sub(20)).collect();
+    format!("{} · from character {same}: {}", safe(&origin), cut(&safe(&from), 60))
+}
+
+fn shown(block: &BodyBlock) -> String {
+    let content = &block.content;
+    let text = content.as_str().or_else(|| content["text"].as_str()).or_else(|| content["content"].as_str());
+    text.map_or_else(|| content.to_string(), str::to_owned)
+}
+
+/// A snapshot is assembled; a body is taken as it is.
+fn load(path: &Path, what: &What, settings: &Settings) -> Result<Side> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let value: Value = serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
+    if value["body"].is_object() {
+        let origins = value["origins"].as_array().cloned().unwrap_or_default();
+        return Ok(Side { body: value["body"].clone(), origins });
+    }
+    if value["messages"].is_array() && value["model"].is_string() {
+        return Ok(Side { body: value, origins: Vec::new() });
+    }
+    if !value["version"].is_number() {
+        bail!("{} is neither a snapshot nor a request body (`hardpan request --json` prints one)", path.display());
+    }
+    let what = What { snapshot: Some(path.to_owned()), prompt: None, files: Vec::new(), image: Vec::new(), ..what.clone() };
+    let made = crate::run::assemble(&what, settings)?;
+    let body = serde_json::from_slice(&made.body()).context("the body is not JSON")?;
+    Ok(Side { body, origins: crate::origins::origins(&made.assembled, &made.addresses()) })
+}

@@ -1,0 +1,246 @@
+//! From files, a folder and a session to a snapshot.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use hardpan_context::{
+    FileEntry, ImageEntry, ItemEntry, LayoutName, ProjectFile, PromptEntry, Snapshot, SnapshotFile, SystemEntry, Target,
+    ThinkingEntry, TreeEntry, Unavailable,
+};
+use hardpan_prompt::{Image, Kind, Text, Volatility};
+use hardpan_session::Session;
+use hardpan_workspace as workspace;
+use jiff::Timestamp;
+
+use crate::args::What;
+use crate::settings::Settings;
+
+/// A request about to be assembled.
+pub struct Gathered {
+    pub snapshot: Snapshot,
+    pub target: Target,
+    pub layout: LayoutName,
+}
+
+/// Where the command works: the folder it was started in, or the one it was given.
+pub fn folder(what: &What) -> Result<PathBuf> {
+    #[allow(clippy::disallowed_methods, reason = "this is the edge where the working directory enters")]
+    let here = std::env::current_dir().context("the working directory cannot be found")?;
+    let folder = what.dir.as_ref().map_or(here.clone(), |dir| here.join(dir));
+    folder.canonicalize().with_context(|| format!("{} cannot be found", folder.display()))
+}
+
+/// Everything a request needs.
+pub fn gather(what: &What, settings: &Settings) -> Result<Gathered> {
+    let (file, session_model) = snapshot_file(what, settings)?;
+    let name = what.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
+    let snapshot = file.into_snapshot(&name)?;
+    let target = target(what, settings, session_model)?;
+    let layout = what.layout.clone().or_else(|| env("HARDPAN_LAYOUT")).or(settings.config.layout.clone());
+    let layout = layout.map_or(Ok(LayoutName::default()), |name| name.parse())?;
+    Ok(Gathered { snapshot, target, layout })
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Whom the request is for: flags, then the environment, then the session, then the settings, then the defaults.
+pub fn target(what: &What, settings: &Settings, session: Option<(String, String)>) -> Result<Target> {
+    let config = &settings.config;
+    let named = what.model.clone().or_else(|| env("HARDPAN_MODEL"));
+    let mut provider = what.provider.clone().or_else(|| env("HARDPAN_PROVIDER"));
+    let (session_provider, session_model) = session.unzip();
+    let model = match named {
+        Some(model) => Some(model),
+        None if provider.is_none() && session_model.is_some() => {
+            provider = session_provider;
+            session_model
+        }
+        None => {
+            let same = provider.is_none() || provider == config.provider || config.provider.is_none();
+            config.model.clone().filter(|_| same && (provider.is_none() || config.provider.is_some()))
+        }
+    };
+    if provider.is_none() && what.model.is_none() && env("HARDPAN_MODEL").is_none() {
+        provider = config.provider.clone();
+    }
+    if let Some(id) = &provider {
+        settings.catalogue.provider(id)?;
+    }
+    let model = match (model, &provider) {
+        (Some(model), _) => model,
+        (None, Some(provider)) if provider != hardpan_models::DEFAULT_PROVIDER => first_model(settings, provider)?,
+        (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
+    };
+    let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
+    if let Some(max_tokens) = what.max_tokens.or(config.max_tokens) {
+        let limit = target.model.max_tokens_limit();
+        anyhow::ensure!(
+            (1..=limit).contains(&max_tokens),
+            "--max-tokens {max_tokens}: {} answers with 1 to {limit} tokens",
+            target.model.id
+        );
+        target.max_tokens = max_tokens;
+    }
+    Ok(target)
+}
+
+/// A provider without a default of its own: the model with the largest window, the latest name among equals.
+fn first_model(settings: &Settings, provider: &str) -> Result<String> {
+    let of_provider = settings.catalogue.models().filter(|model| model.provider == provider);
+    let usable = of_provider.filter(|model| model.tools && model.deprecated.is_none());
+    let best = usable.max_by(|a, b| (a.context, &a.id).cmp(&(b.context, &b.id)));
+    let best = best.with_context(|| format!("no model of {provider} is known: name one with --model"))?;
+    Ok(best.id.clone())
+}
+
+/// The snapshot's file form, and the model its session used last.
+pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, Option<(String, String)>)> {
+    let now = what.now.as_deref().map(parse_time).transpose()?;
+    let mut model = None;
+    let mut file = match &what.snapshot {
+        Some(path) => {
+            let json = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            let mut file = SnapshotFile::parse(&path.display().to_string(), &json)?;
+            file.now = now.unwrap_or(file.now);
+            file
+        }
+        None => {
+            #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
+            let now = now.unwrap_or_else(Timestamp::now);
+            from_folder(&folder(what)?, settings, now)
+        }
+    };
+    if let Some(path) = &what.session {
+        let session = Session::open(path)?;
+        for problem in &session.problems {
+            eprintln!("hardpan: {}:{}: {}", path.display(), problem.line, problem.what);
+        }
+        let branch = session.branch(None)?;
+        file.messages = branch.messages;
+        model = branch.model.map(|(provider, model)| (provider.to_string(), model.to_string()));
+    }
+    let root = folder(what)?;
+    for path in &what.files {
+        add_file(&mut file, &root, path);
+    }
+    for path in &what.image {
+        file.images.push(image_entry(workspace::read_image(path)?, None));
+    }
+    if let Some(prompt) = &what.prompt {
+        file.prompt = Some(PromptEntry::Text(Text::new(read_prompt(prompt)?)));
+    }
+    if let Some(budget_tokens) = what.thinking {
+        file.thinking = Some(ThinkingEntry { budget_tokens });
+    }
+    file.fold |= what.fold;
+    Ok((file, model))
+}
+
+fn parse_time(text: &str) -> Result<Timestamp> {
+    text.parse().with_context(|| format!("--now {text}: expected a time such as 2026-02-19T14:00:00Z"))
+}
+
+fn read_prompt(prompt: &str) -> Result<String> {
+    if prompt != "-" {
+        return Ok(prompt.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("the prompt on standard input cannot be read as UTF-8")?;
+    Ok(text.trim_end().to_owned())
+}
+
+fn from_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
+    let root = workspace::root_of(folder);
+    let mut file = SnapshotFile::empty(now);
+    file.working_directory = Some(folder.to_string_lossy().into());
+    let instructions = workspace::instructions(&root, folder, settings.folder.as_deref());
+    file.system = SystemEntry {
+        append: settings.config.append_system_prompt.as_deref().map(Text::new),
+        edit_blocks: settings.config.edit_blocks.unwrap_or(false),
+        project_files: instructions
+            .into_iter()
+            .map(|(path, content)| ProjectFile { path: path.into(), content: Text::new(content) })
+            .collect(),
+        ..SystemEntry::default()
+    };
+    let tree = workspace::files(&root, workspace::TREE_LIMIT);
+    let skipped = tree.skipped.into_iter();
+    file.unavailable = skipped.map(|skipped| unavailable(format!("file:{}", skipped.path), &skipped.reason)).collect();
+    if tree.truncated {
+        let reason = format!("only the first {} files are listed", workspace::TREE_LIMIT);
+        file.unavailable.push(unavailable("tree (the rest)".into(), &reason));
+    }
+    if !tree.files.is_empty() {
+        file.tree = Some(TreeEntry { files: tree.files, last_refresh_ms: 0 });
+    }
+    if let Some(status) = workspace::git_status(&root) {
+        file.items.push(ItemEntry {
+            id: "git".into(),
+            key: Some("git".into()),
+            kind: Kind::Panel,
+            header: "git status".into(),
+            content: Text::new(status),
+            last_refresh_ms: now.as_millisecond(),
+            tier: None,
+            n: None,
+            volatility: Some(Volatility::Tail),
+            said_by: None,
+        });
+    }
+    file
+}
+
+fn unavailable(key: String, reason: &impl ToString) -> Unavailable {
+    Unavailable { key, reason: reason.to_string() }
+}
+
+/// A file by name: text is shown, an image is attached, anything else is listed with the reason.
+fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
+    let shown = workspace::display_path(&workspace::root_of(root), &root.join(path));
+    if file.files.iter().any(|entry| entry.path == shown) {
+        return;
+    }
+    let path = root.join(path);
+    let (content, reason) = match workspace::read_text(&path, workspace::TEXT_LIMIT) {
+        Ok(text) => {
+            if let Some(cut) = &text.cut {
+                let reason = format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
+                file.unavailable.push(unavailable(format!("file:{shown} (the rest)"), &reason));
+            }
+            (Some(Text::new(text.text)), None)
+        }
+        Err(unreadable) => match workspace::read_image(&path) {
+            Ok(image) => {
+                file.images.push(image_entry(image, Some(&shown)));
+                return;
+            }
+            Err(workspace::ImageFileError::Refused { error, .. }) => (None, Some(error.to_string())),
+            Err(_) => (None, Some(unreadable.reason.to_string())),
+        },
+    };
+    file.files.push(FileEntry {
+        last_refresh_ms: modified_ms(&path),
+        path: shown,
+        content,
+        reason,
+        id: None,
+        tier: None,
+        n: None,
+        volatility: None,
+        said_by: None,
+    });
+}
+
+fn modified_ms(path: &Path) -> i64 {
+    let modified = std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0)
+}
+
+fn image_entry(image: Image, path: Option<&str>) -> ImageEntry {
+    let Image { media_type, data, width, height } = image;
+    ImageEntry { path: path.map(Into::into), media_type, data, width, height }
+}

@@ -1,0 +1,53 @@
+//! The origins of a body's blocks, as JSON.
+
+use hardpan_context::Assembled;
+use hardpan_prompt::{Content, Origin, ResultPart, Source};
+use serde_json::{Value, json};
+
+/// For every block: where it is in the body, its place, its tokens, its breakpoint, and where its parts came from.
+pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
+    let prompt = &assembled.prompt;
+    let tools = prompt.tools.iter().map(|block| {
+        let origin = Origin { kind: hardpan_prompt::Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
+        (block.place, block.breakpoint, vec![(origin, 0)])
+    });
+    let blocks = prompt.blocks().map(|block| (block.place, block.breakpoint, parts(&block.content)));
+    let rows = tools.chain(blocks).zip(addresses).zip(&assembled.measured.blocks);
+    rows.map(|(((place, breakpoint, parts), address), measured)| {
+        let from: Vec<Value> = parts
+            .iter()
+            .zip(measured.segments.iter())
+            .map(|((origin, bytes), tokens)| {
+                let mut part = json!({"origin": origin.to_string(), "kind": origin.kind.word(), "tokens": tokens});
+                if *bytes > 0 {
+                    part["bytes"] = json!(bytes);
+                }
+                part
+            })
+            .collect();
+        let mut row = json!({"block": address, "place": place.name(), "tokens": measured.tokens, "from": from});
+        if let Some(lifetime) = breakpoint {
+            row["breakpoint"] = json!(lifetime.word());
+        }
+        row
+    })
+    .collect()
+}
+
+/// Each part's origin and its length in bytes.
+fn parts(content: &Content) -> Vec<(Origin, usize)> {
+    match content {
+        Content::Text(segments) => segments.iter().map(|s| (s.origin.clone(), s.text.len())).collect(),
+        Content::Result(result) => result
+            .parts
+            .iter()
+            .flat_map(|part| match part {
+                ResultPart::Text(segments) => segments.iter().map(|s| (s.origin.clone(), s.text.len())).collect(),
+                ResultPart::Image(image) => vec![(result.origin.clone(), image.data.len())],
+            })
+            .collect(),
+        Content::Image(image, origin) => vec![(origin.clone(), image.data.len())],
+        Content::Reasoning(reasoning) => vec![(reasoning.origin.clone(), reasoning.text.len())],
+        Content::Call(call) => vec![(call.origin.clone(), call.arguments.as_str().len())],
+    }
+}

@@ -1,0 +1,141 @@
+//! Standard output, tables, and text that is safe to show.
+
+use std::io::{self, Write};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Writes all of it to standard output.
+pub fn print(bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes.as_ref())?;
+    out.flush()
+}
+
+/// Whether the reader of our output has gone away: no fault of ours, and nothing to say.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    error.chain().filter_map(kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+/// Text without control characters: foreign text never steers the terminal.
+pub fn safe(text: &str) -> String {
+    text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// The same, keeping line ends.
+pub fn safe_lines(text: &str) -> String {
+    text.split('\n').map(safe).collect::<Vec<_>>().join("\n")
+}
+
+/// Control characters, and those that turn the direction of writing.
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `1,234,567`.
+pub fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `$0.0123`: four digits after the point, more where the amount is smaller.
+pub fn dollars(amount: f64) -> String {
+    if amount == 0.0 || amount >= 0.01 { format!("${amount:.4}") } else { format!("${amount:.6}") }
+}
+
+/// How a column is set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    Left,
+    Right,
+}
+
+/// Rows in columns, as narrow as they can be.
+pub struct Table {
+    columns: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(columns: &[(&'static str, Align)]) -> Self {
+        Table { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells.iter().map(|cell| safe(cell)).collect());
+    }
+
+    /// The table as text. The last column is cut where a line would be wider than `width`.
+    pub fn render(&self, width: usize) -> String {
+        let heads: Vec<String> = self.columns.iter().map(|(head, _)| (*head).to_owned()).collect();
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| {
+                let cells = self.rows.iter().chain([&heads]).map(|row| row[column].width());
+                cells.max().unwrap_or(0)
+            })
+            .collect();
+        let mut out = String::new();
+        for row in [&heads].into_iter().chain(&self.rows) {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                if column > 0 {
+                    line.push_str("  ");
+                }
+                let pad = " ".repeat(widths[column].saturating_sub(cell.width()));
+                let last = column + 1 == row.len();
+                match self.columns[column].1 {
+                    Align::Right => line.extend([pad.as_str(), cell]),
+                    Align::Left if last => line.push_str(cell),
+                    Align::Left => line.extend([cell, pad.as_str()]),
+                }
+            }
+            out.push_str(cut(line.trim_end(), width).as_str());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// The text, cut to so many columns.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < width
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_steer_the_terminal() {
+        assert_eq!(safe("a\x1b[2Jb\u{202e}c\n"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1000, 1_234_567].map(thousands).each_ref().map(|s| &**s));
+    }
+
+    #[test]
+    fn a_table_is_cut_to_its_width() {
+        let mut table = Table::new(&[("n", Align::Right), ("what", Align::Left)]);
+        table.row(vec!["10".into(), "something long".into()]);
+        assert_eq!(table.render(80), " n  what\n10  something long\n");
+        assert_eq!(table.render(10), " n  what\n10  somet…\n");
+    }
+}

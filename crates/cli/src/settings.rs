@@ -1,0 +1,167 @@
+//! The config folder, the project's own folder, and trust between them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use hardpan_context::{EXTRA, FILES, Override, Texts};
+use hardpan_models::Catalogue;
+use serde::Deserialize;
+
+/// `config.toml`: what is used when no flag says otherwise.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The provider.
+    pub provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// The layout.
+    pub layout: Option<String>,
+    /// The most tokens of answer.
+    pub max_tokens: Option<u32>,
+    /// Text that is appended to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// Whether changes are made by edit blocks in the answer.
+    pub edit_blocks: Option<bool>,
+}
+
+/// Everything that is configured.
+pub struct Settings {
+    pub config: Config,
+    pub catalogue: Catalogue,
+    pub texts: Texts,
+    /// The folder of the user's own settings, if there is a home at all.
+    pub folder: Option<PathBuf>,
+    /// Said to the person, not an error.
+    pub notes: Vec<String>,
+}
+
+/// Where the user's settings are: `HARDPAN_CONFIG_DIR`, or `hardpan` in the usual place.
+pub fn config_folder() -> Option<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    of("HARDPAN_CONFIG_DIR")
+        .or_else(|| of("XDG_CONFIG_HOME").map(|folder| folder.join("hardpan")))
+        .or_else(|| of("HOME").map(|folder| folder.join(".config/hardpan")))
+}
+
+impl Settings {
+    /// Reads the user's settings, and those of the project at `root` if the person trusts it.
+    pub fn load(root: &Path) -> Result<Self> {
+        let folder = config_folder();
+        let mut notes = Vec::new();
+        let mut layers: Vec<PathBuf> = folder.iter().cloned().collect();
+        let project = root.join(".hardpan");
+        if project.is_dir() && folder.as_ref() != Some(&project) {
+            if is_trusted(root)? {
+                layers.push(project);
+            } else {
+                let note = "this folder has settings of its own (.hardpan), which are not used: \
+                            look at them, then run `hardpan trust`";
+                notes.push(note.to_owned());
+            }
+        }
+        let mut config = Config::default();
+        let mut catalogue = Catalogue::builtin().clone();
+        let mut overrides = Vec::new();
+        for layer in &layers {
+            config = lay_over(config, read_config(&layer.join("config.toml"))?);
+            let models = layer.join("models.json");
+            if let Some(json) = read_if_there(&models)? {
+                catalogue = catalogue.with_user(&models.display().to_string(), &json)?;
+            }
+            overrides.extend(read_overrides(&layer.join("prompts"))?);
+        }
+        Ok(Settings { config, catalogue, texts: Texts::with(&overrides)?, folder, notes })
+    }
+}
+
+fn lay_over(below: Config, above: Config) -> Config {
+    Config {
+        provider: above.provider.or(below.provider),
+        model: above.model.or(below.model),
+        layout: above.layout.or(below.layout),
+        max_tokens: above.max_tokens.or(below.max_tokens),
+        append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
+        edit_blocks: above.edit_blocks.or(below.edit_blocks),
+    }
+}
+
+fn read_config(path: &Path) -> Result<Config> {
+    let Some(text) = read_if_there(path)? else { return Ok(Config::default()) };
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
+    })
+}
+
+fn read_if_there(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
+    }
+}
+
+/// The prompt files of a folder, in the order of their names; other files are not ours.
+fn read_overrides(folder: &Path) -> Result<Vec<Override>> {
+    let mut overrides = Vec::new();
+    for name in FILES.iter().map(|(name, _)| *name).chain([EXTRA]) {
+        let path = folder.join(name);
+        if let Some(content) = read_if_there(&path)? {
+            overrides.push(Override { path: path.display().to_string(), content });
+        }
+    }
+    let known = |name: &str| FILES.iter().any(|(known, _)| *known == name) || name == EXTRA;
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_text = name.ends_with(".md") || name.ends_with(".toml");
+        if is_text && !known(&name) {
+            // Most likely a misspelled name, which would otherwise be ignored in silence.
+            Texts::with(&[Override { path: entry.path().display().to_string(), content: "x".into() }])?;
+        }
+    }
+    Ok(overrides)
+}
+
+fn trust_file() -> Result<PathBuf> {
+    let folder = config_folder().context("there is no config folder: set HOME or HARDPAN_CONFIG_DIR")?;
+    Ok(folder.join("trusted"))
+}
+
+fn is_trusted(root: &Path) -> Result<bool> {
+    if config_folder().is_none() {
+        return Ok(false);
+    }
+    let list = read_if_there(&trust_file()?)?.unwrap_or_default();
+    let name = canonical(root)?;
+    Ok(list.lines().any(|line| line == name))
+}
+
+fn canonical(root: &Path) -> Result<String> {
+    let root = root.canonicalize().with_context(|| format!("{} cannot be found", root.display()))?;
+    let name = root.to_str().context("a folder whose name is not UTF-8 cannot be trusted: rename it")?;
+    if name.contains('\n') {
+        bail!("a folder whose name holds a line break cannot be trusted: rename it");
+    }
+    Ok(name.to_owned())
+}
+
+/// Adds a folder to the trusted ones, or takes it away. Returns its full name.
+pub fn trust(root: &Path, remove: bool) -> Result<String> {
+    let file = trust_file()?;
+    let name = canonical(root)?;
+    let list = read_if_there(&file)?.unwrap_or_default();
+    let mut names: Vec<&str> = list.lines().filter(|line| *line != name && !line.is_empty()).collect();
+    if !remove {
+        names.push(&name);
+    }
+    let folder = file.parent().context("the config folder has no parent")?;
+    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    // Written beside and moved into place: a crash leaves the old list, never half of one.
+    let beside = folder.join(format!("trusted.{}", std::process::id()));
+    let text = names.iter().map(|name| format!("{name}\n")).collect::<String>();
+    fs::write(&beside, text).with_context(|| format!("{} cannot be written", beside.display()))?;
+    fs::rename(&beside, &file).with_context(|| format!("{} cannot be written", file.display()))?;
+    Ok(name)
+}

@@ -1,0 +1,166 @@
+//! Tables for people.
+
+use hardpan_context::{Assembled, Breakdown};
+use hardpan_models::Model;
+use hardpan_prompt::{Kind, LeftOut};
+
+use crate::output::{Align, Table, cut, dollars, safe, thousands};
+
+/// How wide the terminal is: `COLUMNS` if it is set, else what the terminal says, else 100.
+pub fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns.filter(|columns| *columns >= 20).unwrap_or(100)
+}
+
+/// One line: whom it is for, how it is ordered, how full it is.
+fn headline(breakdown: &Breakdown, provider: &str) -> String {
+    let approximate = if breakdown.tokenizer.exact { "" } else { "about " };
+    format!(
+        "{provider}/{} · {} · {approximate}{} of {} tokens\n",
+        breakdown.model,
+        breakdown.layout,
+        thousands(breakdown.total_tokens),
+        thousands(breakdown.max_input_tokens),
+    )
+}
+
+fn price_line(breakdown: &Breakdown) -> String {
+    if !breakdown.price.known {
+        return "price: not known for this model (add it to models.json in the config folder)\n".to_owned();
+    }
+    let (cold, warm) = (dollars(breakdown.price.cold), dollars(breakdown.price.warm));
+    format!("price of the input: {cold} cold, {warm} warm\n")
+}
+
+fn left_out(left_out: &[LeftOut], width: usize) -> String {
+    const SHOWN: usize = 20;
+    if left_out.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("left out ({}):\n", left_out.len());
+    for entry in left_out.iter().take(SHOWN) {
+        text.push_str(&cut(&format!("  {}: {}", safe(&entry.key), safe(&entry.reason)), width));
+        text.push('\n');
+    }
+    if left_out.len() > SHOWN {
+        text.push_str(&format!("  … and {} more (--json lists them)\n", left_out.len() - SHOWN));
+    }
+    text
+}
+
+/// Every block of the request.
+pub fn request(assembled: &Assembled, breakdown: &Breakdown, provider: &str, addresses: &[String]) -> String {
+    let width = width();
+    let mut table = Table::new(&[
+        ("#", Align::Right),
+        ("block", Align::Left),
+        ("place", Align::Left),
+        ("tokens", Align::Right),
+        ("", Align::Left),
+        ("from", Align::Left),
+    ]);
+    let origins = crate::origins::origins(assembled, addresses);
+    for (index, row) in origins.iter().enumerate() {
+        let from = row["from"].as_array().map(|parts| describe(parts)).unwrap_or_default();
+        let cell = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        let marker = row["breakpoint"].as_str().map_or_else(String::new, |ttl| format!("◆ {ttl}"));
+        let tokens = row["tokens"].as_u64().unwrap_or_default() as usize;
+        table.row(vec![index.to_string(), cell("block"), cell("place"), thousands(tokens), marker, from]);
+    }
+    let breakpoints = match breakdown.breakpoints.len() {
+        0 => "no breakpoints\n".to_owned(),
+        n => format!("◆ {n} breakpoints, the last after {} tokens\n", thousands(breakdown.breakpoints[n - 1].tokens)),
+    };
+    let parts = [headline(breakdown, provider), table.render(width), breakpoints, price_line(breakdown)];
+    parts.concat() + &left_out(&breakdown.left_out, width)
+}
+
+/// The names of a block's parts: rules only where there is nothing else.
+fn describe(parts: &[serde_json::Value]) -> String {
+    let mut names: Vec<&str> = parts.iter().filter_map(|part| part["origin"].as_str()).collect();
+    let real: Vec<&str> = names.iter().copied().filter(|name| !name.starts_with("rule:")).collect();
+    if !real.is_empty() {
+        names = real;
+    }
+    names.dedup();
+    match names.len() {
+        0..=3 => names.join(", "),
+        n => format!("{}, {}, … ({n} parts)", names[0], names[1]),
+    }
+}
+
+/// The breakdown: regions with what they hold, then kinds.
+pub fn context(breakdown: &Breakdown, provider: &str) -> String {
+    const SHOWN: usize = 12;
+    let width = width();
+    let mut table =
+        Table::new(&[("tokens", Align::Right), ("share", Align::Right), ("cached", Align::Left), ("what", Align::Left)]);
+    let share = |tokens: usize| format!("{:.1}%", 100.0 * tokens as f64 / breakdown.total_tokens.max(1) as f64);
+    for block in &breakdown.blocks {
+        let cached = if block.cached { "yes" } else { "-" };
+        table.row(vec![thousands(block.tokens), share(block.tokens), cached.into(), block.name.to_owned()]);
+        let mut contents: Vec<_> = block.contents.iter().collect();
+        let more = contents.len().saturating_sub(SHOWN);
+        if more > 0 {
+            contents.sort_by_key(|content| std::cmp::Reverse(content.tokens));
+            contents.truncate(SHOWN);
+        }
+        for content in contents {
+            let stable = match (content.n, content.threshold) {
+                (Some(n), Some(threshold)) => format!(" (unchanged for {n} of {threshold})"),
+                (Some(n), None) => format!(" (unchanged for {n})"),
+                _ => String::new(),
+            };
+            let name = format!("  {}{stable}", content.key);
+            table.row(vec![thousands(content.tokens), String::new(), String::new(), name]);
+        }
+        if more > 0 {
+            let note = format!("  … and {more} smaller ones (--json lists them)");
+            table.row(vec![String::new(), String::new(), String::new(), note]);
+        }
+    }
+    let mut kinds = String::from("by kind:");
+    for kind in Kind::ALL {
+        let tokens = breakdown.breakdown.get(kind.column()).copied().unwrap_or(0);
+        if tokens > 0 {
+            kinds.push_str(&format!(" {} {}", kind.column(), thousands(tokens)));
+        }
+    }
+    let mut marks = String::new();
+    for mark in &breakdown.breakpoints {
+        marks.push_str(&format!("breakpoint ◆ {} after {}, {} tokens\n", mark.ttl, mark.block, thousands(mark.tokens)));
+    }
+    let parts = [headline(breakdown, provider), table.render(width), kinds, "\n".into(), marks, price_line(breakdown)];
+    parts.concat() + &left_out(&breakdown.left_out, width)
+}
+
+/// A line per model.
+pub fn models<'a>(models: impl Iterator<Item = &'a Model>) -> String {
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("window", Align::Right),
+        ("output", Align::Right),
+        ("in $/M", Align::Right),
+        ("cached", Align::Right),
+        ("write", Align::Right),
+        ("out $/M", Align::Right),
+        ("can", Align::Left),
+    ]);
+    let price = |price: Option<f64>| price.map_or_else(String::new, |price| format!("{price}"));
+    for model in models {
+        let abilities = [(model.tools, "tools"), (model.vision, "images"), (model.reasoning, "thinking")];
+        let mut can: Vec<String> = abilities.iter().filter(|(has, _)| *has).map(|(_, word)| (*word).to_owned()).collect();
+        can.extend(model.deprecated.as_ref().map(|day| format!("until {day}")));
+        table.row(vec![
+            model.name(),
+            thousands(model.context as usize),
+            thousands(model.max_output as usize),
+            price(model.price.is_known().then_some(model.price.input)),
+            price(model.price.cache_read),
+            price(model.price.cache_write),
+            price(model.price.is_known().then_some(model.price.output)),
+            can.join(", "),
+        ]);
+    }
+    table.render(width())
+}

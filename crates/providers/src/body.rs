@@ -1,0 +1,121 @@
+//! Request bodies taken apart into blocks, so that two of them can be compared.
+
+use serde_json::Value;
+
+/// A block of a body: where it is, who speaks, and what it holds without its breakpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BodyBlock {
+    /// `messages[3].content[1]`.
+    pub address: String,
+    /// The role of its message; none for tools.
+    pub role: Option<String>,
+    /// What it holds.
+    pub content: Value,
+}
+
+/// Where two bodies part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// How many blocks are the same before it.
+    pub same: usize,
+    /// The block in the first body; none if it has ended.
+    pub first: Option<BodyBlock>,
+    /// The block in the second body; none if it has ended.
+    pub second: Option<BodyBlock>,
+}
+
+/// The blocks of a body in the order that a cache sees them: tools, system, messages. Works for both protocols.
+pub fn blocks(body: &Value) -> Vec<BodyBlock> {
+    let mut blocks = Vec::new();
+    for (index, tool) in list(body, "tools").iter().enumerate() {
+        blocks.push(BodyBlock { address: format!("tools[{index}]"), role: None, content: plain(tool) });
+    }
+    push_content("system", "system", &body["system"], &mut blocks);
+    for (index, message) in list(body, "messages").iter().enumerate() {
+        let address = format!("messages[{index}]");
+        let role = message["role"].as_str().unwrap_or_default();
+        push_content(&format!("{address}.content"), role, &message["content"], &mut blocks);
+        for (key, value) in message.as_object().into_iter().flatten() {
+            match key.as_str() {
+                "role" | "content" => {}
+                "tool_calls" => {
+                    for (call, content) in value.as_array().into_iter().flatten().enumerate() {
+                        let address = format!("{address}.tool_calls[{call}]");
+                        blocks.push(BodyBlock { address, role: Some(role.to_owned()), content: plain(content) });
+                    }
+                }
+                key => {
+                    let address = format!("{address}.{key}");
+                    blocks.push(BodyBlock { address, role: Some(role.to_owned()), content: plain(value) });
+                }
+            }
+        }
+    }
+    blocks
+}
+
+fn list<'a>(body: &'a Value, key: &str) -> &'a [Value] {
+    body[key].as_array().map_or(&[], |list| list)
+}
+
+fn push_content(address: &str, role: &str, content: &Value, blocks: &mut Vec<BodyBlock>) {
+    let role = Some(role.to_owned());
+    match content {
+        Value::Null => {}
+        Value::Array(parts) => {
+            for (index, part) in parts.iter().enumerate() {
+                let address = format!("{address}[{index}]");
+                blocks.push(BodyBlock { address, role: role.clone(), content: plain(part) });
+            }
+        }
+        text => blocks.push(BodyBlock { address: address.to_owned(), role, content: text.clone() }),
+    }
+}
+
+/// A breakpoint that moves changes nothing else.
+fn plain(block: &Value) -> Value {
+    let mut block = block.clone();
+    if let Some(object) = block.as_object_mut() {
+        object.shift_remove("cache_control");
+        object.shift_remove("prompt_cache_breakpoint");
+    }
+    block
+}
+
+/// The first block in which two bodies differ.
+pub fn first_difference(first: &Value, second: &Value) -> Option<Difference> {
+    let (first, second) = (blocks(first), blocks(second));
+    let same = first.iter().zip(&second).take_while(|(a, b)| a.role == b.role && a.content == b.content).count();
+    if same == first.len() && same == second.len() {
+        return None;
+    }
+    Some(Difference { same, first: first.into_iter().nth(same), second: second.into_iter().nth(same) })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_moved_breakpoint_is_no_difference() {
+        let a = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]}]});
+        let b = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]});
+        assert_eq!(first_difference(&a, &b), None);
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let a = json!({"tools": [{"name": "t"}], "system": "s", "messages": [{"role": "user", "content": "a"}]});
+        let mut b = a.clone();
+        b["system"] = json!("x");
+        let difference = first_difference(&a, &b).unwrap();
+        assert_eq!((difference.same, difference.first.unwrap().address.as_str()), (1, "system"));
+        let mut longer = a.clone();
+        longer["messages"].as_array_mut().unwrap().push(json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c"}]}));
+        let difference = first_difference(&a, &longer).unwrap();
+        assert_eq!(difference.first, None);
+        assert_eq!(difference.second.unwrap().address, "messages[1].tool_calls[0]");
+    }
+}
