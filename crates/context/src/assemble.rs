@@ -89,30 +89,33 @@ pub fn assemble(
 
 fn arrange(snapshot: &Snapshot, layout: LayoutName, target: &Target, texts: &Texts, memo: &Memo) -> Assembled {
     let input = Input { snapshot, target, texts, memo };
-    let Arrangement { mut prompt, memory } = layout.layout().arrange(&input);
+    let Arrangement { mut prompt, memory, mut measured } = layout.layout().arrange(&input);
     if !target.model.tools || prompt.tools.is_empty() {
         prompt = without_tools(&prompt, texts);
+        measured = None;
     }
     if !target.model.vision {
         prompt = without_images(&prompt, texts);
+        measured = None;
     }
     if target.wire.schemas == hardpan_models::Schemas::AllRequired && layout != LayoutName::Inline {
         prompt.tools.iter_mut().for_each(|block| block.tool = crate::inline::all_required(&block.tool));
+        measured = None;
     }
     if !target.has_markers() {
         prompt.tools.iter_mut().for_each(|tool| tool.breakpoint = None);
         prompt.blocks_mut().for_each(|block| block.breakpoint = None);
     }
-    limit_images(&mut prompt);
-    let measured = memo.counter.measure(&prompt).scaled(&target.factor);
+    let dropped = limit_images(&mut prompt);
+    let measured = measured.filter(|_| dropped == 0).unwrap_or_else(|| input.measure(&prompt));
     Assembled { prompt, measured, memory, layout }
 }
 
 /// The most images in one request (Anthropic, windows of 200k tokens).
 const MAX_IMAGES: usize = 100;
 
-/// Leaves out the oldest images where there are too many.
-fn limit_images(prompt: &mut Prompt) {
+/// Leaves out the oldest images where there are too many, and returns how many that were.
+fn limit_images(prompt: &mut Prompt) -> usize {
     use hardpan_prompt::{Content, ResultPart};
     let images_in = |content: &Content| match content {
         Content::Image(..) => 1,
@@ -120,9 +123,10 @@ fn limit_images(prompt: &mut Prompt) {
         _ => 0,
     };
     let total: usize = prompt.blocks().map(|block| images_in(&block.content)).sum();
-    let mut excess = total.saturating_sub(MAX_IMAGES);
+    let too_many = total.saturating_sub(MAX_IMAGES);
+    let mut excess = too_many;
     if excess == 0 {
-        return;
+        return 0;
     }
     let reason = format!("one of the {excess} oldest images: a request takes at most {MAX_IMAGES}");
     let mut left_out = Vec::new();
@@ -149,6 +153,7 @@ fn limit_images(prompt: &mut Prompt) {
     }
     prompt.turns.retain(|turn| !turn.blocks.is_empty());
     prompt.left_out.append(&mut left_out);
+    too_many
 }
 
 const NO_ROOM: &str = "no room: the window is full";

@@ -63,11 +63,18 @@ pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spo
     for (index, message) in messages.iter().enumerate() {
         if matches!(message.state, State::Whole | State::TlDr) {
             conversion.message(index, message, tiers[index]);
-            conversion.goes_on = matches!(message.body, Body::Assistant { .. });
+            conversion.goes_on = goes_on(&message.body);
         }
     }
     conversion.report_orphans(messages);
     conversion.spoken
+}
+
+/// Whether what the model says next belongs to the same message: not after a call that holds its own result, which the
+/// model had seen by then.
+fn goes_on(body: &Body) -> bool {
+    let answered = |part: &Part| matches!(part, Part::ToolCall(call) if call.result.is_some());
+    matches!(body, Body::Assistant { content, .. } if !content.iter().any(answered))
 }
 
 /// The tier of each message: an exchange (a user's message up to the next one) moves as a whole, at the pace of its least

@@ -60,7 +60,7 @@ impl Layout for Inline {
             }
         }
         let prompt = turns.finish(input, Place::Inline, prompt);
-        Arrangement { prompt, memory: snapshot.memory.clone() }
+        Arrangement { prompt, memory: snapshot.memory.clone(), measured: None }
     }
 }
 

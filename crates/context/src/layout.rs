@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use hardpan_models::{Markers, Model, Protocol, Wire, did_you_mean, nearest};
-use hardpan_prompt::{Factor, Place, Prompt, Thinking, Tool, ToolBlock};
+use hardpan_prompt::{Factor, Measured, Place, Prompt, Thinking, Tool, ToolBlock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -56,6 +56,11 @@ pub struct Input<'a> {
 }
 
 impl Input<'_> {
+    /// The tokens of a prompt, in the target's own.
+    pub(crate) fn measure(&self, prompt: &Prompt) -> Measured {
+        self.memo.counter.measure(prompt).scaled(&self.target.factor)
+    }
+
     /// A prompt with everything but content.
     pub(crate) fn blank(&self) -> Prompt {
         Prompt {
@@ -85,6 +90,8 @@ pub struct Arrangement {
     pub prompt: Prompt,
     /// The memory to commit when the provider has begun to answer.
     pub memory: Memory,
+    /// Its tokens, where the layout had to measure it.
+    pub measured: Option<Measured>,
 }
 
 /// A way of ordering a prompt.
@@ -137,7 +144,7 @@ impl LayoutName {
 
 impl fmt::Display for LayoutName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.pad(self.word())
     }
 }
 

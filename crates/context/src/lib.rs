@@ -33,6 +33,8 @@ mod system; // the recipe for the system prompt
 mod texts; // what a model reads, overridable
 mod tiers; // the layout of seeds b and c
 mod time; // times as the model sees them
+#[cfg(test)]
+mod trial; // small snapshots for tests
 mod turns; // the messages of a prompt under construction
 
 pub use assemble::{AssembleError, Assembled, assemble};

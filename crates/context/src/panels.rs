@@ -2,6 +2,7 @@
 
 pub mod detach; // what leaves the conversation for a frozen panel
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
@@ -23,6 +24,8 @@ pub struct Panels;
 
 /// The tool that panels pretend to be results of.
 const TOOL: &str = "dynamic_panel";
+/// The id of the call that ends the panels.
+const FOOTER_ID: &str = "panel_footer";
 
 impl Layout for Panels {
     fn name(&self) -> LayoutName {
@@ -45,8 +48,9 @@ impl Layout for Panels {
         prompt.system.push(Block::new(Place::Base, Content::Text(system)));
 
         let mut turns = Turns::default();
+        let mut ids = BTreeSet::from([Arc::from(FOOTER_ID)]);
         for (index, panel) in panels.iter().enumerate() {
-            show(input, panel, index == 0, &mut turns);
+            show(input, panel, index == 0, call_id(&panel.id, &mut ids), &mut turns);
         }
         if !panels.is_empty() {
             footer(input, &live, &mut turns);
@@ -65,7 +69,7 @@ impl Layout for Panels {
         turns.prompt(input, Place::Log, &snapshot.images.iter().collect::<Vec<_>>());
         turns.mark_last(conversation, Lifetime::FiveMinutes);
         let prompt = turns.finish(input, Place::Log, prompt);
-        Arrangement { prompt, memory }
+        Arrangement { prompt, memory, measured: None }
     }
 }
 
@@ -83,7 +87,7 @@ fn tool(input: &Input<'_>) -> Tool {
 /// Freezes what has grown too long, and returns the conversation that stays live.
 fn detach_old(input: &Input<'_>, memory: &mut PanelsMemory) -> Vec<AgentMessage> {
     let messages = &input.snapshot.messages;
-    let frozen: std::collections::BTreeSet<_> = memory.histories.iter().flat_map(|h| h.messages.iter().cloned()).collect();
+    let frozen: BTreeSet<_> = memory.histories.iter().flat_map(|h| h.messages.iter().cloned()).collect();
     let mut live: Vec<AgentMessage> = messages.iter().filter(|m| !frozen.contains(&m.id)).cloned().collect();
     let tokens = |message: &AgentMessage| detach::estimate_tokens(message, &input.memo.counter);
     while let Some(count) = detach::plan(&live, tokens) {
@@ -178,7 +182,7 @@ fn count_hits(input: &Input<'_>, panels: &[Item]) -> Vec<ShownPanel> {
     shown.collect()
 }
 
-fn show(input: &Input<'_>, panel: &Item, first: bool, turns: &mut Turns) {
+fn show(input: &Input<'_>, panel: &Item, first: bool, id: Arc<str>, turns: &mut Turns) {
     let phrases = &input.texts.phrases.panels;
     let rule = |name| Origin::rule(panel.kind, name);
     let time = iso_ms(panel.changed_at_ms);
@@ -193,16 +197,22 @@ fn show(input: &Input<'_>, panel: &Item, first: bool, turns: &mut Turns) {
         blocks.push(Block::text(Place::Panel, phrases.header.clone(), rule("panel header")));
     }
     blocks.push(Block::text(Place::Panel, timestamp, rule("panel timestamp")));
-    let id: Arc<str> = call_id(&panel.id);
     let arguments = Json::new(&serde_json::json!({ "id": &*panel.id }));
     let origin = Origin { kind: panel.kind, source: Source::Item { key: panel.key.clone(), copy: Copy::Current } };
     pair(turns, blocks, id, arguments, panel.kind, Segment { text: body, origin });
 }
 
-/// `panel_P1`; ids of panels are ours, but a user may name one as they like.
-fn call_id(id: &str) -> Arc<str> {
+/// `panel_P1`; ids of panels are ours, but a user may name one as they like, even twice.
+fn call_id(id: &str, used: &mut BTreeSet<Arc<str>>) -> Arc<str> {
     let valid = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    format!("panel_{}", id.chars().map(valid).collect::<String>()).into()
+    let name = format!("panel_{}", id.chars().map(valid).collect::<String>());
+    let mut unique: Arc<str> = name.as_str().into();
+    let mut copy = 2;
+    while !used.insert(unique.clone()) {
+        unique = format!("{name}_{copy}").into();
+        copy += 1;
+    }
+    unique
 }
 
 fn footer(input: &Input<'_>, live: &[AgentMessage], turns: &mut Turns) {
@@ -222,7 +232,7 @@ fn footer(input: &Input<'_>, live: &[AgentMessage], turns: &mut Turns) {
     let blocks = vec![Block::text(Place::Panel, Text::new(text), rule("panel footer"))];
     let arguments = Json::new(&serde_json::json!({ "action": "end_panels" }));
     let ack = Segment { text: phrases.footer_ack.clone(), origin: rule("panel footer") };
-    pair(turns, blocks, "panel_footer".into(), arguments, Kind::Panel, ack);
+    pair(turns, blocks, FOOTER_ID.into(), arguments, Kind::Panel, ack);
 }
 
 fn pair(turns: &mut Turns, mut blocks: Vec<Block>, id: Arc<str>, arguments: Json, kind: Kind, body: Segment) {

@@ -11,7 +11,7 @@ mod base; // laying BASE: which items, in which groups, and what a fold stubs
 mod marks; // the four breakpoints
 mod updates; // what has changed since it was last told
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hardpan_prompt::{
     Block, Call, Content, Copy, Item, Json, Kind, LeftOut, MessageId, Origin, Outcome, Place, ResultPart, Role, Segment,
@@ -62,35 +62,34 @@ impl Layout for Strata {
         lay_log(input, strata, &copies, spoken.said, &mut turns);
         prompt = turns.finish(input, Place::Log, prompt);
         lay_tail(input, strata, &mut prompt);
-        marks::place(input, strata, &mut prompt);
-        Arrangement { prompt, memory }
+        let measured = Some(marks::place(input, strata, &mut prompt));
+        Arrangement { prompt, memory, measured }
     }
 }
 
 /// The items that belong in BASE or LOG.
 fn live_items<'a>(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Vec<&'a Item> {
     let snapshot = input.snapshot;
-    let open: std::collections::BTreeSet<&str> = snapshot.items_of(Kind::File).map(Item::name).collect();
-    let mut live = Vec::new();
+    let open: HashMap<&str, ()> = snapshot.items_of(Kind::File).map(|item| (item.name(), ())).collect();
+    let stands = Some(&snapshot.memory.strata).filter(|strata| strata.laid && !snapshot.fold).map(updates::known);
+    // A file's map entry that stands in BASE as it is now stays there, as garbage, until the next fold.
+    let stands_in_base = |item: &Item| {
+        stands.as_ref().is_some_and(|known| known.get(&*item.key).copied().flatten() == Some(&item.body))
+    };
+    let mut live = Vec::with_capacity(snapshot.items.len());
     for item in &snapshot.items {
         let mut leave = |reason: &str| left_out.push(LeftOut::new(&*item.key, reason));
         if is_chat(item) {
             leave("the conversation is sent as messages");
         } else if item.kind != Kind::File && item.body.trim().is_empty() {
             leave("it is empty");
-        } else if item.kind == Kind::Symbols && open.contains(item.name()) && !stands_in_base(snapshot, item) {
+        } else if item.kind == Kind::Symbols && open.contains_key(item.name()) && !stands_in_base(item) {
             leave("the file itself is open");
         } else if item.volatility != Volatility::Tail {
             live.push(item);
         }
     }
     live
-}
-
-/// Whether a file's map entry still stands in BASE as it is now: then it stays there, as garbage, until the next fold.
-fn stands_in_base(snapshot: &crate::Snapshot, item: &Item) -> bool {
-    let strata = &snapshot.memory.strata;
-    strata.laid && !snapshot.fold && updates::known(strata).get(&item.key).copied().flatten() == Some(&item.body)
 }
 
 fn tool(input: &Input<'_>) -> Tool {
@@ -107,8 +106,8 @@ fn tool(input: &Input<'_>) -> Tool {
 /// For each key, which of the places that show it is the current one.
 struct Copies<'a> {
     /// The position of the last update for a key.
-    last_update: BTreeMap<&'a str, usize>,
-    current: BTreeMap<&'a str, &'a Text>,
+    last_update: HashMap<&'a str, usize>,
+    current: HashMap<&'a str, &'a Text>,
 }
 
 impl<'a> Copies<'a> {
@@ -160,7 +159,7 @@ fn lay_base(input: &Input<'_>, groups: &[Group], copies: &Copies<'_>, turns: &mu
 
 /// LOG: the conversation, each message with what became known with it.
 fn lay_log(input: &Input<'_>, strata: &StrataMemory, copies: &Copies<'_>, said: Vec<Said>, turns: &mut Turns) {
-    let mut told: BTreeMap<&MessageId, Vec<(usize, &Update)>> = BTreeMap::new();
+    let mut told: BTreeMap<&MessageId, Vec<(usize, &Update)>> = BTreeMap::new(); // few, and drained in order
     for (index, update) in strata.updates.iter().enumerate().filter(|(_, update)| !update.text.is_empty()) {
         told.entry(&update.anchor).or_default().push((index, update));
     }
@@ -226,3 +225,6 @@ fn lay_tail(input: &Input<'_>, strata: &mut StrataMemory, prompt: &mut hardpan_p
 fn shows(content: &Content, id: &MessageId) -> bool {
     matches!(content, Content::Result(result) if result.origin.source == Source::Message(id.clone()))
 }
+
+#[cfg(test)]
+mod tests;

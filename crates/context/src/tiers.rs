@@ -67,7 +67,7 @@ impl Layout for Tiers {
         let mut memory = snapshot.memory.clone();
         memory.empty_tiers += empty;
         let prompt = turns.finish(input, Place::Active, prompt);
-        Arrangement { prompt, memory }
+        Arrangement { prompt, memory, measured: None }
     }
 }
 

@@ -34,6 +34,6 @@ pub use item::{Item, Tier, Volatility};
 pub use measure::{Measured, MeasuredBlock};
 pub use message::{AgentMessage, Body, CallResult, MessageId, Part, State, ToolCall};
 pub use origin::{Copy, Kind, LeftOut, Lifetime, Origin, Place, Source};
-pub use text::{Hash, Json, Text};
+pub use text::{Chain, Hash, Json, Text};
 pub use tokens::{Counted, Counter, Factor, UnknownVocabulary, Vocabulary, Work};
 pub use tool::Tool;

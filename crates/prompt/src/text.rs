@@ -22,18 +22,37 @@ impl Hash {
 
     /// The hash of a sequence of hashes: order matters.
     pub fn chain(hashes: impl IntoIterator<Item = Hash>) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        for hash in hashes {
-            hasher.update(&hash.0);
-        }
-        let mut short = [0; 16];
-        short.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Hash(short)
+        let mut chain = Chain::default();
+        hashes.into_iter().for_each(|hash| chain.add(hash));
+        chain.hash()
     }
 
     /// The raw bytes.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0
+    }
+}
+
+/// A hash over a growing sequence, which can be asked for at any point.
+#[derive(Clone, Debug, Default)]
+pub struct Chain(blake3::Hasher);
+
+impl Chain {
+    /// Adds a hash.
+    pub fn add(&mut self, hash: Hash) {
+        self.0.update(&hash.0);
+    }
+
+    /// Adds a short text, with its length, so that two texts never run into each other.
+    pub fn add_text(&mut self, text: &str) {
+        self.0.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+    }
+
+    /// The hash of everything so far.
+    pub fn hash(&self) -> Hash {
+        let mut short = [0; 16];
+        short.copy_from_slice(&self.0.finalize().as_bytes()[..16]);
+        Hash(short)
     }
 }
 

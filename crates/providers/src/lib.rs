@@ -19,10 +19,20 @@
 //! # Ok::<(), hardpan_models::Unknown>(())
 //! ```
 
+mod answer; // Answer: events put together, calls with a verdict
 mod anthropic; // Anthropic Messages
 pub mod body; // bodies as blocks, to compare them
+mod event; // Event: what an answer says, piece by piece
 mod openai; // OpenAI Chat Completions and those that speak it
 mod pieces; // what both codecs write
+pub mod sse; // server-sent events from bytes
+mod stream; // Decoder: from the bytes of an answer to its events
+mod usage; // Usage: tokens in one form for all providers
+
+pub use answer::{Answer, AnswerCall, WhyNot};
+pub use event::{Event, StopReason, StreamError};
+pub use stream::{Decoder, ThinkTags, events_of_body, events_of_body_with_tags};
+pub use usage::Usage;
 
 use hardpan_models::{Markers, Protocol, Wire};
 use hardpan_prompt::Prompt;

@@ -1,0 +1,214 @@
+use serde_json::{Value, json};
+
+use crate::LayoutName;
+use crate::trial::{calls, left_out, lines, made, made_for, model, result, snapshot, tool, user};
+
+/// The conversation as `inline` sends it: nothing else is around it.
+fn sent(messages: Value) -> (Vec<String>, Vec<String>) {
+    let snapshot = snapshot(json!({"messages": messages, "tools": [tool("read")], "prompt": "now"}));
+    let made = made(&snapshot, LayoutName::Inline);
+    (lines(&made.prompt), left_out(&made.prompt))
+}
+
+#[test]
+fn results_stand_right_after_their_calls_and_in_their_order() {
+    let (lines, left_out) = sent(json!([
+        user("m1", "go"),
+        calls("m2", &[("a", "read"), ("b", "read")]),
+        user("m3", "hurry"),
+        result("m4", "b", "B"),
+        result("m5", "a", "A"),
+    ]));
+    assert_eq!(
+        lines,
+        [
+            "user: go",
+            "model: [a read{}]",
+            "model: [b read{}]",
+            "user: [a answers Done: A]",
+            "user: [b answers Done: B]",
+            "user: hurry",
+            "user: now",
+        ]
+    );
+    assert_eq!(left_out, [""; 0]);
+}
+
+#[test]
+fn orphans_are_left_out_and_listed() {
+    let (lines, left_out) = sent(json!([
+        result("m0", "z", "answers nobody"),
+        user("m1", "go"),
+        calls("m2", &[("a", "read"), ("b", "read")]),
+        result("m3", "a", "A"),
+        result("m4", "a", "A again"),
+    ]));
+    assert_eq!(lines, ["user: go", "model: [a read{}]", "user: [a answers Done: A]", "user: now"]);
+    assert_eq!(
+        left_out,
+        [
+            "call:b: no result of this call is known",
+            "message:m0: it answers no call that is sent",
+            "message:m4: it answers no call that is sent",
+        ]
+    );
+}
+
+#[test]
+fn an_id_used_twice_is_made_unique() {
+    let (lines, _) = sent(json!([
+        user("m1", "go"),
+        calls("m2", &[("a", "read")]),
+        result("m3", "a", "first"),
+        calls("m4", &[("a", "read")]),
+        result("m5", "a", "second"),
+        calls("m6", &[("pan el/1", "my tool")]),
+        result("m7", "pan el/1", "third"),
+    ]));
+    assert_eq!(
+        lines[1..7],
+        [
+            "model: [a read{}]",
+            "user: [a answers Done: first]",
+            "model: [a_2 read{}]",
+            "user: [a_2 answers Done: second]",
+            "model: [pan_el_1 my_tool{}]",
+            "user: [pan_el_1 answers Done: third]",
+        ]
+    );
+}
+
+#[test]
+fn calls_stored_one_by_one_are_merged() {
+    let (lines, _) = sent(json!([
+        user("m1", "go"),
+        calls("m2", &[("a", "read")]),
+        calls("m3", &[("b", "read")]),
+        result("m4", "a", "A"),
+        result("m5", "b", "B"),
+    ]));
+    assert_eq!(
+        lines[1..5],
+        ["model: [a read{}]", "model: [b read{}]", "user: [a answers Done: A]", "user: [b answers Done: B]"]
+    );
+}
+
+#[test]
+fn a_result_stored_with_its_call_counts_before_a_message() {
+    let call = json!({"type": "tool_call", "id": "a", "name": "read", "arguments": "{oops",
+        "result": {"content": "stored", "is_error": true}});
+    let (lines, left_out) = sent(json!([
+        user("m1", "go"),
+        {"id": "m2", "role": "assistant", "content": [call]},
+        result("m3", "a", "in a message"),
+    ]));
+    assert_eq!(lines[1], r#"model: [a read{"arguments":"{oops"}]"#);
+    assert_eq!(lines[2], "user: [a answers Failed: stored]");
+    assert_eq!(left_out, [""; 0]);
+}
+
+#[test]
+fn states_decide_what_is_said() {
+    let mut whole = [user("m1", "long"), model("m2", "also long"), user("m3", "gone"), model("m4", "frozen")];
+    whole[0]["state"] = json!("tl_dr");
+    whole[0]["tl_dr"] = json!("short");
+    whole[2]["state"] = json!("deleted");
+    whole[3]["state"] = json!("detached");
+    assert_eq!(sent(json!(whole)).0, ["user: short", "model: also long", "user: now"]);
+}
+
+#[test]
+fn other_kinds_speak_as_the_user() {
+    let (lines, left_out) = sent(json!([
+        {"id": "c", "role": "custom", "custom_type": "note", "content": "noted", "display": false},
+        {"id": "b", "role": "bash_execution", "command": "make", "output": "boom\n", "exit_code": 2},
+        {"id": "h", "role": "bash_execution", "command": "id", "output": "x", "exclude_from_context": true},
+        {"id": "s", "role": "compaction_summary", "summary": "so far"},
+        {"id": "r", "role": "branch_summary", "summary": "elsewhere"},
+    ]));
+    assert_eq!(lines[0], "user: noted");
+    assert_eq!(lines[1], "user: Ran `make`\n```\nboom\n```\nThe command exited with code 2.");
+    assert!(lines[2].ends_with("<summary>\nso far\n</summary>"), "{}", lines[2]);
+    assert!(lines[3].ends_with("<summary>\nelsewhere\n</summary>"), "{}", lines[3]);
+    assert_eq!(left_out, ["message:h: run with `!!`: kept from the model"]);
+}
+
+#[test]
+fn reasoning_goes_back_only_to_the_model_that_made_it() {
+    let thought = |id: &str, model: &str, signature: Value| {
+        json!({"id": id, "role": "assistant", "provider": "anthropic", "model": model, "content": [
+            {"type": "reasoning", "text": "hm", "signature": signature}, {"type": "text", "text": "yes"}]})
+    };
+    let messages = json!([
+        user("m1", "a"),
+        thought("m2", "claude-sonnet-5", json!("sig")),
+        user("m3", "b"),
+        thought("m4", "claude-sonnet-5", Value::Null),
+        user("m5", "c"),
+        thought("m6", "claude-opus-5", json!("sig")),
+    ]);
+    let (lines, left_out) = sent(messages.clone());
+    assert_eq!(
+        lines,
+        [
+            "user: a",
+            "model: [thinks hm]",
+            "model: yes",
+            "user: b",
+            "model: yes",
+            "user: c",
+            "model: yes",
+            "user: now"
+        ]
+    );
+    assert_eq!(left_out.len(), 2);
+    let snapshot = snapshot(json!({"messages": messages, "prompt": "now"}));
+    let elsewhere = made_for(&snapshot, LayoutName::Inline, "gpt-5.5");
+    assert!(!lines_hold(&elsewhere.prompt, "thinks"));
+}
+
+fn lines_hold(prompt: &hardpan_prompt::Prompt, what: &str) -> bool {
+    lines(prompt).iter().any(|line| line.contains(what))
+}
+
+#[test]
+fn thinking_is_off_in_a_round_that_began_without_it() {
+    let round = |first: Value| {
+        json!({"messages": [user("m1", "go"), first, result("m3", "a", "A")], "tools": [tool("read")],
+            "thinking": {"budget_tokens": 2000}})
+    };
+    let call = json!({"type": "tool_call", "id": "a", "name": "read"});
+    let thought = json!({"type": "reasoning", "text": "hm", "signature": "s"});
+    let with = json!({"id": "m2", "role": "assistant", "content": [thought, call]});
+    let without = json!({"id": "m2", "role": "assistant", "content": [call]});
+    let thinking = |first| made(&snapshot(round(first)), LayoutName::Strata).prompt.thinking;
+    assert_eq!(thinking(with), hardpan_prompt::Thinking::Budget(2000));
+    assert_eq!(thinking(without), hardpan_prompt::Thinking::Off);
+}
+
+#[test]
+fn a_conversation_begins_and_ends_with_the_user() {
+    let snapshot = snapshot(json!({"messages": [model("m1", "hello"), model("m2", "anyone?")]}));
+    let lines = lines(&made(&snapshot, LayoutName::Inline).prompt);
+    assert_eq!(
+        lines,
+        [
+            "user: The context follows; the conversation comes after it.",
+            "model: hello",
+            "model: anyone?",
+            "user: Please continue."
+        ]
+    );
+}
+
+#[test]
+fn without_tools_in_use_calls_are_stripped() {
+    let snapshot = snapshot(json!({"agent_mode": "off", "tools": [tool("read")], "prompt": "now", "messages": [
+        user("m1", "go"),
+        {"id": "m2", "role": "assistant", "content": [{"type": "text", "text": "let me see"}, {"type": "tool_call", "id": "a", "name": "read"}]},
+        result("m3", "a", "A"),
+    ]}));
+    let made = made(&snapshot, LayoutName::Inline);
+    assert_eq!(lines(&made.prompt), ["user: go", "model: let me see", "user: now"]);
+    assert!(made.prompt.tools.is_empty());
+}

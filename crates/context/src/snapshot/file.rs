@@ -393,11 +393,10 @@ impl SnapshotFile {
             items.extend(legend.map(legend_item));
             items.extend(symbols.entries.into_iter().map(SymbolEntry::into_item));
         }
-        let mut next_panel = FIRST_FILE_PANEL;
-        let mut number = || {
-            next_panel += 1;
-            Arc::from(format!("P{}", next_panel - 1))
-        };
+        let given = self.files.iter().filter_map(|file| file.id.clone());
+        let taken: BTreeSet<Arc<str>> = items.iter().map(|item| item.id.clone()).chain(given).collect();
+        let mut numbers = (FIRST_FILE_PANEL..).map(|n| Arc::from(format!("P{n}"))).filter(|id| !taken.contains(id));
+        let mut number = || numbers.next().unwrap_or_default();
         for file in self.files {
             let id = file.id.clone().unwrap_or_else(&mut number);
             match file.into_item(id) {

@@ -1,6 +1,6 @@
 //! What has changed since the model was last told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use hardpan_prompt::{Item, Kind, MessageId, Role, Text};
@@ -15,13 +15,9 @@ use crate::texts::fill;
 const NOWHERE: &str = "";
 
 /// What the model knows of each item: its last told body, or none once it was told that the item is closed.
-pub fn known(strata: &StrataMemory) -> BTreeMap<Arc<str>, Option<&Text>> {
-    let placed = strata.base.iter().flat_map(|group| &group.items);
-    let mut known: BTreeMap<Arc<str>, Option<&Text>> = placed.map(|item| (item.key.clone(), Some(&item.body))).collect();
-    for update in &strata.updates {
-        known.insert(update.key.clone(), update.body.as_ref());
-    }
-    known
+pub fn known(strata: &StrataMemory) -> HashMap<&str, Option<&Text>> {
+    let placed = strata.base.iter().flat_map(|group| &group.items).map(|item| (&*item.key, Some(&item.body)));
+    placed.chain(strata.updates.iter().map(|update| (&*update.key, update.body.as_ref()))).collect()
 }
 
 /// Forgets updates whose message is no longer sent: the model no longer knows them.
@@ -42,16 +38,15 @@ pub fn forget_lost(strata: &mut StrataMemory, said: &[Said], prompt: Option<&Mes
 /// Adds an update for each item that is new, changed or gone.
 pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
     let anchor = anchor(input, said);
-    let sent: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.ids).collect();
     let known = known(strata);
     let mut news = Vec::new();
     for item in live {
-        let before = known.get(&item.key).copied().flatten();
+        let before = known.get(&*item.key).copied().flatten();
         if before == Some(&item.body) {
             continue;
         }
-        let said_by = item.said_by.as_ref().filter(|message| sent.contains(message));
-        let (form, text, anchor) = match said_by {
+        let is_sent = |message: &&MessageId| said.iter().any(|said| said.ids.contains(message));
+        let (form, text, anchor) = match item.said_by.as_ref().filter(is_sent) {
             Some(message) => (UpdateForm::Said, Text::default(), message.clone()),
             None => {
                 let (form, text) = change(input, item, before);
@@ -61,12 +56,16 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
         let (key, kind, body) = (item.key.clone(), item.kind, Some(item.body.clone()));
         news.push(Update { key, kind, anchor, form, text, body });
     }
-    let here: BTreeSet<&str> = live.iter().map(|item| &*item.key).collect();
-    let tail: BTreeSet<&str> = input.snapshot.items.iter().map(|item| &*item.key).collect();
-    for (key, _) in known.iter().filter(|(key, body)| body.is_some() && !here.contains(&***key)) {
-        let kind = kind_of(strata, key);
+    let mut here: HashMap<&str, ()> = live.iter().map(|item| (&*item.key, ())).collect();
+    let placed = strata.base.iter().flat_map(|group| &group.items).map(|item| (&item.key, item.kind));
+    let told = strata.updates.iter().map(|update| (&update.key, update.kind));
+    for (key, kind) in placed.chain(told) {
+        let open = known.get(&**key).copied().flatten().is_some();
+        if !open || here.insert(key, ()).is_some() {
+            continue;
+        }
         // The map entry of a file that was opened is merely redundant.
-        let silent = kind == Kind::Symbols && tail.contains(&**key);
+        let silent = kind == Kind::Symbols && input.snapshot.items.iter().any(|item| item.key == *key);
         let text = if silent {
             Text::default()
         } else {
@@ -75,11 +74,6 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
         news.push(Update { key: key.clone(), kind, anchor: anchor.clone(), form: UpdateForm::Closed, text, body: None });
     }
     strata.updates.extend(news);
-}
-
-fn kind_of(strata: &StrataMemory, key: &str) -> Kind {
-    let placed = strata.base.iter().flat_map(|group| &group.items).find(|item| &*item.key == key).map(|item| item.kind);
-    placed.or_else(|| strata.updates.iter().find(|update| &*update.key == key).map(|u| u.kind)).unwrap_or(Kind::Panel)
 }
 
 /// The message that carries the news: the prompt, or the results of the tool round in progress.

@@ -1,0 +1,53 @@
+//! The documented rules, one by one; `properties` holds them against a slow and obvious second writing of the model.
+
+mod automatic; // OpenAI, Groq, DeepSeek, xAI, vLLM, llama.cpp
+mod lifetimes; // expiry, refresh, availability, forgetting
+mod markers; // Anthropic's walk back and its bill; OpenAI from 5.6 on
+mod prompt; // from a prompt to a request
+mod properties; // random requests
+mod table; // what a change loses; the smallest prefixes
+
+use hardpan_models::Catalogue;
+use hardpan_prompt::{Hash, Lifetime};
+
+use super::*;
+
+const SHORT: Lifetime = Lifetime::FiveMinutes;
+const LONG: Lifetime = Lifetime::OneHour;
+
+fn rules(provider: &str, model: &str) -> Rules {
+    let catalogue = Catalogue::builtin();
+    let model = catalogue.model(Some(provider), model).unwrap();
+    Rules::of(&model, &catalogue.provider(provider).unwrap().for_model(&model))
+}
+
+fn anthropic() -> Rules {
+    rules("anthropic", "claude-sonnet-5")
+}
+
+fn seconds(seconds: i64) -> Moment {
+    Moment(seconds * 1000)
+}
+
+fn block(name: usize, tokens: usize) -> CacheBlock {
+    CacheBlock::new(Section::Messages, Hash::of(&name.to_le_bytes()), tokens)
+}
+
+/// A conversation of so many blocks of 1000 tokens, with markers at some of them, counted from 1 as the
+/// documentation does.
+fn talk(at: i64, count: usize, markers: &[(usize, Lifetime)]) -> Request {
+    let mut blocks: Vec<CacheBlock> = (1..=count).map(|name| block(name, 1000)).collect();
+    for (number, lifetime) in markers {
+        blocks[number - 1].marker = Some(*lifetime);
+    }
+    Request { at: seconds(at), model: "m".into(), blocks, salts: Salts::default() }
+}
+
+fn amounts(read: usize, write: usize, write_1h: usize, input: usize) -> Amounts {
+    Amounts { input, read, write, write_1h }
+}
+
+/// Sends a request whose answer begins after a second.
+fn send(cache: &mut CacheModel, rules: &Rules, request: &Request) -> Billing {
+    cache.send(rules, request, request.at.plus(1000))
+}

@@ -1,0 +1,201 @@
+use super::*;
+
+#[test]
+fn the_documented_walk_back_hits_within_twenty_blocks_only() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    assert_eq!(send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)])).amounts, amounts(0, 10_000, 0, 0));
+    let second = send(&mut cache, &rules, &talk(10, 15, &[(15, SHORT)]));
+    assert_eq!(second.amounts, amounts(10_000, 5000, 0, 0));
+    assert_eq!(second.hit.unwrap().block, 9);
+
+    let third = cache.plan(&rules, &talk(20, 35, &[(35, SHORT)]));
+    assert_eq!(third.amounts, amounts(0, 35_000, 0, 0));
+    let out_of_reach = Outcome::Missed { beyond: Some(14) };
+    let look = Look { marker: 34, back_to: Some(15), outcome: out_of_reach, found: Vec::new() };
+    assert_eq!(third.looks, std::slice::from_ref(&look));
+
+    let with_second_marker = cache.plan(&rules, &talk(20, 35, &[(15, SHORT), (35, SHORT)]));
+    assert_eq!(with_second_marker.amounts, amounts(15_000, 20_000, 0, 0));
+    let hit = Look {
+        marker: 14,
+        back_to: Some(14),
+        outcome: Outcome::Hit { block: 14 },
+        found: vec![(14, State::Readable)],
+    };
+    assert_eq!(with_second_marker.looks, [look, hit]);
+}
+
+#[test]
+fn the_marked_block_is_the_first_of_the_twenty() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)]));
+    assert_eq!(cache.plan(&rules, &talk(1, 29, &[(29, SHORT)])).amounts.read, 10_000);
+    assert_eq!(cache.plan(&rules, &talk(1, 30, &[(30, SHORT)])).amounts.read, 0);
+}
+
+#[test]
+fn more_than_twenty_new_blocks_lose_everything_but_earlier_markers() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    send(&mut cache, &rules, &talk(0, 5, &[(2, SHORT), (5, SHORT)]));
+    assert_eq!(cache.plan(&rules, &talk(1, 26, &[(26, SHORT)])).amounts, amounts(0, 26_000, 0, 0));
+    let kept = cache.plan(&rules, &talk(1, 26, &[(2, SHORT), (26, SHORT)]));
+    assert_eq!(kept.amounts, amounts(2000, 24_000, 0, 0));
+}
+
+#[test]
+fn nothing_is_written_between_markers() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    send(&mut cache, &rules, &talk(0, 10, &[(4, SHORT), (10, SHORT)]));
+    assert_eq!(cache.len(), 2);
+    let mut other = talk(1, 10, &[(10, SHORT)]);
+    other.blocks[8] = block(99, 1000);
+    let billing = cache.plan(&rules, &other);
+    assert_eq!(billing.amounts, amounts(4000, 6000, 0, 0));
+}
+
+#[test]
+fn a_request_without_markers_reads_and_writes_nothing() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)]));
+    let billing = send(&mut cache, &rules, &talk(1, 10, &[]));
+    assert_eq!(billing, Billing::plain(10_000));
+    assert_eq!(cache.len(), 1);
+    assert_eq!(cache.plan(&rules, &talk(1, 0, &[])), Billing::plain(0));
+}
+
+#[test]
+fn mixed_lifetimes_are_billed_by_the_highest_hit_the_highest_hour_and_the_last_marker() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    let first = talk(0, 10, &[(3, LONG), (5, LONG), (8, SHORT)]);
+    assert_eq!(send(&mut cache, &rules, &first).amounts, amounts(0, 3000, 5000, 2000));
+    // The hit lies before the hour marker: from it to the marker for an hour, then for five minutes.
+    let second = talk(1, 14, &[(5, LONG), (10, LONG), (12, SHORT)]);
+    assert_eq!(cache.plan(&rules, &second).amounts, amounts(8000, 2000, 2000, 2000));
+    // The hit lies after it: nothing is written for an hour.
+    let third = talk(1, 14, &[(5, LONG), (12, SHORT)]);
+    assert_eq!(cache.plan(&rules, &third).amounts, amounts(8000, 4000, 0, 2000));
+    // The other way round is refused by the provider; here the hour counts for all that comes before it.
+    let disorder = talk(1, 14, &[(10, SHORT), (12, LONG)]);
+    assert_eq!(CacheModel::new().plan(&rules, &disorder).amounts, amounts(0, 0, 12_000, 2000));
+}
+
+#[test]
+fn an_entry_is_made_at_every_marker_also_before_the_hit() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)]));
+    let second = send(&mut cache, &rules, &talk(5, 12, &[(4, LONG), (12, SHORT)]));
+    assert_eq!(second.amounts, amounts(10_000, 2000, 0, 0));
+    assert_eq!(cache.plan(&rules, &talk(10, 6, &[(6, SHORT)])).amounts, amounts(4000, 2000, 0, 0));
+}
+
+#[test]
+fn a_marker_on_a_block_that_cannot_hold_one_does_nothing() {
+    let (mut cache, rules) = (CacheModel::new(), anthropic());
+    let mut request = talk(0, 5, &[(3, SHORT), (5, SHORT)]);
+    request.blocks[4].markable = false;
+    let billing = send(&mut cache, &rules, &request);
+    assert_eq!(billing.amounts, amounts(0, 3000, 0, 2000));
+    assert_eq!((billing.looks[0].marker, billing.looks[0].outcome), (4, Outcome::Unmarkable));
+    request.blocks.iter_mut().for_each(|block| block.marker = None);
+    request.mark_last(SHORT);
+    assert_eq!(request.blocks[3].marker, Some(SHORT));
+    assert_eq!(
+        cache.plan(&rules, &Request { at: seconds(2), ..request }).amounts,
+        amounts(3000, 1000, 0, 1000)
+    );
+}
+
+#[test]
+fn tools_and_runs_of_tool_blocks_can_be_counted_as_one_position() {
+    let mut request = talk(0, 40, &[(5, SHORT), (40, SHORT)]);
+    request.blocks[..10].iter_mut().for_each(|block| block.section = Section::Tools);
+    request.blocks[10..25].iter_mut().for_each(|block| block.kind = BlockKind::Call);
+    request.blocks[25..39].iter_mut().for_each(|block| block.kind = BlockKind::Result);
+    let read = |rules: Rules| {
+        let mut cache = CacheModel::new();
+        send(&mut cache, &rules, &Request { blocks: request.blocks[..10].to_vec(), ..request.clone() });
+        let mut next = Request { at: seconds(5), ..request.clone() };
+        next.blocks[4].marker = None;
+        cache.plan(&rules, &next).amounts.read
+    };
+    let literal = anthropic();
+    assert_eq!(read(literal), 0);
+    assert_eq!(read(Rules { tool_runs: Counted::Together, ..literal }), 5000);
+    assert_eq!(read(Rules { tools: Counted::Together, ..literal }), 0);
+    let few = |look_back, tools| Rules {
+        cache: hardpan_models::Cache { look_back: Some(look_back), ..literal.cache },
+        tools,
+        tool_runs: Counted::Together,
+        ..literal
+    };
+    // The last block, the results, the calls, the tools.
+    assert_eq!(read(few(4, Counted::Together)), 5000);
+    assert_eq!(read(few(3, Counted::Together)), 0);
+    assert_eq!(read(few(8, Counted::Each)), 0);
+    assert_eq!(read(few(9, Counted::Each)), 5000);
+}
+
+#[test]
+fn a_cold_and_a_warm_bill_are_those_of_the_quote() {
+    let catalogue = Catalogue::builtin();
+    let markers = [(2, LONG), (7, SHORT)];
+    for (provider, id) in [
+        ("anthropic", "claude-sonnet-5"),
+        ("anthropic", "claude-haiku-4-5"),
+        ("openai", "gpt-5.5"),
+        ("groq", "openai/gpt-oss-120b"),
+        ("deepseek", "deepseek-chat"),
+        ("xai", "grok-3"),
+        ("xai", "grok-2"),
+        ("mistral", "mistral-large-latest"),
+    ] {
+        let model = catalogue.model(Some(provider), id).unwrap();
+        let wire = catalogue.provider(provider).unwrap().for_model(&model);
+        let request = talk(0, 9, &markers);
+        let breakpoints =
+            markers.map(|(number, lifetime)| hardpan_prompt::Breakpoint { block: number - 1, lifetime });
+        let quote = crate::quote(&model, &wire, 9000, &breakpoints, |block| (block + 1) * 1000);
+        let (mut cache, rules) = (CacheModel::new(), Rules::of(&model, &wire));
+        assert_eq!(send(&mut cache, &rules, &request).amounts, quote.cold_amounts, "{provider}/{id}");
+        let warm = cache.plan(&rules, &Request { at: seconds(2), ..request });
+        assert_eq!(warm.amounts, quote.warm_amounts, "{provider}/{id}");
+    }
+}
+
+#[test]
+fn openai_from_5_6_on_writes_at_markers_and_at_the_newest_message() {
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.6"));
+    let first = send(&mut cache, &rules, &talk(0, 10, &[(2, SHORT)]));
+    assert_eq!(first.amounts, amounts(0, 10_000, 0, 0));
+    // No limit of positions, and no second lifetime.
+    let second = send(&mut cache, &rules, &talk(1790, 60, &[(2, SHORT), (60, LONG)]));
+    assert_eq!(second.amounts, amounts(10_000, 50_000, 0, 0));
+    assert_eq!(second.hit.unwrap().expires, Some(seconds(1800)));
+    // Only whole prefixes count: when the newest message is another, the marker before it is what is left.
+    let mut third = talk(1800, 10, &[(2, SHORT)]);
+    third.blocks[9] = block(99, 500);
+    assert_eq!(cache.plan(&rules, &third).amounts, amounts(2000, 7500, 0, 0));
+    let explicit = Rules { implicit: Implicit::None, ..rules };
+    assert_eq!(cache.plan(&explicit, &third).amounts, amounts(2000, 0, 0, 7500));
+    assert_eq!(cache.plan(&explicit, &talk(1800, 60, &[])).amounts, amounts(0, 0, 0, 60_000));
+}
+
+#[test]
+fn openai_from_5_6_on_writes_the_last_four_markers_and_reads_them_all() {
+    let rules = Rules { implicit: Implicit::None, ..rules("openai", "gpt-5.6") };
+    let mut cache = CacheModel::new();
+    let markers = [(2, SHORT), (4, SHORT), (6, SHORT), (8, SHORT), (10, SHORT)];
+    send(&mut cache, &rules, &talk(0, 10, &markers));
+    assert_eq!(cache.len(), 4);
+    let read = |numbers: &[usize], rules: &Rules| {
+        let markers: Vec<_> = numbers.iter().map(|number| (*number, SHORT)).collect();
+        cache.plan(rules, &talk(5, 20, &markers)).amounts.read
+    };
+    assert_eq!(read(&[3], &rules), 0);
+    assert_eq!(read(&[5], &rules), 4000);
+    assert_eq!(read(&[4, 16, 17, 18, 19, 20], &rules), 10_000);
+    // Where a read may end at marked blocks only.
+    let strict = Rules { cache: hardpan_models::Cache { look_back: Some(1), ..rules.cache }, ..rules };
+    assert_eq!(read(&[4, 16, 17, 18, 19, 20], &strict), 4000);
+    assert_eq!(read(&[20], &strict), 0);
+}

@@ -1,0 +1,121 @@
+//! What both readers read out of JSON.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::StreamError;
+
+/// A string, borrowed from the line where it has no escapes. A number counts as its digits: some servers number calls.
+#[derive(Debug, Default)]
+pub struct Str<'a>(Cow<'a, str>);
+
+impl<'a> Str<'a> {
+    pub fn borrowed(text: &'a str) -> Self {
+        Str(Cow::Borrowed(text))
+    }
+
+    pub fn owned(text: impl Into<String>) -> Self {
+        Str(Cow::Owned(text.into()))
+    }
+}
+
+impl Deref for Str<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Str<'_>> for String {
+    fn from(text: Str<'_>) -> String {
+        text.0.into_owned()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Str<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Str<'de>, E> {
+                Ok(Str::borrowed(text))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Str<'de>, E> {
+                Ok(Str::owned(text))
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Str<'de>, E> {
+                Ok(Str::owned(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+/// The text in `text`, or nothing.
+pub fn or_empty<'t>(text: &'t Option<Str<'_>>) -> &'t str {
+    text.as_deref().unwrap_or_default()
+}
+
+/// A call's arguments: a string that holds JSON, or the JSON itself.
+pub fn arguments(raw: &RawValue) -> Result<Cow<'_, str>, StreamError> {
+    match raw.get() {
+        "null" => Ok(Cow::Borrowed("")),
+        text if text.starts_with('"') => serde_json::from_str::<Str<'_>>(text)
+            .map(|text| text.0)
+            .map_err(|error| StreamError::malformed(error, text)),
+        text => Ok(Cow::Borrowed(text)),
+    }
+}
+
+/// Whether an `error` field says that there is one.
+pub fn is_error(raw: &&RawValue) -> bool {
+    !matches!(raw.get(), "null" | "false" | "\"\"" | "{}")
+}
+
+/// The error in an `error` field, or in a whole line that is one.
+pub fn error(raw: &str) -> StreamError {
+    let word = |value: Option<&Value>| match value {
+        Some(Value::String(word)) => Some(word.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    match serde_json::from_str(raw) {
+        Ok(Value::String(message)) => StreamError::new("error", message),
+        Ok(Value::Object(fields)) => {
+            if let Some(inner @ (Value::Object(_) | Value::String(_))) = fields.get("error") {
+                return error(&inner.to_string());
+            }
+            let code = word(fields.get("code"));
+            let kind = word(fields.get("type")).or_else(|| code.clone()).unwrap_or_else(|| "error".into());
+            let message = word(fields.get("message")).unwrap_or_else(|| raw.to_owned());
+            StreamError { kind, code, message }
+        }
+        _ => StreamError::new("error", raw),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_found_in_every_shape() {
+        let full = |kind: &str, code: Option<&str>| {
+            StreamError { kind: kind.into(), code: code.map(Into::into), message: "no".into() }
+        };
+        assert_eq!(error(r#"{"type":"overloaded_error","message":"no"}"#), full("overloaded_error", None));
+        assert_eq!(error(r#"{"type":"error","error":{"type":"api_error","message":"no"}}"#), full("api_error", None));
+        assert_eq!(error(r#"{"message":"no","type":null,"code":429}"#), full("429", Some("429")));
+        assert_eq!(error(r#"{"error":"no"}"#), full("error", None));
+        assert_eq!(error(r#""no""#), full("error", None));
+        assert_eq!(error("no"), full("error", None));
+    }
+}

@@ -1,0 +1,232 @@
+//! What an answer used, in one form for all providers.
+
+use std::collections::BTreeMap;
+
+use hardpan_prompt::Json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Tokens, each counted once: the prompt is `input` + `cache_read` + both writes, the answer is `output`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Input that was neither read from a cache nor written to one.
+    pub input: u64,
+    /// Input read from a cache.
+    pub cache_read: u64,
+    /// Input written to a cache for the short lifetime (5 minutes with Anthropic), or for the only one there is.
+    pub cache_write_5m: u64,
+    /// Input written to a cache for an hour.
+    pub cache_write_1h: u64,
+    /// Output, reasoning included.
+    pub output: u64,
+    /// The part of the output that was reasoning, where the provider says so.
+    pub reasoning_output: u64,
+    /// What else the provider reported, by its own names (`server_tool_use.web_search_requests`), for display.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub other: BTreeMap<String, Json>,
+}
+
+impl Usage {
+    /// All tokens of the prompt, however they were billed.
+    pub fn prompt(&self) -> u64 {
+        [self.cache_read, self.cache_write_5m, self.cache_write_1h].iter().fold(self.input, |sum, part| sum.saturating_add(*part))
+    }
+}
+
+/// The provider's own report, put together from all the places in which a stream gives parts of it.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    fields: Map<String, Value>,
+}
+
+impl Report {
+    /// Takes in a report that counts from the beginning: what it names replaces what was known.
+    pub(crate) fn take(&mut self, report: &str) {
+        let Ok(Value::Object(fields)) = serde_json::from_str(report) else { return };
+        self.fields.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+
+    /// The count at a path such as `prompt_tokens_details.cached_tokens`.
+    fn count(&self, path: &str) -> Option<u64> {
+        let (first, second) = path.split_once('.').map_or((path, None), |(first, second)| (first, Some(second)));
+        let value = self.fields.get(first)?;
+        let value = second.map_or(Some(value), |second| value.get(second))?;
+        // Some servers count in floating point; the cast saturates.
+        value.as_u64().or_else(|| value.as_f64().map(|count| count as u64))
+    }
+
+    fn first(&self, paths: &[&str]) -> Option<u64> {
+        paths.iter().find_map(|path| self.count(path))
+    }
+
+    /// What none of `known` names.
+    fn other(&self, known: &[&[&str]]) -> BTreeMap<String, Json> {
+        let mut other = BTreeMap::new();
+        let mut keep = |path: String, value: &Value| {
+            if !value.is_null() && !known.iter().any(|paths| paths.contains(&path.as_str())) {
+                other.insert(path, Json::new(value));
+            }
+        };
+        for (name, value) in &self.fields {
+            match value {
+                Value::Object(inner) => inner.iter().for_each(|(key, value)| keep(format!("{name}.{key}"), value)),
+                value => keep(name.clone(), value),
+            }
+        }
+        other
+    }
+
+    /// Anthropic: input comes without what was cached, and the writes apart by lifetime.
+    pub(crate) fn anthropic(&self) -> Usage {
+        const INPUT: &[&str] = &["input_tokens"];
+        const READ: &[&str] = &["cache_read_input_tokens"];
+        const WRITE: &[&str] = &["cache_creation_input_tokens"];
+        const WRITE_5M: &[&str] = &["cache_creation.ephemeral_5m_input_tokens"];
+        const WRITE_1H: &[&str] = &["cache_creation.ephemeral_1h_input_tokens"];
+        const OUTPUT: &[&str] = &["output_tokens"];
+        const REASONING: &[&str] = &["output_tokens_details.thinking_tokens", "output_tokens_details.reasoning_tokens"];
+        let count = |paths| self.first(paths).unwrap_or_default();
+        let hour = count(WRITE_1H);
+        // Older servers give only the sum, which is then of the short lifetime.
+        let short = count(WRITE_5M).max(count(WRITE).saturating_sub(hour));
+        Usage {
+            input: count(INPUT),
+            cache_read: count(READ),
+            cache_write_5m: short,
+            cache_write_1h: hour,
+            output: count(OUTPUT),
+            reasoning_output: count(REASONING),
+            other: self.other(&[INPUT, READ, WRITE, WRITE_5M, WRITE_1H, OUTPUT, REASONING]),
+        }
+    }
+
+    /// OpenAI and those that speak it: `prompt_tokens` counts everything, so what was cached is taken off.
+    pub(crate) fn openai(&self) -> Usage {
+        const PROMPT: &[&str] = &["prompt_tokens"];
+        const READ: &[&str] = &[
+            "prompt_tokens_details.cached_tokens", // OpenAI, xAI, Groq, OpenRouter, vLLM
+            "prompt_cache_hit_tokens",             // DeepSeek
+            "cached_tokens",                       // Moonshot
+            "cache_read_input_tokens",             // gateways to Anthropic
+            "timings.cache_n",                     // llama.cpp
+        ];
+        const MISS: &[&str] = &["prompt_cache_miss_tokens", "timings.prompt_n"];
+        const WRITE: &[&str] = &[
+            "prompt_tokens_details.cache_write_tokens", // OpenAI from 5.6, OpenRouter
+            "prompt_tokens_details.cache_creation_tokens",
+            "cache_write_tokens",
+            "cache_creation_input_tokens",
+        ];
+        const WRITE_1H: &[&str] = &["cache_creation.ephemeral_1h_input_tokens"];
+        const OUTPUT: &[&str] = &["completion_tokens", "timings.predicted_n"];
+        const REASONING: &[&str] = &["completion_tokens_details.reasoning_tokens", "reasoning_tokens"];
+        const TOTAL: &[&str] = &["total_tokens"];
+
+        let count = |paths| self.first(paths).unwrap_or_default();
+        let (read, write) = (count(READ), count(WRITE));
+        let hour = count(WRITE_1H).min(write);
+        let cached = read.saturating_add(write);
+        let prompt = self.first(PROMPT).unwrap_or_else(|| cached.saturating_add(count(MISS)));
+        let (mut output, reasoning) = (count(OUTPUT), self.first(REASONING));
+        // xAI and Gemini leave reasoning out of the completion, and Gemini does not say how much: the total does.
+        let unnamed = count(TOTAL).saturating_sub(prompt).saturating_sub(output);
+        let hidden = reasoning.map_or(unnamed != cached, |reasoning| unnamed == reasoning);
+        if hidden {
+            output = output.saturating_add(unnamed);
+        }
+        Usage {
+            input: prompt.saturating_sub(cached),
+            cache_read: read,
+            cache_write_5m: write - hour,
+            cache_write_1h: hour,
+            output,
+            reasoning_output: reasoning.unwrap_or(if hidden { unnamed } else { 0 }),
+            other: self.other(&[PROMPT, READ, MISS, WRITE, WRITE_1H, OUTPUT, REASONING, TOTAL]),
+        }
+    }
+
+    /// llama.cpp's own report stands beside `usage`; it is taken in as one of its fields.
+    pub(crate) fn take_timings(&mut self, timings: &str) {
+        let Ok(timings @ Value::Object(_)) = serde_json::from_str(timings) else { return };
+        self.fields.insert("timings".into(), timings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn openai(report: &str) -> Usage {
+        let mut usage = Report::default();
+        usage.take(report);
+        Usage { other: BTreeMap::new(), ..usage.openai() }
+    }
+
+    #[test]
+    fn anthropic_writes_are_kept_apart_and_later_counts_win() {
+        let mut report = Report::default();
+        report.take(r#"{"input_tokens":3,"cache_creation_input_tokens":30,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard"}"#);
+        report.take(r#"{"output_tokens":42,"cache_read_input_tokens":null,"server_tool_use":{"web_search_requests":2}}"#);
+        let other = [("service_tier", serde_json::json!("standard")), ("server_tool_use.web_search_requests", 2.into())];
+        let usage = Usage {
+            input: 3,
+            cache_read: 100,
+            cache_write_5m: 10,
+            cache_write_1h: 20,
+            output: 42,
+            reasoning_output: 0,
+            other: other.iter().map(|(name, value)| (name.to_string(), Json::new(value))).collect(),
+        };
+        assert_eq!(report.anthropic(), usage);
+        assert_eq!(usage.prompt(), 133);
+    }
+
+    #[test]
+    fn anthropic_writes_without_lifetimes_are_short() {
+        let mut report = Report::default();
+        report.take(r#"{"input_tokens":1,"cache_creation_input_tokens":9}"#);
+        assert_eq!((report.anthropic().cache_write_5m, report.anthropic().cache_write_1h), (9, 0));
+    }
+
+    #[test]
+    fn every_dialect_gives_input_without_what_was_cached() {
+        let cached = Usage { input: 10, cache_read: 90, output: 5, ..Usage::default() };
+        for report in [
+            r#"{"prompt_tokens":100,"completion_tokens":5,"total_tokens":105,"prompt_tokens_details":{"cached_tokens":90}}"#,
+            r#"{"prompt_tokens":100,"completion_tokens":5,"prompt_cache_hit_tokens":90,"prompt_cache_miss_tokens":10}"#,
+            r#"{"prompt_tokens":100.0,"completion_tokens":5,"cached_tokens":90,"prompt_tokens_details":null}"#,
+            r#"{"prompt_tokens":100,"completion_tokens":5,"timings":{"cache_n":90,"prompt_n":10}}"#,
+            r#"{"timings":{"cache_n":90,"prompt_n":10,"predicted_n":5}}"#,
+        ] {
+            assert_eq!(openai(report), cached, "{report}");
+        }
+        let written = r#"{"prompt_tokens":100,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}"#;
+        let usage = Usage { input: 10, cache_read: 60, cache_write_5m: 30, output: 5, ..Usage::default() };
+        assert_eq!(openai(written), usage);
+    }
+
+    #[test]
+    fn reasoning_is_part_of_the_output_whether_the_provider_counts_it_there_or_not() {
+        let usage = Usage { input: 10, output: 50, reasoning_output: 40, ..Usage::default() };
+        for report in [
+            r#"{"prompt_tokens":10,"completion_tokens":50,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}"#,
+            r#"{"prompt_tokens":10,"completion_tokens":10,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}"#,
+            r#"{"prompt_tokens":10,"completion_tokens":10,"total_tokens":60}"#,
+        ] {
+            assert_eq!(openai(report), usage, "{report}");
+        }
+    }
+
+    #[test]
+    fn impossible_counts_do_no_harm() {
+        for report in [
+            r#"{"prompt_tokens":1,"prompt_tokens_details":{"cached_tokens":18446744073709551615,"cache_write_tokens":1e300}}"#,
+            r#"{"prompt_tokens":-5,"completion_tokens":"many","prompt_tokens_details":[1]}"#,
+            "[]",
+            "{",
+        ] {
+            assert_eq!(openai(report).input, 0, "{report}");
+        }
+    }
+}
