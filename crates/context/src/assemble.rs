@@ -106,17 +106,28 @@ fn arrange(snapshot: &Snapshot, layout: LayoutName, target: &Target, texts: &Tex
         prompt.tools.iter_mut().for_each(|tool| tool.breakpoint = None);
         prompt.blocks_mut().for_each(|block| block.breakpoint = None);
     }
-    let dropped = limit_images(&mut prompt);
+    let dropped = limit_images(&mut prompt, texts);
     let measured = measured.filter(|_| dropped == 0).unwrap_or_else(|| input.measure(&prompt));
+    if layout == LayoutName::Strata {
+        unmark_early(&mut prompt, &measured, target.wire.cache.min_tokens as usize);
+    }
     Assembled { prompt, measured, memory, layout }
+}
+
+/// Takes away breakpoints under the provider's minimum: the final form may be smaller than what the layout measured.
+fn unmark_early(prompt: &mut Prompt, measured: &Measured, minimum: usize) {
+    let offset = prompt.tools.len();
+    for (index, block) in prompt.blocks_mut().enumerate() {
+        block.breakpoint = block.breakpoint.filter(|_| measured.through(index + offset) >= minimum);
+    }
 }
 
 /// The most images in one request (Anthropic, windows of 200k tokens).
 const MAX_IMAGES: usize = 100;
 
 /// Leaves out the oldest images where there are too many, and returns how many that were.
-fn limit_images(prompt: &mut Prompt) -> usize {
-    use hardpan_prompt::{Content, ResultPart};
+fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
+    use hardpan_prompt::{Block, Content, Origin, ResultPart, Role, Segment, Turn};
     let images_in = |content: &Content| match content {
         Content::Image(..) => 1,
         Content::Result(result) => result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count(),
@@ -143,6 +154,10 @@ fn limit_images(prompt: &mut Prompt) -> usize {
                     left_out.extend(drop.then(|| LeftOut::new(origin.clone(), reason.clone())));
                     !drop
                 });
+                if result.parts.is_empty() {
+                    let nothing = Segment::new(texts.phrases.history.no_output.clone(), result.origin.clone());
+                    result.parts.push(ResultPart::Text(vec![nothing]));
+                }
                 return true;
             }
             let drop = matches!(block.content, Content::Image(..));
@@ -152,6 +167,13 @@ fn limit_images(prompt: &mut Prompt) -> usize {
         });
     }
     prompt.turns.retain(|turn| !turn.blocks.is_empty());
+    // A conversation that began with nothing but images begins with the user all the same.
+    let first = prompt.turns.first().filter(|turn| turn.role == Role::Assistant).and_then(|turn| turn.blocks.first());
+    if let Some(place) = first.map(|block| block.place) {
+        let origin = Origin::rule(Kind::History, "opening");
+        let opening = Block::text(place, texts.phrases.history.opening.clone(), origin);
+        prompt.turns.insert(0, Turn::new(Role::User, vec![opening]));
+    }
     prompt.left_out.append(&mut left_out);
     too_many
 }

@@ -27,7 +27,6 @@ pub struct Breakdown {
     /// Tokens by kind.
     pub breakdown: BTreeMap<&'static str, usize>,
     /// `tiers`: what each tier holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tier_info: Option<TierInfo>,
     /// `tiers`: how many of L1 to L3 were skipped.
     pub empty_tiers: u32,
@@ -77,10 +76,8 @@ pub struct BreakdownContent {
     /// Its tokens.
     pub tokens: usize,
     /// For how many responses it has been unchanged, where tracked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u32>,
     /// How many it needs for its tier.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u32>,
     /// `panels`: whether this panel and all before it are as they were in the last request.
     #[serde(skip_serializing_if = "Option::is_none")]

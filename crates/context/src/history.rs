@@ -63,7 +63,7 @@ pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spo
     for (index, message) in messages.iter().enumerate() {
         if matches!(message.state, State::Whole | State::TlDr) {
             conversion.message(index, message, tiers[index]);
-            conversion.goes_on = goes_on(&message.body);
+            conversion.goes_on &= matches!(message.body, Body::Assistant { .. });
         }
     }
     conversion.report_orphans(messages);
@@ -72,9 +72,8 @@ pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spo
 
 /// Whether what the model says next belongs to the same message: not after a call that holds its own result, which the
 /// model had seen by then.
-fn goes_on(body: &Body) -> bool {
-    let answered = |part: &Part| matches!(part, Part::ToolCall(call) if call.result.is_some());
-    matches!(body, Body::Assistant { content, .. } if !content.iter().any(answered))
+fn goes_on(parts: &[Part]) -> bool {
+    !parts.iter().any(|part| matches!(part, Part::ToolCall(call) if call.result.is_some()))
 }
 
 /// The tier of each message: an exchange (a user's message up to the next one) moves as a whole, at the pace of its least
@@ -182,10 +181,12 @@ impl Conversion<'_> {
                 }
                 Part::Text { .. } | Part::Image(_) => {}
                 Part::Reasoning { text, signature, redacted } => {
+                    // An empty proof is none: it would be sent, and refused.
+                    let proof = |proof: &Option<Arc<str>>| proof.clone().filter(|proof| !proof.is_empty());
                     let reasoning = Reasoning {
                         text: text.clone(),
-                        signature: signature.clone(),
-                        redacted: redacted.clone(),
+                        signature: proof(signature),
+                        redacted: proof(redacted),
                         origin: Origin::message(&message.id),
                     };
                     if ours && self.can_send(&reasoning) {
@@ -218,14 +219,21 @@ impl Conversion<'_> {
         if foreign_reasoning {
             self.leave_out(message, "its reasoning is unsigned or was made by another model; the rest is sent");
         }
-        // Reasoning by itself is not a message.
-        if contents.iter().all(|content| matches!(content, Content::Reasoning(_))) {
+        // Reasoning by itself is not a message, and no message may end with it.
+        let led_to = contents.iter().rposition(|content| !matches!(content, Content::Reasoning(_)));
+        let end = led_to.map_or(0, |last| last + 1);
+        if end < contents.len() {
+            contents.truncate(end);
+            self.leave_out(message, "its last reasoning led to nothing that can be sent; the rest is sent");
+        }
+        if contents.is_empty() {
             return;
         }
         if result_ids.is_empty() {
             result_ids.push(message.id.clone());
         }
         self.push_round(message.id.clone(), contents, result_ids, results, tier);
+        self.goes_on = goes_on(parts);
     }
 
     /// A message of the model and the results of its calls. Right after another message of the model it is merged into
@@ -234,7 +242,7 @@ impl Conversion<'_> {
         let said = &mut self.spoken.said;
         let answered = said.last().is_some_and(|last| last.role == Role::User);
         let before = said.len().checked_sub(if answered { 2 } else { 1 }).filter(|at| {
-            self.goes_on && said[*at].role == Role::Assistant
+            self.goes_on && said[*at].role == Role::Assistant && said[*at].tier == tier
         });
         let Some(at) = before else {
             self.push(Role::Assistant, vec![id], calls, tier);
@@ -260,7 +268,7 @@ impl Conversion<'_> {
         let summary = answer.message().and_then(short);
         let texts: Vec<&Text> = match summary {
             Some(summary) => vec![summary],
-            None => answer.parts().iter().filter_map(part_text).filter(|text| !text.is_empty()).collect(),
+            None => answer.parts().iter().filter_map(part_text).filter(|text| !text.trim().is_empty()).collect(),
         };
         if !texts.is_empty() {
             let newline = || Segment::new("\n", origin.clone());
@@ -287,7 +295,7 @@ impl Conversion<'_> {
 
     fn can_send(&self, reasoning: &Reasoning) -> bool {
         if self.input.target.is_anthropic() {
-            reasoning.signature.as_ref().is_some_and(|signature| !signature.is_empty()) || reasoning.redacted.is_some()
+            reasoning.signature.is_some() || reasoning.redacted.is_some()
         } else {
             self.input.target.wire.reasoning_field.name().is_some() && !reasoning.text.is_empty()
         }
@@ -301,13 +309,7 @@ impl Conversion<'_> {
         if valid.is_empty() || valid.starts_with("panel_") || valid.starts_with("context_") {
             valid.insert_str(0, "call_");
         }
-        let mut candidate: Arc<str> = valid.as_str().into();
-        let mut copy = 2;
-        while !self.used_ids.insert(candidate.clone()) {
-            candidate = format!("{valid}_{copy}").into();
-            copy += 1;
-        }
-        candidate
+        unique_id(&valid, &mut self.used_ids)
     }
 
     fn report_orphans(&mut self, messages: &[AgentMessage]) {
@@ -318,6 +320,21 @@ impl Conversion<'_> {
             self.leave_out(&messages[index], "it answers no call that is sent");
         }
     }
+}
+
+/// The longest call id in bytes that every provider accepts (OpenAI's limit, from error reports).
+const LONGEST_ID: usize = 40;
+
+/// A call id that has not been used yet, as near to `id` as can be. `id` is plain ASCII.
+pub fn unique_id(id: &str, used: &mut BTreeSet<Arc<str>>) -> Arc<str> {
+    let mut candidate: Arc<str> = id[..id.len().min(LONGEST_ID)].into();
+    let mut copy = 2;
+    while !used.insert(candidate.clone()) {
+        let end = format!("_{copy}");
+        candidate = format!("{}{end}", &id[..id.len().min(LONGEST_ID - end.len())]).into();
+        copy += 1;
+    }
+    candidate
 }
 
 /// The summary that stands for a message's text, if it is in that state and has one.

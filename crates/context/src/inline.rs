@@ -53,10 +53,7 @@ impl Layout for Inline {
             }
             None => {
                 let reason = "a continuation does not send the context again";
-                let items = snapshot.items.iter().map(|item| LeftOut::new(&*item.key, reason));
-                let images = context_images.iter().filter_map(|image| image.path.as_ref());
-                prompt.left_out.extend(items);
-                prompt.left_out.extend(images.map(|path| LeftOut::new(format!("image:{path}"), reason)));
+                prompt.left_out.extend(snapshot.items.iter().map(|item| LeftOut::new(&*item.key, reason)));
             }
         }
         let prompt = turns.finish(input, Place::Inline, prompt);

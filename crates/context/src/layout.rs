@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use hardpan_models::{Markers, Model, Protocol, Wire, did_you_mean, nearest};
-use hardpan_prompt::{Factor, Measured, Place, Prompt, Thinking, Tool, ToolBlock};
+use hardpan_prompt::{Factor, LeftOut, Measured, Place, Prompt, Thinking, Tool, ToolBlock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -63,12 +63,18 @@ impl Input<'_> {
 
     /// A prompt with everything but content.
     pub(crate) fn blank(&self) -> Prompt {
+        let plugin = &self.target.wire.web_search_plugin;
+        let web_search = self.snapshot.web_search.filter(|_| plugin.is_some());
+        let mut left_out = self.snapshot.unavailable.clone();
+        if web_search.is_none() && self.snapshot.web_search.is_some() {
+            left_out.push(LeftOut::new("web_search", "this provider has no plugin for it"));
+        }
         Prompt {
             model: self.target.model.id.as_str().into(),
             max_tokens: self.target.max_tokens,
             thinking: if self.target.model.reasoning { self.snapshot.thinking } else { Thinking::Off },
-            web_search: self.snapshot.web_search.filter(|_| self.target.wire.web_search_plugin.is_some()),
-            left_out: self.snapshot.unavailable.clone(),
+            web_search,
+            left_out,
             ..Prompt::default()
         }
     }

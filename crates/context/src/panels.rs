@@ -64,11 +64,12 @@ impl Layout for Panels {
         }
         let spoken = history::spoken(input, &live, Calls::Keep);
         prompt.left_out.extend(spoken.left_out);
-        let conversation = turns.0.len();
         spoken.said.into_iter().for_each(|said| turns.said(said, Place::Log, input));
         turns.prompt(input, Place::Log, &snapshot.images.iter().collect::<Vec<_>>());
-        turns.mark_last(conversation, Lifetime::FiveMinutes);
-        let prompt = turns.finish(input, Place::Log, prompt);
+        let mut prompt = turns.finish(input, Place::Log, prompt);
+        let mut turns = Turns(std::mem::take(&mut prompt.turns));
+        turns.mark_last(0, Lifetime::FiveMinutes);
+        prompt.turns = turns.0;
         Arrangement { prompt, memory, measured: None }
     }
 }
@@ -190,7 +191,10 @@ fn show(input: &Input<'_>, panel: &Item, first: bool, id: Arc<str>, turns: &mut 
         fill(&phrases.timestamp, &[("iso_time", &time)])
     });
     let body = input.memo.text("panel", &[&panel.id, &panel.title], panel.body.hash(), || {
-        fill(&phrases.body, &[("id", &panel.id), ("name", &panel.title), ("content", &panel.body)])
+        // A file that has no name but its path is shown as one.
+        let is_path = panel.kind == Kind::File && *panel.title == *panel.name();
+        let name = if is_path { fill(&phrases.file_name, &[("path", &panel.title)]) } else { panel.title.to_string() };
+        fill(&phrases.body, &[("id", &panel.id), ("name", &name), ("content", &panel.body)])
     });
     let mut blocks = Vec::with_capacity(3);
     if first {
@@ -206,13 +210,7 @@ fn show(input: &Input<'_>, panel: &Item, first: bool, id: Arc<str>, turns: &mut 
 fn call_id(id: &str, used: &mut BTreeSet<Arc<str>>) -> Arc<str> {
     let valid = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let name = format!("panel_{}", id.chars().map(valid).collect::<String>());
-    let mut unique: Arc<str> = name.as_str().into();
-    let mut copy = 2;
-    while !used.insert(unique.clone()) {
-        unique = format!("{name}_{copy}").into();
-        copy += 1;
-    }
-    unique
+    history::unique_id(&name, used)
 }
 
 fn footer(input: &Input<'_>, live: &[AgentMessage], turns: &mut Turns) {

@@ -55,12 +55,13 @@ impl Layout for Strata {
         base::stub(input, strata, &mut spoken.said);
 
         prompt.tools = input.tools(Place::Base, Some(tool(input)));
-        prompt.system.push(system::block(input, LayoutName::Strata, Place::Base));
+        prompt.system.extend(system::block(input, LayoutName::Strata, Place::Base));
         let copies = Copies::of(strata, &live);
         let mut turns = Turns::default();
         lay_base(input, &strata.base, &copies, &mut turns);
         lay_log(input, strata, &copies, spoken.said, &mut turns);
-        prompt = turns.finish(input, Place::Log, prompt);
+        // What is said only to end with the user is not said again, so it is not cached.
+        prompt = turns.finish(input, Place::Tail, prompt);
         lay_tail(input, strata, &mut prompt);
         let measured = Some(marks::place(input, strata, &mut prompt));
         Arrangement { prompt, memory, measured }
@@ -163,10 +164,10 @@ fn lay_log(input: &Input<'_>, strata: &StrataMemory, copies: &Copies<'_>, said: 
     for (index, update) in strata.updates.iter().enumerate().filter(|(_, update)| !update.text.is_empty()) {
         told.entry(&update.anchor).or_default().push((index, update));
     }
-    let blocks = |updates: Vec<(usize, &Update)>| -> Vec<Block> {
+    let blocks = |place: Place, updates: Vec<(usize, &Update)>| -> Vec<Block> {
         let block = |(index, update): (usize, &Update)| {
             let origin = Origin::item(update.kind, &update.key, copies.in_log(index, update));
-            Block::text(Place::Log, update.text.clone(), origin)
+            Block::text(place, update.text.clone(), origin)
         };
         updates.into_iter().map(block).collect()
     };
@@ -176,11 +177,13 @@ fn lay_log(input: &Input<'_>, strata: &StrataMemory, copies: &Copies<'_>, said: 
         let Some(turn) = turns.0.last_mut().filter(|_| role == Role::User) else { continue };
         // Results come first in a message; a person's words come last.
         let at = turn.blocks.iter().take_while(|block| matches!(block.content, Content::Result(_))).count();
-        let news: Vec<Block> = ids.iter().filter_map(|id| told.remove(id)).flat_map(&blocks).collect();
+        let news: Vec<Block> = ids.iter().filter_map(|id| told.remove(id)).flat_map(|told| blocks(Place::Log, told)).collect();
         turn.blocks.splice(at..at, news);
     }
     turns.prompt(input, Place::Log, &input.snapshot.images.iter().collect::<Vec<&ContextImage>>());
-    let rest: Vec<Block> = std::mem::take(&mut told).into_values().flat_map(&blocks).collect();
+    // Without a prompt no message carries them: they are told again with the next request, and so not cached.
+    let place = if input.snapshot.prompt.is_some() { Place::Log } else { Place::Tail };
+    let rest: Vec<Block> = std::mem::take(&mut told).into_values().flat_map(|told| blocks(place, told)).collect();
     match turns.0.last_mut().filter(|_| input.snapshot.prompt.is_some()) {
         Some(turn) => drop(turn.blocks.splice(0..0, rest)),
         None if rest.is_empty() => {}
@@ -193,7 +196,9 @@ fn lay_tail(input: &Input<'_>, strata: &mut StrataMemory, prompt: &mut hardpan_p
     let phrases = &input.texts.phrases.strata;
     let snapshot = input.snapshot;
     let rule = |name| Origin::rule(Kind::Panel, name);
-    let tail_item = |item: &&Item| item.volatility == Volatility::Tail && !is_chat(item) && !item.body.trim().is_empty();
+    // An empty file is worth knowing of; anything else that is empty has been listed as such.
+    let is_told = |item: &Item| item.kind == Kind::File || !item.body.trim().is_empty();
+    let tail_item = |item: &&Item| item.volatility == Volatility::Tail && !is_chat(item) && is_told(item);
     let mut segments: Vec<Segment> = Vec::new();
     if let Some(path) = &snapshot.working_directory {
         segments.push(Segment::new(fill(&phrases.tail_directory, &[("path", path)]), rule("working directory")));

@@ -14,7 +14,8 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
     let mut recipe = Recipe { input, segments: Vec::new() };
-    let tools = input.snapshot.active_tools();
+    // A model without tools is told of none.
+    let tools = if input.target.model.tools { input.snapshot.active_tools() } else { &[] };
     for (name, text) in base(input, layout) {
         recipe.add(name, &text);
     }
@@ -64,9 +65,10 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     recipe.segments
 }
 
-/// The system prompt as one block.
-pub fn block(input: &Input<'_>, layout: LayoutName, place: Place) -> Block {
-    Block::new(place, Content::Text(segments(input, layout)))
+/// The system prompt as one block; none if it says nothing.
+pub fn block(input: &Input<'_>, layout: LayoutName, place: Place) -> Option<Block> {
+    let segments = segments(input, layout);
+    (!segments.is_empty()).then(|| Block::new(place, Content::Text(segments)))
 }
 
 /// The whole text.

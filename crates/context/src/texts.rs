@@ -70,7 +70,7 @@ phrases! {
         image_left_out, call_as_text, result_as_text, failure_as_text, context_ack,
     }
     panels: PanelsPhrases {
-        header, timestamp, body, footer, footer_messages, footer_message, footer_datetime, footer_ack,
+        header, timestamp, body, file_name, footer, footer_messages, footer_message, footer_datetime, footer_ack,
         reinjection, reinjection_ack, tool, history_title, history_message, history_call,
     }
     tiers: TiersPhrases {

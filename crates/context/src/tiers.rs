@@ -100,6 +100,9 @@ impl<'a> Shelves<'a> {
                 }
                 Kind::Legend if shelves.legend.is_none() => shelves.legend = Some(item),
                 Kind::Symbols if open.contains(item.name()) => leave(item, "the file itself is open"),
+                Kind::Symbols if item.tier == Some(Tier::Active) => {
+                    leave(item, "it changed recently, and this layout sends symbols from L3 on");
+                }
                 Kind::Symbols => shelves.symbols.push(item),
                 Kind::Tree if shelves.tree.is_none() => shelves.tree = Some(item),
                 Kind::File => shelves.files.push(item),

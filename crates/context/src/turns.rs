@@ -63,6 +63,7 @@ impl Turns {
             self.say(Role::User, place, &phrases.go_on, Origin::rule(Kind::History, "go on"));
         }
         prompt.turns = self.0;
+        list_unsent(input, &mut prompt);
         if prompt.thinking != Thinking::Off && input.target.is_anthropic() && !round_began_with_reasoning(&prompt) {
             prompt.thinking = Thinking::Off;
             let reason = "the round in progress was begun without it; it is on again with the next prompt";
@@ -70,6 +71,26 @@ impl Turns {
         }
         prompt
     }
+}
+
+/// Lists the images and documents that no message carries.
+fn list_unsent(input: &Input<'_>, prompt: &mut Prompt) {
+    let is_sent = |image: &ContextImage| {
+        prompt.blocks().any(|block| matches!(&block.content, Content::Image(sent, _) if *sent == image.image))
+    };
+    let images = input.snapshot.images.iter().enumerate().filter(|(_, image)| !is_sent(image));
+    let mut unsent: Vec<LeftOut> = images
+        .map(|(index, image)| {
+            let name = image.path.as_ref().map_or_else(|| format!("image:{index}"), |path| format!("image:{path}"));
+            LeftOut::new(name, "images go with a prompt, and there is none")
+        })
+        .collect();
+    let understood = input.target.wire.document_context;
+    let reason = if understood { "no message of this request can carry it" } else { "this provider takes no document ids" };
+    let is_attached = |id: &_| understood && prompt.turns.iter().any(|turn| turn.documents.contains(id));
+    let documents = input.snapshot.documents.iter().filter(|id| !is_attached(*id));
+    unsent.extend(documents.map(|id| LeftOut::new(format!("document:{id}"), reason)));
+    prompt.left_out.append(&mut unsent);
 }
 
 /// In the middle of a tool round, the message that made the calls must begin with its reasoning. Consecutive messages of

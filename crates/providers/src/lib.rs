@@ -22,16 +22,25 @@
 mod answer; // Answer: events put together, calls with a verdict
 mod anthropic; // Anthropic Messages
 pub mod body; // bodies as blocks, to compare them
+mod client; // Client: sending, retries, downgrades
+pub mod decode; // the bodies of requests, read back
 mod event; // Event: what an answer says, piece by piece
+mod failure; // Failure: what can go wrong, in one classification
+mod http; // Http: requests over the network
 mod openai; // OpenAI Chat Completions and those that speak it
 mod pieces; // what both codecs write
 pub mod sse; // server-sent events from bytes
 mod stream; // Decoder: from the bytes of an answer to its events
+mod transport; // Transport: how bytes get to a provider and back
 mod usage; // Usage: tokens in one form for all providers
 
 pub use answer::{Answer, AnswerCall, WhyNot};
+pub use client::{Client, Endpoint, Forms, Key, Learned, Patience, Question, Refusal};
 pub use event::{Event, StopReason, StreamError};
+pub use failure::{Failure, ProviderError};
+pub use http::Http;
 pub use stream::{Decoder, ThinkTags, events_of_body, events_of_body_with_tags};
+pub use transport::{ByteStream, HttpRequest, HttpResponse, Transport, TransportError};
 pub use usage::Usage;
 
 use hardpan_models::{Markers, Protocol, Wire};

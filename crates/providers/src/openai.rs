@@ -55,31 +55,36 @@ pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
     let mut addresses: Vec<String> = (0..prompt.tools.len()).map(|index| format!("tools[{index}]")).collect();
     let mut next = 0;
     if !prompt.system.is_empty() {
-        addresses.extend((0..prompt.system.len()).map(|index| in_content(wire, 0, index, &prompt.system)));
+        let form = Form::of(wire, &prompt.system.iter().filter_map(part).collect::<Vec<_>>());
+        addresses.extend((0..prompt.system.len()).map(|index| form.address(0, index)));
         next = 1;
     }
     for turn in &prompt.turns {
         let mut messages = Vec::new();
         split(turn, wire, &mut messages);
-        let results = turn.blocks.iter().filter(|block| matches!(block.content, Content::Result(_))).count();
-        let (mut result, mut call, mut text) = (0, 0, 0);
+        let results = messages.iter().take_while(|message| message.answers.is_some()).count();
+        let rest = next + results;
+        // Images that a result cannot hold stand before the turn's own text.
+        let own = turn.blocks.iter().filter_map(part).count();
+        let parts = messages.get(results).map_or(&[][..], |message| &message.parts);
+        let (mut text, form) = (parts.len() - own, Form::of(wire, parts));
+        let (mut result, mut call) = (0, 0);
         for block in &turn.blocks {
             addresses.push(match block.content {
                 Content::Result(_) => {
                     result += 1;
-                    format!("messages[{}].content", next + result - 1)
+                    Form::of(wire, &messages[result - 1].parts).address(next + result - 1, 0)
                 }
                 Content::Call(_) => {
                     call += 1;
-                    format!("messages[{}].tool_calls[{}]", next + results, call - 1)
+                    format!("messages[{rest}].tool_calls[{}]", call - 1)
                 }
                 Content::Reasoning(_) => {
-                    let field = wire.reasoning_field.name().unwrap_or("content");
-                    format!("messages[{}].{field}", next + results)
+                    format!("messages[{rest}].{}", wire.reasoning_field.name().unwrap_or("content"))
                 }
                 Content::Text(_) | Content::Image(..) => {
                     text += 1;
-                    in_content(wire, next + results, text - 1, &turn.blocks)
+                    form.address(rest, text - 1)
                 }
             });
         }
@@ -88,9 +93,28 @@ pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
     addresses
 }
 
-fn in_content(wire: &Wire, message: usize, part: usize, blocks: &[Block]) -> String {
-    let is_list = wire.markers != Markers::None || blocks.iter().any(|b| matches!(b.content, Content::Image(..)));
-    if is_list { format!("messages[{message}].content[{part}]") } else { format!("messages[{message}].content") }
+/// How a message's content is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A list of parts.
+    List,
+    /// One string.
+    Text,
+}
+
+impl Form {
+    /// A list wherever markers are understood, else only around an image; of nothing, there is no list.
+    fn of(wire: &Wire, parts: &[Part<'_>]) -> Self {
+        let has_image = parts.iter().any(|part| matches!(part, Part::Image(..)));
+        if !parts.is_empty() && (wire.markers != Markers::None || has_image) { Form::List } else { Form::Text }
+    }
+
+    fn address(self, message: usize, part: usize) -> String {
+        match self {
+            Form::List => format!("messages[{message}].content[{part}]"),
+            Form::Text => format!("messages[{message}].content"),
+        }
+    }
 }
 
 /// A message of the request: one turn may make several.
@@ -140,7 +164,9 @@ fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>) {
                 ResultPart::Image(image) => images.push(Part::Image(image, None)),
             }
         }
-        if let Some(Part::Text(_, breakpoint) | Part::Image(_, breakpoint)) = held.last_mut() {
+        // A result of nothing but images that it cannot hold ends with the last of them.
+        let last = held.last_mut().or(images.last_mut());
+        if let Some(Part::Text(_, breakpoint) | Part::Image(_, breakpoint)) = last {
             *breakpoint = block.breakpoint;
         }
         messages.push(Message { role: "tool", answers: Some(call_id), ..Message::new(wire, held) });
@@ -175,12 +201,11 @@ impl Serialize for Message<'_> {
         if let Some(call) = answers {
             message.serialize_entry("tool_call_id", call)?;
         }
-        let has_image = parts.iter().any(|part| matches!(part, Part::Image(..)));
         if parts.is_empty() {
             // A tool that answers nothing still answers; a message of calls alone has no content.
             let empty = answers.map(|_| "");
             message.serialize_entry("content", &empty)?;
-        } else if wire.markers != Markers::None || has_image {
+        } else if Form::of(wire, parts) == Form::List {
             message.serialize_entry("content", &List(|| parts.iter().map(|part| WirePart { part, markers: wire.markers })))?;
         } else {
             let texts = parts.iter().filter_map(|part| match part {

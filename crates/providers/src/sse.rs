@@ -130,7 +130,7 @@ impl Parser {
             b"data" => self.append(value)?,
             b"event" => {
                 self.event.clear();
-                self.event.push_str(&String::from_utf8_lossy(value));
+                push_text(&mut self.event, value);
             }
             b"id" if !value.contains(&0) => self.id = Some(String::from_utf8_lossy(value).into_owned()),
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
@@ -152,11 +152,7 @@ impl Parser {
         if data.len() + value.len() > LIMIT {
             return Err(TooLong);
         }
-        match std::str::from_utf8(value) {
-            Ok(text) => data.push_str(text),
-            // The standard's way: what is not UTF-8 is replaced, and the stream goes on.
-            Err(_) => data.push_str(&String::from_utf8_lossy(value)),
-        }
+        push_text(data, value);
         Ok(())
     }
 
@@ -179,12 +175,34 @@ impl Parser {
     }
 }
 
-/// Where the first line ends. Blocks of 32 bytes become vector instructions; a search byte by byte would not.
+/// Where the first line ends. Eight bytes at a time: half of the time goes into this search if it goes byte by byte.
 fn line_end(bytes: &[u8]) -> Option<usize> {
-    let ends = |byte: &u8| (*byte == b'\n') | (*byte == b'\r');
-    let clear = bytes.chunks_exact(32).take_while(|block| !block.iter().fold(false, |found, byte| found | ends(byte)));
-    let start = clear.count() * 32;
-    bytes[start..].iter().position(ends).map(|end| start + end)
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found = zeros(word ^ (ONES * u64::from(b'\n'))) | zeros(word ^ (ONES * u64::from(b'\r')));
+        if found != 0 {
+            return Some(index * 8 + (found.trailing_zeros() / 8) as usize);
+        }
+    }
+    let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+    Some(words.len() * 8 + end)
+}
+
+/// A one in each byte.
+const ONES: u64 = u64::MAX / 255;
+
+/// The top bit of the first byte that is zero. Bytes above it may be marked too, by the borrow: they do not count.
+fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// The standard's way: what is not UTF-8 is replaced, and the stream goes on.
+fn push_text(out: &mut String, bytes: &[u8]) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => out.push_str(text),
+        Err(_) => out.push_str(&String::from_utf8_lossy(bytes)),
+    }
 }
 
 #[cfg(test)]

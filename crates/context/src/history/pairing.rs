@@ -69,13 +69,14 @@ impl<'a> Pairing<'a> {
     }
 
     /// The answer to a call made by message `index`: the one stored with it, else the first result message after it that
-    /// answers nobody else, and comes before another message that makes a call of the same id.
+    /// answers nobody else, and comes before another message that makes a call of the same id. A result that came only
+    /// after the model had spoken again is too late: it was asked without that result, and what was sent stays sent.
     pub fn answer<'b>(&mut self, index: usize, call: &'b ToolCall) -> Option<Answer<'b>>
     where
         'a: 'b,
     {
         let next_maker = self.makers.get(&*call.id).and_then(|all| all.iter().find(|maker| **maker > index)).copied();
-        let end = next_maker.unwrap_or(self.messages.len());
+        let end = next_maker.unwrap_or(self.messages.len()).min(self.next_answer(index));
         let candidates = self.results.get(&*call.id).into_iter().flatten().copied();
         let found = candidates.filter(|at| *at > index && *at < end).find(|at| !self.taken[*at]);
         if let Some(at) = found {
@@ -86,6 +87,14 @@ impl<'a> Pairing<'a> {
         }
         let message = &self.messages[found?];
         matches!(message.state, State::Whole | State::TlDr).then_some(Answer::Message(message))
+    }
+
+    /// Where the model speaks again after message `index`. Messages of the model right after it belong to it: calls made
+    /// side by side may have been stored one by one.
+    fn next_answer(&self, index: usize) -> usize {
+        let is_model = |at: &usize| matches!(self.messages[*at].body, Body::Assistant { .. });
+        let after = (index + 1..self.messages.len()).skip_while(is_model);
+        after.into_iter().find(is_model).unwrap_or(self.messages.len())
     }
 
     /// Result messages that were to be sent but answer nobody.

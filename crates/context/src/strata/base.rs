@@ -38,6 +38,8 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
     }
     memory.base = groups(placed);
     memory.tail = strata.tail;
+    // A fold that changes nothing up to there finds its frontier again.
+    memory.frontier = strata.frontier;
     *strata = memory;
 }
 

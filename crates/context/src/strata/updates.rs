@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use hardpan_prompt::{Item, Kind, MessageId, Role, Text};
+use hardpan_prompt::{Content, Item, Kind, MessageId, Text};
 use similar::TextDiff;
 
 use crate::history::Said;
@@ -45,8 +45,8 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
         if before == Some(&item.body) {
             continue;
         }
-        let is_sent = |message: &&MessageId| said.iter().any(|said| said.ids.contains(message));
-        let (form, text, anchor) = match item.said_by.as_ref().filter(is_sent) {
+        let tells = |message: &&MessageId| is_last_word(strata, said, &item.key, message);
+        let (form, text, anchor) = match item.said_by.as_ref().filter(tells) {
             Some(message) => (UpdateForm::Said, Text::default(), message.clone()),
             None => {
                 let (form, text) = change(input, item, before);
@@ -76,12 +76,22 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
     strata.updates.extend(news);
 }
 
-/// The message that carries the news: the prompt, or the results of the tool round in progress.
+/// Whether a message is sent, and nothing that was told about the item comes with it or after it: else the model would
+/// take what it read last for true.
+fn is_last_word(strata: &StrataMemory, said: &[Said], key: &str, message: &MessageId) -> bool {
+    let position = |message: &MessageId| said.iter().rposition(|said| said.ids.contains(message));
+    let mut told = strata.updates.iter().filter(|update| *update.key == *key);
+    position(message).is_some_and(|at| told.all(|update| position(&update.anchor).is_some_and(|before| before < at)))
+}
+
+/// The message that carries the news: the prompt, or the results of the tool round in progress. A person's message that
+/// is there already does not: news go before a person's words, and these may be cached by now.
 fn anchor(input: &Input<'_>, said: &[Said]) -> MessageId {
     if let Some(prompt) = &input.snapshot.prompt {
         return prompt.id.clone();
     }
-    let last = said.last().filter(|last| last.role == Role::User).and_then(|last| last.ids.last());
+    let holds_results = |said: &&Said| said.contents.iter().any(|content| matches!(content, Content::Result(_)));
+    let last = said.last().filter(holds_results).and_then(|last| last.ids.last());
     last.cloned().unwrap_or_else(|| MessageId::from(NOWHERE))
 }
 

@@ -206,9 +206,10 @@ fn history(seen: &mut Coverage, messages: &[AgentMessage], target: &Target) {
                 for call in content.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None }) {
                     seen.saw_if(calls.insert(&*call.id, index).is_some(), "history: call id twice");
                     let answers = results.iter().filter(|(_, id)| *id == &*call.id);
-                    let (early, late): (Vec<_>, Vec<_>) = answers.partition(|(at, _)| *at < index);
-                    seen.saw_if(call.result.is_none() && late.is_empty(), "history: call without result");
-                    seen.saw_if(!early.is_empty() && late.is_empty(), "history: result before call");
+                    let late = answers.clone().any(|(at, _)| *at > index);
+                    let early = answers.clone().any(|(at, _)| *at < index);
+                    seen.saw_if(call.result.is_none() && !late, "history: call without result");
+                    seen.saw_if(early && !late, "history: result before call");
                 }
             }
             _ => {}

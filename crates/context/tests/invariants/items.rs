@@ -144,12 +144,17 @@ pub fn change(dice: &mut Dice, file: &mut SnapshotFile) {
             entry.volatility = volatility(dice);
         }
     }
-    for entry in file.items.iter_mut().filter(|_| dice.one_in(3)) {
+    for entry in &mut file.items {
+        if !dice.one_in(3) {
+            continue;
+        }
         entry.content = Text::new(words::changed(dice, &entry.content));
         entry.last_refresh_ms += 1000;
     }
-    for entry in file.symbols.iter_mut().flat_map(|symbols| &mut symbols.entries).filter(|_| dice.one_in(4)) {
-        entry.content = Text::new(words::changed(dice, &entry.content));
+    for entry in file.symbols.iter_mut().flat_map(|symbols| &mut symbols.entries) {
+        if dice.one_in(4) {
+            entry.content = Text::new(words::changed(dice, &entry.content));
+        }
     }
     if let Some(tree) = file.tree.as_mut().filter(|_| dice.one_in(3)) {
         tree.files.push(format!("src/new{}.rs", dice.below(9)));

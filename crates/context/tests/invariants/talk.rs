@@ -228,7 +228,7 @@ impl<'a> Talk<'a> {
         let arguments = match dice.below(10) {
             0 => json!("just text"),
             1 => dice.pick(&[json!(null), json!([1, 2]), json!(7)]).clone(),
-            2 => json!({"nested": {"b": 1, "a": [0.1, 1e21, f64::from(dice.below(1000) as u32) / 7.0]}, "é": "\u{0}\n"}),
+            2 => json!({"nested": {"b": 1, "a": [0.1, 1e21, -2.5, i64::MIN, u64::MAX]}, "é": "\u{0}\n"}),
             _ => json!({"path": words::line(dice), "limit": dice.below(100)}),
         };
         ToolCall { id: id.into(), name: name.into(), arguments: Json::new(&arguments), result: None }

@@ -213,7 +213,7 @@ impl Reader {
             if let Some(delta) = delta.or(message) {
                 self.delta(delta, events)?;
             }
-            self.finish_reason(&finish_reason, data)?;
+            self.finish_reason(&finish_reason, data, events)?;
         }
         for usage in [groq_usage, choice_usage, usage].into_iter().flatten() {
             self.report.take(usage.get());
@@ -240,7 +240,7 @@ impl Reader {
         let Delta { content, reasoning_content, reasoning, refusal, tool_calls } = delta;
         // Some servers send both, the same in each.
         for thought in [reasoning_content, reasoning].into_iter().flatten() {
-            if reason(&thought, events) {
+            if self.reason(&thought, events) {
                 break;
             }
         }
@@ -249,7 +249,7 @@ impl Reader {
             Some(Content::Parts(parts)) => {
                 for Part { text, thinking } in parts {
                     if let Some(thought) = thinking {
-                        reason(&thought, events);
+                        self.reason(&thought, events);
                     }
                     self.think.push(or_empty(&text), events);
                 }
@@ -270,11 +270,14 @@ impl Reader {
         Ok(())
     }
 
-    fn finish_reason(&mut self, word: &Option<Str<'_>>, data: &str) -> Result<(), StreamError> {
+    fn finish_reason(&mut self, word: &Option<Str<'_>>, data: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
         match or_empty(word) {
             "" => {}
             "error" => return Err(StreamError::new("error", data)), // Mistral
-            word => self.stop = Some(StopReason::from_word(word)),
+            word => {
+                self.think.flush(events);
+                self.stop = Some(StopReason::from_word(word));
+            }
         }
         Ok(())
     }
@@ -287,15 +290,16 @@ impl Reader {
             events.push(Event::Usage(usage));
         }
     }
-}
 
-/// Passes on reasoning. Whether there was any.
-fn reason(thought: &Content<'_>, events: &mut Vec<Event>) -> bool {
-    let mut text = String::new();
-    thought.text(&mut text);
-    let some = !text.is_empty();
-    if some {
+    /// Passes on reasoning. Whether there was any.
+    fn reason(&mut self, thought: &Content<'_>, events: &mut Vec<Event>) -> bool {
+        let mut text = String::new();
+        thought.text(&mut text);
+        if text.is_empty() {
+            return false;
+        }
+        self.think.flush(events);
         events.push(Event::Reasoning(text));
+        true
     }
-    some
 }

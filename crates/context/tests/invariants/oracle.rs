@@ -1,0 +1,242 @@
+//! The invariants, checked on finished requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hardpan_context::{LayoutName, Memory, Snapshot, Target, Update, UpdateForm};
+use hardpan_prompt::{
+    Block, Content, Copy, Hash, Item, Kind, Place, Prompt, ResultPart, Role, Segment, Source, Thinking,
+};
+
+use crate::coverage::Coverage;
+use crate::patch;
+use crate::session::FOLDER;
+use crate::verdict::{Verdict, require};
+
+/// A piece of text and where it stands: its block, and its place among the block's pieces.
+struct Found<'a> {
+    at: (usize, usize),
+    place: Place,
+    segment: &'a Segment,
+}
+
+fn segments(prompt: &Prompt) -> Vec<Found<'_>> {
+    let mut found = Vec::new();
+    for (index, block) in prompt.blocks().enumerate() {
+        let texts: Vec<&Segment> = match &block.content {
+            Content::Text(segments) => segments.iter().collect(),
+            Content::Result(result) => result
+                .parts
+                .iter()
+                .flat_map(|part| match part {
+                    ResultPart::Text(segments) => &segments[..],
+                    ResultPart::Image(_) => &[],
+                })
+                .collect(),
+            Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),
+        };
+        let place = block.place;
+        found.extend(texts.into_iter().enumerate().map(|(nth, segment)| Found { at: (index, nth), place, segment }));
+    }
+    found
+}
+
+/// Invariant 1: every item once, or listed as left out; and what is no longer true says so.
+pub fn every_item_once(
+    layout: LayoutName,
+    snapshot: &Snapshot,
+    prompt: &Prompt,
+    memory: &Memory,
+    seen: &mut Coverage,
+) -> Verdict {
+    let mut by_key: BTreeMap<&str, Vec<(&Found<'_>, Copy)>> = BTreeMap::new();
+    let all = segments(prompt);
+    for found in &all {
+        if let Source::Item { key, copy } = &found.segment.origin.source {
+            by_key.entry(key).or_default().push((found, *copy));
+        }
+    }
+    let left_out: BTreeSet<&str> = prompt.left_out.iter().map(|left| left.key.as_str()).collect();
+    for item in &snapshot.items {
+        let copies = by_key.get(&*item.key).map_or(&[][..], Vec::as_slice);
+        let current: Vec<_> = copies.iter().filter(|(_, copy)| matches!(copy, Copy::Current | Copy::Update)).collect();
+        let said = said_at(layout, prompt, memory, item);
+        let count = current.len() + usize::from(said.is_some());
+        let left = left_out.contains(&*item.key);
+        let how = || format!("{}: {} current, said: {}, left out: {left}", item.key, current.len(), said.is_some());
+        require(count <= 1, "an item is there once", how)?;
+        require((count == 1) != left, "an item is there, or is listed as left out", how)?;
+        seen.saw_if(left, "outcome: left out");
+        let at = current.first().map(|(found, _)| found.at).or(said.map(|block| (block, usize::MAX)));
+        for (found, copy) in copies {
+            let outdated = *copy == Copy::Former || (*copy == Copy::Stub && found.segment.origin.kind != Kind::History);
+            let before = at.is_none_or(|at| found.at < at);
+            require(!outdated || before, "what is no longer true comes before what is", || item.key.to_string())?;
+        }
+        for (found, copy) in current {
+            shows(layout, item, found, *copy, memory)?;
+            seen.saw(if *copy == Copy::Update { "outcome: diff" } else { "outcome: current" });
+        }
+        seen.saw_if(said.is_some(), "outcome: said");
+    }
+    for left in &snapshot.unavailable {
+        require(left_out.contains(&*left.key), "what could not be read is listed", || left.key.clone())?;
+        let shown = by_key.get(&*left.key).into_iter().flatten().any(|(_, copy)| *copy == Copy::Current);
+        require(!shown, "what could not be read is not shown", || left.key.clone())?;
+    }
+    let copies = || by_key.values().flatten().map(|(_, copy)| copy);
+    seen.saw_if(copies().any(|copy| *copy == Copy::Former), "outcome: former copy");
+    seen.saw_if(copies().any(|copy| *copy == Copy::Stub), "outcome: stub");
+    Ok(())
+}
+
+fn updates<'a>(memory: &'a Memory, key: &str) -> Vec<&'a Update> {
+    memory.strata.updates.iter().filter(|update| *update.key == *key).collect()
+}
+
+/// The last block of the message that tells the item's body, if one does and it is sent.
+fn said_at(layout: LayoutName, prompt: &Prompt, memory: &Memory, item: &Item) -> Option<usize> {
+    let last = updates(memory, &item.key).pop().filter(|_| layout == LayoutName::Strata)?;
+    let told = last.form == UpdateForm::Said && last.body.as_ref() == Some(&item.body);
+    let source = Source::Message(last.anchor.clone());
+    let blocks: Vec<&Block> = prompt.blocks().collect();
+    blocks.iter().rposition(|block| told && block.origin().is_some_and(|origin| origin.source == source))
+}
+
+/// Whether a copy that calls itself current is.
+fn shows(layout: LayoutName, item: &Item, found: &Found<'_>, copy: Copy, memory: &Memory) -> Verdict {
+    let text = &found.segment.text;
+    if copy == Copy::Update {
+        return applies(item, text, memory);
+    }
+    let holds = match layout {
+        // The directory map is a summary, by seed e.
+        LayoutName::Inline if item.kind == Kind::Tree => !text.is_empty(),
+        LayoutName::Strata if found.place == Place::Tail => text.contains(item.body.trim_end()),
+        _ => text.contains(item.body.as_str()),
+    };
+    require(holds, "a current copy holds the body", || format!("{}: {text:?} without {:?}", item.key, item.body))
+}
+
+/// Whether a diff, applied to what was told before it, gives the body.
+fn applies(item: &Item, text: &str, memory: &Memory) -> Verdict {
+    let told = updates(memory, &item.key);
+    let placed = memory.strata.base.iter().flat_map(|group| &group.items).find(|placed| placed.key == item.key);
+    let before = match &told[..] {
+        [.., before, _] => before.body.as_ref(),
+        _ => placed.map(|placed| &placed.body),
+    };
+    let diff = text.split_once("```diff\n").and_then(|(_, rest)| rest.rsplit_once("```"));
+    let after = before.zip(diff).and_then(|(before, (diff, _))| patch::apply(before, diff));
+    require(after.as_deref() == Some(item.body.as_str()), "a diff gives the body", || {
+        format!("{}: {before:?} and {text:?} give {after:?}, not {:?}", item.key, item.body)
+    })
+}
+
+/// Invariant 2, the part on machines and clocks: they are in TAIL, and TAIL is last.
+pub fn nothing_fleeting_is_cached(snapshot: &Snapshot, prompt: &Prompt, seen: &mut Coverage) -> Verdict {
+    let second = jiff::Timestamp::from_second(snapshot.now.as_second()).expect("a time").to_string();
+    for found in segments(prompt).iter().filter(|found| found.place != Place::Tail) {
+        let fleeting = found.segment.text.contains(FOLDER) || found.segment.text.contains(&second);
+        require(!fleeting, "no clock and no folder in the cached part", || found.segment.text.to_string())?;
+    }
+    let places: Vec<Place> = prompt.blocks().map(|block| block.place).collect();
+    let tail = places.iter().position(|place| *place == Place::Tail).unwrap_or(places.len());
+    require(places[tail..].iter().all(|place| *place == Place::Tail), "TAIL is last", || format!("{places:?}"))?;
+    let marked = prompt.breakpoints().last().is_some_and(|last| last.block >= prompt.tools.len() + tail);
+    require(!marked, "TAIL is not cached", || format!("{:?}", prompt.breakpoints()))?;
+    seen.saw(if tail < places.len() { "outcome: tail" } else { "outcome: tail unchanged" });
+    Ok(())
+}
+
+/// A finished request, as far as the next one is compared with it.
+pub struct Sent {
+    pub prompt: Prompt,
+    pub memory: Memory,
+    pub body: serde_json::Value,
+    /// Whether the window was too small for all of it.
+    pub shortened: bool,
+}
+
+/// What a cache sees of each block: who says it, and the hash of what is said.
+fn prints(prompt: &Prompt, wanted: impl Fn(&Block) -> bool) -> Vec<(Option<Role>, Hash)> {
+    let text = |text: &str| Hash::of(text.as_bytes());
+    let tools = prompt.tools.iter().map(|block| {
+        let tool = &block.tool;
+        (None, Hash::chain([text(&tool.name), text(&tool.description), tool.parameters.hash()]))
+    });
+    let system = prompt.system.iter().filter(|block| wanted(block)).map(|block| (None, block.hash()));
+    let turns = prompt.turns.iter().flat_map(|turn| turn.blocks.iter().map(move |block| (turn.role, block)));
+    let turns = turns.filter(|(_, block)| wanted(block)).map(|(role, block)| (Some(role), block.hash()));
+    tools.chain(system).chain(turns).collect()
+}
+
+/// Invariant 5: few breakpoints, none of them too early, and the last frontier again.
+pub fn breakpoints_are_right(
+    layout: LayoutName,
+    target: &Target,
+    before: Option<&Sent>,
+    prompt: &Prompt,
+    through: impl Fn(usize) -> usize,
+    seen: &mut Coverage,
+) -> Verdict {
+    let marked: Vec<usize> = prompt.breakpoints().iter().map(|breakpoint| breakpoint.block).collect();
+    require(marked.len() <= 4, "at most 4 breakpoints", || format!("{marked:?}"))?;
+    let words = ["no breakpoint", "one breakpoint", "two breakpoints", "three breakpoints", "four breakpoints"];
+    seen.saw(&format!("outcome: {}", words[marked.len()]));
+    if layout != LayoutName::Strata {
+        return Ok(());
+    }
+    let minimum = target.wire.cache.min_tokens as usize;
+    let early = marked.iter().find(|block| through(**block) < minimum);
+    require(early.is_none(), "no breakpoint under the minimum", || format!("{early:?} of {marked:?}"))?;
+    // Forms without tools or images have other blocks than the memory counts.
+    let same_form = target.has_markers() && target.model.tools && target.model.vision;
+    let frontier = before.and_then(|before| before.memory.strata.frontier).filter(|_| same_form);
+    let (Some(before), Some(frontier)) = (before, frontier) else { return Ok(()) };
+    let (old, new) = (prints(&before.prompt, |_| true), prints(prompt, |_| true));
+    let unchanged = new.get(..frontier.blocks).is_some_and(|new| *new == old[..frontier.blocks]);
+    if unchanged && through(frontier.blocks - 1) >= minimum {
+        require(marked.contains(&(frontier.blocks - 1)), "the last frontier is marked again", || {
+            format!("{} is not in {marked:?}", frontier.blocks - 1)
+        })?;
+        seen.saw("outcome: frontier met again");
+    }
+    Ok(())
+}
+
+/// Invariant 3: what was said before TAIL stays said, block by block and on the wire.
+pub fn the_prefix_is_kept(before: &Sent, after: &Sent, seen: &mut Coverage) -> Verdict {
+    let old = prints(&before.prompt, |block| block.place != Place::Tail);
+    let new = prints(&after.prompt, |_| true);
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    require(same == old.len(), "a request begins as the one before", || {
+        let name = |prompt: &Prompt| {
+            let block = same.checked_sub(prompt.tools.len()).and_then(|at| prompt.blocks().nth(at));
+            block.map(|block| format!("{:?}", block.content))
+        };
+        format!("block {same}: {:?} became {:?}", name(&before.prompt), name(&after.prompt))
+    })?;
+    let (old, new) = (crate::wire::blocks(&before.body), crate::wire::blocks(&after.body));
+    let cached = old.iter().rposition(|block| block.marked).map_or(0, |last| last + 1);
+    let contents = |blocks: &[crate::wire::WireBlock]| -> Vec<String> {
+        blocks.iter().take(cached).map(|block| block.content.to_string()).collect()
+    };
+    let same = contents(&old[..cached]) == contents(&new);
+    require(same, "the bytes of a request begin as those of the one before", || format!("{cached} blocks"))?;
+    seen.saw("outcome: prefix kept");
+    Ok(())
+}
+
+/// Notes what came out.
+pub fn observe(seen: &mut Coverage, layout: LayoutName, snapshot: &Snapshot, sent: &Sent) {
+    seen.saw(&format!("layout: {layout}"));
+    let has_reasoning = sent.prompt.blocks().any(|block| matches!(block.content, Content::Reasoning(_)));
+    seen.saw_if(has_reasoning, "outcome: reasoning sent");
+    let dropped = snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(|left| left.key == "thinking");
+    seen.saw_if(dropped, "outcome: thinking dropped");
+    seen.saw_if(sent.shortened, "outcome: window full");
+    seen.saw_if(!sent.memory.panels.histories.is_empty(), "outcome: history detached");
+    let forms = || sent.memory.strata.updates.iter().map(|update| update.form);
+    seen.saw_if(forms().any(|form| form == UpdateForm::Body), "outcome: body told");
+    seen.saw_if(forms().any(|form| form == UpdateForm::Closed), "outcome: closed");
+}

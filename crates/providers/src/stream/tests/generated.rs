@@ -1,0 +1,291 @@
+//! Streams made up from random answers, in all the ways in which servers write them: read back whole and in pieces.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A part of a made-up answer, in the pieces in which it is sent.
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(Vec<String>),
+    Reasoning(Vec<String>),
+    Call(Vec<String>),
+}
+
+/// How a server writes calls.
+#[derive(Clone, Copy, Debug)]
+enum Calls {
+    Indexed,
+    WithoutIndex,
+    IdRepeated,
+    AllZero,
+    Whole,
+}
+
+/// How a server writes the rest.
+#[derive(Clone, Debug)]
+struct Style {
+    line_end: &'static str,
+    pretty: bool,
+    names: bool,
+    noise: &'static str,
+    bom: bool,
+    last_blank: bool,
+    done: bool,
+    calls: Calls,
+    reasoning: &'static str,
+    usage_apart: bool,
+}
+
+fn words() -> impl Strategy<Value = Vec<String>> {
+    let word = select(vec!["a", "b ", "é", "\n", "\"", "\\", "🦀", "data:", "\u{2028}", "[DONE]", "x\r\ny"]);
+    vec(word, 1..5).prop_map(|words| words.into_iter().map(Into::into).collect())
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    let json = words().prop_flat_map(|words| {
+        let whole = json!({"a": words.concat(), "b": {"c": [1, 2.5]}}).to_string();
+        let cuts = vec(any::<Index>(), 0..4);
+        cuts.prop_map(move |cuts| cut(&whole, &cuts).into_iter().map(Into::into).collect())
+    });
+    prop_oneof![words().prop_map(Piece::Text), words().prop_map(Piece::Reasoning), json.prop_map(Piece::Call)]
+}
+
+fn style() -> impl Strategy<Value = Style> {
+    let framing = (select(vec!["\n", "\r\n", "\r"]), any::<[bool; 6]>(), select(vec!["", ": ping\n", "event: ping\ndata:\n\n"]));
+    let calls = [Calls::Indexed, Calls::WithoutIndex, Calls::IdRepeated, Calls::AllZero, Calls::Whole];
+    let reasoning = select(vec!["reasoning", "reasoning_content"]);
+    (framing, select(calls.to_vec()), reasoning).prop_map(|((line_end, flags, noise), calls, reasoning)| {
+        let [pretty, names, bom, last_blank, done, usage_apart] = flags;
+        Style { line_end, pretty, names, noise, bom, last_blank, done, calls, reasoning, usage_apart }
+    })
+}
+
+/// Cuts a text where characters end.
+fn cut<'t>(text: &'t str, cuts: &[Index]) -> Vec<&'t str> {
+    let bounds: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| *cut.get(&bounds)).chain([0, text.len()]).collect();
+    cuts.sort_unstable();
+    cuts.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect()
+}
+
+fn frame(payloads: &[Value], style: &Style) -> Vec<u8> {
+    let mut stream = String::new();
+    for payload in payloads {
+        stream.push_str(style.noise);
+        if let Some(name) = payload["type"].as_str().filter(|_| style.names) {
+            stream.push_str(&format!("event: {name}\n"));
+        }
+        let data = if style.pretty { format!("{payload:#}") } else { payload.to_string() };
+        data.lines().for_each(|line| stream.push_str(&format!("data: {line}\n")));
+        stream.push('\n');
+    }
+    if !style.last_blank {
+        stream.truncate(stream.trim_end().len());
+    }
+    let stream = stream.replace('\n', style.line_end);
+    if style.bom { format!("\u{FEFF}{stream}").into_bytes() } else { stream.into_bytes() }
+}
+
+fn anthropic(pieces: &[Piece], style: &Style) -> Vec<u8> {
+    let mut payloads = vec![json!({"type": "message_start", "message": {"id": "m", "model": "x", "content": []}})];
+    let mut calls = 0;
+    for (index, piece) in pieces.iter().enumerate() {
+        let (block, kind, field, deltas) = match piece {
+            Piece::Text(words) => (json!({"type": "text", "text": ""}), "text_delta", "text", words),
+            Piece::Reasoning(words) => (json!({"type": "thinking", "thinking": ""}), "thinking_delta", "thinking", words),
+            Piece::Call(json) => {
+                let block = json!({"type": "tool_use", "id": format!("c{calls}"), "name": "f", "input": {}});
+                calls += 1;
+                (block, "input_json_delta", "partial_json", json)
+            }
+        };
+        payloads.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
+        for delta in deltas {
+            payloads.push(json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: delta}}));
+        }
+        if let Piece::Reasoning(_) = piece {
+            let delta = json!({"type": "signature_delta", "signature": "s"});
+            payloads.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        }
+        payloads.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    let usage = json!({"input_tokens": 3, "output_tokens": 5});
+    payloads.push(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": usage}));
+    if style.done {
+        payloads.push(json!({"type": "message_stop"}));
+    }
+    frame(&payloads, style)
+}
+
+fn openai(pieces: &[Piece], style: &Style) -> Vec<u8> {
+    let chunk = |delta: Value| json!({"id": "m", "model": "x", "choices": [{"index": 0, "delta": delta}]});
+    let mut payloads = vec![chunk(json!({"role": "assistant", "content": ""}))];
+    let mut calls = 0;
+    for piece in pieces {
+        match piece {
+            Piece::Text(words) => payloads.extend(words.iter().map(|word| chunk(json!({"content": word})))),
+            Piece::Reasoning(words) => payloads.extend(words.iter().map(|word| chunk(json!({style.reasoning: word})))),
+            Piece::Call(json) => {
+                payloads.extend(wire_calls(calls, json, style.calls).into_iter().map(|call| chunk(json!({"tool_calls": [call]}))));
+                calls += 1;
+            }
+        }
+    }
+    let usage = json!({"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8});
+    let mut last = chunk(json!({}));
+    last["choices"][0]["finish_reason"] = "tool_calls".into();
+    if !style.usage_apart {
+        last["usage"] = usage.clone();
+    }
+    payloads.push(last);
+    if style.usage_apart {
+        payloads.push(json!({"id": "m", "choices": [], "usage": usage}));
+    }
+    let mut stream = frame(&payloads, &Style { last_blank: style.last_blank || style.done, ..style.clone() });
+    if style.done {
+        stream.extend_from_slice(b"data: [DONE]");
+    }
+    stream
+}
+
+fn wire_calls(number: usize, json: &[String], style: Calls) -> Vec<Value> {
+    let id = format!("c{number}");
+    if let Calls::Whole = style {
+        return vec![json!({"id": id, "type": "function", "function": {"name": "f", "arguments": json.concat()}})];
+    }
+    let call = |(position, fragment): (usize, &String)| {
+        let mut call = json!({"function": {"arguments": fragment}});
+        if position == 0 {
+            call["function"]["name"] = "f".into();
+        }
+        if position == 0 || matches!(style, Calls::IdRepeated) {
+            call["id"] = id.as_str().into();
+        }
+        match style {
+            Calls::Indexed | Calls::IdRepeated => call["index"] = number.into(),
+            Calls::AllZero => call["index"] = 0.into(),
+            Calls::WithoutIndex | Calls::Whole => {}
+        }
+        call
+    };
+    json.iter().enumerate().map(call).collect()
+}
+
+/// What must be read from either.
+fn expected(protocol: Protocol, pieces: &[Piece]) -> Vec<Event> {
+    let mut events = vec![start("m", "x")];
+    let mut calls = 0;
+    for piece in pieces {
+        match piece {
+            Piece::Text(words) => events.push(Event::Text(words.concat())),
+            Piece::Reasoning(words) => {
+                events.push(Event::Reasoning(words.concat()));
+                if protocol == Protocol::Anthropic {
+                    events.push(Event::Signature("s".into()));
+                }
+            }
+            Piece::Call(json) => {
+                events.extend([call(calls, &format!("c{calls}"), "f"), delta(calls, &json.concat())]);
+                if protocol == Protocol::Anthropic {
+                    events.push(Event::CallEnd { index: calls });
+                }
+                calls += 1;
+            }
+        }
+    }
+    events.push(Event::Usage(Usage { input: 3, output: 5, ..Usage::default() }));
+    if protocol == Protocol::Openai {
+        events.extend((0..calls).map(|index| Event::CallEnd { index }));
+    }
+    events.push(stop(StopReason::ToolUse));
+    Event::merge(events)
+}
+
+/// Flips, drops, inserts and repeats bytes.
+fn mutate(stream: &mut Vec<u8>, mutations: &[(Index, u8, u8)]) {
+    for (at, kind, byte) in mutations {
+        let at = at.index(stream.len().max(1)).min(stream.len());
+        let until = (at + usize::from(*byte)).min(stream.len());
+        match kind % 5 {
+            0 if at < stream.len() => stream[at] ^= byte,
+            1 => drop(stream.drain(at..until)),
+            2 => stream.insert(at, b"\n\r:{}[]\",\\ 0"[usize::from(*byte) % 12]),
+            3 => {
+                let again = stream[at..until].to_vec();
+                stream.splice(at..at, again);
+            }
+            _ => stream.truncate(stream.len() - usize::from(*byte).min(stream.len()) / 8),
+        }
+    }
+}
+
+fn both() -> impl Strategy<Value = Protocol> {
+    select(vec![Protocol::Anthropic, Protocol::Openai])
+}
+
+fn render(protocol: Protocol, pieces: &[Piece], style: &Style) -> Vec<u8> {
+    match protocol {
+        Protocol::Anthropic => anthropic(pieces, style),
+        Protocol::Openai => openai(pieces, style),
+    }
+}
+
+fn in_cuts(protocol: Protocol, tags: ThinkTags, stream: &[u8], cuts: &[Index]) -> Vec<Event> {
+    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).chain([0, stream.len()]).collect();
+    cuts.sort_unstable();
+    pieces(protocol, tags, cuts.windows(2).map(|pair| &stream[pair[0]..pair[1]]))
+}
+
+proptest! {
+    #[test]
+    fn an_answer_is_read_back_however_it_is_written_and_cut(
+        protocol in both(),
+        answer in vec(piece(), 0..6),
+        style in style(),
+        cuts in vec(any::<Index>(), 0..8),
+    ) {
+        let stream = render(protocol, &answer, &style);
+        let events = decode(protocol, ThinkTags::Leading, &stream);
+        prop_assert_eq!(&events, &expected(protocol, &answer));
+        prop_assert_eq!(&in_cuts(protocol, ThinkTags::Leading, &stream, &cuts), &events);
+        let answer: Answer = events.into_iter().collect();
+        prop_assert!(answer.calls().iter().all(|call| call.runnable.is_ok()));
+    }
+
+    #[test]
+    fn garbage_is_read_the_same_however_it_is_cut(
+        protocol in both(),
+        answer in vec(piece(), 0..6),
+        style in style(),
+        mutations in vec(any::<(Index, u8, u8)>(), 1..8),
+        cuts in vec(any::<Index>(), 0..8),
+        tags in select(vec![ThinkTags::Never, ThinkTags::Leading, ThinkTags::Anywhere, ThinkTags::Opened]),
+    ) {
+        let mut stream = render(protocol, &answer, &style);
+        mutate(&mut stream, &mutations);
+        let events = decode(protocol, tags, &stream);
+        prop_assert_eq!(&in_cuts(protocol, tags, &stream, &cuts), &events);
+        let answer: Answer = events.into_iter().collect();
+        prop_assert_eq!(answer.calls().len(), answer.parts().iter().filter(|part| matches!(part, hardpan_prompt::Part::ToolCall(_))).count());
+        assert_ordered(&events_of_body_with_tags(protocol, tags, &stream));
+    }
+
+    #[test]
+    fn an_answer_cut_short_runs_no_call_before_its_reason(
+        protocol in both(),
+        answer in vec(piece(), 0..6),
+        style in style(),
+        end in any::<Index>(),
+    ) {
+        let mut stream = render(protocol, &answer, &style);
+        stream.truncate(end.index(stream.len()));
+        let answer: Answer = decode(protocol, ThinkTags::Leading, &stream).into_iter().collect();
+        let clean = answer.stop == Some(StopReason::ToolUse);
+        prop_assert!(clean || answer.stop == Some(StopReason::Cut));
+        prop_assert!(answer.calls().iter().all(|call| call.runnable.is_ok() == clean));
+    }
+}

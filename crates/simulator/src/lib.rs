@@ -1,0 +1,1 @@
+//! Providers on loopback and within the process.

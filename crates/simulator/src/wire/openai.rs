@@ -1,0 +1,149 @@
+//! OpenAI Chat Completions.
+
+use serde_json::{Map, Value, json};
+
+use super::{EventKind, Head, Sent, UsageChunk, UsageForm, id, pieces};
+use crate::said::{Said, SaidPart};
+
+pub fn whole(said: &Said, head: &Head) -> Value {
+    let mut message = Map::new();
+    message.insert("role".into(), json!("assistant"));
+    let text: String = texts(said).collect();
+    message.insert("content".into(), if text.is_empty() { Value::Null } else { json!(text) });
+    message.insert("refusal".into(), Value::Null);
+    let reasoning: String = reasonings(said).collect();
+    if let Some(field) = head.reasoning.name().filter(|_| !reasoning.is_empty()) {
+        message.insert(field.into(), json!(reasoning));
+    }
+    let calls: Vec<Value> = calls(said, head).map(|call| call.json(call.arguments)).collect();
+    if !calls.is_empty() {
+        message.insert("tool_calls".into(), json!(calls));
+    }
+    let finish = said.stop.openai();
+    let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish});
+    let mut body = envelope(head, "chat.completion", json!([choice]));
+    body.insert("usage".into(), usage(head));
+    Value::Object(body)
+}
+
+pub fn stream(said: &Said, head: &Head, chunk: UsageChunk) -> Vec<Sent> {
+    let mut events = Events { head, chunk, sent: Vec::new() };
+    events.delta(EventKind::Frame, json!({"role": "assistant", "content": "", "refusal": null}));
+    let mut call_count = 0;
+    for (index, part) in said.parts.iter().enumerate() {
+        match part {
+            SaidPart::Reasoning(text) => {
+                let Some(field) = head.reasoning.name() else { continue };
+                pieces(text).into_iter().for_each(|piece| events.delta(EventKind::Delta, json!({field: piece})));
+            }
+            SaidPart::Text(text) => {
+                pieces(text).into_iter().for_each(|piece| events.delta(EventKind::Delta, json!({"content": piece})));
+            }
+            SaidPart::Call { .. } => {
+                let Some(call) = CallPart::of(part, index, head) else { continue };
+                let mut begin = call.json("");
+                begin["index"] = json!(call_count);
+                events.delta(EventKind::Frame, json!({"tool_calls": [begin]}));
+                for piece in pieces(call.arguments).into_iter().filter(|piece| !piece.is_empty()) {
+                    let more = json!({"index": call_count, "function": {"arguments": piece}});
+                    events.delta(EventKind::Delta, json!({"tool_calls": [more]}));
+                }
+                call_count += 1;
+            }
+        }
+    }
+    events.choice(EventKind::Frame, json!({}), json!(said.stop.openai()));
+    if chunk == UsageChunk::Sent {
+        events.push(EventKind::Frame, json!([]), usage(head));
+    }
+    events.sent.push(Sent { kind: EventKind::End, bytes: "data: [DONE]\n\n".into() });
+    events.sent
+}
+
+struct Events<'a> {
+    head: &'a Head,
+    chunk: UsageChunk,
+    sent: Vec<Sent>,
+}
+
+impl Events<'_> {
+    fn delta(&mut self, kind: EventKind, delta: Value) {
+        self.choice(kind, delta, Value::Null);
+    }
+
+    fn choice(&mut self, kind: EventKind, delta: Value, finish: Value) {
+        let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
+        self.push(kind, json!([choice]), Value::Null);
+    }
+
+    fn push(&mut self, kind: EventKind, choices: Value, usage: Value) {
+        let mut body = envelope(self.head, "chat.completion.chunk", choices);
+        if self.chunk == UsageChunk::Sent {
+            body.insert("usage".into(), usage); // null on every chunk but the last, where it was asked for
+        }
+        self.sent.push(Sent { kind, bytes: format!("data: {}\n\n", Value::Object(body)).into() });
+    }
+}
+
+fn envelope(head: &Head, object: &str, choices: Value) -> Map<String, Value> {
+    let body = json!({
+        "id": id("chatcmpl-", head.number, 0),
+        "object": object,
+        "created": head.created,
+        "model": head.model,
+        "system_fingerprint": "fp_simulated",
+        "choices": choices,
+    });
+    if let Value::Object(body) = body { body } else { Map::new() }
+}
+
+fn usage(head: &Head) -> Value {
+    let billed = head.billed;
+    let prompt = billed.input + billed.read + billed.write + billed.write_1h;
+    let mut details = json!({"cached_tokens": billed.read, "audio_tokens": 0});
+    if head.usage == UsageForm::ReadsAndWrites {
+        details["cache_write_tokens"] = json!(billed.write + billed.write_1h);
+    }
+    let mut usage = json!({
+        "prompt_tokens": prompt,
+        "completion_tokens": head.spoken.output,
+        "total_tokens": prompt + head.spoken.output,
+        "prompt_tokens_details": details,
+        "completion_tokens_details": {"reasoning_tokens": head.spoken.reasoning, "audio_tokens": 0},
+    });
+    if head.usage == UsageForm::HitsAndMisses {
+        usage["prompt_cache_hit_tokens"] = json!(billed.read);
+        usage["prompt_cache_miss_tokens"] = json!(prompt - billed.read);
+    }
+    usage
+}
+
+struct CallPart<'a> {
+    id: String,
+    name: &'a str,
+    arguments: &'a str,
+}
+
+impl<'a> CallPart<'a> {
+    fn of(part: &'a SaidPart, index: usize, head: &Head) -> Option<Self> {
+        let SaidPart::Call { id: given, name, arguments } = part else { return None };
+        let id = given.clone().unwrap_or_else(|| id("call_", head.number, index));
+        Some(CallPart { id, name, arguments })
+    }
+
+    fn json(&self, arguments: &str) -> Value {
+        json!({"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}})
+    }
+}
+
+fn calls<'a>(said: &'a Said, head: &'a Head) -> impl Iterator<Item = CallPart<'a>> {
+    said.parts.iter().enumerate().filter_map(move |(index, part)| CallPart::of(part, index, head))
+}
+
+fn texts(said: &Said) -> impl Iterator<Item = &str> {
+    said.parts.iter().filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None })
+}
+
+fn reasonings(said: &Said) -> impl Iterator<Item = &str> {
+    said.parts.iter().filter_map(|part| if let SaidPart::Reasoning(text) = part { Some(text.as_str()) } else { None })
+}

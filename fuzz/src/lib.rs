@@ -1,0 +1,43 @@
+//! What the targets check: the same result however the bytes are cut, one end, and no call run that must not be.
+
+use hardpan_models::Protocol;
+use hardpan_providers::{Answer, Decoder, Event, StopReason, ThinkTags, events_of_body_with_tags};
+
+/// Cuts `bytes` into pieces of a length that `seed` changes from piece to piece: 1 to 16 bytes.
+pub fn pieces(mut bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
+    let mut state = seed;
+    std::iter::from_fn(move || {
+        state = state.wrapping_mul(141).wrapping_add(3);
+        let (piece, rest) = bytes.split_at(bytes.len().min(1 + usize::from(state >> 4)));
+        bytes = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Reads `input` as a stream in one piece and in many, and as a whole body. Its first byte says how.
+pub fn check(protocol: Protocol, input: &[u8]) {
+    let Some((&seed, stream)) = input.split_first() else { return };
+    let tags = [ThinkTags::Never, ThinkTags::Leading, ThinkTags::Anywhere, ThinkTags::Opened][usize::from(seed % 4)];
+    let whole = decode(protocol, tags, std::iter::once(stream));
+    assert_eq!(decode(protocol, tags, pieces(stream, seed)), whole);
+    check_events(whole);
+    check_events(events_of_body_with_tags(protocol, tags, stream));
+}
+
+fn decode<'a>(protocol: Protocol, tags: ThinkTags, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Event> {
+    let mut decoder = Decoder::with_tags(protocol, tags);
+    let mut events: Vec<Event> = pieces.flat_map(|piece| decoder.push(piece)).collect();
+    events.extend(decoder.finish());
+    Event::merge(events)
+}
+
+fn check_events(events: Vec<Event>) {
+    assert_eq!(events.iter().filter(|event| event.is_last()).count(), 1);
+    assert!(events.last().is_some_and(Event::is_last));
+    let answer: Answer = events.into_iter().collect();
+    let clean = matches!(answer.stop, Some(StopReason::End | StopReason::ToolUse | StopReason::StopSequence));
+    for call in answer.calls() {
+        assert!(call.runnable.is_err() || (clean && call.call.arguments.is_object()));
+    }
+    answer.parts();
+}
