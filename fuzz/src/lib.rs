@@ -17,7 +17,8 @@ pub fn pieces(mut bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
 /// Reads `input` as a stream in one piece and in many, and as a whole body. Its first byte says how.
 pub fn check(protocol: Protocol, input: &[u8]) {
     let Some((&seed, stream)) = input.split_first() else { return };
-    let tags = [ThinkTags::Never, ThinkTags::Leading, ThinkTags::Anywhere, ThinkTags::Opened][usize::from(seed % 4)];
+    let tags =
+        [ThinkTags::Never, ThinkTags::Leading, ThinkTags::Anywhere, ThinkTags::Opened][usize::from(seed % 4)];
     let whole = decode(protocol, tags, std::iter::once(stream));
     assert_eq!(decode(protocol, tags, pieces(stream, seed)), whole);
     check_events(whole);

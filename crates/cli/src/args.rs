@@ -81,6 +81,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List providers: where they are, which variable holds their key, and whether one is set
+    Providers {
+        /// Print them as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Trust this folder: its .hardpan/ settings and prompts are used from now on
     Trust {
         /// The folder; this one if left out

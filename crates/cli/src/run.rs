@@ -31,6 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Snapshot { prompt, files, what, schema }) => snapshot(&what.with(prompt, files), *schema),
         Some(Command::Prompt { what, file }) => prompt(what, file.as_deref()),
         Some(Command::Models { filter, provider, json }) => models(filter.as_deref(), provider.as_deref(), *json),
+        Some(Command::Providers { json }) => providers(*json),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
     }
 }
@@ -184,6 +185,27 @@ fn models(filter: Option<&str>, provider: Option<&str>, json: bool) -> Result<()
     output::print(views::models(models.iter().copied()))?;
     eprintln!("{} models; prices in dollars per million tokens, as of {}", models.len(), settings.catalogue.as_of());
     Ok(())
+}
+
+fn providers(json: bool) -> Result<()> {
+    let settings = load(&What::default())?;
+    let mut rows = Vec::new();
+    for provider in settings.catalogue.providers() {
+        let config = settings.config.providers.get(&provider.id);
+        let base_url = config.and_then(|config| config.base_url.clone()).unwrap_or(provider.wire.base_url.clone());
+        let key = if provider.wire.key_env.is_empty() {
+            "none needed"
+        } else if settings.key(&provider.id, &provider.wire)?.is_some() {
+            "set"
+        } else {
+            "not set"
+        };
+        rows.push(views::ProviderRow { id: &provider.id, base_url, key_env: provider.wire.key_env.join(" or "), key });
+    }
+    if json {
+        return Ok(output::print(serde_json::to_string_pretty(&rows)? + "\n")?);
+    }
+    Ok(output::print(views::providers(&rows))?)
 }
 
 fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {

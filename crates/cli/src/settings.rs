@@ -1,11 +1,14 @@
 //! The config folder, the project's own folder, and trust between them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hardpan_context::{EXTRA, FILES, Override, Texts};
-use hardpan_models::Catalogue;
+use hardpan_models::{Catalogue, Wire};
+use hardpan_providers::{Key, Patience};
 use serde::Deserialize;
 
 /// `config.toml`: what is used when no flag says otherwise.
@@ -24,6 +27,53 @@ pub struct Config {
     pub append_system_prompt: Option<String>,
     /// Whether changes are made by edit blocks in the answer.
     pub edit_blocks: Option<bool>,
+    /// How providers are reached, by their id.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// How patient to be with them.
+    pub patience: PatienceConfig,
+}
+
+/// `[providers.ID]`: how a provider is reached.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderConfig {
+    /// In place of the built-in address.
+    pub base_url: Option<String>,
+    /// In place of what the environment names.
+    pub proxy: Option<String>,
+    /// Further headers.
+    pub headers: BTreeMap<String, String>,
+    /// Fields merged into the body of every request.
+    pub extras: serde_json::Map<String, serde_json::Value>,
+}
+
+/// `[patience]`: retries and silence.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PatienceConfig {
+    /// The most tries, the first one included.
+    pub tries: Option<u32>,
+    /// The longest wait between two tries, in seconds.
+    pub longest_wait_seconds: Option<f64>,
+    /// How long no bytes may come, in seconds.
+    pub silence_seconds: Option<f64>,
+}
+
+impl PatienceConfig {
+    /// What is set, over the defaults.
+    pub fn patience(&self) -> Patience {
+        let seconds = |seconds: Option<f64>, default: Duration| {
+            let given = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+            given.map_or(default, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
+        };
+        let default = Patience::default();
+        Patience {
+            tries: self.tries.unwrap_or(default.tries).max(1),
+            longest_wait: seconds(self.longest_wait_seconds, default.longest_wait),
+            silence: seconds(self.silence_seconds, default.silence),
+            ..default
+        }
+    }
 }
 
 /// Everything that is configured.
@@ -84,7 +134,44 @@ fn lay_over(below: Config, above: Config) -> Config {
         max_tokens: above.max_tokens.or(below.max_tokens),
         append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
         edit_blocks: above.edit_blocks.or(below.edit_blocks),
+        providers: below.providers.into_iter().chain(above.providers).collect(),
+        patience: PatienceConfig {
+            tries: above.patience.tries.or(below.patience.tries),
+            longest_wait_seconds: above.patience.longest_wait_seconds.or(below.patience.longest_wait_seconds),
+            silence_seconds: above.patience.silence_seconds.or(below.patience.silence_seconds),
+        },
     }
+}
+
+impl Settings {
+    /// The provider's key: from the environment, else from `keys.toml` in the config folder.
+    pub fn key(&self, provider: &str, wire: &Wire) -> Result<Option<Key>> {
+        let from_environment = wire.key_env.iter().find_map(|name| std::env::var(name).ok().filter(|key| !key.is_empty()));
+        if let Some(key) = from_environment {
+            return Ok(Some(Key::new(&key)));
+        }
+        let Some(path) = self.folder.as_ref().map(|folder| folder.join("keys.toml")) else { return Ok(None) };
+        let Some(text) = read_if_there(&path)? else { return Ok(None) };
+        check_private(&path)?;
+        // The parser's own message would quote the line, and with it a key.
+        let keys: BTreeMap<String, String> = toml::from_str(&text).map_err(|_| {
+            anyhow::anyhow!("{}: expected lines such as anthropic = \"your key\"", path.display())
+        })?;
+        Ok(keys.get(provider).map(|key| Key::new(key)))
+    }
+}
+
+/// Keys are for their owner alone.
+fn check_private(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            bail!("{} can be read by others: run `chmod 600 {}`", path.display(), path.display());
+        }
+    }
+    Ok(())
 }
 
 fn read_config(path: &Path) -> Result<Config> {

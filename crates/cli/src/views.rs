@@ -3,13 +3,34 @@
 use hardpan_context::{Assembled, Breakdown};
 use hardpan_models::Model;
 use hardpan_prompt::{Kind, LeftOut};
+use serde::Serialize;
 
 use crate::output::{Align, Table, cut, dollars, safe, thousands};
 
 /// How wide the terminal is: `COLUMNS` if it is set, else what the terminal says, else 100.
 pub fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)));
     columns.filter(|columns| *columns >= 20).unwrap_or(100)
+}
+
+/// A provider as it is listed.
+#[derive(Serialize)]
+pub struct ProviderRow<'a> {
+    pub id: &'a str,
+    pub base_url: String,
+    pub key_env: String,
+    pub key: &'static str,
+}
+
+/// A line per provider.
+pub fn providers(rows: &[ProviderRow<'_>]) -> String {
+    let mut table =
+        Table::new(&[("provider", Align::Left), ("key", Align::Left), ("variable", Align::Left), ("address", Align::Left)]);
+    for row in rows {
+        table.row(vec![row.id.to_owned(), row.key.to_owned(), row.key_env.clone(), row.base_url.clone()]);
+    }
+    table.render(width())
 }
 
 /// One line: whom it is for, how it is ordered, how full it is.

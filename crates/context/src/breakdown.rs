@@ -195,8 +195,11 @@ impl Breakdown {
             empty_tiers: tier_info.as_ref().map_or(0, |info| info.empty_tiers),
             tier_info,
             user_text: snapshot.prompt.as_ref().map(|prompt| prompt.text.to_string()),
-            conversation_tokens: (*layout == LayoutName::Panels)
-                .then(|| detach::conversation_tokens(&snapshot.messages, &memo.counter)),
+            conversation_tokens: (*layout == LayoutName::Panels).then(|| {
+                let frozen = |id| memory.panels.histories.iter().any(|history| history.messages.contains(id));
+                let live = snapshot.messages.iter().filter(|message| !frozen(&message.id));
+                detach::conversation_tokens(live, &memo.counter)
+            }),
             breakpoints: breakpoints
                 .iter()
                 .map(|breakpoint| MarkedBlock {

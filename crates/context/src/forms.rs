@@ -60,7 +60,7 @@ fn reply(place: Place, texts: &Texts) -> Turn {
     Turn::new(Role::Assistant, vec![Block::text(place, texts.phrases.history.context_ack.clone(), origin)])
 }
 
-/// Where a layout closes its context with a reply of its own, one "Ok." less is enough.
+/// Where a layout closes its context with a reply of its own, one "Ok." less is enough; nor does a request end with one.
 fn join_replies(prompt: &mut Prompt) {
     let is_ack = |turn: &Turn| {
         let origin = turn.blocks.first().and_then(Block::origin);
@@ -74,6 +74,7 @@ fn join_replies(prompt: &mut Prompt) {
             index += 1;
         }
     }
+    prompt.turns.pop_if(|last| is_ack(last));
 }
 
 fn result_as_text(result: &ToolResult, name: Option<&str>, texts: &Texts) -> (Content, Vec<Image>) {

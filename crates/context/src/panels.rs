@@ -170,7 +170,7 @@ fn count_hits(input: &Input<'_>, panels: &[Item]) -> Vec<ShownPanel> {
         let hash = panel.body.hash();
         prefix_holds &= before.get(index).is_some_and(|last| last.hash == hash);
         let known = before.iter().find(|last| last.key == panel.key);
-        let tokens = input.memo.counter.count(&panel.body) as f64;
+        let tokens = input.target.factor.scale(input.memo.counter.count(&panel.body)) as f64;
         let price = if prefix_holds { prices.read() } else { prices.write() };
         ShownPanel {
             key: panel.key.clone(),

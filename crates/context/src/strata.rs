@@ -42,7 +42,9 @@ impl Layout for Strata {
         let mut prompt = input.blank();
         let mut memory = snapshot.memory.clone();
         let strata = &mut memory.strata;
-        let live = live_items(input, &mut prompt.left_out);
+        let shown = shown_items(input, &mut prompt.left_out);
+        let (tail, live): (Vec<&Item>, Vec<&Item>) =
+            shown.into_iter().partition(|item| item.volatility == Volatility::Tail);
         let mut spoken = history::spoken(input, &snapshot.messages, Calls::Keep);
         prompt.left_out.append(&mut spoken.left_out);
 
@@ -62,14 +64,14 @@ impl Layout for Strata {
         lay_log(input, strata, &copies, spoken.said, &mut turns);
         // What is said only to end with the user is not said again, so it is not cached.
         prompt = turns.finish(input, Place::Tail, prompt);
-        lay_tail(input, strata, &mut prompt);
+        lay_tail(input, strata, &tail, &mut prompt);
         let measured = Some(marks::place(input, strata, &mut prompt));
         Arrangement { prompt, memory, measured }
     }
 }
 
-/// The items that belong in BASE or LOG.
-fn live_items<'a>(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Vec<&'a Item> {
+/// The items that are shown; the others are listed.
+fn shown_items<'a>(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Vec<&'a Item> {
     let snapshot = input.snapshot;
     let open: HashMap<&str, ()> = snapshot.items_of(Kind::File).map(|item| (item.name(), ())).collect();
     let stands = Some(&snapshot.memory.strata).filter(|strata| strata.laid && !snapshot.fold).map(updates::known);
@@ -77,7 +79,7 @@ fn live_items<'a>(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Vec<&'a Ite
     let stands_in_base = |item: &Item| {
         stands.as_ref().is_some_and(|known| known.get(&*item.key).copied().flatten() == Some(&item.body))
     };
-    let mut live = Vec::with_capacity(snapshot.items.len());
+    let mut shown = Vec::with_capacity(snapshot.items.len());
     for item in &snapshot.items {
         let mut leave = |reason: &str| left_out.push(LeftOut::new(&*item.key, reason));
         if is_chat(item) {
@@ -86,11 +88,11 @@ fn live_items<'a>(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Vec<&'a Ite
             leave("it is empty");
         } else if item.kind == Kind::Symbols && open.contains_key(item.name()) && !stands_in_base(item) {
             leave("the file itself is open");
-        } else if item.volatility != Volatility::Tail {
-            live.push(item);
+        } else {
+            shown.push(item);
         }
     }
-    live
+    shown
 }
 
 fn tool(input: &Input<'_>) -> Tool {
@@ -192,19 +194,15 @@ fn lay_log(input: &Input<'_>, strata: &StrataMemory, copies: &Copies<'_>, said: 
 }
 
 /// TAIL: after everything that is cached, with a user's prompt, and within a turn when something but the clock changed.
-fn lay_tail(input: &Input<'_>, strata: &mut StrataMemory, prompt: &mut hardpan_prompt::Prompt) {
+fn lay_tail(input: &Input<'_>, strata: &mut StrataMemory, items: &[&Item], prompt: &mut hardpan_prompt::Prompt) {
     let phrases = &input.texts.phrases.strata;
     let snapshot = input.snapshot;
     let rule = |name| Origin::rule(Kind::Panel, name);
-    // An empty file is worth knowing of; anything else that is empty has been listed as such.
-    let is_told = |item: &Item| item.kind == Kind::File || !item.body.trim().is_empty();
-    let tail_item = |item: &&Item| item.volatility == Volatility::Tail && !is_chat(item) && is_told(item);
     let mut segments: Vec<Segment> = Vec::new();
     if let Some(path) = &snapshot.working_directory {
         segments.push(Segment::new(fill(&phrases.tail_directory, &[("path", path)]), rule("working directory")));
     }
-    let items: Vec<&Item> = snapshot.items.iter().filter(tail_item).collect();
-    for item in &items {
+    for item in items {
         let text = input.memo.text("tail item", &[&item.title], item.body.hash(), || {
             fill(&phrases.tail_item, &[("title", &item.title), ("content", item.body.trim_end())])
         });

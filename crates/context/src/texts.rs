@@ -60,6 +60,22 @@ macro_rules! phrases {
             #[allow(missing_docs)]
             pub struct $name { $(pub $field: Text,)* }
         )*
+
+        /// The same with every phrase optional: the form of an override, read to find the line of a mistake.
+        mod some {
+            use super::{Deserialize, Text};
+
+            #[derive(Deserialize)]
+            #[serde(deny_unknown_fields)]
+            #[allow(dead_code, reason = "it is only read")]
+            pub struct Phrases { $($section: Option<$name>,)* }
+            $(
+                #[derive(Deserialize)]
+                #[serde(deny_unknown_fields)]
+                #[allow(dead_code, reason = "it is only read")]
+                struct $name { $($field: Option<Text>,)* }
+            )*
+        }
     };
 }
 
@@ -136,8 +152,9 @@ impl Texts {
                 return Err(TextsError::Empty { file: path.clone() });
             }
             if name == "phrases.toml" {
-                lay_over(&mut phrases, parse(path, content)?);
-                check(path, &phrases)?;
+                let table = parse(path, content)?;
+                toml::from_str::<some::Phrases>(content).map_err(|error| malformed(path, content, &error))?;
+                lay_over(&mut phrases, table);
             }
             file.1 = Text::new(content.trim_end());
         }
@@ -148,17 +165,13 @@ impl Texts {
 }
 
 fn parse(file: &str, content: &str) -> Result<toml::Table, TextsError> {
-    content.parse().map_err(|error: toml::de::Error| TextsError::Phrases {
-        file: at_line(file, content, error.span()),
-        message: error.message().to_owned(),
-    })
+    content.parse().map_err(|error| malformed(file, content, &error))
 }
 
-fn at_line(file: &str, content: &str, span: Option<std::ops::Range<usize>>) -> String {
-    match span {
-        Some(span) => format!("{file}:{}", content[..span.start.min(content.len())].matches('\n').count() + 1),
-        None => file.to_owned(),
-    }
+fn malformed(file: &str, content: &str, error: &toml::de::Error) -> TextsError {
+    let line = error.span().map(|span| content[..span.start.min(content.len())].matches('\n').count() + 1);
+    let file = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
+    TextsError::Phrases { file, message: error.message().to_owned() }
 }
 
 fn check(file: &str, table: &toml::Table) -> Result<Phrases, TextsError> {
@@ -235,7 +248,8 @@ mod tests {
     fn a_malformed_override_names_the_file_and_the_line() {
         let error = |content| Texts::with(&[file("/c/phrases.toml", content)]).unwrap_err().to_string();
         assert!(error("[tiers]\nok = Fine\n").starts_with("/c/phrases.toml:2: "));
-        assert!(error("[tiers]\nokay = \"Fine\"\n").contains("unknown field `okay`"));
+        assert!(error("[tiers]\nokay = \"Fine\"\n").starts_with("/c/phrases.toml:2: unknown field `okay`"));
+        assert!(error("\n[tiers]\n\nok = 5\n").starts_with("/c/phrases.toml:4: invalid type: integer `5`"));
         let wrong_name = Texts::with(&[file("/c/sistem.md", "x")]).unwrap_err().to_string();
         assert!(wrong_name.contains("system.md"), "{wrong_name}");
         assert!(Texts::with(&[file("/c/system.md", " \n")]).is_err());

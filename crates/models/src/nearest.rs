@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// A name that the catalogue does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown {what} \"{name}\"{}; `hardpan models` lists all that are known", did_you_mean(.nearest))]
+#[error("unknown {what} \"{name}\"{}; `hardpan {what}s` lists all that are known", did_you_mean(.nearest))]
 pub struct Unknown {
     /// What was looked for: `model` or `provider`.
     pub what: &'static str,

@@ -42,7 +42,9 @@ fn main() {
     let words = [" the", " parser", "\\n", " reads", " a \\\"word\\\"", ",", " größer", " fn main()"];
     let payload = |n: usize| {
         let text = words[n % words.len()];
-        format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#)
+        format!(
+            r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#
+        )
     };
     let payloads: Vec<String> = (0..DELTAS).map(payload).collect();
     let stream: String =

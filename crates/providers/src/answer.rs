@@ -61,7 +61,9 @@ pub enum WhyNot {
     #[error("the answer has not ended yet; wait for its end")]
     Unfinished,
     /// The answer ended for another reason than that the model was done.
-    #[error("the answer ended early ({0}), so this call was not run; make it again, in smaller steps if it was long")]
+    #[error(
+        "the answer ended early ({0}), so this call was not run; make it again, in smaller steps if it was long"
+    )]
     Stopped(StopReason),
     /// The answer failed.
     #[error("the answer failed ({kind}), so this call was not run; make it again", kind = .0.kind)]
@@ -73,10 +75,14 @@ pub enum WhyNot {
     #[error("the call names no tool, so it was not run; make it again with a name")]
     Nameless,
     /// The arguments are no JSON.
-    #[error("the arguments are not valid JSON ({0}), so the call was not run; make it again with one JSON object")]
+    #[error(
+        "the arguments are not valid JSON ({0}), so the call was not run; make it again with one JSON object"
+    )]
     Malformed(String),
     /// The arguments are JSON, but no object.
-    #[error("the arguments are not a JSON object, so the call was not run; make it again with one JSON object")]
+    #[error(
+        "the arguments are not a JSON object, so the call was not run; make it again with one JSON object"
+    )]
     NotAnObject,
 }
 
@@ -120,12 +126,18 @@ impl Answer {
     }
 
     fn call(&mut self, wanted: usize) -> Option<&mut Piece> {
-        self.pieces.iter_mut().rev().find(|piece| matches!(piece, Piece::Call { index, .. } if *index == wanted))
+        self.pieces
+            .iter_mut()
+            .rev()
+            .find(|piece| matches!(piece, Piece::Call { index, .. } if *index == wanted))
     }
 
     /// All text, without reasoning.
     pub fn text(&self) -> String {
-        self.pieces.iter().map(|piece| if let Piece::Text(text) = piece { text.as_str() } else { "" }).collect()
+        self.pieces
+            .iter()
+            .map(|piece| if let Piece::Text(text) = piece { text.as_str() } else { "" })
+            .collect()
     }
 
     /// The parts in the order they came, as they go into the conversation.
@@ -140,7 +152,9 @@ impl Answer {
             Piece::Redacted(data) => {
                 Part::Reasoning { text: Default::default(), signature: None, redacted: Some(data.clone()) }
             }
-            Piece::Call { id, name, json, .. } => Part::ToolCall(tool_call(id, name, arguments(json).unwrap_or_default())),
+            Piece::Call { id, name, json, .. } => {
+                Part::ToolCall(tool_call(id, name, arguments(json).unwrap_or_default()))
+            }
         };
         self.pieces.iter().map(part).collect()
     }

@@ -63,7 +63,9 @@ impl Event {
             match (merged.last_mut(), &event) {
                 (Some(Event::Text(text)), Event::Text(more)) => text.push_str(more),
                 (Some(Event::Reasoning(text)), Event::Reasoning(more)) => text.push_str(more),
-                (Some(Event::CallDelta { index, json }), Event::CallDelta { index: same, json: more }) if index == same => {
+                (Some(Event::CallDelta { index, json }), Event::CallDelta { index: same, json: more })
+                    if index == same =>
+                {
                     json.push_str(more);
                 }
                 _ => merged.push(event),
@@ -131,7 +133,11 @@ impl StopReason {
     pub fn is_clean(&self) -> bool {
         match self {
             StopReason::End | StopReason::ToolUse | StopReason::StopSequence => true,
-            StopReason::Length | StopReason::Refusal | StopReason::Pause | StopReason::Other(_) | StopReason::Cut => false,
+            StopReason::Length
+            | StopReason::Refusal
+            | StopReason::Pause
+            | StopReason::Other(_)
+            | StopReason::Cut => false,
         }
     }
 }
@@ -184,7 +190,8 @@ mod tests {
     #[test]
     fn adjacent_pieces_are_joined_and_others_are_not() {
         let delta = |index, json: &str| Event::CallDelta { index, json: json.into() };
-        let pieces = [Event::Text("a".into()), Event::Text("b".into()), delta(0, "{"), delta(0, "}"), delta(1, "{}")];
+        let pieces =
+            [Event::Text("a".into()), Event::Text("b".into()), delta(0, "{"), delta(0, "}"), delta(1, "{}")];
         assert_eq!(Event::merge(pieces), [Event::Text("ab".into()), delta(0, "{}"), delta(1, "{}")]);
     }
 

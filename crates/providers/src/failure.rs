@@ -69,7 +69,7 @@ impl Failure {
             Failure::RateLimit => "wait, or ask the provider for higher limits",
             Failure::Overload => "try again in a while, or choose another model",
             Failure::BadRequest => "this is most likely a fault of hardpan: `hardpan request --json` shows the body",
-            Failure::Auth => "set the provider's key (`hardpan models` names its variable), or check what it may do",
+            Failure::Auth => "set the provider's key (`hardpan providers` names its variable), or check what it may do",
             Failure::NotFound => "check the provider's base URL",
             Failure::ContextTooLong => "compact the conversation, close files, or choose a model with a larger window",
             Failure::TooLarge => "send fewer or smaller images and files",
@@ -293,7 +293,7 @@ mod tests {
         let shown = error.without_key(Some("sk-secret-123")).to_string();
         assert_eq!(
             shown,
-            "the provider refused the key (401): Incorrect API key provided: •••.; set the provider's key (`hardpan models` names its variable), or check what it may do"
+            "the provider refused the key (401): Incorrect API key provided: •••.; set the provider's key (`hardpan providers` names its variable), or check what it may do"
         );
     }
 

@@ -32,7 +32,9 @@ pub struct SseEvent<'a> {
 
 /// A line or an event was over [`LIMIT`]. The stream cannot be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server sent a line or an event of more than {LIMIT} bytes; this is no answer: check the base URL")]
+#[error(
+    "the server sent a line or an event of more than {LIMIT} bytes; this is no answer: check the base URL"
+)]
 pub struct TooLong;
 
 /// Takes bytes, gives events.

@@ -140,7 +140,7 @@ impl Reader {
 
     fn read(&mut self, event: sse::SseEvent<'_>, events: &mut Vec<Event>) -> Result<Next, StreamError> {
         match event.data.trim() {
-            "" => Ok(Next::More),         // kept alive
+            "" => Ok(Next::More),       // kept alive
             "[DONE]" => Ok(Next::Over), // OpenAI's marker, and that of some gateways for both protocols
             data if event.event == Some("error") => Err(json::error(data)),
             data => match self {

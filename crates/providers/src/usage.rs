@@ -30,7 +30,9 @@ pub struct Usage {
 impl Usage {
     /// All tokens of the prompt, however they were billed.
     pub fn prompt(&self) -> u64 {
-        [self.cache_read, self.cache_write_5m, self.cache_write_1h].iter().fold(self.input, |sum, part| sum.saturating_add(*part))
+        [self.cache_read, self.cache_write_5m, self.cache_write_1h]
+            .iter()
+            .fold(self.input, |sum, part| sum.saturating_add(*part))
     }
 }
 
@@ -49,7 +51,8 @@ impl Report {
 
     /// The count at a path such as `prompt_tokens_details.cached_tokens`.
     fn count(&self, path: &str) -> Option<u64> {
-        let (first, second) = path.split_once('.').map_or((path, None), |(first, second)| (first, Some(second)));
+        let (first, second) =
+            path.split_once('.').map_or((path, None), |(first, second)| (first, Some(second)));
         let value = self.fields.get(first)?;
         let value = second.map_or(Some(value), |second| value.get(second))?;
         // Some servers count in floating point; the cast saturates.
@@ -70,7 +73,9 @@ impl Report {
         };
         for (name, value) in &self.fields {
             match value {
-                Value::Object(inner) => inner.iter().for_each(|(key, value)| keep(format!("{name}.{key}"), value)),
+                Value::Object(inner) => {
+                    inner.iter().for_each(|(key, value)| keep(format!("{name}.{key}"), value));
+                }
                 value => keep(name.clone(), value),
             }
         }
@@ -85,7 +90,8 @@ impl Report {
         const WRITE_5M: &[&str] = &["cache_creation.ephemeral_5m_input_tokens"];
         const WRITE_1H: &[&str] = &["cache_creation.ephemeral_1h_input_tokens"];
         const OUTPUT: &[&str] = &["output_tokens"];
-        const REASONING: &[&str] = &["output_tokens_details.thinking_tokens", "output_tokens_details.reasoning_tokens"];
+        const REASONING: &[&str] =
+            &["output_tokens_details.thinking_tokens", "output_tokens_details.reasoning_tokens"];
         let count = |paths| self.first(paths).unwrap_or_default();
         let hour = count(WRITE_1H);
         // Older servers give only the sum, which is then of the short lifetime.
@@ -168,7 +174,10 @@ mod tests {
         let mut report = Report::default();
         report.take(r#"{"input_tokens":3,"cache_creation_input_tokens":30,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard"}"#);
         report.take(r#"{"output_tokens":42,"cache_read_input_tokens":null,"server_tool_use":{"web_search_requests":2}}"#);
-        let other = [("service_tier", serde_json::json!("standard")), ("server_tool_use.web_search_requests", 2.into())];
+        let other = [
+            ("service_tier", serde_json::json!("standard")),
+            ("server_tool_use.web_search_requests", 2.into()),
+        ];
         let usage = Usage {
             input: 3,
             cache_read: 100,

@@ -10,6 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use row::FaultError;
+pub(crate) use row::Span;
 
 /// Something that goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

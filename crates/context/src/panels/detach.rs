@@ -55,8 +55,8 @@ pub fn estimate_tokens(message: &AgentMessage, counter: &Counter) -> usize {
 }
 
 /// The conversation's own token count: what seed a shows in its sidebar.
-pub fn conversation_tokens(messages: &[AgentMessage], counter: &Counter) -> usize {
-    messages.iter().filter(|message| is_active(message)).map(|message| estimate_tokens(message, counter)).sum()
+pub fn conversation_tokens<'a>(live: impl Iterator<Item = &'a AgentMessage>, counter: &Counter) -> usize {
+    live.filter(|message| is_active(message)).map(|message| estimate_tokens(message, counter)).sum()
 }
 
 /// A line of a frozen history.

@@ -1,6 +1,7 @@
 //! The JSON form of a snapshot. Every field but `version` and `now` may be left out.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use hardpan_prompt::{
@@ -8,7 +9,7 @@ use hardpan_prompt::{
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{AgentMode, ContextImage, PromptType, Skill, Snapshot, SnapshotError, SystemParts, UserPrompt};
 use crate::Memory;
@@ -312,7 +313,7 @@ pub struct ThinkingEntry {
 }
 
 /// What the person just typed: a string, or text with the id it will have as a message.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PromptEntry {
     /// The text; its id is `prompt`.
@@ -324,6 +325,32 @@ pub enum PromptEntry {
         /// The text.
         text: Text,
     },
+}
+
+impl<'de> Deserialize<'de> for PromptEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct WithId {
+            id: MessageId,
+            text: Text,
+        }
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = PromptEntry;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the prompt's text, or an object of its `id` and `text`")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<PromptEntry, E> {
+                Ok(PromptEntry::Text(Text::new(text)))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<PromptEntry, A::Error> {
+                let WithId { id, text } = WithId::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(PromptEntry::WithId { id, text })
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
 }
 
 impl SnapshotFile {

@@ -194,7 +194,7 @@ pub fn breakpoints_are_right(
     let frontier = before.and_then(|before| before.memory.strata.frontier).filter(|_| same_form);
     let (Some(before), Some(frontier)) = (before, frontier) else { return Ok(()) };
     let (old, new) = (prints(&before.prompt, |_| true), prints(prompt, |_| true));
-    let unchanged = new.get(..frontier.blocks).is_some_and(|new| *new == old[..frontier.blocks]);
+    let unchanged = new.get(..frontier.blocks).is_some_and(|new| old.get(..frontier.blocks) == Some(new));
     if unchanged && through(frontier.blocks - 1) >= minimum {
         require(marked.contains(&(frontier.blocks - 1)), "the last frontier is marked again", || {
             format!("{} is not in {marked:?}", frontier.blocks - 1)

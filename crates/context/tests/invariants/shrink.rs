@@ -1,6 +1,6 @@
 //! Makes a failing session smaller for as long as it breaks the same rule.
 
-use hardpan_context::SnapshotFile;
+use hardpan_context::{PromptEntry, SnapshotFile};
 
 use crate::session::{Session, Step};
 use crate::verdict::Failure;
@@ -65,7 +65,12 @@ fn cuts(session: &Session) -> Vec<Cut> {
     for request in &session.requests {
         for message in &request.file.messages {
             let id = message.id.clone();
-            cuts.push(Box::new(move |file| remove(&mut file.messages, |message| message.id == id)));
+            cuts.push(Box::new(move |file| {
+                // The prompt is the message that it becomes.
+                let is_it = |prompt: &PromptEntry| matches!(prompt, PromptEntry::WithId { id: other, .. } if *other == id);
+                let prompt = file.prompt.take_if(|prompt| is_it(prompt));
+                remove(&mut file.messages, |message| message.id == id) | prompt.is_some()
+            }));
         }
         for entry in &request.file.items {
             let id = entry.id.clone();

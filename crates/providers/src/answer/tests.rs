@@ -90,7 +90,8 @@ fn a_call_that_cannot_be_read_is_not_run_and_its_neighbour_is() {
 fn a_call_without_end_or_name_is_not_run() {
     let mut open = call(0, "{}");
     open.pop();
-    let nameless = [Event::CallStart { index: 1, id: "x".into(), name: String::new() }, Event::CallEnd { index: 1 }];
+    let nameless =
+        [Event::CallStart { index: 1, id: "x".into(), name: String::new() }, Event::CallEnd { index: 1 }];
     let events = open.into_iter().chain(nameless).chain([Event::Stop(StopReason::End)]);
     assert_eq!(verdicts(events), [Err(WhyNot::Incomplete), Err(WhyNot::Nameless)]);
 }

@@ -154,7 +154,8 @@ impl Reader {
 
     /// An answer that came in one piece.
     pub fn whole(&mut self, body: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
-        let message: Message<'_> = serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
+        let message: Message<'_> =
+            serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
         if message.content.is_none() {
             return Err(json::error(body));
         }
@@ -227,7 +228,8 @@ impl Reader {
                 Open::Call { index, whole }
             }
             other => {
-                events.push(Event::Footnote(format!("A part of the answer, of type `{other}`, is not shown.")));
+                events
+                    .push(Event::Footnote(format!("A part of the answer, of type `{other}`, is not shown.")));
                 Open::Unknown
             }
         };
@@ -241,7 +243,9 @@ impl Reader {
             (_, DeltaKind::TextDelta) => push(Event::Text, delta.text, events),
             (_, DeltaKind::ThinkingDelta) => push(Event::Reasoning, delta.text, events),
             // Held until the block ends: a signature that is not whole is worth nothing.
-            (Some(Open::Reasoning { signature }), DeltaKind::SignatureDelta) => signature.push_str(or_empty(&delta.text)),
+            (Some(Open::Reasoning { signature }), DeltaKind::SignatureDelta) => {
+                signature.push_str(or_empty(&delta.text));
+            }
             (Some(Open::Call { index, whole }), DeltaKind::InputJsonDelta) => {
                 let json: String = delta.text.unwrap_or_default().into();
                 if !json.is_empty() {
@@ -260,7 +264,9 @@ impl Reader {
 
     fn close(&mut self, index: u64, events: &mut Vec<Event>) {
         match self.open.remove(&index) {
-            Some(Open::Reasoning { signature }) if !signature.is_empty() => events.push(Event::Signature(signature)),
+            Some(Open::Reasoning { signature }) if !signature.is_empty() => {
+                events.push(Event::Signature(signature));
+            }
             Some(Open::Call { index, whole }) => {
                 if !whole.is_empty() && whole != "{}" {
                     events.push(Event::CallDelta { index, json: whole });

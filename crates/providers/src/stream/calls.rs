@@ -36,11 +36,19 @@ struct Call {
 
 impl Calls {
     /// Takes a piece. `answer` is the answer's id, from which a missing call id is made.
-    pub fn take(&mut self, piece: &Piece<'_>, answer: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
+    pub fn take(
+        &mut self,
+        piece: &Piece<'_>,
+        answer: &str,
+        events: &mut Vec<Event>,
+    ) -> Result<(), StreamError> {
         let index = match self.find(piece) {
             Some(index) => index,
             None if piece.index.is_none() && piece.id.is_empty() && piece.name.is_empty() => {
-                return Err(StreamError::malformed("a piece of a tool call that never began", piece.arguments));
+                return Err(StreamError::malformed(
+                    "a piece of a tool call that never began",
+                    piece.arguments,
+                ));
             }
             None if self.calls.len() == MOST => {
                 return Err(StreamError::malformed("too many tool calls", piece.name));
@@ -181,7 +189,8 @@ mod tests {
 
     #[test]
     fn every_way_to_name_a_call_gives_the_same_two_calls() {
-        let expected = [start(0, "x", "f"), delta(0, "{\"a\":1}"), start(1, "y", "f"), delta(1, "{}"), end(0), end(1)];
+        let expected =
+            [start(0, "x", "f"), delta(0, "{\"a\":1}"), start(1, "y", "f"), delta(1, "{}"), end(0), end(1)];
         let by_index = [
             piece(Some(0), "x", "f", ""),
             piece(Some(0), "", "", "{\"a\""),
@@ -208,10 +217,14 @@ mod tests {
 
     #[test]
     fn calls_without_ids_get_one_and_are_told_apart_by_their_names() {
-        let whole = [piece(None, "", "f", "{\"s\":\"}\"}"), piece(None, "", "f", "{}"), piece(None, "", "g", "{}")];
+        let whole =
+            [piece(None, "", "f", "{\"s\":\"}\"}"), piece(None, "", "f", "{}"), piece(None, "", "g", "{}")];
         let starts = [start(0, "a1_0", "f"), start(1, "a1_1", "f"), start(2, "a1_2", "g")];
         let events = take(&whole).unwrap();
-        assert_eq!(events.into_iter().filter(|e| matches!(e, Event::CallStart { .. })).collect::<Vec<_>>(), starts);
+        assert_eq!(
+            events.into_iter().filter(|e| matches!(e, Event::CallStart { .. })).collect::<Vec<_>>(),
+            starts
+        );
     }
 
     #[test]

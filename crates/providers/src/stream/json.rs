@@ -108,11 +108,16 @@ mod tests {
 
     #[test]
     fn an_error_is_found_in_every_shape() {
-        let full = |kind: &str, code: Option<&str>| {
-            StreamError { kind: kind.into(), code: code.map(Into::into), message: "no".into() }
+        let full = |kind: &str, code: Option<&str>| StreamError {
+            kind: kind.into(),
+            code: code.map(Into::into),
+            message: "no".into(),
         };
         assert_eq!(error(r#"{"type":"overloaded_error","message":"no"}"#), full("overloaded_error", None));
-        assert_eq!(error(r#"{"type":"error","error":{"type":"api_error","message":"no"}}"#), full("api_error", None));
+        assert_eq!(
+            error(r#"{"type":"error","error":{"type":"api_error","message":"no"}}"#),
+            full("api_error", None)
+        );
         assert_eq!(error(r#"{"message":"no","type":null,"code":429}"#), full("429", Some("429")));
         assert_eq!(error(r#"{"error":"no"}"#), full("error", None));
         assert_eq!(error(r#""no""#), full("error", None));

@@ -166,14 +166,16 @@ impl Reader {
     }
 
     pub fn read(&mut self, data: &str, events: &mut Vec<Event>) -> Result<Next, StreamError> {
-        let line: Line<'_> = serde_json::from_str(data).map_err(|error| StreamError::malformed(error, data))?;
+        let line: Line<'_> =
+            serde_json::from_str(data).map_err(|error| StreamError::malformed(error, data))?;
         self.take(line, data, events)?;
         Ok(Next::More)
     }
 
     /// An answer that came in one piece.
     pub fn whole(&mut self, body: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
-        let line: Line<'_> = serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
+        let line: Line<'_> =
+            serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
         if line.choices.as_ref().is_none_or(Vec::is_empty) && line.error.is_none() {
             return Err(json::error(body));
         }
@@ -270,7 +272,12 @@ impl Reader {
         Ok(())
     }
 
-    fn finish_reason(&mut self, word: &Option<Str<'_>>, data: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
+    fn finish_reason(
+        &mut self,
+        word: &Option<Str<'_>>,
+        data: &str,
+        events: &mut Vec<Event>,
+    ) -> Result<(), StreamError> {
         match or_empty(word) {
             "" => {}
             "error" => return Err(StreamError::new("error", data)), // Mistral

@@ -17,7 +17,10 @@ fn pieces<'a>(protocol: Protocol, tags: ThinkTags, pieces: impl IntoIterator<Ite
     let mut events: Vec<Event> = pieces.into_iter().flat_map(|piece| decoder.push(piece)).collect();
     events.extend(decoder.finish());
     assert!(decoder.is_over());
-    assert!(decoder.push(b"data: {}\n\n").is_empty() && decoder.finish().is_empty(), "nothing follows the end");
+    assert!(
+        decoder.push(b"data: {}\n\n").is_empty() && decoder.finish().is_empty(),
+        "nothing follows the end"
+    );
     assert_ordered(&events);
     Event::merge(events)
 }
@@ -68,7 +71,10 @@ fn an_endless_line_ends_the_answer() {
     let mut decoder = Decoder::new(Protocol::Openai);
     let block = vec![b'x'; sse::LIMIT + 1];
     let events = decoder.push(&block);
-    assert!(matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::TOO_LONG), "{events:?}");
+    assert!(
+        matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::TOO_LONG),
+        "{events:?}"
+    );
     assert!(decoder.is_over());
 }
 
@@ -77,7 +83,10 @@ fn an_endless_answer_ends() {
     let mut decoder = Decoder::new(Protocol::Anthropic);
     let ping = format!("data: {{\"type\":\"ping\",\"x\":\"{}\"}}\n\n", "x".repeat(8 << 20));
     let events: Vec<Event> = (0..64).flat_map(|_| decoder.push(ping.as_bytes())).collect();
-    assert!(matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::TOO_LONG), "{events:?}");
+    assert!(
+        matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::TOO_LONG),
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -98,6 +107,9 @@ fn what_is_no_answer_is_an_error_that_quotes_it() {
 fn an_empty_stream_is_cut() {
     for protocol in [Protocol::Anthropic, Protocol::Openai] {
         assert_eq!(decode(protocol, ThinkTags::Leading, b""), [stop(StopReason::Cut)]);
-        assert_eq!(decode(protocol, ThinkTags::Leading, b": warming up\n\ndata:\n\n"), [stop(StopReason::Cut)]);
+        assert_eq!(
+            decode(protocol, ThinkTags::Leading, b": warming up\n\ndata:\n\n"),
+            [stop(StopReason::Cut)]
+        );
     }
 }

@@ -8,7 +8,14 @@ fn read(payloads: &[&str]) -> Vec<Event> {
 }
 
 fn usage(output: u64) -> Event {
-    let usage = Usage { input: 25, cache_read: 100, cache_write_5m: 10, cache_write_1h: 20, output, ..Usage::default() };
+    let usage = Usage {
+        input: 25,
+        cache_read: 100,
+        cache_write_5m: 10,
+        cache_write_1h: 20,
+        output,
+        ..Usage::default()
+    };
     Event::Usage(usage)
 }
 
@@ -80,11 +87,16 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
 
 #[test]
 fn an_error_after_the_start_ends_the_answer() {
-    let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}"#;
+    let overloaded =
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}"#;
     let begun = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hel"}}"#;
-    let expected = [start("msg_1", "claude-x"), usage(1), text("Hel"), error("overloaded_error", "Overloaded")];
+    let expected =
+        [start("msg_1", "claude-x"), usage(1), text("Hel"), error("overloaded_error", "Overloaded")];
     assert_eq!(read(&[START, begun, overloaded, begun]), expected);
-    assert_eq!(events_of_body(Protocol::Anthropic, overloaded.as_bytes()), [error("overloaded_error", "Overloaded")]);
+    assert_eq!(
+        events_of_body(Protocol::Anthropic, overloaded.as_bytes()),
+        [error("overloaded_error", "Overloaded")]
+    );
     let named = b"event: error\ndata: {\"type\":\"error\",\"message\":\"no form\"}\n\n";
     assert_eq!(decode(Protocol::Anthropic, ThinkTags::Leading, named), [error("error", "no form")]);
 }
@@ -102,7 +114,8 @@ fn a_cut_call_is_never_run_and_the_text_before_it_is_kept() {
         let answer: Answer = events.into_iter().collect();
         assert!(answer.calls().iter().all(|call| call.runnable.is_err()));
     }
-    let length = r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":5}}"#;
+    let length =
+        r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":5}}"#;
     let events = read(&[START, words, call, json, length, STOP]);
     let answer: Answer = events.into_iter().collect();
     assert_eq!(answer.text(), "I will");
@@ -119,8 +132,10 @@ fn a_stop_reason_without_the_end_marker_is_an_end() {
 
 #[test]
 fn a_signature_that_is_not_whole_is_not_given_out() {
-    let thinking = r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"hm"}}"#;
-    let half = r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"Eq"}}"#;
+    let thinking =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"hm"}}"#;
+    let half =
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"Eq"}}"#;
     let closed = r#"{"type":"content_block_stop","index":0}"#;
     assert_eq!(read(&[thinking, half]), [reasoning("hm"), stop(StopReason::Cut)]);
     let signed = [reasoning("hm"), Event::Signature("EqEq".into()), stop(StopReason::Cut)];
@@ -130,7 +145,9 @@ fn a_signature_that_is_not_whole_is_not_given_out() {
 #[test]
 fn blocks_said_twice_and_indexes_used_twice_are_told_apart() {
     let open = |id: &str| {
-        format!(r#"{{"type":"content_block_start","index":0,"content_block":{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}}}"#)
+        format!(
+            r#"{{"type":"content_block_start","index":0,"content_block":{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}}}"#
+        )
     };
     let (first, second) = (open("a"), open("b"));
     let closed = r#"{"type":"content_block_stop","index":0}"#;
@@ -146,11 +163,15 @@ fn what_the_provider_does_itself_is_a_footnote() {
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"q\""}}"#,
         r#"{"type":"content_block_stop","index":0}"#,
     ]);
-    assert!(matches!(&events[..], [Event::Footnote(note), Event::Stop(_)] if note.contains("server_tool_use")));
+    assert!(
+        matches!(&events[..], [Event::Footnote(note), Event::Stop(_)] if note.contains("server_tool_use"))
+    );
 }
 
 #[test]
 fn a_piece_of_no_call_is_an_error() {
-    let events = read(&[r#"{"type":"content_block_delta","index":9,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#]);
+    let events = read(&[
+        r#"{"type":"content_block_delta","index":9,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
+    ]);
     assert!(matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::MALFORMED));
 }

@@ -55,7 +55,11 @@ fn piece() -> impl Strategy<Value = Piece> {
 }
 
 fn style() -> impl Strategy<Value = Style> {
-    let framing = (select(vec!["\n", "\r\n", "\r"]), any::<[bool; 6]>(), select(vec!["", ": ping\n", "event: ping\ndata:\n\n"]));
+    let framing = (
+        select(vec!["\n", "\r\n", "\r"]),
+        any::<[bool; 6]>(),
+        select(vec!["", ": ping\n", "event: ping\ndata:\n\n"]),
+    );
     let calls = [Calls::Indexed, Calls::WithoutIndex, Calls::IdRepeated, Calls::AllZero, Calls::Whole];
     let reasoning = select(vec!["reasoning", "reasoning_content"]);
     (framing, select(calls.to_vec()), reasoning).prop_map(|((line_end, flags, noise), calls, reasoning)| {
@@ -91,12 +95,15 @@ fn frame(payloads: &[Value], style: &Style) -> Vec<u8> {
 }
 
 fn anthropic(pieces: &[Piece], style: &Style) -> Vec<u8> {
-    let mut payloads = vec![json!({"type": "message_start", "message": {"id": "m", "model": "x", "content": []}})];
+    let mut payloads =
+        vec![json!({"type": "message_start", "message": {"id": "m", "model": "x", "content": []}})];
     let mut calls = 0;
     for (index, piece) in pieces.iter().enumerate() {
         let (block, kind, field, deltas) = match piece {
             Piece::Text(words) => (json!({"type": "text", "text": ""}), "text_delta", "text", words),
-            Piece::Reasoning(words) => (json!({"type": "thinking", "thinking": ""}), "thinking_delta", "thinking", words),
+            Piece::Reasoning(words) => {
+                (json!({"type": "thinking", "thinking": ""}), "thinking_delta", "thinking", words)
+            }
             Piece::Call(json) => {
                 let block = json!({"type": "tool_use", "id": format!("c{calls}"), "name": "f", "input": {}});
                 calls += 1;
@@ -105,7 +112,9 @@ fn anthropic(pieces: &[Piece], style: &Style) -> Vec<u8> {
         };
         payloads.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
         for delta in deltas {
-            payloads.push(json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: delta}}));
+            payloads.push(
+                json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: delta}}),
+            );
         }
         if let Piece::Reasoning(_) = piece {
             let delta = json!({"type": "signature_delta", "signature": "s"});
@@ -128,9 +137,15 @@ fn openai(pieces: &[Piece], style: &Style) -> Vec<u8> {
     for piece in pieces {
         match piece {
             Piece::Text(words) => payloads.extend(words.iter().map(|word| chunk(json!({"content": word})))),
-            Piece::Reasoning(words) => payloads.extend(words.iter().map(|word| chunk(json!({style.reasoning: word})))),
+            Piece::Reasoning(words) => {
+                payloads.extend(words.iter().map(|word| chunk(json!({style.reasoning: word}))));
+            }
             Piece::Call(json) => {
-                payloads.extend(wire_calls(calls, json, style.calls).into_iter().map(|call| chunk(json!({"tool_calls": [call]}))));
+                payloads.extend(
+                    wire_calls(calls, json, style.calls)
+                        .into_iter()
+                        .map(|call| chunk(json!({"tool_calls": [call]}))),
+                );
                 calls += 1;
             }
         }
@@ -155,7 +170,9 @@ fn openai(pieces: &[Piece], style: &Style) -> Vec<u8> {
 fn wire_calls(number: usize, json: &[String], style: Calls) -> Vec<Value> {
     let id = format!("c{number}");
     if let Calls::Whole = style {
-        return vec![json!({"id": id, "type": "function", "function": {"name": "f", "arguments": json.concat()}})];
+        return vec![
+            json!({"id": id, "type": "function", "function": {"name": "f", "arguments": json.concat()}}),
+        ];
     }
     let call = |(position, fragment): (usize, &String)| {
         let mut call = json!({"function": {"arguments": fragment}});
@@ -235,7 +252,8 @@ fn render(protocol: Protocol, pieces: &[Piece], style: &Style) -> Vec<u8> {
 }
 
 fn in_cuts(protocol: Protocol, tags: ThinkTags, stream: &[u8], cuts: &[Index]) -> Vec<Event> {
-    let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).chain([0, stream.len()]).collect();
+    let mut cuts: Vec<usize> =
+        cuts.iter().map(|cut| cut.index(stream.len() + 1)).chain([0, stream.len()]).collect();
     cuts.sort_unstable();
     pieces(protocol, tags, cuts.windows(2).map(|pair| &stream[pair[0]..pair[1]]))
 }

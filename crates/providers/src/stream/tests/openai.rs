@@ -6,7 +6,8 @@ fn read(payloads: &[&str]) -> Vec<Event> {
 
 /// The events of deltas, without start and stop.
 fn deltas(deltas: &[&str]) -> Vec<Event> {
-    let chunks: Vec<String> = deltas.iter().map(|delta| format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)).collect();
+    let chunks: Vec<String> =
+        deltas.iter().map(|delta| format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)).collect();
     let mut payloads: Vec<&str> = chunks.iter().map(String::as_str).collect();
     payloads.push("[DONE]");
     let mut events = read(&payloads);
@@ -70,10 +71,16 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
 #[test]
 fn reasoning_is_found_under_every_name() {
     let both = [reasoning("hm"), text("Hi")];
-    assert_eq!(deltas(&[r#"{"reasoning_content":"hm"}"#, r#"{"content":"Hi","reasoning_content":null}"#]), both);
+    assert_eq!(
+        deltas(&[r#"{"reasoning_content":"hm"}"#, r#"{"content":"Hi","reasoning_content":null}"#]),
+        both
+    );
     assert_eq!(deltas(&[r#"{"reasoning":"hm","content":""}"#, r#"{"content":"Hi"}"#]), both);
     assert_eq!(deltas(&[r#"{"reasoning":"hm","reasoning_content":"hm"}"#, r#"{"content":"Hi"}"#]), both);
-    assert_eq!(deltas(&[r#"{"content":"<thi"}"#, r#"{"content":"nk>hm</th"}"#, r#"{"content":"ink>\nHi"}"#]), both);
+    assert_eq!(
+        deltas(&[r#"{"content":"<thi"}"#, r#"{"content":"nk>hm</th"}"#, r#"{"content":"ink>\nHi"}"#]),
+        both
+    );
     let parts = r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"Hi"}]}"#;
     assert_eq!(deltas(&[parts]), both);
 }
@@ -88,7 +95,8 @@ fn whole_calls_in_one_piece_without_index_are_two_calls() {
 #[test]
 fn text_held_back_comes_before_the_call() {
     let calls = r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#;
-    let expected = [text("<thi"), call(0, "a", "f"), delta(0, "{}"), text("nk>"), Event::CallEnd { index: 0 }];
+    let expected =
+        [text("<thi"), call(0, "a", "f"), delta(0, "{}"), text("nk>"), Event::CallEnd { index: 0 }];
     assert_eq!(deltas(&[r#"{"content":"<thi"}"#, calls, r#"{"content":"nk>"}"#]), expected);
 }
 
@@ -150,7 +158,10 @@ fn errors_inside_the_stream_end_it() {
         assert_eq!(read(&[payload, "[DONE]"]), [error("server_error", "no")], "{payload}");
     }
     assert_eq!(read(&[r#"{"error":"no"}"#]), [error("error", "no")]);
-    assert_eq!(events_of_body(Protocol::Openai, br#"{"error":{"type":"t","message":"no"}}"#), [error("t", "no")]);
+    assert_eq!(
+        events_of_body(Protocol::Openai, br#"{"error":{"type":"t","message":"no"}}"#),
+        [error("t", "no")]
+    );
     assert_eq!(read(&[r#"{"error":null,"choices":[]}"#, "[DONE]"]), [stop(StopReason::End)]);
 }
 

@@ -1,0 +1,260 @@
+//! Answers from a file: turns, each with what it says and when it is said. See `docs/simulator.md`.
+
+use std::time::Duration;
+
+use hardpan_prompt::{Block, Content, Prompt, ResultPart, Role, Segment, ToolResult};
+use serde::de::{Deserializer, Error as _};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use crate::faults::{Faults, Span};
+use crate::said::{Said, SaidPart, Stop};
+
+/// A script that cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{file}: {reason}")]
+pub struct ScriptError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// What is wrong, with its line.
+    pub reason: String,
+}
+
+/// What is answered, turn by turn.
+///
+/// A request takes the first turn that is not used up and whose conditions hold; if there is none, the default turn.
+///
+/// ```
+/// use hardpan_simulator::Script;
+///
+/// let yaml = "
+/// turns:
+///   - text: Let me look.
+///     tool_calls: [{name: read, arguments: {path: src/main.rs}}]
+///   - when: {has_tool_result: read}
+///     text: It is empty.
+/// default: {text: I have nothing to add.}
+/// ";
+/// assert_eq!(Script::from_yaml("script.yaml", yaml)?.len(), 2);
+/// let error = Script::from_yaml("script.yaml", "turns:\n  - txt: hello\n").unwrap_err();
+/// assert!(error.to_string().contains("line 2"), "{error}");
+/// # Ok::<(), hardpan_simulator::ScriptError>(())
+/// ```
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Script {
+    turns: Vec<ScriptTurn>,
+    default: Option<ScriptTurn>,
+    /// Faults that go with it.
+    pub faults: Faults,
+}
+
+/// How far a script has come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress {
+    answered: u64,
+    used: Vec<u64>,
+}
+
+/// A turn as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Row {
+    when: Conditions,
+    reasoning: Option<String>,
+    text: Option<String>,
+    tool_calls: Vec<CallRow>,
+    stop: Option<StopWord>,
+    delay: Span,
+    pace: Span,
+    repeat: Repeat,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Conditions {
+    contains: Option<String>,
+    equals: Option<String>,
+    has_tool_result: Option<String>,
+    turn: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallRow {
+    name: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+    #[serde(default)]
+    id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StopWord {
+    End,
+    ToolUse,
+    Length,
+    Refusal,
+}
+
+/// How often a turn may be taken.
+#[derive(Clone, Copy, Debug)]
+struct Repeat(u64);
+
+impl Default for Repeat {
+    fn default() -> Self {
+        Repeat(1)
+    }
+}
+
+impl<'de> Deserialize<'de> for Repeat {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(word) if word == "always" => Ok(Repeat(u64::MAX)),
+            Value::Number(number) if number.as_u64().is_some_and(|count| count > 0) => {
+                Ok(Repeat(number.as_u64().unwrap_or(1)))
+            }
+            other => Err(D::Error::custom(format!("repeat: {other} is neither a count from 1 on nor `always`"))),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct ScriptTurn {
+    when: Conditions,
+    repeat: u64,
+    said: Said,
+}
+
+impl<'de> Deserialize<'de> for ScriptTurn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Row { when, reasoning, text, tool_calls, stop, delay, pace, repeat } = Row::deserialize(deserializer)?;
+        let parts = reasoning.map(SaidPart::Reasoning).into_iter().chain(text.map(SaidPart::Text));
+        let calls = tool_calls.into_iter().map(|call| SaidPart::Call {
+            id: call.id,
+            name: call.name,
+            arguments: Value::Object(call.arguments).to_string(),
+        });
+        let parts: Vec<SaidPart> = parts.chain(calls).collect();
+        if parts.is_empty() {
+            return Err(D::Error::custom("a turn says nothing; give it text, reasoning or tool_calls"));
+        }
+        let mut said = Said { delay: delay.0, pace: pace.0, ..Said::new(parts) };
+        if let Some(stop) = stop {
+            said.stop = stop.stop();
+        }
+        Ok(ScriptTurn { when, repeat: repeat.0, said })
+    }
+}
+
+impl StopWord {
+    fn stop(self) -> Stop {
+        match self {
+            StopWord::End => Stop::End,
+            StopWord::ToolUse => Stop::ToolUse,
+            StopWord::Length => Stop::Length,
+            StopWord::Refusal => Stop::Refusal,
+        }
+    }
+}
+
+impl Script {
+    /// Reads a script. `file` is how errors name it.
+    pub fn from_yaml(file: &str, yaml: &str) -> Result<Self, ScriptError> {
+        let wrong = |reason: String| ScriptError { file: file.to_owned(), reason };
+        let script: Script = serde_saphyr::from_str(yaml).map_err(|error| wrong(error.to_string()))?;
+        if script.turns.is_empty() && script.default.is_none() {
+            return Err(wrong("there is no turn; write `turns:` with at least one, or a `default:`".into()));
+        }
+        Ok(script)
+    }
+
+    /// How many turns there are, without the default.
+    pub fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Whether there is only the default.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// The same with so much time between the pieces of every turn that names none.
+    pub fn paced(mut self, pace: Duration) -> Self {
+        let turns = self.turns.iter_mut().chain(self.default.as_mut());
+        turns.filter(|turn| turn.said.pace.is_zero()).for_each(|turn| turn.said.pace = pace);
+        self
+    }
+
+    /// The answer to a prompt. It counts as given unless a fault is known to spoil it.
+    pub(crate) fn answer(&self, prompt: &Prompt, progress: &mut Progress, spoiled: bool) -> Option<Said> {
+        progress.used.resize(self.turns.len(), 0);
+        let number = progress.answered + 1;
+        let free = |(index, turn): &(usize, &ScriptTurn)| progress.used[*index] < turn.repeat;
+        let mut turns = self.turns.iter().enumerate().filter(free);
+        let found = turns.find(|(_, turn)| turn.when.hold(prompt, number)).map(|(index, turn)| (Some(index), turn));
+        let (index, turn) = found.or(self.default.as_ref().map(|turn| (None, turn)))?;
+        if !spoiled {
+            progress.answered += 1;
+            index.into_iter().for_each(|index| progress.used[index] += 1);
+        }
+        Some(turn.said.clone())
+    }
+}
+
+impl Conditions {
+    fn hold(&self, prompt: &Prompt, number: u64) -> bool {
+        let Conditions { contains, equals, has_tool_result, turn } = self;
+        let any = |test: &dyn Fn(&str) -> bool| last_texts(prompt).iter().any(|text| test(text));
+        contains.as_ref().is_none_or(|part| any(&|text| text.contains(part.as_str())))
+            && equals.as_ref().is_none_or(|whole| any(&|text| text.trim() == whole.trim()))
+            && has_tool_result.as_ref().is_none_or(|name| answers(prompt, name))
+            && turn.is_none_or(|wanted| wanted == number)
+    }
+}
+
+/// The blocks that came after the model last spoke.
+pub(crate) fn last_blocks(prompt: &Prompt) -> impl Iterator<Item = &Block> {
+    let from = prompt.turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |last| last + 1);
+    prompt.turns[from..].iter().flat_map(|turn| &turn.blocks)
+}
+
+/// Their texts, and those of tool results, each by itself.
+fn last_texts(prompt: &Prompt) -> Vec<String> {
+    last_blocks(prompt).flat_map(|block| texts(&block.content)).collect()
+}
+
+/// The texts of a block that a person, a program or a tool wrote.
+pub(crate) fn texts(content: &Content) -> Vec<String> {
+    let join = |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
+    match content {
+        Content::Text(segments) => vec![join(segments)],
+        Content::Result(result) => {
+            let part = |part: &ResultPart| if let ResultPart::Text(segments) = part { Some(join(segments)) } else { None };
+            result.parts.iter().filter_map(part).collect()
+        }
+        Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),
+    }
+}
+
+/// Whether a result for a call of this tool is among the last blocks.
+fn answers(prompt: &Prompt, tool: &str) -> bool {
+    let results = last_blocks(prompt).filter_map(|block| match &block.content {
+        Content::Result(result) => Some(result),
+        _ => None,
+    });
+    results.into_iter().any(|result| called(prompt, result) == Some(tool))
+}
+
+/// The tool that a result answers for.
+pub(crate) fn called<'a>(prompt: &'a Prompt, result: &ToolResult) -> Option<&'a str> {
+    prompt.blocks().find_map(|block| match &block.content {
+        Content::Call(call) if call.id == result.call_id => Some(&*call.name),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;
