@@ -30,6 +30,9 @@ pub enum Command {
         /// With --json: print {"body", "origins"}: every block with where it came from
         #[arg(long, requires = "json")]
         origins: bool,
+        /// Send it, and print the answer (with --json: the answer, its usage and its cost). Tools are not run
+        #[arg(long, conflicts_with_all = ["origins", "diff"])]
+        send: bool,
         /// Name the first block in which two requests differ; each is a snapshot, a body, or a body with origins
         #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["json", "snapshot"])]
         diff: Option<Vec<PathBuf>>,
@@ -86,6 +89,20 @@ pub enum Command {
         /// Print them as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Run a provider on loopback that needs no key: strict, caching, scripted, faulty on order
+    ///
+    /// It speaks Anthropic Messages and OpenAI Chat Completions. Point a client's base URL at the address it prints.
+    Simulator {
+        /// The port on 127.0.0.1; 0 takes one that is free
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+        /// Answer from this script (YAML, docs/simulator.md) in place of the built-in assistant
+        #[arg(long, value_name = "FILE")]
+        script: Option<PathBuf>,
+        /// What goes wrong, such as "status=529,times=2; cut=400,every=3" (docs/simulator.md)
+        #[arg(long, value_name = "SPEC")]
+        faults: Option<String>,
     },
     /// Trust this folder: its .hardpan/ settings and prompts are used from now on
     Trust {

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 
 use crate::args::What;
 use crate::settings::Settings;
+use crate::state::State;
 
 /// A request about to be assembled.
 pub struct Gathered {
@@ -36,7 +37,11 @@ pub fn gather(what: &What, settings: &Settings) -> Result<Gathered> {
     let (file, session_model) = snapshot_file(what, settings)?;
     let name = what.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
     let snapshot = file.into_snapshot(&name)?;
-    let target = target(what, settings, session_model)?;
+    let mut target = target(what, settings, session_model)?;
+    // A snapshot gives the same bytes everywhere: what this machine has learned must not count for it.
+    if what.snapshot.is_none() && target.model.vocabulary.is_none() {
+        target.factor = State::load().factor(&target.model.name()).unwrap_or(target.factor);
+    }
     let layout = what.layout.clone().or_else(|| env("HARDPAN_LAYOUT")).or(settings.config.layout.clone());
     let layout = layout.map_or(Ok(LayoutName::default()), |name| name.parse())?;
     Ok(Gathered { snapshot, target, layout })

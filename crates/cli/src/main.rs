@@ -9,7 +9,10 @@ mod gather; // from files, a folder and a session to a snapshot
 mod origins; // the origins of a body's blocks, as JSON
 mod output; // standard output, tables, safe text
 mod run; // one function per command
+mod send; // `hardpan request --send`
 mod settings; // the config folder, the project's folder, trust
+mod simulator; // `hardpan simulator`
+mod state; // what is learned from run to run
 mod views; // tables for people
 
 use std::process::ExitCode;

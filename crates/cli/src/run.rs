@@ -10,7 +10,7 @@ use hardpan_prompt::validate::{check_size, validate};
 use crate::args::{Args, Command, What};
 use crate::gather::{self, Gathered, gather};
 use crate::settings::{self, Settings};
-use crate::{diff, origins, output, views};
+use crate::{diff, origins, output, send, simulator, views};
 
 /// The question that is asked when none is given.
 const SAMPLE_PROMPT: &str = "What does this project do, and where should I start reading?";
@@ -23,7 +23,14 @@ pub fn run(args: &Args) -> Result<()> {
             let text = diff::diff(&files[0], &files[1], what, &load(what)?)?;
             Ok(output::print(text)?)
         }
-        Some(Command::Request { prompt, files, what, json, origins, next_memory, diff: None }) => {
+        Some(Command::Request { prompt, files, what, json, send: true, next_memory, .. }) => {
+            let what = what.with(prompt, files);
+            let settings = load(&what)?;
+            let made = assemble(&what, &settings)?;
+            write_memory(&made, next_memory.as_deref())?;
+            send::send(&made, &settings, if *json { send::Show::Json } else { send::Show::Text })
+        }
+        Some(Command::Request { prompt, files, what, json, origins, next_memory, .. }) => {
             let form = if *origins { Form::Origins } else if *json { Form::Body } else { Form::Table };
             request(&what.with(prompt, files), &form, next_memory.as_deref())
         }
@@ -32,6 +39,9 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Prompt { what, file }) => prompt(what, file.as_deref()),
         Some(Command::Models { filter, provider, json }) => models(filter.as_deref(), provider.as_deref(), *json),
         Some(Command::Providers { json }) => providers(*json),
+        Some(Command::Simulator { port, script, faults }) => {
+            simulator::run(*port, script.as_deref(), faults.as_deref())
+        }
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
     }
 }
@@ -79,6 +89,12 @@ fn load(what: &What) -> Result<Settings> {
     Ok(settings)
 }
 
+fn write_memory(made: &Made, path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let memory = serde_json::to_vec_pretty(&made.assembled.memory)?;
+    std::fs::write(path, memory).with_context(|| format!("{} cannot be written", path.display()))
+}
+
 enum Form {
     Table,
     Body,
@@ -87,10 +103,7 @@ enum Form {
 
 fn request(what: &What, form: &Form, next_memory: Option<&Path>) -> Result<()> {
     let made = assemble(what, &load(what)?)?;
-    if let Some(path) = next_memory {
-        let memory = serde_json::to_vec_pretty(&made.assembled.memory)?;
-        std::fs::write(path, memory).with_context(|| format!("{} cannot be written", path.display()))?;
-    }
+    write_memory(&made, next_memory)?;
     let body = made.body();
     check_size(body.len())?;
     match form {

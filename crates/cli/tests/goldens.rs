@@ -84,7 +84,9 @@ fn check(layout: &str) {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(&path, pretty(&body)).unwrap();
             }
-            wrong.extend(difference(&body, fs::read(&path).ok()).map(|what| format!("{}: {what}", path.display())));
+            wrong.extend(
+                difference(&body, fs::read(&path).ok()).map(|what| format!("{}: {what}", path.display())),
+            );
         }
     }
     let remedy = "HARDPAN_UPDATE_GOLDENS=1 takes the change in; review it";
@@ -107,12 +109,13 @@ fn difference(body: &[u8], golden: Option<Vec<u8>>) -> Option<String> {
         return None;
     }
     let (now, before) = (pretty(body), pretty(&golden));
-    let lines = now.lines().zip(before.lines()).enumerate();
-    let first = lines.into_iter().find(|(_, (now, before))| now != before);
-    Some(first.map_or_else(
-        || "one is longer than the other".to_owned(),
-        |(line, (now, before))| format!("line {}\n  reviewed: {}\n  now:      {}", line + 1, before.trim(), now.trim()),
-    ))
+    let mut lines = now.lines().zip(before.lines()).enumerate();
+    let Some((line, (now, before))) = lines.find(|(_, (now, before))| now != before) else {
+        return Some("one is longer than the other, or the golden is not pretty-printed".to_owned());
+    };
+    let same = now.chars().zip(before.chars()).take_while(|(a, b)| a == b).count().saturating_sub(30);
+    let from = |text: &str| text.chars().skip(same).take(100).collect::<String>();
+    Some(format!("line {}\n  reviewed: …{}\n  now:      …{}", line + 1, from(before), from(now)))
 }
 
 #[test]
@@ -139,7 +142,9 @@ fn bodies_of_inline_are_as_reviewed() {
 fn no_golden_is_left_over() {
     let mut expected = BTreeSet::new();
     for name in snapshots() {
-        expected.extend(LAYOUTS.iter().flat_map(|layout| codecs(&name).map(|codec| golden(&name, layout, codec.0))));
+        expected.extend(
+            LAYOUTS.iter().flat_map(|layout| codecs(&name).map(|codec| golden(&name, layout, codec.0))),
+        );
     }
     let folders = fs::read_dir(tests().join("goldens")).unwrap().map(|entry| entry.unwrap().path());
     let found = folders.flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AgentMessage, Body, Call, Content, Json, LeftOut, MessageId, Origin, Outcome, Part, Reasoning, ResultPart, Role,
+    AgentMessage, Body, Call, Content, Image, Json, LeftOut, MessageId, Origin, Outcome, Part, Reasoning, ResultPart, Role,
     Segment, State, Text, Tier, ToolCall, ToolResult,
 };
 
@@ -153,7 +153,7 @@ impl Conversion<'_> {
     }
 
     /// Text and images; a summary stands for all text.
-    fn plain(&self, message: &AgentMessage, parts: &[Part]) -> Vec<Content> {
+    fn plain(&mut self, message: &AgentMessage, parts: &[Part]) -> Vec<Content> {
         let mut contents = Vec::new();
         contents.extend(short(message).map(|short| text_content(short.clone(), message)));
         for part in parts {
@@ -161,11 +161,20 @@ impl Conversion<'_> {
                 Part::Text { text } if short(message).is_none() && !text.trim().is_empty() => {
                     contents.push(text_content(text.clone(), message));
                 }
-                Part::Image(image) => contents.push(Content::Image(image.clone(), Origin::message(&message.id))),
-                Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCall(_) => {}
+                Part::Image(image) if self.takes(image, message) => {
+                    contents.push(Content::Image(image.clone(), Origin::message(&message.id)));
+                }
+                Part::Text { .. } | Part::Image(_) | Part::Reasoning { .. } | Part::ToolCall(_) => {}
             }
         }
         contents
+    }
+
+    /// Whether an image can be sent; one that no provider takes is listed.
+    fn takes(&mut self, image: &Image, message: &AgentMessage) -> bool {
+        let refused = image.check().err();
+        refused.iter().for_each(|reason| self.leave_out(message, &format!("one of its images is not sent: {reason}")));
+        refused.is_none()
     }
 
     fn assistant(&mut self, index: usize, message: &AgentMessage, parts: &[Part], ours: bool, tier: Tier) {
@@ -260,7 +269,7 @@ impl Conversion<'_> {
         }
     }
 
-    fn result(&self, call_id: Arc<str>, answer: &Answer<'_>, call: &AgentMessage) -> ToolResult {
+    fn result(&mut self, call_id: Arc<str>, answer: &Answer<'_>, call: &AgentMessage) -> ToolResult {
         let message = answer.message().unwrap_or(call);
         let origin = Origin::message(&message.id);
         let segment = |text: &Text| Segment { text: text.clone(), origin: origin.clone() };
@@ -278,7 +287,7 @@ impl Conversion<'_> {
             parts.push(ResultPart::Text(segments.collect()));
         }
         parts.extend(answer.parts().iter().filter_map(|part| match part {
-            Part::Image(image) => Some(ResultPart::Image(image.clone())),
+            Part::Image(image) if self.takes(image, message) => Some(ResultPart::Image(image.clone())),
             _ => None,
         }));
         if parts.is_empty() {

@@ -52,6 +52,16 @@ pub enum SnapshotError {
         /// The key.
         key: String,
     },
+    /// A declared tool is one that no provider takes.
+    #[error("{source_name}: tools[{index}]: {problem}")]
+    Tool {
+        /// The file.
+        source_name: String,
+        /// Which of the tools, from 0.
+        index: usize,
+        /// What is wrong, and how it should be.
+        problem: String,
+    },
     /// An image breaks a limit.
     #[error("{source_name}: image {index}: {error}")]
     Image {

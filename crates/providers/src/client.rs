@@ -339,7 +339,7 @@ impl Reading {
 /// The identity of a request, for what must differ between requests but not between runs.
 fn identity(prompt: &Prompt) -> Hash {
     let model = Hash::of(prompt.model.as_bytes());
-    Hash::chain([model].into_iter().chain(prompt.turns.last().into_iter().flat_map(|turn| &turn.blocks).map(|b| b.hash())))
+    Hash::chain([model].into_iter().chain(prompt.turns.last().into_iter().flat_map(|turn| &turn.blocks).map(hardpan_prompt::Block::hash)))
 }
 
 #[cfg(test)]

@@ -28,7 +28,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_models::Protocol;
-use hardpan_prompt::{Block, Content, Json, Kind, Lifetime, Origin, Place, Prompt, Segment, Text, Tool, ToolBlock};
+use hardpan_prompt::{
+    Block, Content, Json, Kind, Lifetime, Origin, Place, Prompt, Segment, Text, Tool, ToolBlock,
+};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -127,9 +129,15 @@ fn parse(protocol: Protocol, body: &[u8]) -> Result<Value, DecodeError> {
                 let all = error.to_string();
                 let reason = all.split(" at line ").next().unwrap_or_default();
                 let (line, column) = (error.line(), error.column());
-                let before: usize = body.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+                let before: usize = body
+                    .split_inclusive(|byte| *byte == b'\n')
+                    .take(line.saturating_sub(1))
+                    .map(<[u8]>::len)
+                    .sum();
                 let char = (before + column).saturating_sub(1);
-                format!("The request body is not valid JSON: {reason}: line {line} column {column} (char {char})")
+                format!(
+                    "The request body is not valid JSON: {reason}: line {line} column {column} (char {char})"
+                )
             }
             Protocol::Openai => format!("We could not parse the JSON body of your request. ({error})"),
         };
@@ -157,7 +165,8 @@ fn cache_control(node: &Node<'_>) -> Result<Option<Lifetime>, DecodeError> {
 
 /// The fields of `names` that are there, as they were sent.
 fn others(body: &Node<'_>, names: &[&'static str]) -> BTreeMap<String, Json> {
-    let sent = |name: &&'static str| body.optional(name).map(|node| (name.to_string(), Json::new(node.value)));
+    let sent =
+        |name: &&'static str| body.optional(name).map(|node| (name.to_string(), Json::new(node.value)));
     names.iter().filter_map(sent).collect()
 }
 
@@ -174,9 +183,20 @@ fn text_block(text: &str, kind: Kind) -> Block {
     Block::new(place, Content::Text(segments(text, kind)))
 }
 
-fn tool_block(name: &str, description: &str, parameters: Option<&Value>, breakpoint: Option<Lifetime>) -> ToolBlock {
+fn tool_block(
+    name: &str,
+    description: &str,
+    parameters: Option<&Value>,
+    breakpoint: Option<Lifetime>,
+) -> ToolBlock {
     let none = serde_json::json!({"type": "object", "properties": {}});
     let parameters = Json::new(parameters.unwrap_or(&none));
-    let tool = Tool { name: name.into(), description: description.into(), parameters, snippet: None, guidelines: Vec::new() };
+    let tool = Tool {
+        name: name.into(),
+        description: description.into(),
+        parameters,
+        snippet: None,
+        guidelines: Vec::new(),
+    };
     ToolBlock { place: Place::Base, tool, breakpoint }
 }

@@ -1,7 +1,8 @@
 //! How a prompt is sent: from a [`Prompt`] to the bytes of a request.
 //!
 //! Two codecs cover all providers: Anthropic Messages and OpenAI Chat Completions. What differs between the servers that
-//! speak the latter is data ([`Wire`]), not code.
+//! speak the latter is data ([`Wire`]), not code. A [`Decoder`] reads the answer's bytes as [`Event`]s, and an [`Answer`]
+//! puts them together.
 //!
 //! ```
 //! use hardpan_models::Catalogue;

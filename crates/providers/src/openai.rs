@@ -165,7 +165,7 @@ fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>) {
             }
         }
         // A result of nothing but images that it cannot hold ends with the last of them.
-        let last = held.last_mut().or(images.last_mut());
+        let last = held.last_mut().or(images.last_mut().filter(|_| !parts.is_empty()));
         if let Some(Part::Text(_, breakpoint) | Part::Image(_, breakpoint)) = last {
             *breakpoint = block.breakpoint;
         }

@@ -115,8 +115,11 @@ impl Parser {
         if line.len() > LIMIT {
             return Err(TooLong);
         }
-        let bom: &[u8] = if mem::replace(&mut self.begun, true) { b"" } else { b"\xEF\xBB\xBF" };
-        let line = line.strip_prefix(bom).unwrap_or(line);
+        let line = match line {
+            [0xEF, 0xBB, 0xBF, line @ ..] if !self.begun => line, // a byte order mark
+            line => line,
+        };
+        self.begun = true;
         if line.is_empty() {
             if self.data.is_none() {
                 self.event.clear();

@@ -2,6 +2,7 @@
 
 use hardpan_models::Protocol;
 use hardpan_prompt::validate::Violation;
+use hardpan_providers::decode::DecodeError;
 use serde_json::{Value, json};
 
 /// Why there is no answer.
@@ -54,6 +55,11 @@ impl Refusal {
             (Protocol::Openai, _) => Refusal::invalid(message).with_param("messages"),
             (Protocol::Anthropic, _) => Refusal::invalid(message),
         }
+    }
+
+    /// A body that cannot be read.
+    pub fn of_decoding(error: &DecodeError) -> Self {
+        Refusal { code: error.code, param: error.param.clone(), ..Refusal::invalid(&error.message) }
     }
 
     /// What a server says that fails on order.

@@ -115,7 +115,9 @@ pub fn tests() -> &'static Path {
 /// The texts of a message's content, whatever its form: a string, text blocks, tool results.
 pub fn texts(message: &Value) -> Vec<&str> {
     match &message["content"] {
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str().or(part["content"].as_str())).collect(),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part["text"].as_str().or(part["content"].as_str())).collect()
+        }
         content => content.as_str().into_iter().collect(),
     }
 }

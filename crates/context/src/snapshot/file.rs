@@ -442,6 +442,9 @@ impl SnapshotFile {
             let wrong = |error| SnapshotError::Image { source_name: source_name.to_owned(), index, error };
             image.image.check().map_err(wrong)?;
         }
+        if let Some((index, problem)) = tool_problem(&self.tools) {
+            return Err(SnapshotError::Tool { source_name: source_name.to_owned(), index, problem });
+        }
         Ok(Snapshot {
             now: self.now,
             working_directory: self.working_directory,
@@ -582,6 +585,24 @@ impl PromptEntry {
         };
         (!text.trim().is_empty()).then_some(UserPrompt { id, text })
     }
+}
+
+/// The first tool that no provider would take, and why.
+fn tool_problem(tools: &[Tool]) -> Option<(usize, String)> {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    tools.iter().enumerate().find_map(|(index, tool)| {
+        let name = &*tool.name;
+        let problem = if name.is_empty() || name.len() > 64 || !name.chars().all(is_valid) {
+            format!("the name \"{name}\" should be 1 to 64 letters, digits, `_` or `-`")
+        } else if tools[..index].iter().any(|other| other.name == tool.name) {
+            format!("\"{name}\" is declared twice; rename one of them")
+        } else if tool.parameters.value()["type"] != "object" {
+            format!("the parameters of \"{name}\" should be a schema of \"type\": \"object\"")
+        } else {
+            return None;
+        };
+        Some((index, problem))
+    })
 }
 
 /// The JSON schema of the format.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use hardpan_prompt::{Content, Item, Kind, MessageId, Text};
+use hardpan_prompt::{Content, Item, Kind, MessageId, Role, Text};
 use similar::TextDiff;
 
 use crate::history::Said;
@@ -85,14 +85,17 @@ fn is_last_word(strata: &StrataMemory, said: &[Said], key: &str, message: &Messa
 }
 
 /// The message that carries the news: the prompt, or the results of the tool round in progress. A person's message that
-/// is there already does not: news go before a person's words, and these may be cached by now.
+/// is there already does not: news go before a person's words, and these may be cached by now. Nor does a message whose
+/// name is taken: the news would stand with the other one, before what they replace.
 fn anchor(input: &Input<'_>, said: &[Said]) -> MessageId {
-    if let Some(prompt) = &input.snapshot.prompt {
-        return prompt.id.clone();
-    }
     let holds_results = |said: &&Said| said.contents.iter().any(|content| matches!(content, Content::Result(_)));
-    let last = said.last().filter(holds_results).and_then(|last| last.ids.last());
-    last.cloned().unwrap_or_else(|| MessageId::from(NOWHERE))
+    let (carrier, before) = match (&input.snapshot.prompt, said.split_last()) {
+        (Some(prompt), _) => (Some(&prompt.id), said),
+        (None, Some((last, before))) => (Some(last).filter(holds_results).and_then(|last| last.ids.last()), before),
+        (None, None) => (None, said),
+    };
+    let is_taken = |id: &&MessageId| before.iter().any(|said| said.role == Role::User && said.ids.contains(id));
+    carrier.filter(|id| !is_taken(id)).cloned().unwrap_or_else(|| MessageId::from(NOWHERE))
 }
 
 /// The shorter of the difference and the whole.

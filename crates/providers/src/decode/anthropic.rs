@@ -1,8 +1,8 @@
 //! Anthropic Messages.
 
 use hardpan_prompt::{
-    Block, Call, Content, Image, Json, Kind, Lifetime, Outcome, Place, Prompt, Reasoning, ResultPart, Role, Text,
-    Thinking, ToolBlock, ToolResult, Turn, WebSearch,
+    Block, Call, Content, Image, Json, Kind, Lifetime, Outcome, Place, Prompt, Reasoning, ResultPart, Role,
+    Text, Thinking, ToolBlock, ToolResult, Turn, WebSearch,
 };
 use serde_json::Value;
 
@@ -52,8 +52,16 @@ const BLOCKS: [&str; 17] = [
 /// Every block that may stand in a tool's answer.
 const PARTS: [&str; 5] = ["document", "image", "search_result", "text", "tool_reference"];
 /// Tools with a type of their own: its name without the date. The first ones run on the server.
-const TYPED_TOOLS: [&str; 8] =
-    ["code_execution", "tool_search_tool", "web_fetch", "web_search", "bash", "computer", "memory", "text_editor"];
+const TYPED_TOOLS: [&str; 8] = [
+    "code_execution",
+    "tool_search_tool",
+    "web_fetch",
+    "web_search",
+    "bash",
+    "computer",
+    "memory",
+    "text_editor",
+];
 const SERVER_TOOLS: usize = 4;
 
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
@@ -234,7 +242,8 @@ fn picture(node: &Node<'_>) -> Result<Image, DecodeError> {
             let media_type = source.need("media_type")?;
             let known = image::media_type(media_type.one_of(&image::MEDIA_TYPES)?);
             let data = source.need("data")?;
-            let image = known.zip(Some(data.text()?)).and_then(|(known, data)| image::from_base64(known, data));
+            let image =
+                known.zip(Some(data.text()?)).and_then(|(known, data)| image::from_base64(known, data));
             source.close(&["type", "media_type", "data"])?;
             image.ok_or_else(|| data.refuse("Invalid base64 data"))
         }
@@ -262,7 +271,8 @@ fn unmarked(value: &Value) -> Value {
 
 /// Whether citations are switched on for any block.
 fn cites(messages: &Value) -> bool {
-    let contents = messages.as_array().into_iter().flatten().filter_map(|message| message["content"].as_array());
+    let contents =
+        messages.as_array().into_iter().flatten().filter_map(|message| message["content"].as_array());
     contents.flatten().any(|block| block["citations"]["enabled"] == true)
 }
 
@@ -273,8 +283,10 @@ fn read_tools(tools: &Node<'_>, decoded: &mut Decoded) -> Result<(), DecodeError
             decoded.prompt.tools.push(custom_tool(&node.tagged(tag))?);
             continue;
         }
-        let is_of = |name: &&str| tag.strip_prefix(*name).is_some_and(|date| date.starts_with('_'));
-        let Some(family) = TYPED_TOOLS.iter().position(|name| is_of(&name)) else {
+        let is_date =
+            |rest: &str| rest.starts_with('_') && rest.ends_with(|last: char| last.is_ascii_digit());
+        let is_of = |name: &&str| tag.strip_prefix(*name).is_some_and(is_date);
+        let Some(family) = TYPED_TOOLS.iter().position(is_of) else {
             return Err(node.unknown_tag(tag, &[&["custom"], &TYPED_TOOLS[..]].concat()));
         };
         let node = node.tagged(tag);

@@ -6,7 +6,9 @@ use hardpan_prompt::{Image, MediaType};
 pub const MEDIA_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 pub fn media_type(name: &str) -> Option<MediaType> {
-    [MediaType::Jpeg, MediaType::Png, MediaType::Gif, MediaType::Webp].into_iter().find(|kind| kind.name() == name)
+    [MediaType::Jpeg, MediaType::Png, MediaType::Gif, MediaType::Webp]
+        .into_iter()
+        .find(|kind| kind.name() == name)
 }
 
 /// An image from its base64, or nothing where that is not base64.

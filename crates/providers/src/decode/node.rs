@@ -185,8 +185,9 @@ impl<'a> Node<'a> {
             Bound::AtMost => ("less", "above maximum", "<="),
         };
         let (param, value) = (self.param(), self.value);
-        let openai =
-            format!("Invalid '{param}': {what} {place} value. Expected a value {sign} {limit}, but got {value} instead.");
+        let openai = format!(
+            "Invalid '{param}': {what} {place} value. Expected a value {sign} {limit}, but got {value} instead."
+        );
         (format!("Input should be {words} than or equal to {limit}"), openai)
     }
 
@@ -216,7 +217,8 @@ impl<'a> Node<'a> {
 
     pub fn unknown_tag(&self, tag: &str, tags: &[&str]) -> DecodeError {
         let tags = tags.iter().map(|tag| format!("'{tag}'")).collect::<Vec<_>>().join(", ");
-        let words = format!("Input tag '{tag}' found using 'type' does not match any of the expected tags: {tags}");
+        let words =
+            format!("Input tag '{tag}' found using 'type' does not match any of the expected tags: {tags}");
         self.fail(ErrorKind::Unsupported, words, "")
     }
 
@@ -242,7 +244,12 @@ impl<'a> Node<'a> {
     }
 
     /// An error here, in the words of either server. Anthropic's go after the path.
-    pub fn fail(&self, kind: ErrorKind, anthropic: impl fmt::Display, openai: impl fmt::Display) -> DecodeError {
+    pub fn fail(
+        &self,
+        kind: ErrorKind,
+        anthropic: impl fmt::Display,
+        openai: impl fmt::Display,
+    ) -> DecodeError {
         let (path, param) = (self.path(), self.param());
         let message = match self.protocol {
             Protocol::Anthropic if path.is_empty() => anthropic.to_string(),

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::node::{Node, Want};
 use super::{
-    DecodeError, Decoded, ErrorKind, RAW_ARGUMENTS, cache_control, image, origin, others, segments, text_block,
-    tool_block,
+    DecodeError, Decoded, ErrorKind, RAW_ARGUMENTS, cache_control, image, origin, others, segments,
+    text_block, tool_block,
 };
 
 /// Fields that are read here. The last ones are not OpenAI's: gateways take them.
@@ -68,9 +68,9 @@ pub fn read(body: &Node<'_>) -> Result<Decoded, DecodeError> {
     let body = body.record()?;
     check_arguments(body)?;
     let mut decoded = Decoded::default();
-    let model = body.maybe("model").ok_or_else(|| {
-        body.fail(ErrorKind::Missing, "", "you must provide a model parameter").coded(None)
-    })?;
+    let model = body
+        .maybe("model")
+        .ok_or_else(|| body.fail(ErrorKind::Missing, "", "you must provide a model parameter").coded(None))?;
     decoded.prompt.model = model.text()?.into();
     for message in filled(&body.need("messages")?)? {
         read_message(&message, &mut decoded)?;
@@ -86,7 +86,8 @@ pub fn read(body: &Node<'_>) -> Result<Decoded, DecodeError> {
     let effort = body.maybe("reasoning_effort").map(|effort| effort.one_of(&EFFORTS)).transpose()?;
     decoded.effort = effort.map(str::to_owned);
     if let Some(options) = body.maybe("prompt_cache_options") {
-        let mode = options.record()?.maybe("mode").map(|mode| mode.one_of(&["implicit", "explicit"])).transpose()?;
+        let mode =
+            options.record()?.maybe("mode").map(|mode| mode.one_of(&["implicit", "explicit"])).transpose()?;
         decoded.explicit_only = mode == Some("explicit");
         options.maybe("ttl").map(|ttl| ttl.one_of(&["30m"])).transpose()?;
         options.close(&["mode", "ttl"])?;
@@ -102,7 +103,8 @@ pub fn read(body: &Node<'_>) -> Result<Decoded, DecodeError> {
 
 fn check_arguments(body: &Node<'_>) -> Result<(), DecodeError> {
     let keys = body.value.as_object().into_iter().flat_map(serde_json::Map::keys);
-    let mut unknown: Vec<&str> = keys.map(String::as_str).filter(|key| !READ.contains(key) && !OTHER.contains(key)).collect();
+    let mut unknown: Vec<&str> =
+        keys.map(String::as_str).filter(|key| !READ.contains(key) && !OTHER.contains(key)).collect();
     unknown.sort_unstable();
     let (Some(first), many) = (unknown.first(), unknown.len() > 1) else { return Ok(()) };
     let noun = if many { "arguments" } else { "argument" };
@@ -150,7 +152,8 @@ fn read_message(node: &Node<'_>, decoded: &mut Decoded) -> Result<(), DecodeErro
         "assistant" => Turn::new(Role::Assistant, assistant(node)?),
         "tool" => Turn::new(Role::User, vec![result(node)?]),
         word => {
-            let message = format!("Unsupported value: '{}' does not support '{word}' with this model.", role.param());
+            let message =
+                format!("Unsupported value: '{}' does not support '{word}' with this model.", role.param());
             return Err(role.fail(ErrorKind::Unsupported, "", message).coded("unsupported_value"));
         }
     };
@@ -191,7 +194,9 @@ fn part(node: &Node<'_>, kind: Kind) -> Result<Block, DecodeError> {
             let is_remote = url.starts_with("http://") || url.starts_with("https://");
             let image = if is_remote { Some(image::from_address(url)) } else { image::from_data_url(url) };
             let refused = || {
-                address.refuse("expected an http(s) address or a base64-encoded data URL with an image MIME type")
+                address.refuse(
+                    "expected an http(s) address or a base64-encoded data URL with an image MIME type",
+                )
             };
             Content::Image(image.ok_or_else(refused)?, origin(kind))
         }
@@ -232,7 +237,8 @@ fn assistant(node: &Node<'_>) -> Result<Vec<Block>, DecodeError> {
         blocks.push(Block::new(Place::Log, Content::Call(self::call(call)?)));
     }
     for gone in ["function_call", "audio"] {
-        node.maybe(gone).map_or(Ok(()), |node| Err(node.refuse("it cannot be read here; use 'tool_calls' and text")))?;
+        node.maybe(gone)
+            .map_or(Ok(()), |node| Err(node.refuse("it cannot be read here; use 'tool_calls' and text")))?;
     }
     let own = ["role", "content", "name", "message_id", "refusal", "tool_calls", "function_call", "audio"];
     let echoed = ["annotations", "reasoning_content", "reasoning", "reasoning_details"];
@@ -342,7 +348,8 @@ fn read_search(body: &Node<'_>, decoded: &mut Decoded) -> Result<(), DecodeError
     let plugins = body.maybe("plugins").map_or(Ok(Vec::new()), |plugins| plugins.list(Want::Records))?;
     for plugin in plugins {
         if plugin.record()?.need("id")?.text()? == "web" {
-            let results = plugin.maybe("max_results").map_or(Ok(PLUGIN_RESULTS), |results| results.integer(1))?;
+            let results =
+                plugin.maybe("max_results").map_or(Ok(PLUGIN_RESULTS), |results| results.integer(1))?;
             decoded.prompt.web_search = Some(WebSearch { max_results: results });
         }
     }

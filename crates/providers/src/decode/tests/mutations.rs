@@ -1,0 +1,152 @@
+//! Damaged bodies are refused or read, and never end the server.
+
+use hardpan_models::Protocol;
+use hardpan_prompt::validate::{Rules, violations};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::decode::{decode, decode_count};
+
+fn bodies() -> [(Protocol, Value); 2] {
+    let marker = json!({"type": "ephemeral", "ttl": "1h"});
+    let anthropic = json!({
+        "model": "m", "max_tokens": 9, "stream": true, "system": [{"type": "text", "text": "s", "cache_control": marker}],
+        "thinking": {"type": "enabled", "budget_tokens": 5}, "tool_choice": {"type": "tool", "name": "t"},
+        "tools": [{"name": "t", "input_schema": {"type": "object"}}, {"type": "web_search_20250305", "name": "web_search", "max_uses": 2}],
+        "messages": [
+            {"role": "user", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAYAAACddGYa"}}]},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "h", "signature": "s"}, {"type": "tool_use", "id": "i", "name": "t", "input": {"a": [1]}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "i", "content": [{"type": "text", "text": "x"}], "is_error": true}]},
+        ],
+    });
+    let openai = json!({
+        "model": "m", "max_tokens": 9, "stream": true, "stream_options": {"include_usage": true}, "stop": ["x"], "tool_choice": "auto",
+        "tools": [{"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}],
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "i", "type": "function", "function": {"name": "t", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "i", "content": [{"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}}]},
+        ],
+    });
+    [(Protocol::Anthropic, anthropic), (Protocol::Openai, openai)]
+}
+
+/// Every value of a body: the way to it, as `/messages/0/role`.
+fn pointers(value: &Value, way: &str, all: &mut Vec<String>) {
+    all.push(way.to_owned());
+    match value {
+        Value::Array(list) => {
+            list.iter()
+                .enumerate()
+                .for_each(|(index, value)| pointers(value, &format!("{way}/{index}"), all));
+        }
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| pointers(value, &format!("{way}/{key}"), all));
+        }
+        _ => {}
+    }
+}
+
+fn strange() -> Vec<Value> {
+    let numbers = [json!(-1), json!(0), json!(1e300), json!(-0.5), json!(u64::MAX), json!(i64::MIN)];
+    let others = [
+        json!(null),
+        json!(true),
+        json!(""),
+        json!("x"),
+        json!("text"),
+        json!("system"),
+        json!([]),
+        json!({}),
+        json!([[]]),
+        json!([{}]),
+        json!({"type": "text"}),
+        json!({"type": 5}),
+    ];
+    numbers.into_iter().chain(others).collect()
+}
+
+/// Reads a body in every way there is; what is read can be checked, what is not says why.
+fn survive(body: &[u8]) {
+    for protocol in [Protocol::Anthropic, Protocol::Openai] {
+        match decode(protocol, body) {
+            Ok(decoded) => {
+                let rules =
+                    if protocol == Protocol::Anthropic { Rules::anthropic() } else { Rules::openai() };
+                violations(&decoded.prompt, &rules);
+            }
+            Err(error) => assert!(!error.message.trim_matches([':', ' ']).is_empty(), "{error:?}"),
+        }
+    }
+    let _ = decode_count(body);
+}
+
+#[test]
+fn every_value_may_be_any_other() {
+    for (protocol, body) in bodies() {
+        assert!(decode(protocol, body.to_string().as_bytes()).is_ok());
+        let mut all = Vec::new();
+        pointers(&body, "", &mut all);
+        for pointer in all {
+            for value in strange() {
+                let mut body = body.clone();
+                *body.pointer_mut(&pointer).unwrap() = value;
+                survive(body.to_string().as_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_field_may_be_missing_and_none_may_be_added() {
+    for (protocol, body) in bodies() {
+        let mut all = Vec::new();
+        pointers(&body, "", &mut all);
+        for pointer in all {
+            let fields: Vec<String> = body
+                .pointer(&pointer)
+                .and_then(Value::as_object)
+                .into_iter()
+                .flat_map(|map| map.keys().cloned())
+                .collect();
+            for field in fields {
+                let mut less = body.clone();
+                less.pointer_mut(&pointer).unwrap().as_object_mut().unwrap().shift_remove(&field);
+                survive(less.to_string().as_bytes());
+            }
+            let mut more = body.clone();
+            let Some(object) = more.pointer_mut(&pointer).and_then(Value::as_object_mut) else { continue };
+            object.insert("surprise".to_owned(), json!(1));
+            // Arguments and schemas are the client's own, and so is what a typed tool is told.
+            let is_free = ["/input", "/input_schema", "/parameters", "/tools/1"]
+                .iter()
+                .any(|end| pointer.ends_with(end));
+            let is_refused = decode(protocol, more.to_string().as_bytes()).is_err();
+            assert_eq!(is_refused, !is_free, "{protocol:?} {pointer}");
+        }
+    }
+}
+
+#[test]
+fn a_deep_body_is_refused() {
+    let depth = 100_000;
+    let body = format!("{{\"messages\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+    survive(body.as_bytes());
+}
+
+proptest! {
+    #[test]
+    fn damaged_bytes_are_survived(which in 0..2_usize, cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..6)) {
+        let mut body = bodies()[which].1.to_string().into_bytes();
+        for (index, byte, how) in cuts {
+            let at = index.index(body.len().max(1));
+            match how {
+                0 => body.truncate(at),
+                1 if at < body.len() => body[at] = byte,
+                _ => body.insert(at.min(body.len()), byte),
+            }
+        }
+        survive(&body);
+    }
+}

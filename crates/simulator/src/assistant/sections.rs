@@ -1,0 +1,120 @@
+//! The context of a request, line by line, each with where it is from.
+
+use super::hits::{Line, is_path, numbered, of_grep};
+
+/// What the lines of a section are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Section {
+    /// Lines of something that has a name; a fence may end it.
+    Lines { name: String, next: usize, fenced: bool },
+    /// Paths, or files of a symbol map with their symbols under them.
+    Map { file: Option<String> },
+}
+
+/// All lines of a text with where they are from. What stands in no section is a line of `label`.
+pub fn lines(text: &str, label: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut section = own(label);
+    let mut rest = text.lines().peekable();
+    while let Some(line) = rest.next() {
+        let fence = rest.peek().is_some_and(|next| next.starts_with("```"));
+        if let Some(begun) = header(line, fence) {
+            if fence && matches!(begun, Section::Lines { fenced: true, .. }) {
+                rest.next(); // the fence itself
+            }
+            section = begun;
+            continue;
+        }
+        match &mut section {
+            Section::Lines { fenced: true, .. } if line.starts_with("```") => section = own(label),
+            Section::Lines { name, next, .. } => {
+                let (number, text) = numbered(line).unwrap_or((*next, line));
+                lines.push(Line { place: name.clone(), number: Some(number), text: text.to_owned() });
+                *next += 1;
+            }
+            Section::Map { file } => map(line, file, &mut lines),
+        }
+    }
+    lines
+}
+
+fn own(label: &str) -> Section {
+    Section::Lines { name: label.to_owned(), next: 1, fenced: false }
+}
+
+/// The section that a line opens.
+fn header(line: &str, fence: bool) -> Option<Section> {
+    let named = |name: &str| Section::Lines { name: name.to_owned(), next: 1, fenced: false };
+    let by_key = |key: &str| match key.split_once(':') {
+        Some(("file" | "url", name)) => named(name),
+        Some(("symbols", file)) => Section::Map { file: Some(file.to_owned()) },
+        _ if key == "tree" => Section::Map { file: None },
+        _ => named(key),
+    };
+    let line = line.trim_end();
+    if let Some(title) = line.strip_prefix("======= ").and_then(|rest| rest.strip_suffix(" =======")) {
+        return Some(named(title)); // a panel
+    }
+    if let Some(key) = line.strip_prefix("=== ").and_then(|rest| rest.strip_suffix(" ===")) {
+        return Some(by_key(key));
+    }
+    if let Some(key) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(" as it is now:]")) {
+        return Some(by_key(key));
+    }
+    if let Some(path) = line.strip_prefix("Context from ").and_then(|rest| rest.strip_suffix(':')) {
+        return Some(named(path));
+    }
+    if ["# Repository Structure", "# Repository Files", "# File Tree", "Directory structure"].iter().any(|title| line.starts_with(title)) {
+        return Some(Section::Map { file: None });
+    }
+    let path = line.trim_start_matches('#').trim();
+    if fence && is_path(path) {
+        return Some(Section::Lines { name: path.to_owned(), next: 1, fenced: true });
+    }
+    None
+}
+
+/// A line of a map or a tree: a path that stands for itself, or a symbol of the file above it.
+fn map(line: &str, file: &mut Option<String>, lines: &mut Vec<Line>) {
+    let path = line.split('←').next().unwrap_or_default().trim().trim_end_matches(':').trim_start_matches("- ");
+    let is_indented = line.starts_with(char::is_whitespace);
+    if !is_indented && is_path(path) {
+        *file = Some(path.to_owned());
+        lines.push(Line { place: path.to_owned(), number: None, text: String::new() });
+    } else if let Some(file) = file.as_ref().filter(|_| !line.trim().is_empty()) {
+        lines.push(Line { place: file.clone(), number: None, text: line.trim().to_owned() });
+    }
+}
+
+/// The lines of an earlier tool result: a search, or a text of its own.
+pub fn of_result(text: &str, label: &str) -> Vec<Line> {
+    let found = of_grep(text);
+    if found.is_empty() { lines(text, label) } else { found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<String> {
+        let number = |line: &Line| line.number.map_or_else(|| "-".into(), |number| number.to_string());
+        lines(text, "prompt").iter().map(|line| format!("{} {} {}", line.place, number(line), line.text)).collect()
+    }
+
+    #[test]
+    fn files_of_every_layout_are_known_by_their_headers() {
+        assert_eq!(told("=== file:a.rs ===\nx\ny\n=== url:https://e.org ===\nz"), ["a.rs 1 x", "a.rs 2 y", "https://e.org 1 z"]);
+        assert_eq!(told("# Working Files\n\nHere:\n\nsrc/a.rs\n```\nx\n\ny\n```\nafter")[4..], ["src/a.rs 1 x", "src/a.rs 2 ", "src/a.rs 3 y", "prompt 1 after"]);
+        assert_eq!(told("Context from src/a.rs:\n\nx"), ["src/a.rs 1 ", "src/a.rs 2 x"]);
+        assert_eq!(told("======= [P3] Todo =======\n- buy milk"), ["[P3] Todo 1 - buy milk"]);
+        assert_eq!(told("[file:a.rs as it is now:]\nnew"), ["a.rs 1 new"]);
+        assert_eq!(told("just words"), ["prompt 1 just words"]);
+    }
+
+    #[test]
+    fn maps_and_trees_name_files_without_lines() {
+        assert_eq!(told("=== symbols:a.rs ===\nc Budget\n  m spend"), ["a.rs - c Budget", "a.rs - m spend"]);
+        assert_eq!(told("# Repository Structure\n\nsrc/a.rs ←3\n  c Budget\nsrc/b.rs"), ["src/a.rs - ", "src/a.rs - c Budget", "src/b.rs - "]);
+        assert_eq!(told("# File Tree (2 files)\n\na.rs\nsrc/b.rs"), ["a.rs - ", "src/b.rs - "]);
+    }
+}

@@ -1,0 +1,131 @@
+//! What a question asks about: its words, the best first.
+
+/// Words that tell nothing about where to look, in rising order.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before",
+    "but", "by", "can", "code", "codebase", "could", "defined", "describe", "did", "do", "does", "each", "explain",
+    "file", "files", "find", "for", "from", "function", "functions", "get", "give", "had", "happen", "happens", "has",
+    "have", "here", "how", "i", "if", "implemented", "in", "into", "is", "it", "its", "let", "like", "line", "lines",
+    "list", "look", "made", "make", "many", "may", "me", "more", "most", "must", "my", "need", "no", "not", "of", "on",
+    "one", "only", "or", "other", "our", "out", "over", "please", "project", "repository", "search", "see", "shall",
+    "should", "show", "so", "some", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they",
+    "thing", "things", "this", "those", "to", "under", "up", "us", "use", "used", "uses", "using", "want", "was", "way",
+    "we", "were", "what", "when", "where", "which", "who", "whose", "why", "will", "with", "without", "work", "works",
+    "would", "you", "your",
+];
+
+/// Words of a greeting, or of a question about the assistant itself, in rising order.
+const GREETINGS: &[&str] = &[
+    "afternoon", "evening", "good", "greetings", "hello", "help", "hey", "hi", "morning", "okay", "ping", "test",
+    "thank", "thanks", "welcome",
+];
+
+/// Endings that are left off, so that `caching` finds `cache`: the search is for parts of words.
+const ENDINGS: &[&str] = &["ations", "ation", "ings", "ing", "ies", "ied", "ers", "ed", "es", "s"];
+
+/// A word to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// As it is looked for: a part of a line, in lower or upper case.
+    pub word: String,
+    /// How much it tells.
+    pub weight: usize,
+}
+
+/// The words of a question, the most telling first.
+pub fn terms(question: &str) -> Vec<Term> {
+    let mut terms: Vec<Term> = Vec::new();
+    let mut add = |word: &str, weight: usize| {
+        let known = terms.iter_mut().find(|term| term.word.eq_ignore_ascii_case(word));
+        match known {
+            Some(term) => term.weight = term.weight.max(weight),
+            None => terms.push(Term { word: word.to_owned(), weight }),
+        }
+    };
+    let is_part = |c: char| c.is_alphanumeric() || "_./:-".contains(c);
+    for token in question.split(|c| !is_part(c)) {
+        let token = token.trim_matches(|c: char| "./:-".contains(c));
+        let is_path = token.contains('/') || token.split_once('.').is_some_and(|(_, end)| (1..=4).contains(&end.len()));
+        if is_path && token.len() > 3 {
+            add(token, 6);
+            continue;
+        }
+        for name in token.split([':', '.', '-']).filter(|name| !name.is_empty()) {
+            let parts = parts(name);
+            let [only] = &parts[..] else {
+                add(name, 5);
+                parts.iter().filter(|part| tells(part)).for_each(|part| add(&stem(part), 1));
+                continue;
+            };
+            if tells(only) {
+                // A capital within a sentence is a name, and a long word tells more than a short one.
+                let weight = 2 + usize::from(only.len() >= 7) + usize::from(token.contains(':'));
+                add(&stem(only), weight);
+            }
+        }
+    }
+    terms.sort_by_key(|term| std::cmp::Reverse(term.weight)); // stable: then as they were asked
+    terms
+}
+
+fn tells(word: &str) -> bool {
+    let word = word.to_lowercase();
+    word.chars().count() >= 3
+        && STOP_WORDS.binary_search(&&*word).is_err()
+        && GREETINGS.binary_search(&&*word).is_err()
+        && !word.chars().all(|c| c.is_ascii_digit())
+}
+
+/// The words that an identifier is made of: `parseConfig`, `parse_config` and `HTTPServer` have two each.
+fn parts(name: &str) -> Vec<String> {
+    let chars: Vec<char> = name.chars().collect();
+    let mut parts = vec![String::new()];
+    for (index, &c) in chars.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| chars[before]);
+        let next_is_lower = chars.get(index + 1).is_some_and(|next| next.is_lowercase());
+        let begins = c.is_uppercase() && before.is_some_and(|b| b.is_lowercase() || b.is_numeric() || (b.is_uppercase() && next_is_lower));
+        if c == '_' || begins {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut().filter(|_| c != '_') {
+            part.push(c);
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn stem(word: &str) -> String {
+    let kept = |ending: &&&str| word.len() >= ending.len() + 4 && word.ends_with(**ending);
+    let stem = ENDINGS.iter().find(kept).map_or(word, |ending| &word[..word.len() - ending.len()]);
+    stem.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(question: &str) -> Vec<String> {
+        terms(question).into_iter().map(|term| term.word).collect()
+    }
+
+    #[test]
+    fn the_lists_can_be_searched() {
+        assert!(STOP_WORDS.is_sorted() && GREETINGS.is_sorted());
+    }
+
+    #[test]
+    fn names_come_before_words_and_stop_words_not_at_all() {
+        assert_eq!(words("Where is parseConfig defined, and how does caching work?"), ["parseConfig", "cach", "parse", "Config"]);
+        assert_eq!(words("What does `CacheModel::plan` do with prices?"), ["CacheModel", "plan", "pric", "Cache", "Model"]);
+        assert_eq!(words("explain src/main.rs please"), ["src/main.rs"]);
+        assert_eq!(words("HTTPServer in snake_case_name"), ["HTTPServer", "snake_case_name", "HTTP", "Server", "snake", "case", "name"]);
+    }
+
+    #[test]
+    fn a_greeting_has_no_words() {
+        for greeting in ["Hello!", "hi", "Good morning, who are you?", "What can you do?", "", "???"] {
+            assert_eq!(words(greeting), [] as [&str; 0], "{greeting}");
+        }
+    }
+}
