@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 
 use serde_json::{Value, json};
-use support::{Sandbox, snapshot};
+use support::{LAYOUTS, Sandbox, snapshot};
 
 /// The words for an error must be the whole of standard error, after the program's name.
 fn assert_says(sandbox: &Sandbox, args: &[&str], words: &str) {
@@ -318,7 +318,7 @@ fn wrong_options_are_answered_with_what_is_expected() {
 fn every_history_makes_a_request_and_what_cannot_be_sent_is_listed() {
     let sandbox = Sandbox::new();
     let file = snapshot("broken_history");
-    for layout in ["strata", "panels", "tiers", "inline"] {
+    for layout in LAYOUTS {
         let listed = left_out(&sandbox, &["--snapshot", &file, "--layout", layout]);
         let keys: Vec<&str> = listed.iter().map(|(key, _)| &**key).collect();
         // The call without an answer, the result without a call, the answer too many.

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use support::{Sandbox, snapshot, tests};
+use support::{LAYOUTS, Sandbox, snapshot, tests};
 
 /// A form of the wire: the golden's suffix, the provider, the model.
 type Codec = (&'static str, &'static str, &'static str);
@@ -47,8 +47,6 @@ const MORE: [(&str, &[Codec]); 3] = [
         ],
     ),
 ];
-
-const LAYOUTS: [&str; 4] = ["strata", "panels", "tiers", "inline"];
 
 fn snapshots() -> Vec<String> {
     let entries = fs::read_dir(tests().join("snapshots")).unwrap();

@@ -5,7 +5,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Sandbox, snapshot, texts};
+use support::{LAYOUTS, Sandbox, snapshot, texts};
 
 /// A server of seed e's kind, as a user would add it.
 fn sandbox() -> Sandbox {
@@ -115,7 +115,7 @@ fn what_a_provider_does_not_understand_is_not_sent_but_listed() {
 fn a_continuation_lists_its_images_and_documents() {
     let sandbox = sandbox();
     let file = snapshot("continuation");
-    for layout in ["strata", "panels", "tiers", "inline"] {
+    for layout in LAYOUTS {
         let context = sandbox.json(&[
             "context",
             "--snapshot",

@@ -98,10 +98,6 @@ fn arrange(snapshot: &Snapshot, layout: LayoutName, target: &Target, texts: &Tex
         prompt = without_images(&prompt, texts);
         measured = None;
     }
-    if target.wire.schemas == hardpan_models::Schemas::AllRequired && layout != LayoutName::Inline {
-        prompt.tools.iter_mut().for_each(|block| block.tool = crate::inline::all_required(&block.tool));
-        measured = None;
-    }
     if !target.has_markers() {
         prompt.tools.iter_mut().for_each(|tool| tool.breakpoint = None);
         prompt.blocks_mut().for_each(|block| block.breakpoint = None);

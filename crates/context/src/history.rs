@@ -40,6 +40,13 @@ pub struct Said {
     pub tier: Tier,
 }
 
+impl Said {
+    /// Whether it holds more than images, which can tell nobody what a text says.
+    pub fn has_text(&self) -> bool {
+        !self.contents.iter().all(|content| matches!(content, Content::Image(..)))
+    }
+}
+
 /// The conversation, and what had to be left out of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spoken {

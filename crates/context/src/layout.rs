@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use hardpan_models::{Markers, Model, Protocol, Wire, did_you_mean, nearest};
+use hardpan_models::{Markers, Model, Protocol, Schemas, Wire, did_you_mean, nearest};
 use hardpan_prompt::{Factor, LeftOut, Measured, Place, Prompt, Thinking, Tool, ToolBlock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -79,13 +79,17 @@ impl Input<'_> {
         }
     }
 
-    /// The declared tools, as blocks.
+    /// The declared tools, as blocks, in the form that the provider asks for: what a layout measures is what is sent.
     pub(crate) fn tools(&self, place: Place, own: Option<Tool>) -> Vec<ToolBlock> {
         let declared = self.snapshot.active_tools().iter();
         // A layout's own tool comes first, so that it never moves when tools are added.
         let own_name = own.as_ref().map(|tool| tool.name.clone());
         let others = declared.filter(|tool| Some(&tool.name) != own_name.as_ref()).cloned();
-        own.into_iter().chain(others).map(|tool| ToolBlock { place, tool, breakpoint: None }).collect()
+        let formed = |tool: Tool| match self.target.wire.schemas {
+            Schemas::AsDeclared => tool,
+            Schemas::AllRequired => crate::all_required(&tool),
+        };
+        own.into_iter().chain(others).map(|tool| ToolBlock { place, tool: formed(tool), breakpoint: None }).collect()
     }
 }
 

@@ -135,18 +135,18 @@ impl<'a> Shelves<'a> {
     fn segments(&self, input: &Input<'_>, tier: Tier) -> Vec<Segment> {
         let mut segments = Vec::new();
         let header = rule(&input.texts.phrases.tiers.repo_map_continued, Kind::Symbols, "repository map header");
-        self.symbol_segments(tier, Some(header), &mut segments);
+        self.symbol_segments(tier, Some(&header), &mut segments);
         self.file_segments(input, tier, &mut segments);
         segments.drain(..usize::from(!segments.is_empty())); // the gap before the first part
         segments
     }
 
-    fn symbol_segments(&self, tier: Tier, header: Option<Segment>, segments: &mut Vec<Segment>) {
+    fn symbol_segments(&self, tier: Tier, header: Option<&Segment>, segments: &mut Vec<Segment>) {
         // Symbols start cached: one that nobody tracks yet is in L3 (seed c).
         let entries = self.symbols.iter().filter(|item| item.tier.unwrap_or(Tier::L3) == tier);
         for (index, item) in entries.enumerate() {
             gap(segments, Kind::Symbols);
-            segments.extend(header.clone().filter(|_| index == 0));
+            segments.extend(header.filter(|_| index == 0).cloned());
             segments.push(whole(item));
         }
     }

@@ -27,6 +27,7 @@ mod client; // Client: sending, retries, downgrades
 pub mod decode; // the bodies of requests, read back
 mod event; // Event: what an answer says, piece by piece
 mod failure; // Failure: what can go wrong, in one classification
+#[cfg(feature = "http")]
 mod http; // Http: requests over the network
 mod openai; // OpenAI Chat Completions and those that speak it
 mod pieces; // what both codecs write
@@ -39,6 +40,7 @@ pub use answer::{Answer, AnswerCall, WhyNot};
 pub use client::{Client, Endpoint, Forms, Key, Learned, Patience, Question, Refusal};
 pub use event::{Event, StopReason, StreamError};
 pub use failure::{Failure, ProviderError};
+#[cfg(feature = "http")]
 pub use http::Http;
 pub use stream::{Decoder, ThinkTags, events_of_body, events_of_body_with_tags};
 pub use transport::{ByteStream, HttpRequest, HttpResponse, Transport, TransportError};

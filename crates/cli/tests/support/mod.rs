@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// Every layout, the default first.
+pub const LAYOUTS: [&str; 4] = ["strata", "panels", "tiers", "inline"];
+
 /// A home, a config folder and a folder to work in, all empty, gone after the test.
 pub struct Sandbox {
     folder: TempDir,

@@ -15,7 +15,8 @@ use crate::texts::fill;
 pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
     let in_progress = turn_in_progress(said);
     let before: BTreeSet<&MessageId> = said[..in_progress].iter().flat_map(|said| &said.ids).collect();
-    let during: BTreeSet<&MessageId> = said[in_progress..].iter().flat_map(|said| &said.ids).collect();
+    let telling = said[in_progress..].iter().filter(|said| said.has_text());
+    let during: BTreeSet<&MessageId> = telling.flat_map(|said| &said.ids).collect();
     let mut memory = StrataMemory { laid: true, folds: strata.folds + u32::from(strata.laid), ..StrataMemory::default() };
     let mut placed: Vec<&Item> = Vec::new();
     for item in live {

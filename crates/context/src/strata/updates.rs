@@ -23,10 +23,14 @@ pub fn known(strata: &StrataMemory) -> HashMap<&str, Option<&Text>> {
 /// Forgets updates whose message is no longer sent: the model no longer knows them.
 pub fn forget_lost(strata: &mut StrataMemory, said: &[Said], prompt: Option<&MessageId>) {
     let sent: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.ids).chain(prompt).collect();
+    // News stand in a user's message: the model's own may have the same name, but carries none.
+    let users = said.iter().filter(|said| said.role == Role::User).flat_map(|said| &said.ids);
+    let carriers: BTreeSet<&MessageId> = users.chain(prompt).collect();
     // A diff stands on what was told before it: when one is lost, so are the later ones for its item.
     let mut lost: BTreeSet<Arc<str>> = BTreeSet::new();
     strata.updates.retain(|update| {
-        let keep = sent.contains(&update.anchor) && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
+        let told = if update.form == UpdateForm::Said { &sent } else { &carriers };
+        let keep = told.contains(&update.anchor) && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
         if !keep {
             lost.insert(update.key.clone());
         }
@@ -81,7 +85,7 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
 fn is_last_word(strata: &StrataMemory, said: &[Said], key: &str, message: &MessageId) -> bool {
     let position = |message: &MessageId| said.iter().rposition(|said| said.ids.contains(message));
     let mut told = strata.updates.iter().filter(|update| *update.key == *key);
-    position(message).is_some_and(|at| told.all(|update| position(&update.anchor).is_some_and(|before| before < at)))
+    position(message).filter(|at| said[*at].has_text()).is_some_and(|at| told.all(|update| position(&update.anchor).is_some_and(|before| before < at)))
 }
 
 /// The message that carries the news: the prompt, or the results of the tool round in progress. A person's message that

@@ -39,7 +39,7 @@ pub fn fill(dice: &mut Dice, file: &mut SnapshotFile) {
         file.symbols = Some(SymbolsEntry { legend: dice.rarely(2, |dice| Text::new(words::body(dice))), entries });
     }
     if dice.one_in(2) {
-        let files = PATHS.iter().filter(|_| !dice.one_in(4)).map(|path| path.to_string()).collect();
+        let files = PATHS.iter().filter(|_| !dice.one_in(4)).map(ToString::to_string).collect();
         file.tree = Some(TreeEntry { files, last_refresh_ms: moment(dice) });
     }
     let pages = if dice.one_in(2) { 0 } else { dice.between(1, 5) };

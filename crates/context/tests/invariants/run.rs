@@ -56,7 +56,9 @@ fn by_layout(world: &World, warm: &mut Warm, session: &Session, layout: LayoutNa
     for request in &session.requests {
         let target = &world.targets[request.target];
         let file = SnapshotFile { memory, ..request.file.clone() };
-        let Some(sent) = one(world, warm, &file, target, layout, before.as_ref(), seen)? else {
+        let again = LayoutName::ALL[session.seed as usize % LayoutName::ALL.len()] == layout;
+        let case = Case { file: &file, target, layout, before: before.as_ref(), again };
+        let Some(sent) = one(world, warm, &case, seen)? else {
             seen.saw("outcome: too long");
             return require(target.max_input_tokens() < 10_000, "there is room", || target.model.name());
         };
@@ -69,23 +71,28 @@ fn by_layout(world: &World, warm: &mut Warm, session: &Session, layout: LayoutNa
     Ok(())
 }
 
-/// One request; none if even the least of it is too long.
-fn one(
-    world: &World,
-    warm: &mut Warm,
-    file: &SnapshotFile,
-    target: &Target,
+/// A request on its way through a layout.
+struct Case<'a> {
+    file: &'a SnapshotFile,
+    target: &'a Target,
     layout: LayoutName,
-    before: Option<&Sent>,
-    seen: &mut Coverage,
-) -> Result<Option<Sent>, Failure> {
+    before: Option<&'a Sent>,
+    /// Whether it is made a second time. This costs as much as all else, so each session is spared it in three layouts.
+    again: bool,
+}
+
+/// One request; none if even the least of it is too long.
+fn one(world: &World, warm: &mut Warm, case: &Case<'_>, seen: &mut Coverage) -> Result<Option<Sent>, Failure> {
+    let Case { file, target, layout, before, again } = *case;
     let snapshot = file.clone().into_snapshot("case").expect("a snapshot");
     let memo = warm.memo(target.vocabulary());
     let Ok(Assembled { prompt, measured, memory, .. }) = assemble(&snapshot, layout, target, &world.texts, memo) else {
         return Ok(None);
     };
     let bytes = hardpan_providers::encode(&prompt, &target.wire);
-    if std::env::var("NOSAME").is_err() { same_again(world, file, target, layout, &bytes, &memory)?; }
+    if again {
+        same_again(world, case, &bytes, &memory)?;
+    }
     let rules = hardpan_providers::rules(&target.wire, target.model.prefill);
     validate(&prompt, &rules).map_err(|violation| Failure { rule: "the validator accepts it", detail: violation.to_string() })?;
     let body: serde_json::Value = serde_json::from_slice(&bytes)
@@ -105,14 +112,8 @@ fn one(
 }
 
 /// Invariant 2: from the written form, memory included, with nothing rendered before, come the same bytes.
-fn same_again(
-    world: &World,
-    file: &SnapshotFile,
-    target: &Target,
-    layout: LayoutName,
-    bytes: &[u8],
-    memory: &Memory,
-) -> Verdict {
+fn same_again(world: &World, case: &Case<'_>, bytes: &[u8], memory: &Memory) -> Verdict {
+    let Case { file, target, layout, .. } = *case;
     let written = serde_json::to_string(file).expect("a snapshot can be written");
     let read = SnapshotFile::parse("case", &written)
         .map_err(|error| Failure { rule: "a snapshot survives its written form", detail: error.to_string() })?;

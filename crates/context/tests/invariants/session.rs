@@ -36,6 +36,7 @@ pub struct Request {
 /// Up to three requests in a row.
 #[derive(Clone)]
 pub struct Session {
+    pub seed: u64,
     pub requests: Vec<Request>,
 }
 
@@ -50,7 +51,7 @@ pub fn session(seed: u64, makers: &[(String, String)]) -> Session {
         let next = follow(&mut dice, &mut talk, before);
         requests.push(next);
     }
-    Session { requests }
+    Session { seed, requests }
 }
 
 fn first(dice: &mut Dice, talk: &mut Talk<'_>) -> SnapshotFile {
@@ -75,7 +76,8 @@ fn first(dice: &mut Dice, talk: &mut Talk<'_>) -> SnapshotFile {
 fn turn(dice: &mut Dice, talk: &mut Talk<'_>, file: &mut SnapshotFile) {
     file.thinking = dice.rarely(3, |dice| ThinkingEntry { budget_tokens: dice.between(1024, 2000) as u32 });
     file.prompt = (!dice.one_in(3)).then(|| {
-        let text = Text::new(words::said(dice));
+        // Now and then more than a small window holds.
+        let text = Text::new(if dice.one_in(60) { words::text(dice, 900) } else { words::said(dice) });
         match dice.below(12) {
             0 => PromptEntry::Text(text),
             1 => PromptEntry::WithId { id: talk.any_id(dice, &file.messages), text },

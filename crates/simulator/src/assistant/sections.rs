@@ -62,7 +62,8 @@ fn header(line: &str, fence: bool) -> Option<Section> {
         return Some(by_key(key));
     }
     if let Some(path) = line.strip_prefix("Context from ").and_then(|rest| rest.strip_suffix(':')) {
-        return Some(named(path));
+        // An empty line comes first, which is not the file's.
+        return Some(Section::Lines { name: path.to_owned(), next: 0, fenced: false });
     }
     if ["# Repository Structure", "# Repository Files", "# File Tree", "Directory structure"].iter().any(|title| line.starts_with(title)) {
         return Some(Section::Map { file: None });
@@ -105,7 +106,7 @@ mod tests {
     fn files_of_every_layout_are_known_by_their_headers() {
         assert_eq!(told("=== file:a.rs ===\nx\ny\n=== url:https://e.org ===\nz"), ["a.rs 1 x", "a.rs 2 y", "https://e.org 1 z"]);
         assert_eq!(told("# Working Files\n\nHere:\n\nsrc/a.rs\n```\nx\n\ny\n```\nafter")[4..], ["src/a.rs 1 x", "src/a.rs 2 ", "src/a.rs 3 y", "prompt 1 after"]);
-        assert_eq!(told("Context from src/a.rs:\n\nx"), ["src/a.rs 1 ", "src/a.rs 2 x"]);
+        assert_eq!(told("Context from src/a.rs:\n\nx"), ["src/a.rs 0 ", "src/a.rs 1 x"]);
         assert_eq!(told("======= [P3] Todo =======\n- buy milk"), ["[P3] Todo 1 - buy milk"]);
         assert_eq!(told("[file:a.rs as it is now:]\nnew"), ["a.rs 1 new"]);
         assert_eq!(told("just words"), ["prompt 1 just words"]);

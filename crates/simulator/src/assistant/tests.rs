@@ -1,0 +1,171 @@
+use hardpan_prompt::{Json, Kind, Origin, Outcome, Place, ResultPart, Segment, ToolBlock, Turn};
+
+use super::*;
+
+fn origin() -> Origin {
+    Origin::rule(Kind::History, "test")
+}
+
+fn text(text: &str) -> Block {
+    Block::text(Place::Log, text.into(), origin())
+}
+
+fn result(id: &str, text: &str) -> Block {
+    let parts = vec![ResultPart::Text(vec![Segment::new(text, origin())])];
+    let result = ToolResult { call_id: id.into(), parts, outcome: Outcome::Done, origin: origin() };
+    Block::new(Place::Log, Content::Result(result))
+}
+
+fn declared(names: &[&str]) -> Vec<ToolBlock> {
+    let tool = |name: &&str| Tool {
+        name: (*name).into(),
+        description: "".into(),
+        parameters: Json::new(&json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})),
+        snippet: None,
+        guidelines: Vec::new(),
+    };
+    names.iter().map(|name| ToolBlock { place: Place::Base, tool: tool(name), breakpoint: None }).collect()
+}
+
+fn asked(question: &str, tools: &[&str]) -> Prompt {
+    Prompt { tools: declared(tools), turns: vec![Turn::new(Role::User, vec![text(question)])], ..Prompt::default() }
+}
+
+fn said(said: &Said) -> String {
+    let texts = said.parts.iter().filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn calls(said: &Said) -> Vec<(String, Value)> {
+    let call = |part: &SaidPart| match part {
+        SaidPart::Call { name, arguments, .. } => Some((name.clone(), serde_json::from_str(arguments).unwrap())),
+        _ => None,
+    };
+    said.parts.iter().filter_map(call).collect()
+}
+
+/// Plays an agent whose tools look into `files`, until the assistant calls no more. Its last answer, and the calls.
+fn converse(question: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
+    let mut prompt = asked(question, &["bash", "grep", "find", "read", "ls"]);
+    let mut made = Vec::new();
+    for round in 0.. {
+        let said = answer(&prompt, &Choice::Auto);
+        let calls = calls(&said);
+        if calls.is_empty() {
+            return (self::said(&said), made);
+        }
+        assert!(round < 3, "the assistant does not come to an end: {made:?}");
+        let (mut asks, mut answers) = (Vec::new(), Vec::new());
+        for (index, (name, arguments)) in calls.into_iter().enumerate() {
+            let id = format!("c{round}_{index}");
+            made.push(format!("{name} {arguments}"));
+            answers.push(result(&id, &run(&name, &arguments, files)));
+            let call = Call { id: id.into(), name: name.into(), arguments: Json::new(&arguments), origin: origin() };
+            asks.push(Block::new(Place::Log, Content::Call(call)));
+        }
+        prompt.turns.push(Turn::new(Role::Assistant, asks));
+        prompt.turns.push(Turn::new(Role::User, answers));
+    }
+    unreachable!()
+}
+
+fn run(name: &str, arguments: &Value, files: &[(&str, &str)]) -> String {
+    let pattern = arguments["pattern"].as_str().unwrap_or_default().trim_matches('*').to_lowercase();
+    let mut out = String::new();
+    for (path, body) in files {
+        match name {
+            "grep" => {
+                let lines = body.lines().enumerate().filter(|(_, line)| line.to_lowercase().contains(&pattern));
+                out.extend(lines.map(|(index, line)| format!("{path}:{}:{line}\n", index + 1)));
+            }
+            "find" if path.contains(&pattern) => out += &format!("{path}\n"),
+            "ls" => out += &format!("{path}\n"),
+            "read" if arguments["path"] == **path => {
+                let first = arguments["offset"].as_u64().unwrap() as usize;
+                out.extend(body.lines().skip(first - 1).take(24).map(|line| format!("{line}\n")));
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+const SHOP: &[(&str, &str)] = &[
+    ("src/lib.rs", "//! A shop.\n\npub mod budget;\n"),
+    ("src/budget.rs", "//! Money.\n\npub struct Budget {\n    left: u64,\n}\n\nimpl Budget {\n    pub fn spend(&mut self) {}\n}\n"),
+];
+
+#[test]
+fn with_tools_it_searches_then_reads_then_reports() {
+    let (report, calls) = converse("Where is the Budget struct, and who can spend it?", SHOP);
+    assert_eq!(calls[0], r#"grep {"pattern":"struct"}"#.replace("struct", "Budget"));
+    assert!(calls.iter().any(|call| call.starts_with("find ")) && calls.last().unwrap().starts_with("read "), "{calls:?}");
+    assert!(report.contains("no language model"), "{report}");
+    assert!(report.contains("- `src/budget.rs`\n  - line 3: `pub struct Budget {`"), "{report}");
+    assert!(report.contains("`Budget` (src/budget.rs:3)"), "{report}");
+    assert!(report.contains("```\n//! Money.\n\npub struct Budget {\n"), "{report}");
+    assert!(report.contains("ANTHROPIC_API_KEY"), "{report}");
+}
+
+#[test]
+fn on_another_repository_it_answers_differently() {
+    let other = &[("lib/purse.py", "class Budget:\n    def spend(self):\n        pass\n")][..];
+    let (report, _) = converse("Where is the Budget struct, and who can spend it?", other);
+    assert!(report.contains("- `lib/purse.py`\n  - line 1: `class Budget:`"), "{report}");
+    assert!(!report.contains("src/"), "{report}");
+    assert_eq!(report, converse("Where is the Budget struct, and who can spend it?", other).0);
+}
+
+#[test]
+fn where_nothing_matches_it_says_so() {
+    let (report, calls) = converse("Where is the volcano?", SHOP);
+    assert!(report.contains("found nothing") && report.contains("`volcano`"), "{report}");
+    assert!(calls.iter().any(|call| call.starts_with("ls ")), "{calls:?}");
+}
+
+#[test]
+fn without_tools_it_searches_the_request() {
+    let mut prompt = asked("Where can I spend the budget?\n[state of the workspace]\nCurrent date and time: now\n", &[]);
+    prompt.system = vec![text("You spend tokens from a budget. Be careful.")];
+    let file = "=== file:src/budget.rs ===\n//! Money.\n\npub fn spend() {}\n\n=== tree ===\nsrc/budget.rs\nsrc/spend.rs\n";
+    prompt.turns.insert(0, Turn::new(Role::User, vec![text(file)]));
+    prompt.turns.insert(1, Turn::new(Role::Assistant, vec![text("Ok.")]));
+    let report = said(&answer(&prompt, &Choice::Auto));
+    assert!(report.contains("`src/budget.rs`\n  - line 3: `pub fn spend() {}`"), "{report}");
+    assert!(report.contains("`src/spend.rs`") && !report.contains("system prompt"), "{report}");
+    let nothing = said(&answer(&asked("Where is the volcano?", &[]), &Choice::Auto));
+    assert!(nothing.contains("found nothing"), "{nothing}");
+}
+
+#[test]
+fn the_system_prompt_is_searched_where_there_is_nothing_else() {
+    let mut prompt = asked("What about volcanoes?", &[]);
+    prompt.system = vec![text("Rules.\nNever climb a volcano.")];
+    let report = said(&answer(&prompt, &Choice::Auto));
+    assert!(report.contains("`the system prompt`\n  - line 2: `Never climb a volcano.`"), "{report}");
+}
+
+#[test]
+fn a_greeting_is_answered_with_who_it_is() {
+    let said = answer(&asked("Hello, who are you?", &["grep"]), &Choice::Auto);
+    assert!(calls(&said).is_empty());
+    assert!(self::said(&said).contains("no language model") && self::said(&said).contains("ANTHROPIC_API_KEY"));
+}
+
+#[test]
+fn a_tool_that_must_be_called_is_called_and_one_that_may_not_is_not() {
+    let forced = answer(&asked("Look at volcanoes", &["grep", "look"]), &Choice::Tool("look".into()));
+    assert_eq!(calls(&forced), [("look".into(), json!({"path": "Look at volcanoes"}))]);
+    let none = answer(&asked("Look at volcanoes", &["grep"]), &Choice::None);
+    assert!(calls(&none).is_empty());
+}
+
+#[test]
+fn case_is_left_aside_where_the_tool_says_how() {
+    let mut grep = declared(&["grep"]).remove(0).tool;
+    assert_eq!(pattern(&grep, "word"), json!({"pattern": "word"}));
+    grep.description = "Searches for a regular expression.".into();
+    assert_eq!(pattern(&grep, "a.rs"), json!({"pattern": "(?i)a\\.rs"}));
+    grep.parameters = Json::new(&json!({"type": "object", "properties": {"ignore_case": {"type": "boolean"}}}));
+    assert_eq!(pattern(&grep, "a.rs"), json!({"pattern": "a.rs", "ignore_case": true}));
+}

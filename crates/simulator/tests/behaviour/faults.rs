@@ -1,0 +1,182 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use hardpan_models::{Catalogue, Protocol};
+use hardpan_prompt::{Block, Json, Kind, Origin, Place as Region, Prompt, Role, Tool, ToolBlock, Turn};
+use hardpan_providers::{Answer, Client, Endpoint, Event, Failure, Forms, Key, Learned, Patience, ProviderError, Question, StopReason};
+use hardpan_simulator::Settings;
+use serde_json::json;
+
+use crate::places::{BOTH, Place, body, places, scripted};
+
+/// Text of some length, then a call.
+const SCRIPT: &str = r#"
+turns:
+  - text: "I will look at the file that you named, and I will tell you what I find in it, line by line."
+    tool_calls: [{name: read, arguments: {path: src/main.rs, reason: "because it was asked for, and for no other reason at all"}, id: c1}]
+"#;
+
+fn settings(faults: &str) -> Settings {
+    Settings { faults: faults.parse().unwrap(), ..scripted(SCRIPT) }
+}
+
+struct AsItIs;
+
+impl Forms for AsItIs {
+    fn without_tools(&self, prompt: &Prompt) -> Prompt {
+        prompt.clone()
+    }
+    fn without_images(&self, prompt: &Prompt) -> Prompt {
+        prompt.clone()
+    }
+}
+
+/// What the product's own client makes of it, with short patience, and the footnotes it gave.
+async fn ask(place: &Place, protocol: Protocol) -> (Result<Answer, ProviderError>, Vec<String>) {
+    let (provider, model) = if protocol == Protocol::Anthropic { ("anthropic", "claude-sonnet-5") } else { ("openai", "gpt-4o") };
+    let catalogue = Catalogue::builtin();
+    let wire = catalogue.provider(provider).unwrap().for_model(&catalogue.model(Some(provider), model).unwrap());
+    let origin = Origin::rule(Kind::History, "test");
+    let parameters = Json::new(&json!({"type": "object", "properties": {}}));
+    let tool = Tool { name: "read".into(), description: "".into(), parameters, snippet: None, guidelines: Vec::new() };
+    let prompt = Prompt {
+        model: model.into(),
+        max_tokens: 1000,
+        tools: vec![ToolBlock { place: Region::Base, tool, breakpoint: None }],
+        turns: vec![Turn::new(Role::User, vec![Block::text(Region::Log, "Look!".into(), origin)])],
+        ..Prompt::default()
+    };
+    let endpoint = Endpoint { base_url: place.base_url.clone(), key: Some(Key::new("secret")), ..Endpoint::default() };
+    let silence = Duration::from_millis(400);
+    let patience = Patience { tries: 3, first_wait: Duration::from_millis(1), silence, ..Patience::default() };
+    let client = Client::new(place.transport.clone(), endpoint, patience, Arc::new(Learned::default()));
+    let question = Question { prompt: &prompt, wire: &wire, provider, forms: &AsItIs, now_ms: 0 };
+    let mut notes = Vec::new();
+    let mut sink = |event| {
+        if let Event::Footnote(note) = event {
+            notes.push(note);
+        }
+    };
+    let asked = tokio::time::timeout(Duration::from_secs(20), client.ask(&question, &mut sink)).await;
+    (asked.expect("nothing may hang"), notes)
+}
+
+/// The answer arrived as if nothing had happened.
+fn is_whole(answer: &Answer) {
+    assert_eq!((&answer.stop, &answer.error), (&Some(StopReason::ToolUse), &None), "{answer:?}");
+    assert!(answer.text().starts_with("I will look") && answer.text().ends_with("line by line."), "{answer:?}");
+    let calls = answer.calls();
+    assert_eq!(calls.len(), 1);
+    assert!(calls[0].runnable.is_ok() && calls[0].call.arguments.value()["path"] == "src/main.rs", "{calls:?}");
+}
+
+/// A part arrived, and nothing of it may be run.
+fn is_partial(answer: &Answer) {
+    assert!(answer.calls().iter().all(|call| call.runnable.is_err()), "{answer:?}");
+    assert!(answer.error.is_some() || answer.stop == Some(StopReason::Cut), "{answer:?}");
+}
+
+#[tokio::test]
+async fn passing_errors_are_got_over() {
+    for fault in ["status=429,retry-after=0,times=2", "status=529,times=2", "status=500,times=1", "status=503,times=1"] {
+        for protocol in BOTH {
+            for place in places(|| settings(fault)).await {
+                let (answer, notes) = ask(&place, protocol).await;
+                is_whole(&answer.unwrap_or_else(|error| panic!("{fault}: {error}")));
+                assert!(!notes.is_empty(), "the user is told");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn lasting_errors_are_named() {
+    let cases = [("429", Failure::RateLimit), ("529", Failure::Overload), ("401", Failure::Auth), ("403", Failure::Auth), ("413", Failure::TooLarge), ("400", Failure::BadRequest)];
+    for (status, failure) in cases {
+        for protocol in BOTH {
+            for place in places(|| settings(&format!("status={status}"))).await {
+                let error = ask(&place, protocol).await.0.unwrap_err();
+                assert_eq!((error.failure, error.status), (failure.clone(), Some(status.parse().unwrap())));
+                assert!(error.request_id.is_some());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_harmless_changes_nothing() {
+    for fault in ["delay=30ms", "drip=7,interval=0", "duplicate", "no-end", "drip=200,interval=1ms; duplicate; no-end; delay=5ms"] {
+        for protocol in BOTH {
+            for place in places(|| settings(fault)).await {
+                let (answer, _) = ask(&place, protocol).await;
+                is_whole(&answer.unwrap_or_else(|error| panic!("{fault}: {error}")));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_kept_and_its_calls_are_not_run() {
+    // Within the text, within the call, and just before the end.
+    for fault in ["cut=900", "cut=2500", "stall=900", "stall=2500", "garbage=900", "garbage=2500", "error=900", "error=2500"] {
+        for protocol in BOTH {
+            for place in places(|| settings(fault)).await {
+                let (answer, _) = ask(&place, protocol).await;
+                let answer = answer.unwrap_or_else(|error| panic!("{fault}: {error}"));
+                assert!(!answer.text().is_empty(), "{fault}");
+                is_partial(&answer);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_before_a_word_is_asked_for_again() {
+    for fault in ["cut=0,times=2", "cut=40,times=1", "stall=10,times=1", "error=0,times=2", "garbage=10,times=1"] {
+        for protocol in BOTH {
+            for place in places(|| settings(fault)).await {
+                let (answer, notes) = ask(&place, protocol).await;
+                is_whole(&answer.unwrap_or_else(|error| panic!("{fault}: {error}")));
+                assert!(!notes.is_empty(), "{fault}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whole_bodies_suffer_the_same() {
+    for protocol in BOTH {
+        let request = body(protocol, json!({}));
+        for (fault, broken, understood) in
+            [("cut=50", true, false), ("garbage=50", false, false), ("error=0", false, false), ("stall=50,for=20ms", true, false), ("drip=9,interval=0", false, true), ("no-end; duplicate", false, true)]
+        {
+            for place in places(|| settings(fault)).await {
+                let got = place.ask(protocol, &request).await;
+                assert_eq!((got.status, got.broken.is_some()), (200, broken), "{fault}");
+                let answer = got.answer(protocol);
+                assert_eq!(answer.error.is_none() && answer.calls().iter().all(|call| call.runnable.is_ok()) && !answer.calls().is_empty(), understood, "{fault}: {answer:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cut_leaves_exactly_the_bytes_ordered() {
+    for protocol in BOTH {
+        for place in places(|| settings("cut=777")).await {
+            let got = place.ask(protocol, &body(protocol, json!({"stream": true}))).await;
+            assert_eq!((got.bytes.len(), got.broken.is_some()), (777, true));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_and_a_server_that_stops_leave_nothing_hanging() {
+    let [mut remote, _local] = places(|| settings("stall=300,for=5m")).await;
+    let response = remote.open(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stream": true}))).await;
+    drop(response);
+    let waiting = remote.open(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
+    let server = remote.server.take().unwrap();
+    tokio::time::timeout(Duration::from_secs(10), server.stop(Duration::from_millis(50))).await.expect("it stops").unwrap();
+    assert!(crate::places::collect(waiting).await.broken.is_some());
+}
