@@ -50,7 +50,7 @@ fn describe(side: &Side, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -
     let (text, other) = (shown(block), other.map(shown).unwrap_or_default());
     let same = text.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     let from: String = text.chars().skip(same.saturating_sub(20)).collect();
-    format!("{} · from character {same}: {}", safe(&origin), cut(&safe(&from), 60))
+    format!("{} · from character {same}: {}", safe(&origin), cut(&safe(&from.replace('\n', "⏎")), 60))
 }
 
 fn shown(block: &BodyBlock) -> String {

@@ -209,6 +209,8 @@ fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
         return;
     }
     let path = root.join(path);
+    // Named on purpose: what the walk said of it does not matter any more.
+    file.unavailable.retain(|entry| entry.key != format!("file:{shown}"));
     let (content, reason) = match workspace::read_text(&path, workspace::TEXT_LIMIT) {
         Ok(text) => {
             if let Some(cut) = &text.cut {

@@ -64,7 +64,12 @@ impl Made {
     }
 
     fn breakdown(&self) -> Breakdown {
-        Breakdown::of(&self.assembled, &self.snapshot, &self.target, &self.memo)
+        let mut breakdown = Breakdown::of(&self.assembled, &self.snapshot, &self.target, &self.memo);
+        let addresses = self.addresses();
+        for (marked, breakpoint) in breakdown.breakpoints.iter_mut().zip(self.assembled.prompt.breakpoints()) {
+            marked.block.clone_from(&addresses[breakpoint.block]);
+        }
+        breakdown
     }
 }
 

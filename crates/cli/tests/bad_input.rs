@@ -158,6 +158,12 @@ fn a_malformed_snapshot_is_named_with_its_line() {
     refuse("{\n\"version\": 1,\n", 3, "EOF while parsing");
     refuse(&with("\"prompt\": ,"), 4, "expected value (at prompt)");
     refuse(&with("\"promt\": \"Hi\""), 4, "unknown field `promt`, expected one of `version`, `now`");
+    let message = "{\"id\": \"m\", \"role\": \"user\",\n\"contnet\": \"x\", \"content\": \"y\"}";
+    refuse(
+        &with(&format!("\"messages\": [\n{message}]")),
+        6,
+        "unknown field `contnet` in a message of the role `user`",
+    );
     refuse(&with("\"prompt\": \"a\",\n\"prompt\": \"b\""), 5, "duplicate field `prompt`");
     refuse(
         &with("\"files\": [\n{\"path\": 5}]"),

@@ -1,7 +1,7 @@
 //! From a snapshot to a prompt that fits its window and its model.
 
 use hardpan_models::{Catalogue, Unknown, Vocabulary};
-use hardpan_prompt::{AgentMessage, Factor, Kind, LeftOut, Measured, Prompt};
+use hardpan_prompt::{AgentMessage, Factor, Kind, LeftOut, Measured, Prompt, Thinking, validate::MIN_THINKING};
 use thiserror::Error;
 
 use crate::forms::{without_images, without_tools};
@@ -20,6 +20,14 @@ pub enum AssembleError {
         model: String,
         /// The most it takes.
         limit: usize,
+    },
+    /// Too little or too much thinking.
+    #[error("a thinking budget of {budget} tokens: it must be at least {MIN_THINKING} and less than the {max_tokens} tokens of the answer (--max-tokens)")]
+    Thinking {
+        /// The budget.
+        budget: u32,
+        /// The most tokens of answer.
+        max_tokens: u32,
     },
 }
 
@@ -66,6 +74,11 @@ pub fn assemble(
     memo: &Memo,
 ) -> Result<Assembled, AssembleError> {
     memo.next_request();
+    if let Thinking::Budget(budget) = snapshot.thinking
+        && !(MIN_THINKING..target.max_tokens).contains(&budget)
+    {
+        return Err(AssembleError::Thinking { budget, max_tokens: target.max_tokens });
+    }
     let limit = target.max_input_tokens() as usize;
     let whole = arrange(snapshot, layout, target, texts, memo);
     if whole.measured.total() <= limit {

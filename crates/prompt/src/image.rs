@@ -48,6 +48,9 @@ pub enum ImageError {
         /// The limit.
         limit: usize,
     },
+    /// The data is not base64.
+    #[error("the image's data is not base64: it holds other characters, or its length is not a multiple of 4")]
+    NotBase64,
     /// Its sides are over the provider's limit.
     #[error("the image is {width}×{height} pixels; at most 8000×8000 are accepted: scale it down")]
     TooWide {
@@ -87,6 +90,14 @@ impl Image {
         let scale = (1568.0 / f64::from(width.max(height).max(1))).min(1.0);
         let side = |pixels: u32| ((f64::from(pixels) * scale).round() as usize).max(1).div_ceil(28);
         side(width) * side(height)
+    }
+
+    /// Refuses data that is no base64.
+    pub fn check_data(&self) -> Result<(), ImageError> {
+        let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        let digits = self.data.trim_end_matches('=');
+        let padded = self.data.len().is_multiple_of(4) && self.data.len() - digits.len() <= 2;
+        if padded && digits.bytes().all(alphabet) { Ok(()) } else { Err(ImageError::NotBase64) }
     }
 
     /// Refuses what every provider would refuse.

@@ -254,7 +254,25 @@ fn parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Part>, D::Err
     deserializer.deserialize_any(Visitor)
 }
 
+/// The fields that every message may have.
+const COMMON_FIELDS: [&str; 7] = ["id", "role", "time", "state", "tl_dr", "tier", "n"];
+
 impl AgentMessage {
+    /// Whether a message of this role has a field of this name. Where unknown fields must be noticed, this is asked; reading
+    /// a message by itself passes over them, so that sessions of later versions can be read.
+    pub fn has_field(role: &str, field: &str) -> bool {
+        let own: &[&str] = match role {
+            "user" => &["content"],
+            "assistant" => &["content", "provider", "model", "stop_reason"],
+            "tool_result" | "tool" => &["call_id", "tool_name", "content", "is_error"],
+            "custom" => &["custom_type", "content", "display"],
+            "bash_execution" => &["command", "output", "exit_code", "exclude_from_context"],
+            "compaction_summary" | "branch_summary" => &["summary"],
+            _ => &[],
+        };
+        COMMON_FIELDS.contains(&field) || own.contains(&field)
+    }
+
     /// A message with nothing but an id and a body.
     pub fn new(id: impl Into<MessageId>, body: Body) -> Self {
         AgentMessage { id: id.into(), time: None, state: State::Whole, tl_dr: None, tier: None, n: None, body }
@@ -276,6 +294,23 @@ mod tests {
         let message: AgentMessage = serde_json::from_str(written).unwrap();
         assert_eq!(message.state, State::TlDr);
         assert_eq!(serde_json::to_string(&message).unwrap(), written);
+    }
+
+    #[test]
+    fn every_field_in_the_schema_is_known_by_name() {
+        let schema = schemars::schema_for!(AgentMessage).to_value();
+        let properties = |schema: &serde_json::Value| -> Vec<String> {
+            schema["properties"].as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
+        };
+        let roles = schema["oneOf"].as_array().unwrap();
+        assert_eq!(roles.len(), 7);
+        for variant in roles {
+            let role = variant["properties"]["role"]["const"].as_str().unwrap();
+            for field in properties(variant).iter().chain(&properties(&schema)) {
+                assert!(AgentMessage::has_field(role, field), "{role}.{field}");
+            }
+            assert!(!AgentMessage::has_field(role, "contents"));
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let settings = Settings { script: Some(script), ..Settings::default() };
     let server = serve(Config::new(Engine::new(settings))).await?;
     let address = server.address();
+    let mut failed = 0;
     for (name, request) in [("anthropic", ANTHROPIC), ("openai", OPENAI)] {
         let warm = stream(address, request, &Barrier::new(1)).await?; // loads the vocabulary
         let together = Arc::new(Barrier::new(STREAMS));
@@ -58,8 +59,12 @@ async fn run() -> Result<(), Box<dyn Error>> {
         for task in tasks {
             match task.await? {
                 Ok(Ok(read)) => (bytes, events) = (bytes + read.bytes, events + read.events),
-                Ok(Err(error)) => (errors, first_error) = (errors + 1, first_error.or(Some(error.to_string()))),
-                Err(_) => (errors, first_error) = (errors + 1, first_error.or(Some("it took too long".into()))),
+                Ok(Err(error)) => {
+                    (errors, first_error) = (errors + 1, first_error.or(Some(error.to_string())))
+                }
+                Err(_) => {
+                    (errors, first_error) = (errors + 1, first_error.or(Some("it took too long".into())))
+                }
             }
         }
         let seconds = start.elapsed().as_secs_f64();
@@ -70,12 +75,16 @@ async fn run() -> Result<(), Box<dyn Error>> {
             bytes as f64 / seconds / 1e6
         );
         if let Some(error) = first_error {
-            println!("the first error: {error} (is the limit of open files, `ulimit -n`, above {}?)", 2 * STREAMS + 50);
+            println!(
+                "the first error: {error} (is the limit of open files, `ulimit -n`, above {}?)",
+                2 * STREAMS + 50
+            );
         }
-        println!("simulator_{name}_concurrent_errors {errors}");
+        failed += errors;
     }
     server.stop(Duration::from_secs(1)).await?;
-    Ok(())
+    println!("simulator_concurrent_errors {failed} (limit 0)");
+    if failed > 0 { Err(format!("{failed} streams failed").into()) } else { Ok(()) }
 }
 
 struct Read {
@@ -84,7 +93,11 @@ struct Read {
 }
 
 /// One request, read to its end. It waits until all others are connected.
-async fn stream(address: SocketAddr, (path, headers, body): (&str, &str, &str), together: &Barrier) -> io::Result<Read> {
+async fn stream(
+    address: SocketAddr,
+    (path, headers, body): (&str, &str, &str),
+    together: &Barrier,
+) -> io::Result<Read> {
     let connected = TcpStream::connect(address).await;
     together.wait().await;
     let mut socket = connected?;
@@ -96,9 +109,13 @@ async fn stream(address: SocketAddr, (path, headers, body): (&str, &str, &str), 
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer).await?;
     let text = String::from_utf8_lossy(&answer);
-    let is_whole = text.starts_with("HTTP/1.1 200") && (text.contains("[DONE]") || text.contains("event: message_stop"));
+    let is_whole =
+        text.starts_with("HTTP/1.1 200") && (text.contains("[DONE]") || text.contains("event: message_stop"));
     if !is_whole || !text.ends_with("0\r\n\r\n") {
-        return Err(io::Error::other(format!("no whole answer: {}", text.chars().take(80).collect::<String>())));
+        return Err(io::Error::other(format!(
+            "no whole answer: {}",
+            text.chars().take(80).collect::<String>()
+        )));
     }
     Ok(Read { bytes: answer.len(), events: text.matches("data: ").count() })
 }

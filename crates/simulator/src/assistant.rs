@@ -45,7 +45,11 @@ pub fn answer(prompt: &Prompt, choice: &Choice) -> Said {
     if rounds < ROUNDS && *choice != Choice::None {
         let calls = if rounds == 0 { searches(prompt, &terms) } else { reads(prompt, &found) };
         if !calls.is_empty() {
-            let intro = if rounds == 0 { report::searching(&terms[..terms.len().min(SEARCHES)]) } else { report::reading() };
+            let intro = if rounds == 0 {
+                report::searching(&terms[..terms.len().min(SEARCHES)])
+            } else {
+                report::reading()
+            };
             return Said::new([SaidPart::Text(intro)].into_iter().chain(calls).collect());
         }
     }
@@ -61,7 +65,8 @@ pub fn answer(prompt: &Prompt, choice: &Choice) -> Said {
 /// The last message that a person wrote: it answers no call, and has text that no layout put there.
 fn question_at(prompt: &Prompt) -> Option<usize> {
     let is_question = |blocks: &[Block]| {
-        !blocks.iter().any(|block| matches!(block.content, Content::Result(_))) && !question(blocks).is_empty()
+        !blocks.iter().any(|block| matches!(block.content, Content::Result(_)))
+            && !question(blocks).is_empty()
     };
     prompt.turns.iter().rposition(|turn| turn.role == Role::User && is_question(&turn.blocks))
 }
@@ -70,8 +75,21 @@ fn question_at(prompt: &Prompt) -> Option<usize> {
 fn question(blocks: &[Block]) -> String {
     let own = blocks.iter().flat_map(|block| texts(&block.content)).filter_map(|text| {
         let text = text.split("[state of the workspace]").next().unwrap_or_default().trim().to_owned();
-        let text = if text.starts_with("Context from ") { text.lines().last().unwrap_or_default().to_owned() } else { text };
-        let is_context = ["=== ", "[file:", "[symbols:", "# Repository", "# Working Files", "# Reference Files", "# File Tree", "# URL Context"];
+        let text = if text.starts_with("Context from ") {
+            text.lines().last().unwrap_or_default().to_owned()
+        } else {
+            text
+        };
+        let is_context = [
+            "=== ",
+            "[file:",
+            "[symbols:",
+            "# Repository",
+            "# Working Files",
+            "# Reference Files",
+            "# File Tree",
+            "# URL Context",
+        ];
         Some(text).filter(|text| !text.is_empty() && !is_context.iter().any(|start| text.starts_with(start)))
     });
     own.collect::<Vec<_>>().join("\n")
@@ -92,7 +110,10 @@ fn searches(prompt: &Prompt, terms: &[Term]) -> Vec<SaidPart> {
         calls.extend(terms.iter().take(SEARCHES).map(|term| call("grep", &pattern(grep, &term.word))));
     }
     if let (Some(_), Some(term)) = (tool(prompt, "find"), terms.first()) {
-        calls.push(call("find", &json!({"pattern": format!("*{}*", term.word.rsplit('/').next().unwrap_or_default())})));
+        calls.push(call(
+            "find",
+            &json!({"pattern": format!("*{}*", term.word.rsplit('/').next().unwrap_or_default())}),
+        ));
     }
     if calls.is_empty() && tool(prompt, "ls").is_some() {
         calls.push(call("ls", &json!({"path": "."})));
@@ -104,10 +125,15 @@ fn searches(prompt: &Prompt, terms: &[Term]) -> Vec<SaidPart> {
 fn pattern(grep: &Tool, word: &str) -> Value {
     let schema = grep.parameters.value();
     let mut arguments = Map::new();
-    let says_regex = [&*grep.description, schema["properties"]["pattern"]["description"].as_str().unwrap_or_default()]
-        .iter()
-        .any(|text| text.to_lowercase().contains("regular expression") || text.to_lowercase().contains("regex"));
-    let option = ["ignore_case", "case_insensitive", "ignoreCase"].into_iter().find(|name| schema["properties"][name]["type"] == "boolean");
+    let says_regex =
+        [&*grep.description, schema["properties"]["pattern"]["description"].as_str().unwrap_or_default()]
+            .iter()
+            .any(|text| {
+                text.to_lowercase().contains("regular expression") || text.to_lowercase().contains("regex")
+            });
+    let option = ["ignore_case", "case_insensitive", "ignoreCase"]
+        .into_iter()
+        .find(|name| schema["properties"][name]["type"] == "boolean");
     let pattern = match option {
         None if says_regex => format!("(?i){}", word.replace('.', "\\.")),
         _ => word.to_owned(),
@@ -119,7 +145,13 @@ fn pattern(grep: &Tool, word: &str) -> Value {
 
 /// The second round: the lines around the best match; or, where nothing matched, what there is at all.
 fn reads(prompt: &Prompt, found: &[Found]) -> Vec<SaidPart> {
-    let best = |found: &Found| found.hits.iter().max_by_key(|hit| (hit.score, Reverse(hit.line.number))).and_then(|hit| hit.line.number);
+    let best = |found: &Found| {
+        found
+            .hits
+            .iter()
+            .max_by_key(|hit| (hit.score, Reverse(hit.line.number)))
+            .and_then(|hit| hit.line.number)
+    };
     match found.first() {
         Some(place) if tool(prompt, "read").is_some() => {
             let offset = best(place).map_or(1, |line| line.saturating_sub(READ_BEFORE).max(1));
@@ -136,7 +168,9 @@ fn forced(prompt: &Prompt, choice: &Choice, question: &str) -> Said {
         Choice::Tool(name) => *tool.name == **name,
         Choice::Any | Choice::Auto | Choice::None => true,
     };
-    let Some(tool) = prompt.tools.iter().map(|block| &block.tool).find(named) else { return Said::text(report::greeting()) };
+    let Some(tool) = prompt.tools.iter().map(|block| &block.tool).find(named) else {
+        return Said::text(report::greeting());
+    };
     let schema = tool.parameters.value();
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let arguments: Map<String, Value> =
@@ -200,7 +234,8 @@ fn context(prompt: &Prompt, question_at: Option<usize>) -> Vec<Line> {
         for text in texts(&block.content) {
             match &block.content {
                 Content::Result(result) => {
-                    let label = called(prompt, result).map_or_else(|| UNNAMED[1].to_owned(), |name| format!("a result of {name}"));
+                    let label = called(prompt, result)
+                        .map_or_else(|| UNNAMED[1].to_owned(), |name| format!("a result of {name}"));
                     lines.extend(sections::of_result(&text, &label));
                 }
                 _ => lines.extend(sections::lines(&text, UNNAMED[1])),
@@ -209,7 +244,11 @@ fn context(prompt: &Prompt, question_at: Option<usize>) -> Vec<Line> {
     }
     if let Some(turn) = question_at.map(|at| &prompt.turns[at]) {
         // Files may come in the message of the question itself; what is left of it is the question.
-        let attached = turn.blocks.iter().flat_map(|block| texts(&block.content)).flat_map(|text| sections::lines(&text, ""));
+        let attached = turn
+            .blocks
+            .iter()
+            .flat_map(|block| texts(&block.content))
+            .flat_map(|text| sections::lines(&text, ""));
         lines.extend(attached.filter(|line| !line.place.is_empty()));
     }
     lines

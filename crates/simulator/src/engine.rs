@@ -116,7 +116,11 @@ impl Engine {
         if let Some(script) = &mut settings.script {
             faults.extend(std::mem::take(&mut script.faults));
         }
-        Engine { settings, counters: Default::default(), state: Mutex::new(State { faults, ..State::default() }) }
+        Engine {
+            settings,
+            counters: Default::default(),
+            state: Mutex::new(State { faults, ..State::default() }),
+        }
     }
 
     /// The answer to a request that came at `now`. The caches keep it only after [`begin`](Self::begin).
@@ -128,7 +132,8 @@ impl Engine {
         };
         let protocol = request.protocol();
         let request_id = wire::id("req_", number, 0);
-        let mut reply = match self.reply(request, number, &request_id, now) {
+        let mut delay = Duration::ZERO;
+        let mut reply = match self.reply(request, (number, &request_id), now, &mut delay) {
             Ok(reply) => reply,
             Err(refusal) => {
                 let mut headers = vec![("content-type", "application/json".to_owned())];
@@ -137,6 +142,7 @@ impl Engine {
                 Reply { status: refusal.status, headers, delay: Duration::ZERO, body, kept: None }
             }
         };
+        reply.delay += delay;
         let state = self.state();
         reply.headers.extend(state.meter.headers(protocol, &self.settings.limits, now));
         match protocol {
@@ -165,7 +171,14 @@ impl Engine {
         state.caches.entry(kept.organisation).or_default().commit(&kept.rules, &kept.request, now);
     }
 
-    fn reply(&self, request: &Request<'_>, number: u64, request_id: &str, now: Moment) -> Result<Reply, Refusal> {
+    /// `delay` is set to what a fault orders, whether the request is answered or refused.
+    fn reply(
+        &self,
+        request: &Request<'_>,
+        names: (u64, &str),
+        now: Moment,
+        delay: &mut Duration,
+    ) -> Result<Reply, Refusal> {
         let route = request.route()?;
         let protocol = request.protocol();
         check_size(request.body.len()).map_err(|violation| Refusal::of_violation(protocol, &violation))?;
@@ -185,14 +198,11 @@ impl Engine {
             }
             Route::Answer => {
                 let struck = self.state().faults.draw();
-                let mut reply = match struck.status() {
+                *delay = struck.delay();
+                match struck.status() {
                     Some((status, retry_after)) => Err(Refusal::on_order(status, retry_after)),
-                    None => self.generate(request, key, &struck, (number, request_id), now),
-                };
-                if let Ok(reply) = &mut reply {
-                    reply.delay += struck.delay();
+                    None => self.generate(request, key, &struck, names, now),
                 }
-                reply
             }
         }
     }
@@ -230,7 +240,11 @@ impl Engine {
         self.state().meter.spoke(head.spoken.output);
         let error = Refusal::on_order(if protocol == Protocol::Anthropic { 529 } else { 500 }, None);
         let error = error.body(protocol, request_id);
-        let usage = if asked.decoded.include_usage || !asked.wire.stream_usage { UsageChunk::Sent } else { UsageChunk::Omitted };
+        let usage = if asked.decoded.include_usage || !asked.wire.stream_usage {
+            UsageChunk::Sent
+        } else {
+            UsageChunk::Omitted
+        };
         let (content_type, body) = if asked.decoded.stream {
             let events = wire::stream(protocol, &said, &head, usage);
             ("text/event-stream; charset=utf-8", struck.stream(protocol, events, said.pace, &error))
@@ -248,8 +262,11 @@ impl Engine {
             let name = &decoded.prompt.model;
             match protocol {
                 Protocol::Anthropic => Refusal::new(404, format!("model: {name}")),
-                Protocol::Openai => Refusal::new(404, format!("The model `{name}` does not exist or you do not have access to it."))
-                    .with_code("model_not_found"),
+                Protocol::Openai => Refusal::new(
+                    404,
+                    format!("The model `{name}` does not exist or you do not have access to it."),
+                )
+                .with_code("model_not_found"),
             }
         })?;
         let choice = Choice::of(&decoded);
@@ -257,7 +274,8 @@ impl Engine {
         let measured = self.counter(&model).measure(&decoded.prompt);
         let refuse = |violation: Violation| Refusal::of_violation(protocol, &violation);
         check_window(measured.total(), model.context as usize).map_err(refuse)?;
-        let organisation = Hash::chain([Hash::of(model.provider.as_bytes()), Hash::of(key.unwrap_or_default().as_bytes())]);
+        let organisation =
+            Hash::chain([Hash::of(model.provider.as_bytes()), Hash::of(key.unwrap_or_default().as_bytes())]);
         Ok(Asked { protocol, decoded, model, wire, choice, measured, organisation })
     }
 
@@ -274,7 +292,7 @@ impl Engine {
                     Refusal::new(500, "the script has no turn left for this request: add one, or a default")
                 })?
             }
-            None => Said { pace: self.settings.pace, ..assistant::answer(prompt, &asked.choice) },
+            None => self.assist(asked),
         };
         if !asked.thinks() {
             said.parts.retain(|part| !matches!(part, SaidPart::Reasoning(_)));
@@ -285,6 +303,19 @@ impl Engine {
         let (most, why) = if room < most { (room, Stop::Window) } else { (most, Stop::Length) };
         said.limit(most, &why, self.counter(&asked.model));
         Ok(said)
+    }
+
+    /// The built-in assistant's answer: of several calls only the first where the request wants no more.
+    fn assist(&self, asked: &Asked) -> Said {
+        let mut said = assistant::answer(&asked.decoded.prompt, &asked.choice);
+        if asked.decoded.parallel_tools == Some(false) {
+            let mut calls = 0;
+            said.parts.retain(|part| {
+                calls += usize::from(matches!(part, SaidPart::Call { .. }));
+                calls <= 1
+            });
+        }
+        Said { pace: self.settings.pace, ..said }
     }
 
     fn counter(&self, model: &Model) -> &Counter {
@@ -308,7 +339,11 @@ impl fmt::Debug for Engine {
 impl Settings {
     /// A model that speaks the protocol: of the usual provider, or of the one that its name begins with.
     fn model(&self, protocol: Protocol, id: &str) -> Option<(Model, Wire)> {
-        let model = self.catalogue.model(Some(self.provider(protocol)), id).or_else(|_| self.catalogue.model(None, id)).ok()?;
+        let model = self
+            .catalogue
+            .model(Some(self.provider(protocol)), id)
+            .or_else(|_| self.catalogue.model(None, id))
+            .ok()?;
         let wire = self.catalogue.provider(&model.provider).ok()?.for_model(&model);
         Some((model, wire)).filter(|(_, wire)| wire.protocol == protocol)
     }
@@ -332,7 +367,16 @@ impl Asked {
 
     /// The request as its cache sees it, and the rules it is cached by.
     fn for_cache(&self, now: Moment) -> (cache::Rules, cache::Request) {
-        let Decoded { prompt, tool_choice, parallel_tools, automatic_cache, explicit_only, effort, citations, .. } = &self.decoded;
+        let Decoded {
+            prompt,
+            tool_choice,
+            parallel_tools,
+            automatic_cache,
+            explicit_only,
+            effort,
+            citations,
+            ..
+        } = &self.decoded;
         let mut rules = cache::Rules::of(&self.model, &self.wire);
         if *explicit_only {
             rules.implicit = Implicit::None;

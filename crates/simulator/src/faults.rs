@@ -55,7 +55,11 @@ impl Fault {
     /// Whether the answer does not arrive whole, so that the same request is likely to come again.
     fn ruins(&self) -> bool {
         match self {
-            Fault::Status { .. } | Fault::Stall { .. } | Fault::Cut(_) | Fault::Garbage(_) | Fault::Error(_) => true,
+            Fault::Status { .. }
+            | Fault::Stall { .. }
+            | Fault::Cut(_)
+            | Fault::Garbage(_)
+            | Fault::Error(_) => true,
             Fault::Delay(_) | Fault::Drip { .. } | Fault::Duplicate | Fault::NoEnd => false,
         }
     }
@@ -138,7 +142,9 @@ impl fmt::Debug for Faults {
 
 impl Choice {
     fn chooses(&self, number: u64, rule: usize, struck: u64) -> bool {
-        let Some(counted) = number.checked_sub(self.after).filter(|counted| *counted > 0) else { return false };
+        let Some(counted) = number.checked_sub(self.after).filter(|counted| *counted > 0) else {
+            return false;
+        };
         counted % self.every.max(1) == 0
             && self.times.is_none_or(|times| struck < times)
             && share(self.seed ^ ((rule as u64) << 32), number) < self.probability

@@ -55,7 +55,8 @@ impl InProcess {
             tokio::time::sleep(reply.delay).await;
         }
         self.engine.begin(&mut reply, self.clock.now());
-        let broken = |error: crate::Broken| TransportError::Broken { host: HOST.into(), reason: error.to_string() };
+        let broken =
+            |error: crate::Broken| TransportError::Broken { host: HOST.into(), reason: error.to_string() };
         let body = play(reply.body, CancellationToken::new()).map(move |piece| piece.map_err(broken));
         let headers = reply.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Ok(HttpResponse { status: reply.status, headers, body: Box::pin(body) })
@@ -63,14 +64,19 @@ impl InProcess {
 }
 
 impl Transport for InProcess {
-    fn send(&self, request: HttpRequest) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
+    fn send(
+        &self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
         Box::pin(self.answer(request))
     }
 }
 
 /// The path of an address on this host.
 fn path_of(url: &str) -> Result<&str, TransportError> {
-    let (_, rest) = url.split_once("://").ok_or_else(|| TransportError::Invalid { reason: format!("{url} is no address") })?;
+    let (_, rest) = url
+        .split_once("://")
+        .ok_or_else(|| TransportError::Invalid { reason: format!("{url} is no address") })?;
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     if host != HOST {
         let reason = format!("the simulator within the process answers only for {BASE_URL}");

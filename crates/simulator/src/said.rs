@@ -117,7 +117,9 @@ impl Said {
         for (index, part) in self.parts.iter_mut().enumerate() {
             let SaidPart::Text(text) = part else { continue };
             let found = sequences().filter_map(|sequence| Some((text.find(sequence.as_str())?, sequence)));
-            let Some((at, sequence)) = found.min_by_key(|(at, sequence)| (*at, sequence.len())) else { continue };
+            let Some((at, sequence)) = found.min_by_key(|(at, sequence)| (*at, sequence.len())) else {
+                continue;
+            };
             text.truncate(at);
             let keep = index + usize::from(!text.is_empty());
             self.stop = Stop::Sequence(sequence.clone());
@@ -200,7 +202,10 @@ mod tests {
     #[test]
     fn a_call_is_cut_in_its_middle() {
         let counter = Counter::new(Vocabulary::O200k);
-        let mut said = Said::new(vec![SaidPart::Text("Let me look.".into()), call(r#"{"path":"src/very/long/name.rs"}"#)]);
+        let mut said = Said::new(vec![
+            SaidPart::Text("Let me look.".into()),
+            call(r#"{"path":"src/very/long/name.rs"}"#),
+        ]);
         let whole = said.spoken(&counter).output;
         said.limit(whole - 3, &Stop::Length, &counter);
         assert_eq!(said.stop, Stop::Length);

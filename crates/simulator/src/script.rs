@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hardpan_prompt::{Block, Content, Prompt, ResultPart, Role, Segment, ToolResult};
-use serde::de::{Deserializer, Error as _};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -116,7 +116,9 @@ impl<'de> Deserialize<'de> for Repeat {
             Value::Number(number) if number.as_u64().is_some_and(|count| count > 0) => {
                 Ok(Repeat(number.as_u64().unwrap_or(1)))
             }
-            other => Err(D::Error::custom(format!("repeat: {other} is neither a count from 1 on nor `always`"))),
+            other => {
+                Err(D::Error::custom(format!("repeat: {other} is neither a count from 1 on nor `always`")))
+            }
         }
     }
 }
@@ -130,7 +132,8 @@ struct ScriptTurn {
 
 impl<'de> Deserialize<'de> for ScriptTurn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Row { when, reasoning, text, tool_calls, stop, delay, pace, repeat } = Row::deserialize(deserializer)?;
+        let Row { when, reasoning, text, tool_calls, stop, delay, pace, repeat } =
+            Row::deserialize(deserializer)?;
         let parts = reasoning.map(SaidPart::Reasoning).into_iter().chain(text.map(SaidPart::Text));
         let calls = tool_calls.into_iter().map(|call| SaidPart::Call {
             id: call.id,
@@ -194,7 +197,8 @@ impl Script {
         let number = progress.answered + 1;
         let free = |(index, turn): &(usize, &ScriptTurn)| progress.used[*index] < turn.repeat;
         let mut turns = self.turns.iter().enumerate().filter(free);
-        let found = turns.find(|(_, turn)| turn.when.hold(prompt, number)).map(|(index, turn)| (Some(index), turn));
+        let found =
+            turns.find(|(_, turn)| turn.when.hold(prompt, number)).map(|(index, turn)| (Some(index), turn));
         let (index, turn) = found.or(self.default.as_ref().map(|turn| (None, turn)))?;
         if !spoiled {
             progress.answered += 1;
@@ -228,11 +232,14 @@ fn last_texts(prompt: &Prompt) -> Vec<String> {
 
 /// The texts of a block that a person, a program or a tool wrote.
 pub(crate) fn texts(content: &Content) -> Vec<String> {
-    let join = |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
+    let join =
+        |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
     match content {
         Content::Text(segments) => vec![join(segments)],
         Content::Result(result) => {
-            let part = |part: &ResultPart| if let ResultPart::Text(segments) = part { Some(join(segments)) } else { None };
+            let part = |part: &ResultPart| {
+                if let ResultPart::Text(segments) = part { Some(join(segments)) } else { None }
+            };
             result.parts.iter().filter_map(part).collect()
         }
         Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),

@@ -101,9 +101,9 @@ pub fn id(prefix: &str, number: u64, part: usize) -> String {
     format!("{prefix}{}", &hash[..24])
 }
 
-/// The signature that the simulator gives its reasoning, by which it knows it again.
-pub fn signature(model: &str, reasoning: &str) -> String {
-    let hash = Hash::chain([Hash::of(b"simulated"), Hash::of(model.as_bytes()), Hash::of(reasoning.as_bytes())]);
+/// The signature that the simulator gives its reasoning, by which it knows it again, whichever model is asked.
+pub fn signature(reasoning: &str) -> String {
+    let hash = Hash::chain([Hash::of(b"simulated"), Hash::of(reasoning.as_bytes())]);
     format!("sim{hash}")
 }
 

@@ -1,6 +1,6 @@
 //! The JSON form of a snapshot. Every field but `version` and `now` may be left out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -400,6 +400,13 @@ impl SnapshotFile {
         let file: SnapshotFile = serde_path_to_error::deserialize(&mut deserializer)
             .map_err(|error| malformed(error.inner(), error.path().to_string()))?;
         deserializer.end().map_err(|error| malformed(&error, String::new()))?;
+        if let Some((at, field, role)) = unknown_message_field(json) {
+            let line = json[..at].matches('\n').count() + 1;
+            let column = at - json[..at].rfind('\n').map_or(0, |newline| newline + 1) + 1;
+            let message = format!("unknown field `{field}` in a message of the role `{role}`");
+            let source_name = source_name.to_owned();
+            return Err(SnapshotError::Malformed { source_name, line, column, message, path: String::new() });
+        }
         if file.version != VERSION {
             let source_name = source_name.to_owned();
             return Err(SnapshotError::Version { source_name, found: file.version, known: VERSION });
@@ -440,7 +447,7 @@ impl SnapshotFile {
         let images: Vec<ContextImage> = self.images.into_iter().map(ImageEntry::into_image).collect();
         for (index, image) in images.iter().enumerate() {
             let wrong = |error| SnapshotError::Image { source_name: source_name.to_owned(), index, error };
-            image.image.check().map_err(wrong)?;
+            image.image.check_data().and_then(|()| image.image.check()).map_err(wrong)?;
         }
         if let Some((index, problem)) = tool_problem(&self.tools) {
             return Err(SnapshotError::Tool { source_name: source_name.to_owned(), index, problem });
@@ -602,6 +609,23 @@ fn tool_problem(tools: &[Tool]) -> Option<(usize, String)> {
             return None;
         };
         Some((index, problem))
+    })
+}
+
+/// The first field of a message that its role does not have: where its value stands, its name, the role.
+fn unknown_message_field(json: &str) -> Option<(usize, String, String)> {
+    #[derive(Deserialize)]
+    struct Probe<'a> {
+        #[serde(borrow, default)]
+        messages: Vec<BTreeMap<String, &'a serde_json::value::RawValue>>,
+    }
+    let probe: Probe<'_> = serde_json::from_str(json).ok()?;
+    probe.messages.iter().find_map(|fields| {
+        let role: String = serde_json::from_str(fields.get("role")?.get()).ok()?;
+        let (field, value) = fields.iter().find(|(field, _)| !AgentMessage::has_field(&role, field))?;
+        // The value is a part of the text it was read from.
+        let at = value.get().as_ptr() as usize - json.as_ptr() as usize;
+        Some((at, field.clone(), role))
     })
 }
 

@@ -12,33 +12,40 @@ use crate::session::{Request, Step, key_of};
 pub struct Coverage(BTreeMap<String, u64>);
 
 /// Every kind that must occur. Those that start with `target` and `layout` are added by who runs the test.
-pub const KINDS: [&str; 117] = [
-    "file: L0", "file: L1", "file: L2", "file: L3", "file: active", "file: untracked", "file: unreadable", "file: empty",
-    "text: backticks", "text: CRLF", "text: other scripts", "text: control characters",
-    "symbols: file open", "symbols: file not open", "symbols: active", "legend", "tree", "pages: none", "pages: 4 or more",
-    "panel", "panel: chat", "panel: ids that become one", "panel: odd id", "tie in last_refresh_ms", "item: tail",
-    "item: not a panel", "said_by: a message", "said_by: nobody",
-    "history: reasoning only", "history: empty message", "history: call without result", "history: result without call",
-    "history: result before call", "history: call id twice", "history: message id twice", "history: invalid call id",
-    "history: long call id", "history: invalid tool name", "history: parallel calls", "history: calls one by one",
-    "history: arguments not an object", "history: stored result", "history: result message", "history: failed result",
-    "history: blank result", "history: two users in a row", "history: result first", "history: assistant first",
-    "history: assistant last", "history: image by the user", "history: image in a result", "history: nothing but an image",
-    "history: more than 100 images", "history: reasoning signed", "history: reasoning unsigned", "history: reasoning redacted",
-    "history: reasoning last", "history: by this model", "history: by another model", "history: by nobody knows whom",
-    "state: whole", "state: tl_dr", "state: tl_dr without text", "state: detached", "state: deleted",
-    "message: bash", "message: bash kept from the model", "message: custom", "message: compaction", "message: branch",
-    "thinking: on", "thinking: off", "agent mode: on", "agent mode: off", "tools: none", "tools: some", "prompt: yes",
-    "prompt: no", "prompt: image", "prompt: id taken", "system: blank",
-    "request: second", "request: third", "request: fold", "request: no fold", "request: item changed", "request: item added",
-    "request: item removed", "request: file opened", "request: messages appended", "request: nothing appended",
-    "request: message deleted", "request: prompt became a message", "request: model switched", "request: late result",
-    "outcome: current", "outcome: diff", "outcome: body told", "outcome: said", "outcome: closed", "outcome: former copy",
-    "outcome: stub", "outcome: tail", "outcome: tail unchanged", "outcome: left out", "outcome: window full",
-    "outcome: too long", "outcome: history detached", "outcome: reasoning sent", "outcome: thinking dropped",
-    "outcome: no breakpoint", "outcome: one breakpoint", "outcome: two breakpoints", "outcome: three breakpoints",
-    "outcome: four breakpoints", "outcome: frontier met again", "outcome: prefix kept",
-];
+const KINDS: &str = "
+    file: L0, file: L1, file: L2, file: L3, file: active, file: untracked, file: unreadable, file: empty,
+    text: backticks, text: CRLF, text: other scripts, text: control characters, symbols: file open,
+    symbols: file not open, symbols: active, legend, tree, pages: none, pages: 4 or more, panel,
+    panel: chat, panel: ids that become one, panel: odd id, tie in last_refresh_ms, item: tail,
+    item: not a panel, said_by: a message, said_by: nobody, history: reasoning only,
+    history: empty message, history: call without result, history: result without call,
+    history: result before call, history: call id twice, history: message id twice,
+    history: invalid call id, history: long call id, history: invalid tool name, history: parallel calls,
+    history: calls one by one, history: arguments not an object, history: stored result,
+    history: result message, history: failed result, history: blank result, history: two users in a row,
+    history: result first, history: assistant first, history: assistant last, history: image by the user,
+    history: image in a result, history: nothing but an image, history: more than 100 images,
+    history: reasoning signed, history: reasoning unsigned, history: reasoning redacted,
+    history: reasoning last, history: by this model, history: by another model,
+    history: by nobody knows whom, state: whole, state: tl_dr, state: tl_dr without text, state: detached,
+    state: deleted, message: bash, message: bash kept from the model, message: custom, message: compaction,
+    message: branch, thinking: on, thinking: off, agent mode: on, agent mode: off, tools: none,
+    tools: some, prompt: yes, prompt: no, prompt: image, prompt: id taken, system: blank, request: second,
+    request: third, request: fold, request: no fold, request: item changed, request: item added,
+    request: item removed, request: file opened, request: messages appended, request: nothing appended,
+    request: message deleted, request: prompt became a message, request: model switched,
+    request: late result, outcome: current, outcome: diff, outcome: body told, outcome: said,
+    outcome: closed, outcome: former copy, outcome: stub, outcome: tail, outcome: tail unchanged,
+    outcome: left out, outcome: window full, outcome: too long, outcome: history detached,
+    outcome: reasoning sent, outcome: thinking dropped, outcome: no breakpoint, outcome: one breakpoint,
+    outcome: two breakpoints, outcome: three breakpoints, outcome: four breakpoints,
+    outcome: frontier met again, outcome: prefix kept
+";
+
+/// Every kind that must occur, one by one.
+pub fn kinds() -> impl Iterator<Item = String> {
+    KINDS.split(',').map(|kind| kind.trim().to_owned())
+}
 
 impl Coverage {
     pub fn saw(&mut self, kind: &str) {
@@ -71,7 +78,13 @@ impl Coverage {
 }
 
 /// Notes what a request is made of.
-pub fn observe(seen: &mut Coverage, number: usize, request: &Request, before: Option<&Request>, target: &Target) {
+pub fn observe(
+    seen: &mut Coverage,
+    number: usize,
+    request: &Request,
+    before: Option<&Request>,
+    target: &Target,
+) {
     let file = &request.file;
     seen.saw(&format!("target: {}", target.model.name()));
     items(seen, file);
@@ -84,7 +97,10 @@ pub fn observe(seen: &mut Coverage, number: usize, request: &Request, before: Op
     seen.saw(if file.tools.is_empty() { "tools: none" } else { "tools: some" });
     seen.saw(if file.prompt.is_some() { "prompt: yes" } else { "prompt: no" });
     seen.saw_if(file.prompt.is_some() && !file.images.is_empty(), "prompt: image");
-    seen.saw_if(prompt_id(file).is_some_and(|id| file.messages.iter().any(|m| *m.id.0 == *id)), "prompt: id taken");
+    seen.saw_if(
+        prompt_id(file).is_some_and(|id| file.messages.iter().any(|m| *m.id.0 == *id)),
+        "prompt: id taken",
+    );
     seen.saw_if(file.system.agent.as_ref().is_some_and(|text| text.trim().is_empty()), "system: blank");
     if let Some(before) = before {
         seen.saw(if number == 1 { "request: second" } else { "request: third" });
@@ -118,7 +134,10 @@ fn items(seen: &mut Coverage, file: &SnapshotFile) {
         seen.saw_if(text.contains("```"), "text: backticks");
         seen.saw_if(text.contains("\r\n"), "text: CRLF");
         seen.saw_if(!text.is_ascii(), "text: other scripts");
-        seen.saw_if(text.contains(|c: char| c.is_control() && !c.is_whitespace()), "text: control characters");
+        seen.saw_if(
+            text.contains(|c: char| c.is_control() && !c.is_whitespace()),
+            "text: control characters",
+        );
         seen.saw_if(!times.insert(entry.last_refresh_ms), "tie in last_refresh_ms");
     }
     for entry in file.symbols.iter().flat_map(|symbols| &symbols.entries) {
@@ -159,7 +178,9 @@ fn is_blank(parts: &[Part]) -> bool {
 }
 
 fn history(seen: &mut Coverage, messages: &[AgentMessage], target: &Target) {
-    let is = |index: usize, test: fn(&Body) -> bool| messages.get(index).is_some_and(|message| test(&message.body));
+    let is = |index: usize, test: fn(&Body) -> bool| {
+        messages.get(index).is_some_and(|message| test(&message.body))
+    };
     let is_result = |body: &Body| matches!(body, Body::ToolResult { .. });
     let is_assistant = |body: &Body| matches!(body, Body::Assistant { .. });
     seen.saw_if(is(0, is_result), "history: result first");
@@ -177,7 +198,10 @@ fn history(seen: &mut Coverage, messages: &[AgentMessage], target: &Target) {
     let mut images = 0;
     for (index, message) in messages.iter().enumerate() {
         seen.saw_if(!ids.insert(&message.id), "history: message id twice");
-        seen.saw_if(message.is_user() && is(index + 1, |body| matches!(body, Body::User { .. })), "history: two users in a row");
+        seen.saw_if(
+            message.is_user() && is(index + 1, |body| matches!(body, Body::User { .. })),
+            "history: two users in a row",
+        );
         images += parts(message).iter().filter(|part| matches!(part, Part::Image(_))).count();
         match &message.body {
             Body::User { content } => {
@@ -189,7 +213,10 @@ fn history(seen: &mut Coverage, messages: &[AgentMessage], target: &Target) {
                 seen.saw("history: result message");
                 seen.saw_if(*is_error, "history: failed result");
                 seen.saw_if(!content.is_empty() && is_blank(content), "history: blank result");
-                seen.saw_if(content.iter().any(|part| matches!(part, Part::Image(_))), "history: image in a result");
+                seen.saw_if(
+                    content.iter().any(|part| matches!(part, Part::Image(_))),
+                    "history: image in a result",
+                );
             }
             Body::Assistant { content, provider, model, .. } => {
                 let by = (provider.as_deref(), model.as_deref());
@@ -199,11 +226,12 @@ fn history(seen: &mut Coverage, messages: &[AgentMessage], target: &Target) {
                     _ => "history: by another model",
                 });
                 assistant(seen, content);
-                let one_call = |body: &Body| {
-                    matches!(body, Body::Assistant { content, .. } if matches!(content[..], [Part::ToolCall(_)]))
-                };
+                let one_call = |body: &Body| matches!(body, Body::Assistant { content, .. } if matches!(content[..], [Part::ToolCall(_)]));
                 seen.saw_if(is(index, one_call) && is(index + 1, one_call), "history: calls one by one");
-                for call in content.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None }) {
+                for call in content
+                    .iter()
+                    .filter_map(|part| if let Part::ToolCall(call) = part { Some(call) } else { None })
+                {
                     seen.saw_if(calls.insert(&*call.id, index).is_some(), "history: call id twice");
                     let answers = results.iter().filter(|(_, id)| *id == &*call.id);
                     let late = answers.clone().any(|(at, _)| *at > index);
@@ -237,7 +265,10 @@ fn assistant(seen: &mut Coverage, content: &[Part]) {
                 calls += 1;
                 seen.saw_if(!plain(&call.id) || call.id.is_empty(), "history: invalid call id");
                 seen.saw_if(call.id.len() > 40, "history: long call id");
-                seen.saw_if(!plain(&call.name) || call.name.is_empty() || call.name.len() > 64, "history: invalid tool name");
+                seen.saw_if(
+                    !plain(&call.name) || call.name.is_empty() || call.name.len() > 64,
+                    "history: invalid tool name",
+                );
                 seen.saw_if(!call.arguments.is_object(), "history: arguments not an object");
                 seen.saw_if(call.result.is_some(), "history: stored result");
             }
@@ -257,7 +288,9 @@ fn state(seen: &mut Coverage, message: &AgentMessage) {
         State::Deleted => "state: deleted",
     });
     match &message.body {
-        Body::BashExecution { exclude_from_context: true, .. } => seen.saw("message: bash kept from the model"),
+        Body::BashExecution { exclude_from_context: true, .. } => {
+            seen.saw("message: bash kept from the model");
+        }
         Body::BashExecution { .. } => seen.saw("message: bash"),
         Body::Custom { .. } => seen.saw("message: custom"),
         Body::CompactionSummary { .. } => seen.saw("message: compaction"),
@@ -268,16 +301,24 @@ fn state(seen: &mut Coverage, message: &AgentMessage) {
 
 fn compare(seen: &mut Coverage, before: &Request, after: &Request) {
     let bodies = |request: &Request| -> BTreeMap<String, String> {
-        let files = request.file.files.iter().filter_map(|f| Some((f.path.clone(), f.content.as_ref()?.to_string())));
+        let files =
+            request.file.files.iter().filter_map(|f| Some((f.path.clone(), f.content.as_ref()?.to_string())));
         files.chain(request.file.items.iter().map(|item| (key_of(item), item.content.to_string()))).collect()
     };
     let (old, new) = (bodies(before), bodies(after));
-    seen.saw_if(new.iter().any(|(key, body)| old.get(key).is_some_and(|old| old != body)), "request: item changed");
+    seen.saw_if(
+        new.iter().any(|(key, body)| old.get(key).is_some_and(|old| old != body)),
+        "request: item changed",
+    );
     seen.saw_if(new.keys().any(|key| !old.contains_key(key)), "request: item added");
     seen.saw_if(old.keys().any(|key| !new.contains_key(key)), "request: item removed");
-    let mapped = |path: &str| before.file.symbols.iter().flat_map(|s| &s.entries).any(|entry| entry.path == path);
+    let mapped =
+        |path: &str| before.file.symbols.iter().flat_map(|s| &s.entries).any(|entry| entry.path == path);
     let opened = |path: &String| !old.contains_key(path) && mapped(path);
-    seen.saw_if(after.file.files.iter().any(|f| f.content.is_some() && opened(&f.path)), "request: file opened");
+    seen.saw_if(
+        after.file.files.iter().any(|f| f.content.is_some() && opened(&f.path)),
+        "request: file opened",
+    );
     let (count, now) = (before.file.messages.len(), after.file.messages.len());
     let kept = usize::from(before.file.prompt.is_some());
     if after.step == Step::Appended {
@@ -285,9 +326,7 @@ fn compare(seen: &mut Coverage, before: &Request, after: &Request) {
         seen.saw(if now > count + kept { "request: messages appended" } else { "request: nothing appended" });
         let open = |call: &str| {
             let made = |part: &Part| matches!(part, Part::ToolCall(made) if *made.id == *call && made.result.is_none());
-            let answered = |message: &AgentMessage| {
-                matches!(&message.body, Body::ToolResult { call_id, .. } if **call_id == *call)
-            };
+            let answered = |message: &AgentMessage| matches!(&message.body, Body::ToolResult { call_id, .. } if **call_id == *call);
             let messages = &before.file.messages;
             messages.iter().flat_map(parts).any(made) && !messages.iter().any(answered)
         };
@@ -295,7 +334,8 @@ fn compare(seen: &mut Coverage, before: &Request, after: &Request) {
         seen.saw_if(after.file.messages[count..].iter().any(late), "request: late result");
     } else {
         let deleted = |m: &AgentMessage| m.state == State::Deleted;
-        let gone = |m: &AgentMessage| after.file.messages.iter().all(|other| other.id != m.id || deleted(other));
+        let gone =
+            |m: &AgentMessage| after.file.messages.iter().all(|other| other.id != m.id || deleted(other));
         seen.saw_if(before.file.messages.iter().any(|m| !deleted(m) && gone(m)), "request: message deleted");
     }
     seen.saw_if(before.target != after.target, "request: model switched");

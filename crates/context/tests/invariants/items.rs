@@ -20,7 +20,19 @@ const PATHS: [&str; 8] = [
 
 /// Ids that a person may give a panel: among them some that are one and the same once made valid, and ours.
 const IDS: [&str; 14] = [
-    "P1", "P2", "P7", "P10", "chat", "footer", "H1", "a b", "a_b", "a/b", "", "é", "001",
+    "P1",
+    "P2",
+    "P7",
+    "P10",
+    "chat",
+    "footer",
+    "H1",
+    "a b",
+    "a_b",
+    "a/b",
+    "",
+    "é",
+    "001",
     "a-very-long-id-that-goes-on-and-on-and-on-until-no-provider-takes-it",
 ];
 
@@ -36,7 +48,8 @@ pub fn fill(dice: &mut Dice, file: &mut SnapshotFile) {
     if dice.one_in(2) {
         let entries = PATHS.iter().filter(|_| dice.one_in(3)).copied().collect::<Vec<_>>();
         let entries = entries.into_iter().map(|path| symbols(dice, path)).collect();
-        file.symbols = Some(SymbolsEntry { legend: dice.rarely(2, |dice| Text::new(words::body(dice))), entries });
+        file.symbols =
+            Some(SymbolsEntry { legend: dice.rarely(2, |dice| Text::new(words::body(dice))), entries });
     }
     if dice.one_in(2) {
         let files = PATHS.iter().filter(|_| !dice.one_in(4)).map(ToString::to_string).collect();

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use hardpan_context::LayoutName;
 use hardpan_prompt::Json;
 
-use coverage::{Coverage, KINDS};
+use coverage::Coverage;
 use run::{Warm, World};
 use session::Session;
 use verdict::{Failure, Verdict};
@@ -94,17 +94,22 @@ fn tried(world: &World, warm: &mut Warm, session: &Session, seen: &mut Coverage)
 }
 
 fn report(world: &World, seed: u64, session: Session, failure: Failure) {
-    let fails = |session: &Session| tried(world, &mut Warm::default(), session, &mut Coverage::default()).err();
+    let fails =
+        |session: &Session| tried(world, &mut Warm::default(), session, &mut Coverage::default()).err();
     let (session, failure) = shrink::shrink(session, failure, fails);
     for (number, request) in session.requests.iter().enumerate() {
         let json = serde_json::to_string(&request.file).unwrap_or_default();
-        eprintln!("request {number} ({:?}) for {}:\n{json}", request.step, world.targets[request.target].model.name());
+        eprintln!(
+            "request {number} ({:?}) for {}:\n{json}",
+            request.step,
+            world.targets[request.target].model.name()
+        );
     }
     panic!("broken: {}\n{}\nAgain: HARDPAN_SEED={seed} HARDPAN_CASES=1", failure.rule, failure.detail);
 }
 
 fn everything_was_met(world: &World, seen: &Coverage) {
-    let mut kinds: BTreeSet<String> = KINDS.iter().map(ToString::to_string).collect();
+    let mut kinds: BTreeSet<String> = coverage::kinds().collect();
     kinds.extend(world.targets.iter().map(|target| format!("target: {}", target.model.name())));
     kinds.extend(LayoutName::ALL.iter().map(|layout| format!("layout: {layout}")));
     let rare = kinds.iter().filter(|kind| seen.count(kind) < AT_LEAST);

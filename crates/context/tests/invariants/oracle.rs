@@ -35,7 +35,11 @@ fn segments(prompt: &Prompt) -> Vec<Found<'_>> {
             Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),
         };
         let place = block.place;
-        found.extend(texts.into_iter().enumerate().map(|(nth, segment)| Found { at: (index, nth), place, segment }));
+        found.extend(texts.into_iter().enumerate().map(|(nth, segment)| Found {
+            at: (index, nth),
+            place,
+            segment,
+        }));
     }
     found
 }
@@ -58,19 +62,24 @@ pub fn every_item_once(
     let left_out: BTreeSet<&str> = prompt.left_out.iter().map(|left| left.key.as_str()).collect();
     for item in &snapshot.items {
         let copies = by_key.get(&*item.key).map_or(&[][..], Vec::as_slice);
-        let current: Vec<_> = copies.iter().filter(|(_, copy)| matches!(copy, Copy::Current | Copy::Update)).collect();
+        let current: Vec<_> =
+            copies.iter().filter(|(_, copy)| matches!(copy, Copy::Current | Copy::Update)).collect();
         let said = said_at(layout, prompt, memory, item);
         let count = current.len() + usize::from(said.is_some());
         let left = left_out.contains(&*item.key);
-        let how = || format!("{}: {} current, said: {}, left out: {left}", item.key, current.len(), said.is_some());
+        let how =
+            || format!("{}: {} current, said: {}, left out: {left}", item.key, current.len(), said.is_some());
         require(count <= 1, "an item is there once", how)?;
         require((count == 1) != left, "an item is there, or is listed as left out", how)?;
         seen.saw_if(left, "outcome: left out");
         let at = current.first().map(|(found, _)| found.at).or(said.map(|block| (block, usize::MAX)));
         for (found, copy) in copies {
-            let outdated = *copy == Copy::Former || (*copy == Copy::Stub && found.segment.origin.kind != Kind::History);
+            let outdated =
+                *copy == Copy::Former || (*copy == Copy::Stub && found.segment.origin.kind != Kind::History);
             let before = at.is_none_or(|at| found.at < at);
-            require(!outdated || before, "what is no longer true comes before what is", || item.key.to_string())?;
+            require(!outdated || before, "what is no longer true comes before what is", || {
+                item.key.to_string()
+            })?;
         }
         for (found, copy) in current {
             shows(layout, item, found, *copy, memory)?;
@@ -114,13 +123,16 @@ fn shows(layout: LayoutName, item: &Item, found: &Found<'_>, copy: Copy, memory:
         LayoutName::Strata if found.place == Place::Tail => text.contains(item.body.trim_end()),
         _ => text.contains(item.body.as_str()),
     };
-    require(holds, "a current copy holds the body", || format!("{}: {text:?} without {:?}", item.key, item.body))
+    require(holds, "a current copy holds the body", || {
+        format!("{}: {text:?} without {:?}", item.key, item.body)
+    })
 }
 
 /// Whether a diff, applied to what was told before it, gives the body.
 fn applies(item: &Item, text: &str, memory: &Memory) -> Verdict {
     let told = updates(memory, &item.key);
-    let placed = memory.strata.base.iter().flat_map(|group| &group.items).find(|placed| placed.key == item.key);
+    let placed =
+        memory.strata.base.iter().flat_map(|group| &group.items).find(|placed| placed.key == item.key);
     let before = match &told[..] {
         [.., before, _] => before.body.as_ref(),
         _ => placed.map(|placed| &placed.body),
@@ -141,7 +153,9 @@ pub fn nothing_fleeting_is_cached(snapshot: &Snapshot, prompt: &Prompt, seen: &m
     }
     let places: Vec<Place> = prompt.blocks().map(|block| block.place).collect();
     let tail = places.iter().position(|place| *place == Place::Tail).unwrap_or(places.len());
-    require(places[tail..].iter().all(|place| *place == Place::Tail), "TAIL is last", || format!("{places:?}"))?;
+    require(places[tail..].iter().all(|place| *place == Place::Tail), "TAIL is last", || {
+        format!("{places:?}")
+    })?;
     let marked = prompt.breakpoints().last().is_some_and(|last| last.block >= prompt.tools.len() + tail);
     require(!marked, "TAIL is not cached", || format!("{:?}", prompt.breakpoints()))?;
     seen.saw(if tail < places.len() { "outcome: tail" } else { "outcome: tail unchanged" });
@@ -181,7 +195,8 @@ pub fn breakpoints_are_right(
 ) -> Verdict {
     let marked: Vec<usize> = prompt.breakpoints().iter().map(|breakpoint| breakpoint.block).collect();
     require(marked.len() <= 4, "at most 4 breakpoints", || format!("{marked:?}"))?;
-    let words = ["no breakpoint", "one breakpoint", "two breakpoints", "three breakpoints", "four breakpoints"];
+    let words =
+        ["no breakpoint", "one breakpoint", "two breakpoints", "three breakpoints", "four breakpoints"];
     seen.saw(&format!("outcome: {}", words[marked.len()]));
     if layout != LayoutName::Strata {
         return Ok(());
@@ -218,7 +233,8 @@ pub fn the_prefix_is_kept(before: &Sent, after: &Sent, seen: &mut Coverage) -> V
     })?;
     let (old, new) = (crate::wire::blocks(&before.body), crate::wire::blocks(&after.body));
     let cached = old.iter().rposition(|block| block.marked).map_or(0, |last| last + 1);
-    let same = new.len() >= cached && old[..cached].iter().zip(&new).all(|(old, new)| old.content == new.content);
+    let same =
+        new.len() >= cached && old[..cached].iter().zip(&new).all(|(old, new)| old.content == new.content);
     require(same, "the bytes of a request begin as those of the one before", || format!("{cached} blocks"))?;
     seen.saw("outcome: prefix kept");
     Ok(())
@@ -229,7 +245,8 @@ pub fn observe(seen: &mut Coverage, layout: LayoutName, snapshot: &Snapshot, sen
     seen.saw(&format!("layout: {layout}"));
     let has_reasoning = sent.prompt.blocks().any(|block| matches!(block.content, Content::Reasoning(_)));
     seen.saw_if(has_reasoning, "outcome: reasoning sent");
-    let dropped = snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(|left| left.key == "thinking");
+    let dropped =
+        snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(|left| left.key == "thinking");
     seen.saw_if(dropped, "outcome: thinking dropped");
     seen.saw_if(sent.shortened, "outcome: window full");
     seen.saw_if(!sent.memory.panels.histories.is_empty(), "outcome: history detached");

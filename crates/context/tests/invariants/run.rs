@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hardpan_context::{Assembled, LayoutName, Memo, Memory, PromptEntry, SnapshotFile, Target, Texts, assemble};
+use hardpan_context::{
+    Assembled, LayoutName, Memo, Memory, PromptEntry, SnapshotFile, Target, Texts, assemble,
+};
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{Content, MessageId, Prompt, ResultPart, Vocabulary};
 
@@ -23,7 +25,8 @@ pub struct World {
 impl World {
     pub fn new() -> Self {
         let targets = targets::all();
-        let makers = targets.iter().map(|target| (target.provider.clone(), target.model.id.clone())).collect();
+        let makers =
+            targets.iter().map(|target| (target.provider.clone(), target.model.id.clone())).collect();
         World { texts: Texts::builtin().expect("the built-in texts"), targets, makers }
     }
 }
@@ -45,12 +48,19 @@ pub fn session(world: &World, warm: &mut Warm, session: &Session, seen: &mut Cov
         coverage::observe(seen, number, request, before, &world.targets[request.target]);
     }
     LayoutName::ALL.into_iter().try_for_each(|layout| {
-        let in_layout = |failure: Failure| Failure { detail: format!("{layout}: {}", failure.detail), ..failure };
+        let in_layout =
+            |failure: Failure| Failure { detail: format!("{layout}: {}", failure.detail), ..failure };
         by_layout(world, warm, session, layout, seen).map_err(in_layout)
     })
 }
 
-fn by_layout(world: &World, warm: &mut Warm, session: &Session, layout: LayoutName, seen: &mut Coverage) -> Verdict {
+fn by_layout(
+    world: &World,
+    warm: &mut Warm,
+    session: &Session,
+    layout: LayoutName,
+    seen: &mut Coverage,
+) -> Verdict {
     let mut memory = Memory::default();
     let mut before: Option<Sent> = None;
     for request in &session.requests {
@@ -62,7 +72,9 @@ fn by_layout(world: &World, warm: &mut Warm, session: &Session, layout: LayoutNa
             seen.saw("outcome: too long");
             return require(target.max_input_tokens() < 10_000, "there is room", || target.model.name());
         };
-        if let Some(before) = before.as_ref().filter(|before| layout == LayoutName::Strata && follows(request, before, &sent)) {
+        if let Some(before) =
+            before.as_ref().filter(|before| layout == LayoutName::Strata && follows(request, before, &sent))
+        {
             oracle::the_prefix_is_kept(before, &sent, seen)?;
         }
         memory = sent.memory.clone();
@@ -82,11 +94,18 @@ struct Case<'a> {
 }
 
 /// One request; none if even the least of it is too long.
-fn one(world: &World, warm: &mut Warm, case: &Case<'_>, seen: &mut Coverage) -> Result<Option<Sent>, Failure> {
+fn one(
+    world: &World,
+    warm: &mut Warm,
+    case: &Case<'_>,
+    seen: &mut Coverage,
+) -> Result<Option<Sent>, Failure> {
     let Case { file, target, layout, before, again } = *case;
     let snapshot = file.clone().into_snapshot("case").expect("a snapshot");
     let memo = warm.memo(target.vocabulary());
-    let Ok(Assembled { prompt, measured, memory, .. }) = assemble(&snapshot, layout, target, &world.texts, memo) else {
+    let Ok(Assembled { prompt, measured, memory, .. }) =
+        assemble(&snapshot, layout, target, &world.texts, memo)
+    else {
         return Ok(None);
     };
     let bytes = hardpan_providers::encode(&prompt, &target.wire);
@@ -94,7 +113,8 @@ fn one(world: &World, warm: &mut Warm, case: &Case<'_>, seen: &mut Coverage) -> 
         same_again(world, case, &bytes, &memory)?;
     }
     let rules = hardpan_providers::rules(&target.wire, target.model.prefill);
-    validate(&prompt, &rules).map_err(|violation| Failure { rule: "the validator accepts it", detail: violation.to_string() })?;
+    validate(&prompt, &rules)
+        .map_err(|violation| Failure { rule: "the validator accepts it", detail: violation.to_string() })?;
     let body: serde_json::Value = serde_json::from_slice(&bytes)
         .map_err(|error| Failure { rule: "the body is JSON", detail: error.to_string() })?;
     wire::check(&body, target, prompt.breakpoints().len())?;
@@ -115,19 +135,26 @@ fn one(world: &World, warm: &mut Warm, case: &Case<'_>, seen: &mut Coverage) -> 
 fn same_again(world: &World, case: &Case<'_>, bytes: &[u8], memory: &Memory) -> Verdict {
     let Case { file, target, layout, .. } = *case;
     let written = serde_json::to_string(file).expect("a snapshot can be written");
-    let read = SnapshotFile::parse("case", &written)
-        .map_err(|error| Failure { rule: "a snapshot survives its written form", detail: error.to_string() })?;
+    let read = SnapshotFile::parse("case", &written).map_err(|error| Failure {
+        rule: "a snapshot survives its written form",
+        detail: error.to_string(),
+    })?;
     let snapshot = read.into_snapshot("case").expect("a snapshot");
     let memo = Memo::new(target.vocabulary());
-    let again = assemble(&snapshot, layout, target, &world.texts, &memo)
-        .map_err(|error| Failure { rule: "the same snapshot gives the same bytes", detail: error.to_string() })?;
+    let again = assemble(&snapshot, layout, target, &world.texts, &memo).map_err(|error| Failure {
+        rule: "the same snapshot gives the same bytes",
+        detail: error.to_string(),
+    })?;
     let other = hardpan_providers::encode(&again.prompt, &target.wire);
     require(other == bytes, "the same snapshot gives the same bytes", || {
         let same = other.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-        let from = |bytes: &[u8]| String::from_utf8_lossy(&bytes[same.saturating_sub(40)..bytes.len().min(same + 80)]).into_owned();
+        let from = |bytes: &[u8]| {
+            String::from_utf8_lossy(&bytes[same.saturating_sub(40)..bytes.len().min(same + 80)]).into_owned()
+        };
         format!("byte {same}: {:?} and {:?}", from(bytes), from(&other))
     })?;
-    let same = again.memory.strata == memory.strata && again.memory.panels.histories == memory.panels.histories;
+    let same =
+        again.memory.strata == memory.strata && again.memory.panels.histories == memory.panels.histories;
     require(same, "the same snapshot gives the same memory", || format!("{memory:?}"))
 }
 
@@ -150,7 +177,9 @@ fn follows(request: &Request, before: &Sent, after: &Sent) -> bool {
 fn images(prompt: &Prompt) -> usize {
     let of = |content: &Content| match content {
         Content::Image(..) => 1,
-        Content::Result(result) => result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count(),
+        Content::Result(result) => {
+            result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count()
+        }
         Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => 0,
     };
     prompt.blocks().map(|block| of(&block.content)).sum()

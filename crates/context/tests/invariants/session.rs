@@ -1,8 +1,8 @@
 //! Random sessions: a first request, and what became of it.
 
 use hardpan_context::{
-    AgentMode, ImageEntry, ItemEntry, PromptEntry, PromptType, ProjectFile, Skill, SnapshotFile, SystemEntry, ThinkingEntry,
-    WebSearchEntry,
+    AgentMode, ImageEntry, ItemEntry, ProjectFile, PromptEntry, PromptType, Skill, SnapshotFile, SystemEntry,
+    ThinkingEntry, WebSearchEntry,
 };
 use hardpan_prompt::{AgentMessage, Body, Json, MessageId, Part, State, Text, Tool};
 use jiff::{Span, Timestamp};
@@ -91,21 +91,36 @@ fn turn(dice: &mut Dice, talk: &mut Talk<'_>, file: &mut SnapshotFile) {
 fn image(dice: &mut Dice) -> ImageEntry {
     let image = crate::talk::image(dice);
     let path = dice.rarely(3, |_| "picture.png".into());
-    ImageEntry { path, media_type: image.media_type, data: image.data, width: image.width, height: image.height }
+    ImageEntry {
+        path,
+        media_type: image.media_type,
+        data: image.data,
+        width: image.width,
+        height: image.height,
+    }
 }
 
 fn system(dice: &mut Dice) -> SystemEntry {
-    let mut text = |n| dice.rarely(n, |dice| Text::new(if dice.one_in(4) { String::new() } else { words::text(dice, 3) }));
+    let mut text = |n| {
+        dice.rarely(n, |dice| Text::new(if dice.one_in(4) { String::new() } else { words::text(dice, 3) }))
+    };
     let (agent, extra, append, custom) = (text(3), text(6), text(6), text(6));
-    let project_file = |dice: &mut Dice| ProjectFile { path: "AGENTS.md".into(), content: words::body(dice).into() };
-    let skill = Skill { name: "sort".into(), description: "Sorts.".into(), location: "skills/sort.md".into() };
+    let project_file =
+        |dice: &mut Dice| ProjectFile { path: "AGENTS.md".into(), content: words::body(dice).into() };
+    let skill =
+        Skill { name: "sort".into(), description: "Sorts.".into(), location: "skills/sort.md".into() };
     SystemEntry {
         agent,
         extra,
         append,
         project_files: dice.rarely(5, project_file).into_iter().collect(),
         skills: dice.rarely(6, |_| skill).into_iter().collect(),
-        prompt_type: *dice.pick(&[PromptType::General, PromptType::General, PromptType::Agent, PromptType::Custom]),
+        prompt_type: *dice.pick(&[
+            PromptType::General,
+            PromptType::General,
+            PromptType::Agent,
+            PromptType::Custom,
+        ]),
         prompt_path: None,
         custom,
         edit_blocks: dice.one_in(2),
@@ -179,7 +194,8 @@ fn rewrite(dice: &mut Dice, talk: &mut Talk<'_>, file: &mut SnapshotFile, target
         _ => {
             for message in &mut file.messages {
                 if dice.one_in(3) {
-                    message.state = *dice.pick(&[State::Deleted, State::Deleted, State::TlDr, State::Detached]);
+                    message.state =
+                        *dice.pick(&[State::Deleted, State::Deleted, State::TlDr, State::Detached]);
                     message.tl_dr = dice.rarely(2, |dice| Text::new(words::line(dice)));
                 }
             }

@@ -6,7 +6,11 @@ use crate::session::{Session, Step};
 use crate::verdict::Failure;
 
 /// The smallest session found, and how it fails.
-pub fn shrink(session: Session, failure: Failure, fails: impl Fn(&Session) -> Option<Failure>) -> (Session, Failure) {
+pub fn shrink(
+    session: Session,
+    failure: Failure,
+    fails: impl Fn(&Session) -> Option<Failure>,
+) -> (Session, Failure) {
     let (mut smallest, mut failure) = (session, failure);
     loop {
         let smaller = candidates(&smallest).find_map(|candidate| {
@@ -35,7 +39,11 @@ fn candidates(session: &Session) -> impl Iterator<Item = Session> {
     });
     let cut = cuts(session).into_iter().filter_map(|cut| {
         let mut smaller = session.clone();
-        let hit = smaller.requests.iter_mut().map(|request| cut(&mut request.file)).fold(false, |any, hit| any | hit);
+        let hit = smaller
+            .requests
+            .iter_mut()
+            .map(|request| cut(&mut request.file))
+            .fold(false, |any, hit| any | hit);
         hit.then_some(smaller)
     });
     shorter.chain(cut)

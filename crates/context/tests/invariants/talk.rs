@@ -136,7 +136,11 @@ impl<'a> Talk<'a> {
         let mut content = Vec::new();
         match dice.below(12) {
             0 => content.push(Part::Image(image(dice))),
-            1 => content.extend([Part::text(words::said(dice)), Part::Image(image(dice)), Part::text(words::said(dice))]),
+            1 => content.extend([
+                Part::text(words::said(dice)),
+                Part::Image(image(dice)),
+                Part::text(words::said(dice)),
+            ]),
             2 => content.push(Part::text("  \n")),
             _ => content.push(Part::text(words::said(dice))),
         }
@@ -152,7 +156,11 @@ impl<'a> Talk<'a> {
                 exit_code: *dice.pick(&[Some(0), Some(1), None]),
                 exclude_from_context: dice.one_in(3),
             },
-            2 => Body::Custom { custom_type: "note".into(), content: vec![Part::text(words::said(dice))], display: false },
+            2 => Body::Custom {
+                custom_type: "note".into(),
+                content: vec![Part::text(words::said(dice))],
+                display: false,
+            },
             3 => Body::CompactionSummary { summary: words::body(dice).into() },
             _ => Body::BranchSummary { summary: words::body(dice).into() },
         };
@@ -166,19 +174,23 @@ impl<'a> Talk<'a> {
             1 => Some("".into()),
             _ => Some(words::base64(dice).into()),
         };
-        let redacted = dice.rarely(6, |dice| if dice.one_in(4) { "".into() } else { words::base64(dice).into() });
+        let redacted =
+            dice.rarely(6, |dice| if dice.one_in(4) { "".into() } else { words::base64(dice).into() });
         Part::Reasoning { text: text.into(), signature, redacted }
     }
 
     /// A message of the model, made by this one, by another, or by nobody knows whom.
     fn assistant(&mut self, dice: &mut Dice, content: Vec<Part>) -> AgentMessage {
-        let of = |(provider, model): &(String, String)| (Some(provider.as_str().into()), Some(model.as_str().into()));
+        let of = |(provider, model): &(String, String)| {
+            (Some(provider.as_str().into()), Some(model.as_str().into()))
+        };
         let (provider, model) = match dice.below(6) {
             0 => of(dice.pick(self.makers)),
             1 => (None, None),
             _ => of(&self.makers[self.target]),
         };
-        let stop_reason = dice.rarely(4, |dice| (*dice.pick(&["end_turn", "tool_use", "aborted", "max_tokens"])).into());
+        let stop_reason =
+            dice.rarely(4, |dice| (*dice.pick(&["end_turn", "tool_use", "aborted", "max_tokens"])).into());
         self.say(Body::Assistant { content, provider, model, stop_reason })
     }
 
@@ -323,7 +335,8 @@ impl<'a> Talk<'a> {
 
     /// More images than a request takes.
     fn many_images(&mut self, dice: &mut Dice, messages: &mut Vec<AgentMessage>) {
-        let shots: Vec<Part> = (0..20).map(|_| Part::Image(Image { width: Some(9), height: Some(9), ..image(dice) })).collect();
+        let shots: Vec<Part> =
+            (0..20).map(|_| Part::Image(Image { width: Some(9), height: Some(9), ..image(dice) })).collect();
         for _ in 0..6 {
             messages.push(self.say(Body::User { content: shots.clone() }));
             self.round(dice, messages);
@@ -340,5 +353,6 @@ fn dress(dice: &mut Dice, message: &mut AgentMessage) {
         message.tl_dr = Some(Text::new(if dice.one_in(5) { " ".to_owned() } else { words::line(dice) }));
     }
     message.tier = dice.rarely(2, |dice| *dice.pick(&Tier::ALL));
-    message.time = dice.rarely(2, |dice| Timestamp::from_second(1_780_000_000 + dice.below(9) as i64).expect("a time"));
+    message.time =
+        dice.rarely(2, |dice| Timestamp::from_second(1_780_000_000 + dice.below(9) as i64).expect("a time"));
 }

@@ -6,9 +6,9 @@ use hardpan_models::Catalogue;
 /// From the built-in catalogue: provider, model.
 const LISTED: [(&str, &str); 14] = [
     ("anthropic", "claude-sonnet-5"),
-    ("anthropic", "claude-sonnet-4-5"),       // accepts a prefill, and thinks
+    ("anthropic", "claude-sonnet-4-5"), // accepts a prefill, and thinks
     ("anthropic", "claude-3-haiku-20240307"), // accepts a prefill, and does not
-    ("anthropic", "claude-opus-4-6"),         // caches from 4096 tokens on
+    ("anthropic", "claude-opus-4-6"),   // caches from 4096 tokens on
     ("openai", "gpt-5.5"),
     ("openai", "gpt-5.6"),    // explicit breakpoints
     ("openai", "gpt-4-0314"), // no tools, no images, the older vocabulary, a small window
@@ -39,11 +39,14 @@ const OWN: &str = r#"{
   ]
 }"#;
 
-const HOUSE: [(&str, &str); 4] = [("house", "toolless"), ("house", "blind"), ("house", "tiny"), ("ids", "any")];
+const HOUSE: [(&str, &str); 4] =
+    [("house", "toolless"), ("house", "blind"), ("house", "tiny"), ("ids", "any")];
 
 /// All of them; the first is the most common.
 pub fn all() -> Vec<Target> {
     let catalogue = Catalogue::builtin().with_user("own.json", OWN).expect("the catalogue of this test");
     let names = LISTED.iter().chain(&HOUSE);
-    names.map(|(provider, model)| Target::new(&catalogue, Some(provider), model).expect("a listed model")).collect()
+    names
+        .map(|(provider, model)| Target::new(&catalogue, Some(provider), model).expect("a listed model"))
+        .collect()
 }

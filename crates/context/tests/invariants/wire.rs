@@ -23,7 +23,9 @@ pub fn check(body: &Value, target: &Target, markers: usize) -> Verdict {
     })?;
     require(on_the_wire <= 4, "at most 4 markers", || format!("{on_the_wire} markers"))?;
     let is_silent = target.wire.markers == Markers::None;
-    require(!is_silent || on_the_wire == 0, "no marker where none is understood", || format!("{on_the_wire} markers"))
+    require(!is_silent || on_the_wire == 0, "no marker where none is understood", || {
+        format!("{on_the_wire} markers")
+    })
 }
 
 /// A block of a body, as a cache sees it.

@@ -3,8 +3,22 @@
 use crate::dice::Dice;
 
 const WORDS: [&str; 16] = [
-    "let", "mut", "value", "=", "parse(input)?;", "fn", "main()", "{", "}", "// why", "return", "a.b.c", "0x1f", "\"quoted\"",
-    "back\\slash", "the",
+    "let",
+    "mut",
+    "value",
+    "=",
+    "parse(input)?;",
+    "fn",
+    "main()",
+    "{",
+    "}",
+    "// why",
+    "return",
+    "a.b.c",
+    "0x1f",
+    "\"quoted\"",
+    "back\\slash",
+    "the",
 ];
 
 /// Lines that are trouble somewhere: fences, placeholders, markup of ours, other scripts, invisible characters.

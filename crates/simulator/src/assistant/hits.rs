@@ -1,5 +1,7 @@
 //! Places that match: out of tool results and out of the context of a request.
 
+use std::collections::BTreeMap;
+
 use super::words::Term;
 
 /// A line somewhere.
@@ -43,9 +45,18 @@ pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
     let lower: Vec<String> = terms.iter().map(|term| term.word.to_lowercase()).collect();
     let matched = |text: &str| {
         let text = text.to_lowercase();
-        lower.iter().enumerate().filter(|(_, word)| text.contains(word.as_str())).map(|(index, _)| index).collect::<Vec<_>>()
+        lower
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| text.contains(word.as_str()))
+            .map(|(index, _)| index)
+            .collect::<Vec<_>>()
     };
-    let lines: Vec<(Line, Vec<usize>)> = lines.into_iter().map(|line| { let found = matched(&line.text); (line, found) }).collect();
+    let with_terms = |line: Line| {
+        let found = matched(&line.text);
+        (line, found)
+    };
+    let lines: Vec<(Line, Vec<usize>)> = lines.into_iter().map(with_terms).collect();
     // A word that stands everywhere tells less about each place.
     let rarity: Vec<usize> = (0..terms.len())
         .map(|term| {
@@ -53,7 +64,7 @@ pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
             terms[term].weight * 12 / (1 + (count + 1).ilog2() as usize)
         })
         .collect();
-    let mut places: Vec<Found> = Vec::new();
+    let mut places: BTreeMap<String, Found> = BTreeMap::new();
     for (line, found) in lines {
         let by_name = matched(&line.place);
         let mut score: usize = found.iter().map(|term| rarity[*term]).sum();
@@ -65,15 +76,15 @@ pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
         {
             score += DEFINITION;
         }
-        let index = places.iter().position(|place| place.place == line.place).unwrap_or_else(|| {
+        let found = places.entry(line.place.clone()).or_insert_with(|| {
             let bonus = by_name.iter().map(|term| rarity[*term]).sum();
-            places.push(Found { place: line.place.clone(), hits: Vec::new(), score: bonus });
-            places.len() - 1
+            Found { place: line.place.clone(), hits: Vec::new(), score: bonus }
         });
         if score > 0 {
-            places[index].hits.push(Hit { line, score });
+            found.hits.push(Hit { line, score });
         }
     }
+    let mut places: Vec<Found> = places.into_values().collect();
     for place in &mut places {
         place.hits.sort_by(|a, b| b.score.cmp(&a.score).then(a.line.cmp(&b.line)));
         place.hits.dedup_by(|a, b| a.line == b.line);
@@ -87,11 +98,38 @@ pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
 
 /// The name that a line defines, in the languages most in use.
 pub fn definition(line: &str) -> Option<&str> {
-    const BEFORE: [&str; 12] =
-        ["pub", "pub(crate)", "pub(super)", "async", "export", "default", "public", "private", "protected", "static", "abstract", "unsafe"];
+    const BEFORE: [&str; 12] = [
+        "pub",
+        "pub(crate)",
+        "pub(super)",
+        "async",
+        "export",
+        "default",
+        "public",
+        "private",
+        "protected",
+        "static",
+        "abstract",
+        "unsafe",
+    ];
     const KEYWORDS: [&str; 17] = [
-        "fn", "struct", "enum", "trait", "type", "const", "mod", "class", "def", "function", "interface", "func", "impl",
-        "macro_rules!", "module", "record", "object",
+        "fn",
+        "struct",
+        "enum",
+        "trait",
+        "type",
+        "const",
+        "mod",
+        "class",
+        "def",
+        "function",
+        "interface",
+        "func",
+        "impl",
+        "macro_rules!",
+        "module",
+        "record",
+        "object",
     ];
     let mut words = line.split_whitespace().skip_while(|word| BEFORE.contains(word));
     let keyword = words.next()?;
@@ -111,7 +149,11 @@ pub fn of_grep(text: &str) -> Vec<Line> {
             lines.push(Line { place: place.to_owned(), number: Some(number), text: text.to_owned() });
         } else if let Some((number, text)) = numbered(line) {
             let place: Option<&str> = heading;
-            lines.extend(place.map(|place| Line { place: place.to_owned(), number: Some(number), text: text.to_owned() }));
+            lines.extend(place.map(|place| Line {
+                place: place.to_owned(),
+                number: Some(number),
+                text: text.to_owned(),
+            }));
         } else {
             heading = Some(line.trim().trim_end_matches(':')).filter(|path| is_path(path));
         }
@@ -124,10 +166,17 @@ pub fn of_list(text: &str, folder: &str) -> Vec<Line> {
     let folder = folder.trim_end_matches('/');
     let path = |line: &str| {
         let name = line.trim().trim_start_matches("- ").trim_start_matches("./").to_owned();
-        let whole = if folder.is_empty() || folder == "." || name.contains('/') { name } else { format!("{folder}/{name}") };
+        let whole = if folder.is_empty() || folder == "." || name.contains('/') {
+            name
+        } else {
+            format!("{folder}/{name}")
+        };
         Line { text: String::new(), number: None, place: whole }
     };
-    text.lines().filter(|line| !line.trim().is_empty() && !line.trim().contains(char::is_whitespace)).map(path).collect()
+    text.lines()
+        .filter(|line| !line.trim().is_empty() && !line.trim().contains(char::is_whitespace))
+        .map(path)
+        .collect()
 }
 
 /// The lines of a file that was read from line `first` on, with or without numbers in front.
@@ -173,9 +222,14 @@ pub fn numbered(line: &str) -> Option<(usize, &str)> {
 pub fn is_path(line: &str) -> bool {
     let name = line.rsplit('/').next().unwrap_or_default();
     let has_ending = name.rsplit_once('.').is_some_and(|(stem, end)| {
-        (1..=10).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric()) && !stem.ends_with('.')
+        (1..=10).contains(&end.len())
+            && end.chars().all(|c| c.is_ascii_alphanumeric())
+            && !stem.ends_with('.')
     });
-    !line.contains(char::is_whitespace) && line.len() < 400 && (line.contains('/') || has_ending) && !line.contains("://")
+    !line.contains(char::is_whitespace)
+        && line.len() < 400
+        && (line.contains('/') || has_ending)
+        && !line.contains("://")
 }
 
 #[cfg(test)]
@@ -192,7 +246,10 @@ mod tests {
         let flat = "src/a.rs:12:fn one()\nsrc/b.rs:3: x::y\n(2 matches)\n";
         assert_eq!(of_grep(flat), [line("src/a.rs", 12, "fn one()"), line("src/b.rs", 3, " x::y")]);
         let headed = "src/a.rs\n12:fn one()\n  40: two\n\nb.py:\nLine 7: three\nnothing more\n9: lost\n";
-        assert_eq!(of_grep(headed), [line("src/a.rs", 12, "fn one()"), line("src/a.rs", 40, " two"), line("b.py", 7, " three")]);
+        assert_eq!(
+            of_grep(headed),
+            [line("src/a.rs", 12, "fn one()"), line("src/a.rs", 40, " two"), line("b.py", 7, " three")]
+        );
         assert_eq!(of_grep("No matches found."), []);
     }
 

@@ -10,7 +10,8 @@ const PLACES: usize = 6;
 /// A longer line is cut, in characters.
 const WIDTH: usize = 120;
 
-const WHO: &str = "I am Hardpan's offline assistant: there is no language model behind this answer, only a search.";
+const WHO: &str =
+    "I am Hardpan's offline assistant: there is no language model behind this answer, only a search.";
 const HOW: &str = "For real answers, set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; \
                    `hardpan models` lists providers and models.";
 
@@ -34,7 +35,10 @@ pub fn reading() -> String {
 
 /// Nothing matched.
 pub fn nothing(terms: &[Term]) -> String {
-    format!("{WHO} I looked for {} and found nothing that matches. Other words may help: names as they stand in the code.\n\n{HOW}", quoted(terms))
+    format!(
+        "{WHO} I looked for {} and found nothing that matches. Other words may help: names as they stand in the code.\n\n{HOW}",
+        quoted(terms)
+    )
 }
 
 /// What matched, with lines where they are known.
@@ -73,7 +77,8 @@ fn symbols(terms: &[Term], found: &[Found]) -> Vec<String> {
     let symbol = |line: &Line| {
         let name = definition(&line.text)?;
         let is_asked = terms.iter().any(|term| name.to_lowercase().contains(&term.word.to_lowercase()));
-        let place = line.number.map_or_else(|| line.place.clone(), |number| format!("{}:{number}", line.place));
+        let place =
+            line.number.map_or_else(|| line.place.clone(), |number| format!("{}:{number}", line.place));
         is_asked.then(|| format!("`{name}` ({place})"))
     };
     hits.filter_map(|hit| symbol(&hit.line)).take(8).collect()

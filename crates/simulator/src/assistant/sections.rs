@@ -65,7 +65,10 @@ fn header(line: &str, fence: bool) -> Option<Section> {
         // An empty line comes first, which is not the file's.
         return Some(Section::Lines { name: path.to_owned(), next: 0, fenced: false });
     }
-    if ["# Repository Structure", "# Repository Files", "# File Tree", "Directory structure"].iter().any(|title| line.starts_with(title)) {
+    if ["# Repository Structure", "# Repository Files", "# File Tree", "Directory structure"]
+        .iter()
+        .any(|title| line.starts_with(title))
+    {
         return Some(Section::Map { file: None });
     }
     let path = line.trim_start_matches('#').trim();
@@ -77,7 +80,8 @@ fn header(line: &str, fence: bool) -> Option<Section> {
 
 /// A line of a map or a tree: a path that stands for itself, or a symbol of the file above it.
 fn map(line: &str, file: &mut Option<String>, lines: &mut Vec<Line>) {
-    let path = line.split('←').next().unwrap_or_default().trim().trim_end_matches(':').trim_start_matches("- ");
+    let path =
+        line.split('←').next().unwrap_or_default().trim().trim_end_matches(':').trim_start_matches("- ");
     let is_indented = line.starts_with(char::is_whitespace);
     if !is_indented && is_path(path) {
         *file = Some(path.to_owned());
@@ -99,13 +103,22 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let number = |line: &Line| line.number.map_or_else(|| "-".into(), |number| number.to_string());
-        lines(text, "prompt").iter().map(|line| format!("{} {} {}", line.place, number(line), line.text)).collect()
+        lines(text, "prompt")
+            .iter()
+            .map(|line| format!("{} {} {}", line.place, number(line), line.text))
+            .collect()
     }
 
     #[test]
     fn files_of_every_layout_are_known_by_their_headers() {
-        assert_eq!(told("=== file:a.rs ===\nx\ny\n=== url:https://e.org ===\nz"), ["a.rs 1 x", "a.rs 2 y", "https://e.org 1 z"]);
-        assert_eq!(told("# Working Files\n\nHere:\n\nsrc/a.rs\n```\nx\n\ny\n```\nafter")[4..], ["src/a.rs 1 x", "src/a.rs 2 ", "src/a.rs 3 y", "prompt 1 after"]);
+        assert_eq!(
+            told("=== file:a.rs ===\nx\ny\n=== url:https://e.org ===\nz"),
+            ["a.rs 1 x", "a.rs 2 y", "https://e.org 1 z"]
+        );
+        assert_eq!(
+            told("# Working Files\n\nHere:\n\nsrc/a.rs\n```\nx\n\ny\n```\nafter")[4..],
+            ["src/a.rs 1 x", "src/a.rs 2 ", "src/a.rs 3 y", "prompt 1 after"]
+        );
         assert_eq!(told("Context from src/a.rs:\n\nx"), ["src/a.rs 0 ", "src/a.rs 1 x"]);
         assert_eq!(told("======= [P3] Todo =======\n- buy milk"), ["[P3] Todo 1 - buy milk"]);
         assert_eq!(told("[file:a.rs as it is now:]\nnew"), ["a.rs 1 new"]);
@@ -115,7 +128,10 @@ mod tests {
     #[test]
     fn maps_and_trees_name_files_without_lines() {
         assert_eq!(told("=== symbols:a.rs ===\nc Budget\n  m spend"), ["a.rs - c Budget", "a.rs - m spend"]);
-        assert_eq!(told("# Repository Structure\n\nsrc/a.rs ←3\n  c Budget\nsrc/b.rs"), ["src/a.rs - ", "src/a.rs - c Budget", "src/b.rs - "]);
+        assert_eq!(
+            told("# Repository Structure\n\nsrc/a.rs ←3\n  c Budget\nsrc/b.rs"),
+            ["src/a.rs - ", "src/a.rs - c Budget", "src/b.rs - "]
+        );
         assert_eq!(told("# File Tree (2 files)\n\na.rs\nsrc/b.rs"), ["a.rs - ", "src/b.rs - "]);
     }
 }

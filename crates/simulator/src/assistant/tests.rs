@@ -20,7 +20,9 @@ fn declared(names: &[&str]) -> Vec<ToolBlock> {
     let tool = |name: &&str| Tool {
         name: (*name).into(),
         description: "".into(),
-        parameters: Json::new(&json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})),
+        parameters: Json::new(
+            &json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
+        ),
         snippet: None,
         guidelines: Vec::new(),
     };
@@ -28,17 +30,26 @@ fn declared(names: &[&str]) -> Vec<ToolBlock> {
 }
 
 fn asked(question: &str, tools: &[&str]) -> Prompt {
-    Prompt { tools: declared(tools), turns: vec![Turn::new(Role::User, vec![text(question)])], ..Prompt::default() }
+    Prompt {
+        tools: declared(tools),
+        turns: vec![Turn::new(Role::User, vec![text(question)])],
+        ..Prompt::default()
+    }
 }
 
 fn said(said: &Said) -> String {
-    let texts = said.parts.iter().filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None });
+    let texts = said
+        .parts
+        .iter()
+        .filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None });
     texts.collect::<Vec<_>>().join("\n")
 }
 
 fn calls(said: &Said) -> Vec<(String, Value)> {
     let call = |part: &SaidPart| match part {
-        SaidPart::Call { name, arguments, .. } => Some((name.clone(), serde_json::from_str(arguments).unwrap())),
+        SaidPart::Call { name, arguments, .. } => {
+            Some((name.clone(), serde_json::from_str(arguments).unwrap()))
+        }
         _ => None,
     };
     said.parts.iter().filter_map(call).collect()
@@ -60,7 +71,8 @@ fn converse(question: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
             let id = format!("c{round}_{index}");
             made.push(format!("{name} {arguments}"));
             answers.push(result(&id, &run(&name, &arguments, files)));
-            let call = Call { id: id.into(), name: name.into(), arguments: Json::new(&arguments), origin: origin() };
+            let call =
+                Call { id: id.into(), name: name.into(), arguments: Json::new(&arguments), origin: origin() };
             asks.push(Block::new(Place::Log, Content::Call(call)));
         }
         prompt.turns.push(Turn::new(Role::Assistant, asks));
@@ -75,7 +87,8 @@ fn run(name: &str, arguments: &Value, files: &[(&str, &str)]) -> String {
     for (path, body) in files {
         match name {
             "grep" => {
-                let lines = body.lines().enumerate().filter(|(_, line)| line.to_lowercase().contains(&pattern));
+                let lines =
+                    body.lines().enumerate().filter(|(_, line)| line.to_lowercase().contains(&pattern));
                 out.extend(lines.map(|(index, line)| format!("{path}:{}:{line}\n", index + 1)));
             }
             "find" if path.contains(&pattern) => out += &format!("{path}\n"),
@@ -92,14 +105,20 @@ fn run(name: &str, arguments: &Value, files: &[(&str, &str)]) -> String {
 
 const SHOP: &[(&str, &str)] = &[
     ("src/lib.rs", "//! A shop.\n\npub mod budget;\n"),
-    ("src/budget.rs", "//! Money.\n\npub struct Budget {\n    left: u64,\n}\n\nimpl Budget {\n    pub fn spend(&mut self) {}\n}\n"),
+    (
+        "src/budget.rs",
+        "//! Money.\n\npub struct Budget {\n    left: u64,\n}\n\nimpl Budget {\n    pub fn spend(&mut self) {}\n}\n",
+    ),
 ];
 
 #[test]
 fn with_tools_it_searches_then_reads_then_reports() {
     let (report, calls) = converse("Where is the Budget struct, and who can spend it?", SHOP);
     assert_eq!(calls[0], r#"grep {"pattern":"struct"}"#.replace("struct", "Budget"));
-    assert!(calls.iter().any(|call| call.starts_with("find ")) && calls.last().unwrap().starts_with("read "), "{calls:?}");
+    assert!(
+        calls.iter().any(|call| call.starts_with("find ")) && calls.last().unwrap().starts_with("read "),
+        "{calls:?}"
+    );
     assert!(report.contains("no language model"), "{report}");
     assert!(report.contains("- `src/budget.rs`\n  - line 3: `pub struct Budget {`"), "{report}");
     assert!(report.contains("`Budget` (src/budget.rs:3)"), "{report}");
@@ -125,7 +144,8 @@ fn where_nothing_matches_it_says_so() {
 
 #[test]
 fn without_tools_it_searches_the_request() {
-    let mut prompt = asked("Where can I spend the budget?\n[state of the workspace]\nCurrent date and time: now\n", &[]);
+    let mut prompt =
+        asked("Where can I spend the budget?\n[state of the workspace]\nCurrent date and time: now\n", &[]);
     prompt.system = vec![text("You spend tokens from a budget. Be careful.")];
     let file = "=== file:src/budget.rs ===\n//! Money.\n\npub fn spend() {}\n\n=== tree ===\nsrc/budget.rs\nsrc/spend.rs\n";
     prompt.turns.insert(0, Turn::new(Role::User, vec![text(file)]));
@@ -149,7 +169,9 @@ fn the_system_prompt_is_searched_where_there_is_nothing_else() {
 fn a_greeting_is_answered_with_who_it_is() {
     let said = answer(&asked("Hello, who are you?", &["grep"]), &Choice::Auto);
     assert!(calls(&said).is_empty());
-    assert!(self::said(&said).contains("no language model") && self::said(&said).contains("ANTHROPIC_API_KEY"));
+    assert!(
+        self::said(&said).contains("no language model") && self::said(&said).contains("ANTHROPIC_API_KEY")
+    );
 }
 
 #[test]
@@ -166,6 +188,7 @@ fn case_is_left_aside_where_the_tool_says_how() {
     assert_eq!(pattern(&grep, "word"), json!({"pattern": "word"}));
     grep.description = "Searches for a regular expression.".into();
     assert_eq!(pattern(&grep, "a.rs"), json!({"pattern": "(?i)a\\.rs"}));
-    grep.parameters = Json::new(&json!({"type": "object", "properties": {"ignore_case": {"type": "boolean"}}}));
+    grep.parameters =
+        Json::new(&json!({"type": "object", "properties": {"ignore_case": {"type": "boolean"}}}));
     assert_eq!(pattern(&grep, "a.rs"), json!({"pattern": "a.rs", "ignore_case": true}));
 }

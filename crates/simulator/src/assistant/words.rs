@@ -2,22 +2,157 @@
 
 /// Words that tell nothing about where to look, in rising order.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before",
-    "but", "by", "can", "code", "codebase", "could", "defined", "describe", "did", "do", "does", "each", "explain",
-    "file", "files", "find", "for", "from", "function", "functions", "get", "give", "had", "happen", "happens", "has",
-    "have", "here", "how", "i", "if", "implemented", "in", "into", "is", "it", "its", "let", "like", "line", "lines",
-    "list", "look", "made", "make", "many", "may", "me", "more", "most", "must", "my", "need", "no", "not", "of", "on",
-    "one", "only", "or", "other", "our", "out", "over", "please", "project", "repository", "search", "see", "shall",
-    "should", "show", "so", "some", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they",
-    "thing", "things", "this", "those", "to", "under", "up", "us", "use", "used", "uses", "using", "want", "was", "way",
-    "we", "were", "what", "when", "where", "which", "who", "whose", "why", "will", "with", "without", "work", "works",
-    "would", "you", "your",
+    "a",
+    "about",
+    "after",
+    "all",
+    "also",
+    "am",
+    "an",
+    "and",
+    "any",
+    "are",
+    "as",
+    "at",
+    "be",
+    "because",
+    "been",
+    "before",
+    "but",
+    "by",
+    "can",
+    "code",
+    "codebase",
+    "could",
+    "defined",
+    "describe",
+    "did",
+    "do",
+    "does",
+    "each",
+    "explain",
+    "file",
+    "files",
+    "find",
+    "for",
+    "from",
+    "function",
+    "functions",
+    "get",
+    "give",
+    "had",
+    "happen",
+    "happens",
+    "has",
+    "have",
+    "here",
+    "how",
+    "i",
+    "if",
+    "implemented",
+    "in",
+    "into",
+    "is",
+    "it",
+    "its",
+    "let",
+    "like",
+    "line",
+    "lines",
+    "list",
+    "look",
+    "made",
+    "make",
+    "many",
+    "may",
+    "me",
+    "more",
+    "most",
+    "must",
+    "my",
+    "need",
+    "no",
+    "not",
+    "of",
+    "on",
+    "one",
+    "only",
+    "or",
+    "other",
+    "our",
+    "out",
+    "over",
+    "please",
+    "project",
+    "repository",
+    "search",
+    "see",
+    "shall",
+    "should",
+    "show",
+    "so",
+    "some",
+    "tell",
+    "than",
+    "that",
+    "the",
+    "their",
+    "them",
+    "then",
+    "there",
+    "these",
+    "they",
+    "thing",
+    "things",
+    "this",
+    "those",
+    "to",
+    "under",
+    "up",
+    "us",
+    "use",
+    "used",
+    "uses",
+    "using",
+    "want",
+    "was",
+    "way",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "whose",
+    "why",
+    "will",
+    "with",
+    "without",
+    "work",
+    "works",
+    "would",
+    "you",
+    "your",
 ];
 
 /// Words of a greeting, or of a question about the assistant itself, in rising order.
 const GREETINGS: &[&str] = &[
-    "afternoon", "evening", "good", "greetings", "hello", "help", "hey", "hi", "morning", "okay", "ping", "test",
-    "thank", "thanks", "welcome",
+    "afternoon",
+    "evening",
+    "good",
+    "greetings",
+    "hello",
+    "help",
+    "hey",
+    "hi",
+    "morning",
+    "okay",
+    "ping",
+    "test",
+    "thank",
+    "thanks",
+    "welcome",
 ];
 
 /// Endings that are left off, so that `caching` finds `cache`: the search is for parts of words.
@@ -45,7 +180,8 @@ pub fn terms(question: &str) -> Vec<Term> {
     let is_part = |c: char| c.is_alphanumeric() || "_./:-".contains(c);
     for token in question.split(|c| !is_part(c)) {
         let token = token.trim_matches(|c: char| "./:-".contains(c));
-        let is_path = token.contains('/') || token.split_once('.').is_some_and(|(_, end)| (1..=4).contains(&end.len()));
+        let is_path =
+            token.contains('/') || token.split_once('.').is_some_and(|(_, end)| (1..=4).contains(&end.len()));
         if is_path && token.len() > 3 {
             add(token, 6);
             continue;
@@ -83,7 +219,9 @@ fn parts(name: &str) -> Vec<String> {
     for (index, &c) in chars.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| chars[before]);
         let next_is_lower = chars.get(index + 1).is_some_and(|next| next.is_lowercase());
-        let begins = c.is_uppercase() && before.is_some_and(|b| b.is_lowercase() || b.is_numeric() || (b.is_uppercase() && next_is_lower));
+        let begins = c.is_uppercase()
+            && before
+                .is_some_and(|b| b.is_lowercase() || b.is_numeric() || (b.is_uppercase() && next_is_lower));
         if c == '_' || begins {
             parts.push(String::new());
         }
@@ -116,10 +254,19 @@ mod tests {
 
     #[test]
     fn names_come_before_words_and_stop_words_not_at_all() {
-        assert_eq!(words("Where is parseConfig defined, and how does caching work?"), ["parseConfig", "cach", "parse", "Config"]);
-        assert_eq!(words("What does `CacheModel::plan` do with prices?"), ["CacheModel", "plan", "pric", "Cache", "Model"]);
+        assert_eq!(
+            words("Where is parseConfig defined, and how does caching work?"),
+            ["parseConfig", "cach", "parse", "Config"]
+        );
+        assert_eq!(
+            words("What does `CacheModel::plan` do with prices?"),
+            ["CacheModel", "plan", "pric", "Cache", "Model"]
+        );
         assert_eq!(words("explain src/main.rs please"), ["src/main.rs"]);
-        assert_eq!(words("HTTPServer in snake_case_name"), ["HTTPServer", "snake_case_name", "HTTP", "Server", "snake", "case", "name"]);
+        assert_eq!(
+            words("HTTPServer in snake_case_name"),
+            ["HTTPServer", "snake_case_name", "HTTP", "Server", "snake", "case", "name"]
+        );
     }
 
     #[test]

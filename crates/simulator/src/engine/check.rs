@@ -12,9 +12,17 @@ use crate::refusal::Refusal;
 use crate::wire::signature;
 
 /// Fields that only the body has.
-pub fn fields(protocol: Protocol, body: &[u8], decoded: &Decoded, settings: &Settings) -> Result<(), Refusal> {
+pub fn fields(
+    protocol: Protocol,
+    body: &[u8],
+    decoded: &Decoded,
+    settings: &Settings,
+) -> Result<(), Refusal> {
     let Some((model, wire)) = settings.model(protocol, &decoded.prompt.model) else { return Ok(()) };
-    if protocol == Protocol::Openai && model.reasoning && wire.max_tokens_field == MaxTokensField::MaxCompletionTokens {
+    if protocol == Protocol::Openai
+        && model.reasoning
+        && wire.max_tokens_field == MaxTokensField::MaxCompletionTokens
+    {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         if body.get("max_tokens").is_some_and(|value| !value.is_null()) {
             return Err(Refusal::invalid("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.")
@@ -66,12 +74,15 @@ fn tools(protocol: Protocol, decoded: &Decoded, model: &Model, choice: &Choice) 
         return Err(Refusal::invalid(format!("{} does not support tools", model.id)).with_param("tools"));
     }
     if choice.is_forced() && declared.is_empty() {
-        return Err(Refusal::invalid("tool_choice: it may only be given together with tools").with_param("tool_choice"));
+        return Err(Refusal::invalid("tool_choice: it may only be given together with tools")
+            .with_param("tool_choice"));
     }
     if let Choice::Tool(name) = choice
         && !declared.iter().any(|block| *block.tool.name == **name)
     {
-        return Err(Refusal::invalid(format!("tool_choice: no tool is called '{name}'")).with_param("tool_choice"));
+        return Err(
+            Refusal::invalid(format!("tool_choice: no tool is called '{name}'")).with_param("tool_choice")
+        );
     }
     if choice.is_forced() && protocol == Protocol::Anthropic && thinks(decoded) {
         return Err(Refusal::invalid("thinking may not be on when tool_choice forces the use of a tool"));
@@ -110,9 +121,11 @@ fn room(protocol: Protocol, prompt: &Prompt, model: &Model, settings: &Settings)
             "max_tokens: {asked} > {most}, which is the maximum allowed number of output tokens for {}",
             model.id
         )),
-        Protocol::Openai => Refusal::invalid(format!("max_tokens is too large: {asked}. This model gives at most {most} tokens."))
-            .with_code("invalid_value")
-            .with_param("max_tokens"),
+        Protocol::Openai => Refusal::invalid(format!(
+            "max_tokens is too large: {asked}. This model gives at most {most} tokens."
+        ))
+        .with_code("invalid_value")
+        .with_param("max_tokens"),
     })
 }
 
@@ -120,11 +133,15 @@ fn room(protocol: Protocol, prompt: &Prompt, model: &Model, settings: &Settings)
 fn signatures(prompt: &Prompt) -> Result<(), Refusal> {
     for (message, turn) in prompt.turns.iter().enumerate() {
         for (index, block) in turn.blocks.iter().enumerate() {
-            let Content::Reasoning(Reasoning { text, signature: Some(given), redacted: None, .. }) = &block.content else {
+            let Content::Reasoning(Reasoning { text, signature: Some(given), redacted: None, .. }) =
+                &block.content
+            else {
                 continue;
             };
-            if **given != *signature(&prompt.model, text) {
-                return Err(Refusal::invalid(format!("messages.{message}.content.{index}: Invalid `signature` in `thinking` block")));
+            if **given != *signature(text) {
+                return Err(Refusal::invalid(format!(
+                    "messages.{message}.content.{index}: Invalid `signature` in `thinking` block"
+                )));
             }
         }
     }

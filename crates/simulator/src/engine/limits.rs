@@ -49,7 +49,8 @@ impl Meter {
         let input = self.used.input.saturating_add(tokens as u64);
         if requests > limits.requests || input > limits.input_tokens {
             let what = if requests > limits.requests { "requests" } else { "input tokens" };
-            let refusal = Refusal::new(429, format!("the limit of {what} per minute is reached; try again later"));
+            let refusal =
+                Refusal::new(429, format!("the limit of {what} per minute is reached; try again later"));
             let seconds = reset_ms(now).div_euclid(1000) + 1;
             return Err(Refusal { retry_after: u32::try_from(seconds).ok(), ..refusal });
         }
@@ -72,7 +73,8 @@ impl Meter {
         match protocol {
             Protocol::Anthropic => {
                 let at = now.plus(reset_ms(now));
-                let reset = jiff::Timestamp::from_second(at.0.div_euclid(1000)).map_or_else(|_| String::new(), |time| time.to_string());
+                let reset = jiff::Timestamp::from_second(at.0.div_euclid(1000))
+                    .map_or_else(|_| String::new(), |time| time.to_string());
                 vec![
                     ("anthropic-ratelimit-requests-limit", requests.to_string()),
                     ("anthropic-ratelimit-requests-remaining", left(requests, used.requests)),

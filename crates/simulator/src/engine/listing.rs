@@ -31,6 +31,8 @@ fn row(protocol: Protocol, model: &Model) -> Value {
         Protocol::Anthropic => {
             json!({"type": "model", "id": model.id, "display_name": model.id, "created_at": "1970-01-01T00:00:00Z"})
         }
-        Protocol::Openai => json!({"id": model.id, "object": "model", "created": 0, "owned_by": model.provider}),
+        Protocol::Openai => {
+            json!({"id": model.id, "object": "model", "created": 0, "owned_by": model.provider})
+        }
     }
 }

@@ -53,7 +53,9 @@ impl<'a> Request<'a> {
         match self.place() {
             Some("chat/completions") => Protocol::Openai,
             Some("messages" | "messages/count_tokens") => Protocol::Anthropic,
-            _ if self.header("anthropic-version").is_some() || self.header("x-api-key").is_some() => Protocol::Anthropic,
+            _ if self.header("anthropic-version").is_some() || self.header("x-api-key").is_some() => {
+                Protocol::Anthropic
+            }
             _ => Protocol::Openai,
         }
     }
@@ -63,7 +65,9 @@ impl<'a> Request<'a> {
             Some("messages" | "chat/completions") => (Route::Answer, "POST"),
             Some("messages/count_tokens") => (Route::Count, "POST"),
             Some("models") => (Route::Models(None), "GET"),
-            Some(place) if place.starts_with("models/") => (Route::Models(Some(place["models/".len()..].to_owned())), "GET"),
+            Some(place) if place.starts_with("models/") => {
+                (Route::Models(Some(place["models/".len()..].to_owned())), "GET")
+            }
             _ => return Err(Refusal::new(404, format!("nothing is at {} {}", self.method, self.path))),
         };
         if self.method != method {
@@ -97,16 +101,24 @@ impl fmt::Debug for Keys {
 
 impl Keys {
     /// The key, if it may be used.
-    pub(super) fn check<'a>(&self, protocol: Protocol, request: &Request<'a>) -> Result<Option<&'a str>, Refusal> {
+    pub(super) fn check<'a>(
+        &self,
+        protocol: Protocol,
+        request: &Request<'a>,
+    ) -> Result<Option<&'a str>, Refusal> {
         let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let own = request.header("x-api-key").filter(|_| protocol == Protocol::Anthropic);
         let key = own.or(bearer).map(str::trim).filter(|key| !key.is_empty());
         let refused = match (protocol, key) {
             (Protocol::Anthropic, None) => Refusal::new(401, "x-api-key header is required"),
             (Protocol::Anthropic, Some(_)) => Refusal::new(401, "invalid x-api-key"),
-            (Protocol::Openai, None) => Refusal::new(401, "no API key: send it in a header, `Authorization: Bearer KEY`"),
+            (Protocol::Openai, None) => {
+                Refusal::new(401, "no API key: send it in a header, `Authorization: Bearer KEY`")
+            }
             // The real server repeats a part of the key; no one needs to learn it from us.
-            (Protocol::Openai, Some(_)) => Refusal::new(401, "Incorrect API key provided").with_code("invalid_api_key"),
+            (Protocol::Openai, Some(_)) => {
+                Refusal::new(401, "Incorrect API key provided").with_code("invalid_api_key")
+            }
         };
         let allowed = match self {
             Keys::Any => key.is_some(),

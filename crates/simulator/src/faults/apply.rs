@@ -19,7 +19,9 @@ impl Struck {
         for fault in &self.0 {
             match fault {
                 Fault::Duplicate => {
-                    let twice = |event: Sent| if event.kind == EventKind::Delta { vec![event] } else { vec![event.clone(), event] };
+                    let twice = |event: Sent| {
+                        if event.kind == EventKind::Delta { vec![event] } else { vec![event.clone(), event] }
+                    };
                     events = events.into_iter().flat_map(twice).collect();
                 }
                 Fault::NoEnd => events.retain(|event| event.kind != EventKind::End),
@@ -37,7 +39,10 @@ impl Struck {
                 _ => {}
             }
         }
-        let chunk = |(index, event): (usize, Sent)| Chunk { delay: if index == 0 { Duration::ZERO } else { pace }, bytes: event.bytes };
+        let chunk = |(index, event): (usize, Sent)| Chunk {
+            delay: if index == 0 { Duration::ZERO } else { pace },
+            bytes: event.bytes,
+        };
         self.bytes(events.into_iter().enumerate().map(chunk).collect())
     }
 
@@ -46,7 +51,9 @@ impl Struck {
         let fails = self.0.iter().any(|fault| matches!(fault, Fault::Error(_)));
         let body = if fails { error.to_string().into() } else { body };
         match self.bytes(vec![Chunk { delay: Duration::ZERO, bytes: body.clone() }]) {
-            Body::Stream(chunks, Ending::Complete) if chunks.len() == 1 => Body::Whole(chunks.into_iter().next().map_or(body, |chunk| chunk.bytes)),
+            Body::Stream(chunks, Ending::Complete) if chunks.len() == 1 => {
+                Body::Whole(chunks.into_iter().next().map_or(body, |chunk| chunk.bytes))
+            }
             changed => changed,
         }
     }

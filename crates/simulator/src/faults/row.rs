@@ -170,7 +170,10 @@ impl<'de> Deserialize<'de> for Faults {
 impl Faults {
     /// Reads a list of faults. `file` is how errors name it.
     pub fn from_yaml(file: &str, yaml: &str) -> Result<Self, FaultError> {
-        let wrong = |error: serde_saphyr::Error| FaultError::Yaml { file: file.to_owned(), reason: error.to_string() };
+        let wrong = |error: serde_saphyr::Error| FaultError::Yaml {
+            file: file.to_owned(),
+            reason: error.to_string(),
+        };
         serde_saphyr::from_str(yaml).map_err(wrong)
     }
 }
@@ -182,7 +185,8 @@ impl FromStr for Faults {
         let written = spec.split(';').map(str::trim).filter(|fault| !fault.is_empty());
         let rules = written.map(|fault| {
             let wrong = |reason: String| FaultError::Spec { fault: fault.to_owned(), reason };
-            let row: Row = serde_json::from_value(Value::Object(fields(fault))).map_err(|e| wrong(e.to_string()))?;
+            let row: Row =
+                serde_json::from_value(Value::Object(fields(fault))).map_err(|e| wrong(e.to_string()))?;
             row.rule().map_err(wrong)
         });
         Ok(Faults { rules: rules.collect::<Result<_, _>>()?, requests: 0 })
@@ -192,7 +196,8 @@ impl FromStr for Faults {
 /// `a=1,b-c=x,d` as fields: numbers are numbers, a name alone is on.
 fn fields(fault: &str) -> Map<String, Value> {
     let field = |part: &str| {
-        let (name, value) = part.split_once('=').map_or((part, None), |(name, value)| (name, Some(value.trim())));
+        let (name, value) =
+            part.split_once('=').map_or((part, None), |(name, value)| (name, Some(value.trim())));
         let value = value.map_or(Value::Bool(true), |text| match text.parse::<serde_json::Number>() {
             Ok(number) => Value::Number(number),
             Err(_) => Value::String(text.to_owned()),

@@ -55,7 +55,14 @@ turns:
   - {when: {has_tool_result: grep}, text: result, repeat: always}
 default: {text: none}
 ";
-    let prompts = [user("a fox here"), user("exact"), round("read", "x"), user("fox"), round("grep", "y"), round("read", "fox")];
+    let prompts = [
+        user("a fox here"),
+        user("exact"),
+        round("read", "x"),
+        user("fox"),
+        round("grep", "y"),
+        round("read", "fox"),
+    ];
     assert_eq!(answers_to(yaml, &prompts), ["contains", "equals", "none", "fourth", "result", "contains"]);
 }
 
@@ -81,9 +88,16 @@ turns:
 ";
     let script = Script::from_yaml("s.yaml", yaml).unwrap();
     let said = script.answer(&user("x"), &mut Progress::default(), false).unwrap();
-    let call = SaidPart::Call { id: Some("call_1".into()), name: "read".into(), arguments: r#"{"path":"a","n":[1,2.5,null]}"#.into() };
+    let call = SaidPart::Call {
+        id: Some("call_1".into()),
+        name: "read".into(),
+        arguments: r#"{"path":"a","n":[1,2.5,null]}"#.into(),
+    };
     assert_eq!(said.parts, [SaidPart::Reasoning("Hm.".into()), SaidPart::Text("Look.".into()), call]);
-    assert_eq!((said.stop, said.delay, said.pace), (Stop::Length, Duration::from_secs(2), Duration::from_millis(20)));
+    assert_eq!(
+        (said.stop, said.delay, said.pace),
+        (Stop::Length, Duration::from_secs(2), Duration::from_millis(20))
+    );
 }
 
 #[test]

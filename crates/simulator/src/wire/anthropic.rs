@@ -8,7 +8,7 @@ use crate::said::{Said, SaidPart, Stop};
 pub fn whole(said: &Said, head: &Head) -> Value {
     let block = |(index, part): (usize, &SaidPart)| match part {
         SaidPart::Reasoning(text) => {
-            json!({"type": "thinking", "thinking": text, "signature": signature(&head.model, text)})
+            json!({"type": "thinking", "thinking": text, "signature": signature(text)})
         }
         SaidPart::Text(text) => json!({"type": "text", "text": text}),
         SaidPart::Call { id, name, arguments } => {
@@ -77,7 +77,7 @@ impl Events {
                 for piece in pieces(text) {
                     self.delta(index, &json!({"type": "thinking_delta", "thinking": piece}));
                 }
-                let signature = signature(&head.model, text);
+                let signature = signature(text);
                 self.delta(index, &json!({"type": "signature_delta", "signature": signature}));
             }
             SaidPart::Text(text) => {

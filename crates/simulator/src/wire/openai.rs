@@ -21,40 +21,44 @@ pub fn whole(said: &Said, head: &Head) -> Value {
     }
     let finish = said.stop.openai();
     let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish});
-    let mut body = envelope(head, "chat.completion", json!([choice]));
+    let mut body = envelope(head, "chat.completion", &json!([choice]));
     body.insert("usage".into(), usage(head));
     Value::Object(body)
 }
 
 pub fn stream(said: &Said, head: &Head, chunk: UsageChunk) -> Vec<Sent> {
     let mut events = Events { head, chunk, sent: Vec::new() };
-    events.delta(EventKind::Frame, json!({"role": "assistant", "content": "", "refusal": null}));
+    events.delta(EventKind::Frame, &json!({"role": "assistant", "content": "", "refusal": null}));
     let mut call_count = 0;
     for (index, part) in said.parts.iter().enumerate() {
         match part {
             SaidPart::Reasoning(text) => {
                 let Some(field) = head.reasoning.name() else { continue };
-                pieces(text).into_iter().for_each(|piece| events.delta(EventKind::Delta, json!({field: piece})));
+                pieces(text)
+                    .into_iter()
+                    .for_each(|piece| events.delta(EventKind::Delta, &json!({field: piece})));
             }
             SaidPart::Text(text) => {
-                pieces(text).into_iter().for_each(|piece| events.delta(EventKind::Delta, json!({"content": piece})));
+                pieces(text)
+                    .into_iter()
+                    .for_each(|piece| events.delta(EventKind::Delta, &json!({"content": piece})));
             }
             SaidPart::Call { .. } => {
                 let Some(call) = CallPart::of(part, index, head) else { continue };
                 let mut begin = call.json("");
                 begin["index"] = json!(call_count);
-                events.delta(EventKind::Frame, json!({"tool_calls": [begin]}));
+                events.delta(EventKind::Frame, &json!({"tool_calls": [begin]}));
                 for piece in pieces(call.arguments).into_iter().filter(|piece| !piece.is_empty()) {
                     let more = json!({"index": call_count, "function": {"arguments": piece}});
-                    events.delta(EventKind::Delta, json!({"tool_calls": [more]}));
+                    events.delta(EventKind::Delta, &json!({"tool_calls": [more]}));
                 }
                 call_count += 1;
             }
         }
     }
-    events.choice(EventKind::Frame, json!({}), json!(said.stop.openai()));
+    events.choice(EventKind::Frame, &json!({}), Some(said.stop.openai()));
     if chunk == UsageChunk::Sent {
-        events.push(EventKind::Frame, json!([]), usage(head));
+        events.push(EventKind::Frame, &json!([]), usage(head));
     }
     events.sent.push(Sent { kind: EventKind::End, bytes: "data: [DONE]\n\n".into() });
     events.sent
@@ -67,16 +71,16 @@ struct Events<'a> {
 }
 
 impl Events<'_> {
-    fn delta(&mut self, kind: EventKind, delta: Value) {
-        self.choice(kind, delta, Value::Null);
+    fn delta(&mut self, kind: EventKind, delta: &Value) {
+        self.choice(kind, delta, None);
     }
 
-    fn choice(&mut self, kind: EventKind, delta: Value, finish: Value) {
+    fn choice(&mut self, kind: EventKind, delta: &Value, finish: Option<&str>) {
         let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
-        self.push(kind, json!([choice]), Value::Null);
+        self.push(kind, &json!([choice]), Value::Null);
     }
 
-    fn push(&mut self, kind: EventKind, choices: Value, usage: Value) {
+    fn push(&mut self, kind: EventKind, choices: &Value, usage: Value) {
         let mut body = envelope(self.head, "chat.completion.chunk", choices);
         if self.chunk == UsageChunk::Sent {
             body.insert("usage".into(), usage); // null on every chunk but the last, where it was asked for
@@ -85,7 +89,7 @@ impl Events<'_> {
     }
 }
 
-fn envelope(head: &Head, object: &str, choices: Value) -> Map<String, Value> {
+fn envelope(head: &Head, object: &str, choices: &Value) -> Map<String, Value> {
     let body = json!({
         "id": id("chatcmpl-", head.number, 0),
         "object": object,
@@ -141,9 +145,13 @@ fn calls<'a>(said: &'a Said, head: &'a Head) -> impl Iterator<Item = CallPart<'a
 }
 
 fn texts(said: &Said) -> impl Iterator<Item = &str> {
-    said.parts.iter().filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None })
+    said.parts
+        .iter()
+        .filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None })
 }
 
 fn reasonings(said: &Said) -> impl Iterator<Item = &str> {
-    said.parts.iter().filter_map(|part| if let SaidPart::Reasoning(text) = part { Some(text.as_str()) } else { None })
+    said.parts
+        .iter()
+        .filter_map(|part| if let SaidPart::Reasoning(text) = part { Some(text.as_str()) } else { None })
 }

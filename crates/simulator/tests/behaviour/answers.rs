@@ -18,8 +18,14 @@ default:
 
 fn thinking(protocol: Protocol, stream: bool) -> Value {
     match protocol {
-        Protocol::Anthropic => body(protocol, json!({"stream": stream, "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 1024}})),
-        Protocol::Openai => body(protocol, json!({"stream": stream, "model": "deepseek/deepseek-chat", "stream_options": {"include_usage": true}})),
+        Protocol::Anthropic => body(
+            protocol,
+            json!({"stream": stream, "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
+        ),
+        Protocol::Openai => body(
+            protocol,
+            json!({"stream": stream, "model": "deepseek/deepseek-chat", "stream_options": {"include_usage": true}}),
+        ),
     }
 }
 
@@ -43,14 +49,19 @@ async fn an_answer_is_the_same_streamed_or_whole_over_http_or_not() {
         assert_eq!(first.stop, Some(StopReason::ToolUse));
         assert!(first.parts().len() == 4, "{first:?}");
         let calls = first.calls();
-        assert!(calls.iter().all(|call| call.runnable.is_ok()) && &*calls[1].call.id == "my_own_id", "{calls:?}");
+        assert!(
+            calls.iter().all(|call| call.runnable.is_ok()) && &*calls[1].call.id == "my_own_id",
+            "{calls:?}"
+        );
         assert_eq!(calls[0].call.arguments.as_str(), r#"{"path":"src/a.rs","why":"said \"so\""}"#);
         let usage = first.usage.as_ref().unwrap();
         assert!(usage.prompt() > 10 && usage.output > 30, "{usage:?}");
         for other in &answers[1..] {
             let (mut first, mut other) = (first.clone(), other.clone());
             // What only one of the forms tells besides.
-            [&mut first, &mut other].into_iter().for_each(|answer| answer.usage.as_mut().unwrap().other.clear());
+            [&mut first, &mut other]
+                .into_iter()
+                .for_each(|answer| answer.usage.as_mut().unwrap().other.clear());
             assert_eq!(other, first);
         }
     }
@@ -58,23 +69,38 @@ async fn an_answer_is_the_same_streamed_or_whole_over_http_or_not() {
 
 #[tokio::test]
 async fn a_stream_has_the_frames_of_its_protocol() {
-    let place = local(scripted("default: {text: One two., tool_calls: [{name: read, arguments: {path: a}, id: c1}]}"));
+    let place = local(scripted(
+        "default: {text: One two., tool_calls: [{name: read, arguments: {path: a}, id: c1}]}",
+    ));
     let got = place.ask(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stream": true}))).await;
     let text = String::from_utf8(got.bytes).unwrap();
     let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
     assert_eq!(
         names,
         [
-            "message_start", "content_block_start", "ping", "content_block_delta", "content_block_stop", "content_block_start",
-            "content_block_delta", "content_block_delta", "content_block_stop", "message_delta", "message_stop"
+            "message_start",
+            "content_block_start",
+            "ping",
+            "content_block_delta",
+            "content_block_stop",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_delta",
+            "content_block_stop",
+            "message_delta",
+            "message_stop"
         ]
     );
     let got = place.ask(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
     let text = String::from_utf8(got.bytes).unwrap();
     let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-    let deltas: Vec<Value> = lines[..lines.len() - 1].iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["choices"][0]["delta"].clone()).collect();
+    let deltas: Vec<Value> = lines[..lines.len() - 1]
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["choices"][0]["delta"].clone())
+        .collect();
     assert_eq!(lines.last(), Some(&"[DONE]"));
-    let call = json!({"id": "c1", "type": "function", "function": {"name": "read", "arguments": ""}, "index": 0});
+    let call =
+        json!({"id": "c1", "type": "function", "function": {"name": "read", "arguments": ""}, "index": 0});
     let expected = [
         json!({"role": "assistant", "content": "", "refusal": null}),
         json!({"content": "One two."}),
@@ -112,10 +138,19 @@ async fn reasoning_is_shown_only_where_it_was_asked_for() {
 #[tokio::test]
 async fn a_stop_sequence_ends_the_answer() {
     let place = local(scripted("default: {text: 'one, two, three'}"));
-    let got = place.ask(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stop_sequences": [", three", ", two"]}))).await.json();
-    assert_eq!((&got["content"][0]["text"], &got["stop_reason"], &got["stop_sequence"]), (&json!("one"), &json!("stop_sequence"), &json!(", two")));
+    let got = place
+        .ask(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stop_sequences": [", three", ", two"]})))
+        .await
+        .json();
+    assert_eq!(
+        (&got["content"][0]["text"], &got["stop_reason"], &got["stop_sequence"]),
+        (&json!("one"), &json!("stop_sequence"), &json!(", two"))
+    );
     let got = place.ask(Protocol::Openai, &body(Protocol::Openai, json!({"stop": [", two"]}))).await.json();
-    assert_eq!((&got["choices"][0]["message"]["content"], &got["choices"][0]["finish_reason"]), (&json!("one"), &json!("stop")));
+    assert_eq!(
+        (&got["choices"][0]["message"]["content"], &got["choices"][0]["finish_reason"]),
+        (&json!("one"), &json!("stop"))
+    );
 }
 
 #[tokio::test]
@@ -157,10 +192,32 @@ async fn without_a_script_the_assistant_answers_and_says_what_it_is() {
             let got = place.ask(protocol, &body(protocol, json!({"stream": true}))).await;
             assert!(got.answer(protocol).text().contains("no language model"));
             let question = json!([{"role": "user", "content": "Where is the volcano?"}]);
-            let got = place.ask(protocol, &body(protocol, json!({"messages": question, "stream": true}))).await;
+            let got =
+                place.ask(protocol, &body(protocol, json!({"messages": question, "stream": true}))).await;
             assert!(got.answer(protocol).text().contains("found nothing"), "{}", got.answer(protocol).text());
         }
     }
+}
+
+#[tokio::test]
+async fn the_assistant_calls_one_tool_at_a_time_where_it_is_told_to() {
+    let place = local(Settings::default());
+    let schema = json!({"type": "object"});
+    let tools: Vec<Value> =
+        ["grep", "find"].iter().map(|name| json!({"name": name, "input_schema": schema})).collect();
+    let request = |choice: Value| {
+        let messages = json!([{"role": "user", "content": "Where are volcano and glacier?"}]);
+        body(Protocol::Anthropic, json!({"messages": messages, "tools": tools, "tool_choice": choice}))
+    };
+    let calls = |answer: hardpan_providers::Answer| {
+        answer.calls().iter().map(|call| call.call.name.to_string()).collect::<Vec<_>>()
+    };
+    let many =
+        place.ask(Protocol::Anthropic, &request(json!({"type": "auto"}))).await.answer(Protocol::Anthropic);
+    assert_eq!(calls(many), ["grep", "grep", "find"]);
+    let one = json!({"type": "auto", "disable_parallel_tool_use": true});
+    let one = place.ask(Protocol::Anthropic, &request(one)).await.answer(Protocol::Anthropic);
+    assert_eq!(calls(one), ["grep"]);
 }
 
 #[tokio::test]
@@ -169,7 +226,13 @@ async fn counting_agrees_with_the_bill() {
         let mut request = body(Protocol::Anthropic, json!({"system": "Be brief."}));
         let billed = place.ask(Protocol::Anthropic, &request).await.json()["usage"]["input_tokens"].clone();
         request.as_object_mut().unwrap().remove("max_tokens");
-        let counted = place.ask_with("/messages/count_tokens", headers(Protocol::Anthropic), request.to_string().into_bytes()).await;
+        let counted = place
+            .ask_with(
+                "/messages/count_tokens",
+                headers(Protocol::Anthropic),
+                request.to_string().into_bytes(),
+            )
+            .await;
         assert_eq!(counted.json(), json!({"input_tokens": billed}));
     }
 }
@@ -178,9 +241,15 @@ async fn counting_agrees_with_the_bill() {
 async fn models_are_listed_in_both_forms() {
     let [place, _] = places(Settings::default).await;
     let (status, list) = place.get("/v1/models?limit=5", headers(Protocol::Anthropic)).await;
-    assert!(status == 200 && list["data"].as_array().unwrap().iter().any(|row| row["id"] == "claude-sonnet-5"), "{list}");
+    assert!(
+        status == 200 && list["data"].as_array().unwrap().iter().any(|row| row["id"] == "claude-sonnet-5"),
+        "{list}"
+    );
     let (_, list) = place.get("/v1/models", headers(Protocol::Openai)).await;
-    assert!(list["object"] == "list" && list["data"].as_array().unwrap().iter().any(|row| row["id"] == "gpt-4o"), "{list}");
+    assert!(
+        list["object"] == "list" && list["data"].as_array().unwrap().iter().any(|row| row["id"] == "gpt-4o"),
+        "{list}"
+    );
     assert_eq!(place.get("/v1/models/gpt-4o", headers(Protocol::Openai)).await.1["id"], "gpt-4o");
     assert_eq!(place.get("/v1/models/gpt-none", headers(Protocol::Openai)).await.0, 404);
     assert_eq!(place.get("/v1/messages", headers(Protocol::Anthropic)).await.0, 405);
@@ -189,10 +258,15 @@ async fn models_are_listed_in_both_forms() {
 
 #[tokio::test]
 async fn delays_of_a_script_are_kept() {
-    let place = local(scripted("default: {text: 'some words that take more than one piece to say', delay: 30ms, pace: 10ms}"));
+    let place = local(scripted(
+        "default: {text: 'some words that take more than one piece to say', delay: 30ms, pace: 10ms}",
+    ));
     let start = tokio::time::Instant::now();
     place.ask(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
-    assert!(start.elapsed() >= Duration::from_millis(70), "30 ms, and 10 ms before each of at least 4 later pieces");
+    assert!(
+        start.elapsed() >= Duration::from_millis(70),
+        "30 ms, and 10 ms before each of at least 4 later pieces"
+    );
 }
 
 #[test]

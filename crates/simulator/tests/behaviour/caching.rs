@@ -16,7 +16,8 @@ fn marked(text: &str, ttl: &str) -> Value {
 }
 
 fn anthropic(more: Value) -> Value {
-    let mut request = body(Protocol::Anthropic, json!({"system": [marked(&long("system"), "5m")], "tools": []}));
+    let mut request =
+        body(Protocol::Anthropic, json!({"system": [marked(&long("system"), "5m")], "tools": []}));
     request.as_object_mut().unwrap().remove("tools");
     for (name, value) in more.as_object().unwrap() {
         request[name] = value.clone();
@@ -27,7 +28,10 @@ fn anthropic(more: Value) -> Value {
 /// Read, written for five minutes, written for an hour, neither.
 async fn billed(place: &Place, request: &Value) -> [u64; 4] {
     let got = place.ask(Protocol::Anthropic, request).await;
-    let usage = got.answer(Protocol::Anthropic).usage.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&got.bytes)));
+    let usage = got
+        .answer(Protocol::Anthropic)
+        .usage
+        .unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&got.bytes)));
     [usage.cache_read, usage.cache_write_5m, usage.cache_write_1h, usage.input]
 }
 
@@ -37,14 +41,18 @@ async fn what_one_turn_writes_the_next_one_reads() {
         for place in places(|| scripted("default: {text: Yes.}")).await {
             let request = anthropic(json!({"stream": stream}));
             let [read, written, hour, input] = billed(&place, &request).await;
-            assert!(read == 0 && hour == 0 && written > 1024 && (1..10).contains(&input), "{written} {input}");
+            assert!(
+                read == 0 && hour == 0 && written > 1024 && (1..10).contains(&input),
+                "{written} {input}"
+            );
             assert_eq!(billed(&place, &request).await, [written, 0, 0, input]);
             let more = json!([
                 {"role": "user", "content": "Hello!"},
                 {"role": "assistant", "content": "Yes."},
                 {"role": "user", "content": [marked(&long("user"), "5m")]},
             ]);
-            let [read, added, _, rest] = billed(&place, &anthropic(json!({"messages": more, "stream": stream}))).await;
+            let [read, added, _, rest] =
+                billed(&place, &anthropic(json!({"messages": more, "stream": stream}))).await;
             assert!(read == written && added > 1024 && rest == 0, "{read} {added} {rest}");
         }
     }
@@ -67,11 +75,16 @@ async fn five_minutes_end_an_entry_and_a_read_renews_it() {
 async fn an_hour_is_billed_apart_and_lasts_longer() {
     let place = local(scripted("default: {text: Yes.}"));
     let content = json!([marked(&long("user"), "5m"), {"type": "text", "text": "And?"}]);
-    let request = anthropic(json!({"system": [marked(&long("system"), "1h")], "messages": [{"role": "user", "content": content}]}));
+    let request = anthropic(
+        json!({"system": [marked(&long("system"), "1h")], "messages": [{"role": "user", "content": content}]}),
+    );
     let [read, short, hour, _] = billed(&place, &request).await;
     assert!(read == 0 && short > 1024 && hour > 1024);
     let raw = place.ask(Protocol::Anthropic, &request).await.json();
-    assert_eq!(raw["usage"]["cache_creation"], json!({"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}));
+    assert_eq!(
+        raw["usage"]["cache_creation"],
+        json!({"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0})
+    );
     place.clock.advance(50 * MINUTE);
     let [read, again, none, _] = billed(&place, &request).await;
     assert_eq!((read, again, none), (hour, short, 0));
@@ -105,7 +118,9 @@ async fn settings_that_the_table_names_lose_the_messages() {
         request
     };
     let [_, written, _, _] = billed(&place, &request(json!({}))).await;
-    let [read, rewritten, _, _] = billed(&place, &request(json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}}))).await;
+    let [read, rewritten, _, _] =
+        billed(&place, &request(json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}})))
+            .await;
     assert!(read > 1024 && rewritten > 1024 && read + rewritten == written, "{read} {rewritten} {written}");
     assert_eq!(billed(&place, &request(json!({}))).await[0], written);
 }
@@ -115,12 +130,17 @@ async fn automatic_mode_marks_the_last_block_and_a_request_for_nothing_warms() {
     let place = local(scripted("turns: [{text: Yes.}]"));
     let messages = json!([{"role": "user", "content": long("user")}]);
     let request = |max: u32| {
-        let mut request = anthropic(json!({"messages": messages, "max_tokens": max, "cache_control": {"type": "ephemeral"}}));
+        let mut request = anthropic(
+            json!({"messages": messages, "max_tokens": max, "cache_control": {"type": "ephemeral"}}),
+        );
         request.as_object_mut().unwrap().remove("system");
         request
     };
     let warmed = place.ask(Protocol::Anthropic, &request(0)).await.json();
-    assert_eq!((&warmed["content"], &warmed["stop_reason"], &warmed["usage"]["output_tokens"]), (&json!([]), &json!("max_tokens"), &json!(0)));
+    assert_eq!(
+        (&warmed["content"], &warmed["stop_reason"], &warmed["usage"]["output_tokens"]),
+        (&json!([]), &json!("max_tokens"), &json!(0))
+    );
     let [read, written, _, _] = billed(&place, &request(10)).await;
     assert!(read > 1024 && written == 0);
     let mut refused = request(0);
@@ -135,7 +155,10 @@ async fn each_key_and_each_model_has_a_cache_of_its_own() {
     let [_, written, _, _] = billed(&place, &request).await;
     let other = anthropic(json!({"model": "claude-sonnet-4-6"}));
     assert_eq!(billed(&place, &other).await[..2], [0, written]);
-    let headers = vec![("authorization".to_owned(), "Bearer another".to_owned()), ("anthropic-version".to_owned(), "2023-06-01".to_owned())];
+    let headers = vec![
+        ("authorization".to_owned(), "Bearer another".to_owned()),
+        ("anthropic-version".to_owned(), "2023-06-01".to_owned()),
+    ];
     let got = place.ask_with("/messages", headers, request.to_string().into_bytes()).await;
     assert_eq!(got.answer(Protocol::Anthropic).usage.unwrap().cache_write_5m, written);
 }
@@ -144,7 +167,10 @@ async fn each_key_and_each_model_has_a_cache_of_its_own() {
 async fn openai_caches_by_itself_and_counts_what_it_read_as_part_of_the_prompt() {
     for stream in [false, true] {
         for place in places(|| scripted("default: {text: Yes.}")).await {
-            let mut request = body(Protocol::Openai, json!({"messages": [{"role": "user", "content": long("user")}], "stream": stream}));
+            let mut request = body(
+                Protocol::Openai,
+                json!({"messages": [{"role": "user", "content": long("user")}], "stream": stream}),
+            );
             if stream {
                 request["stream_options"] = json!({"include_usage": true});
             }
@@ -161,7 +187,10 @@ async fn openai_caches_by_itself_and_counts_what_it_read_as_part_of_the_prompt()
 async fn openai_from_5_6_on_tells_its_writes() {
     let place = local(scripted("default: {text: Yes.}"));
     let part = json!({"type": "text", "text": long("user"), "prompt_cache_breakpoint": {"mode": "explicit"}});
-    let mut request = body(Protocol::Openai, json!({"model": "gpt-5.6", "messages": [{"role": "user", "content": [part]}]}));
+    let mut request = body(
+        Protocol::Openai,
+        json!({"model": "gpt-5.6", "messages": [{"role": "user", "content": [part]}]}),
+    );
     request.as_object_mut().unwrap().remove("max_tokens");
     let first = place.ask(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
     assert!(first.cache_write_5m > 1024 && first.cache_read == 0, "{first:?}");
@@ -172,10 +201,15 @@ async fn openai_from_5_6_on_tells_its_writes() {
 #[tokio::test]
 async fn a_request_that_is_refused_leaves_nothing_behind() {
     for protocol in BOTH {
-        let place = local(Settings { faults: "status=500,times=1".parse().unwrap(), ..scripted("default: {text: Yes.}") });
+        let place = local(Settings {
+            faults: "status=500,times=1".parse().unwrap(),
+            ..scripted("default: {text: Yes.}")
+        });
         let request = match protocol {
             Protocol::Anthropic => anthropic(json!({})),
-            Protocol::Openai => body(protocol, json!({"messages": [{"role": "user", "content": long("user")}]})),
+            Protocol::Openai => {
+                body(protocol, json!({"messages": [{"role": "user", "content": long("user")}]}))
+            }
         };
         assert_eq!(place.ask(protocol, &request).await.status, 500);
         assert_eq!(place.ask(protocol, &request).await.answer(protocol).usage.unwrap().cache_read, 0);

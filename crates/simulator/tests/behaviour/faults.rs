@@ -3,7 +3,10 @@ use std::time::Duration;
 
 use hardpan_models::{Catalogue, Protocol};
 use hardpan_prompt::{Block, Json, Kind, Origin, Place as Region, Prompt, Role, Tool, ToolBlock, Turn};
-use hardpan_providers::{Answer, Client, Endpoint, Event, Failure, Forms, Key, Learned, Patience, ProviderError, Question, StopReason};
+use hardpan_providers::{
+    Answer, Client, Endpoint, Event, Failure, Forms, Key, Learned, Patience, ProviderError, Question,
+    StopReason,
+};
 use hardpan_simulator::Settings;
 use serde_json::json;
 
@@ -33,12 +36,20 @@ impl Forms for AsItIs {
 
 /// What the product's own client makes of it, with short patience, and the footnotes it gave.
 async fn ask(place: &Place, protocol: Protocol) -> (Result<Answer, ProviderError>, Vec<String>) {
-    let (provider, model) = if protocol == Protocol::Anthropic { ("anthropic", "claude-sonnet-5") } else { ("openai", "gpt-4o") };
+    let (provider, model) =
+        if protocol == Protocol::Anthropic { ("anthropic", "claude-sonnet-5") } else { ("openai", "gpt-4o") };
     let catalogue = Catalogue::builtin();
-    let wire = catalogue.provider(provider).unwrap().for_model(&catalogue.model(Some(provider), model).unwrap());
+    let wire =
+        catalogue.provider(provider).unwrap().for_model(&catalogue.model(Some(provider), model).unwrap());
     let origin = Origin::rule(Kind::History, "test");
     let parameters = Json::new(&json!({"type": "object", "properties": {}}));
-    let tool = Tool { name: "read".into(), description: "".into(), parameters, snippet: None, guidelines: Vec::new() };
+    let tool = Tool {
+        name: "read".into(),
+        description: "".into(),
+        parameters,
+        snippet: None,
+        guidelines: Vec::new(),
+    };
     let prompt = Prompt {
         model: model.into(),
         max_tokens: 1000,
@@ -46,9 +57,11 @@ async fn ask(place: &Place, protocol: Protocol) -> (Result<Answer, ProviderError
         turns: vec![Turn::new(Role::User, vec![Block::text(Region::Log, "Look!".into(), origin)])],
         ..Prompt::default()
     };
-    let endpoint = Endpoint { base_url: place.base_url.clone(), key: Some(Key::new("secret")), ..Endpoint::default() };
+    let endpoint =
+        Endpoint { base_url: place.base_url.clone(), key: Some(Key::new("secret")), ..Endpoint::default() };
     let silence = Duration::from_millis(400);
-    let patience = Patience { tries: 3, first_wait: Duration::from_millis(1), silence, ..Patience::default() };
+    let patience =
+        Patience { tries: 3, first_wait: Duration::from_millis(1), silence, ..Patience::default() };
     let client = Client::new(place.transport.clone(), endpoint, patience, Arc::new(Learned::default()));
     let question = Question { prompt: &prompt, wire: &wire, provider, forms: &AsItIs, now_ms: 0 };
     let mut notes = Vec::new();
@@ -64,10 +77,16 @@ async fn ask(place: &Place, protocol: Protocol) -> (Result<Answer, ProviderError
 /// The answer arrived as if nothing had happened.
 fn is_whole(answer: &Answer) {
     assert_eq!((&answer.stop, &answer.error), (&Some(StopReason::ToolUse), &None), "{answer:?}");
-    assert!(answer.text().starts_with("I will look") && answer.text().ends_with("line by line."), "{answer:?}");
+    assert!(
+        answer.text().starts_with("I will look") && answer.text().ends_with("line by line."),
+        "{answer:?}"
+    );
     let calls = answer.calls();
     assert_eq!(calls.len(), 1);
-    assert!(calls[0].runnable.is_ok() && calls[0].call.arguments.value()["path"] == "src/main.rs", "{calls:?}");
+    assert!(
+        calls[0].runnable.is_ok() && calls[0].call.arguments.value()["path"] == "src/main.rs",
+        "{calls:?}"
+    );
 }
 
 /// A part arrived, and nothing of it may be run.
@@ -78,7 +97,12 @@ fn is_partial(answer: &Answer) {
 
 #[tokio::test]
 async fn passing_errors_are_got_over() {
-    for fault in ["status=429,retry-after=0,times=2", "status=529,times=2", "status=500,times=1", "status=503,times=1"] {
+    for fault in [
+        "status=429,retry-after=0,times=2",
+        "status=529,times=2; delay=5ms",
+        "status=500,times=1",
+        "status=503,times=1",
+    ] {
         for protocol in BOTH {
             for place in places(|| settings(fault)).await {
                 let (answer, notes) = ask(&place, protocol).await;
@@ -91,7 +115,14 @@ async fn passing_errors_are_got_over() {
 
 #[tokio::test]
 async fn lasting_errors_are_named() {
-    let cases = [("429", Failure::RateLimit), ("529", Failure::Overload), ("401", Failure::Auth), ("403", Failure::Auth), ("413", Failure::TooLarge), ("400", Failure::BadRequest)];
+    let cases = [
+        ("429", Failure::RateLimit),
+        ("529", Failure::Overload),
+        ("401", Failure::Auth),
+        ("403", Failure::Auth),
+        ("413", Failure::TooLarge),
+        ("400", Failure::BadRequest),
+    ];
     for (status, failure) in cases {
         for protocol in BOTH {
             for place in places(|| settings(&format!("status={status}"))).await {
@@ -105,7 +136,13 @@ async fn lasting_errors_are_named() {
 
 #[tokio::test]
 async fn what_is_harmless_changes_nothing() {
-    for fault in ["delay=30ms", "drip=7,interval=0", "duplicate", "no-end", "drip=200,interval=1ms; duplicate; no-end; delay=5ms"] {
+    for fault in [
+        "delay=30ms",
+        "drip=7,interval=0",
+        "duplicate",
+        "no-end",
+        "drip=200,interval=1ms; duplicate; no-end; delay=5ms",
+    ] {
         for protocol in BOTH {
             for place in places(|| settings(fault)).await {
                 let (answer, _) = ask(&place, protocol).await;
@@ -118,7 +155,16 @@ async fn what_is_harmless_changes_nothing() {
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_kept_and_its_calls_are_not_run() {
     // Within the text, within the call, and just before the end.
-    for fault in ["cut=900", "cut=2500", "stall=900", "stall=2500", "garbage=900", "garbage=2500", "error=900", "error=2500"] {
+    for fault in [
+        "cut=900",
+        "cut=2500",
+        "stall=900",
+        "stall=2500",
+        "garbage=900",
+        "garbage=2500",
+        "error=900",
+        "error=2500",
+    ] {
         for protocol in BOTH {
             for place in places(|| settings(fault)).await {
                 let (answer, _) = ask(&place, protocol).await;
@@ -132,7 +178,9 @@ async fn an_answer_that_breaks_off_is_kept_and_its_calls_are_not_run() {
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_before_a_word_is_asked_for_again() {
-    for fault in ["cut=0,times=2", "cut=40,times=1", "stall=10,times=1", "error=0,times=2", "garbage=10,times=1"] {
+    for fault in
+        ["cut=0,times=2", "cut=40,times=1", "stall=10,times=1", "error=0,times=2", "garbage=10,times=1"]
+    {
         for protocol in BOTH {
             for place in places(|| settings(fault)).await {
                 let (answer, notes) = ask(&place, protocol).await;
@@ -147,14 +195,25 @@ async fn an_answer_that_breaks_off_before_a_word_is_asked_for_again() {
 async fn whole_bodies_suffer_the_same() {
     for protocol in BOTH {
         let request = body(protocol, json!({}));
-        for (fault, broken, understood) in
-            [("cut=50", true, false), ("garbage=50", false, false), ("error=0", false, false), ("stall=50,for=20ms", true, false), ("drip=9,interval=0", false, true), ("no-end; duplicate", false, true)]
-        {
+        for (fault, broken, understood) in [
+            ("cut=50", true, false),
+            ("garbage=50", false, false),
+            ("error=0", false, false),
+            ("stall=50,for=20ms", true, false),
+            ("drip=9,interval=0", false, true),
+            ("no-end; duplicate", false, true),
+        ] {
             for place in places(|| settings(fault)).await {
                 let got = place.ask(protocol, &request).await;
                 assert_eq!((got.status, got.broken.is_some()), (200, broken), "{fault}");
                 let answer = got.answer(protocol);
-                assert_eq!(answer.error.is_none() && answer.calls().iter().all(|call| call.runnable.is_ok()) && !answer.calls().is_empty(), understood, "{fault}: {answer:?}");
+                assert_eq!(
+                    answer.error.is_none()
+                        && answer.calls().iter().all(|call| call.runnable.is_ok())
+                        && !answer.calls().is_empty(),
+                    understood,
+                    "{fault}: {answer:?}"
+                );
             }
         }
     }
@@ -173,10 +232,14 @@ async fn a_cut_leaves_exactly_the_bytes_ordered() {
 #[tokio::test]
 async fn a_caller_that_goes_away_and_a_server_that_stops_leave_nothing_hanging() {
     let [mut remote, _local] = places(|| settings("stall=300,for=5m")).await;
-    let response = remote.open(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stream": true}))).await;
+    let response =
+        remote.open(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stream": true}))).await;
     drop(response);
     let waiting = remote.open(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
     let server = remote.server.take().unwrap();
-    tokio::time::timeout(Duration::from_secs(10), server.stop(Duration::from_millis(50))).await.expect("it stops").unwrap();
+    tokio::time::timeout(Duration::from_secs(10), server.stop(Duration::from_millis(50)))
+        .await
+        .expect("it stops")
+        .unwrap();
     assert!(crate::places::collect(waiting).await.broken.is_some());
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use hardpan_economy::cache::Moment;
 use hardpan_models::Protocol;
-use hardpan_providers::{Answer, Decoder, Event, Http, HttpRequest, HttpResponse, Transport, TransportError, events_of_body};
+use hardpan_providers::{
+    Answer, Decoder, Event, Http, HttpRequest, HttpResponse, Transport, TransportError, events_of_body,
+};
 use hardpan_simulator::{BASE_URL, Config, Engine, InProcess, Script, Server, SetClock, Settings, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,7 +29,8 @@ pub async fn places(settings: impl Fn() -> Settings) -> [Place; 2] {
     let config = Config { clock: clock.clock(), ..Config::new(Engine::new(settings())) };
     let server = serve(config).await.unwrap();
     let base_url = format!("{}/v1", server.url());
-    let remote = Place { transport: Arc::new(Http::new(None).unwrap()), base_url, clock, server: Some(server) };
+    let remote =
+        Place { transport: Arc::new(Http::new(None).unwrap()), base_url, clock, server: Some(server) };
     [remote, local(settings())]
 }
 
@@ -89,7 +92,8 @@ pub struct Got {
 
 impl Got {
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&self.bytes)))
+        serde_json::from_slice(&self.bytes)
+            .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&self.bytes)))
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {

@@ -30,16 +30,27 @@ async fn refused(place: &Place, protocol: Protocol, more: Value) -> (u16, Value)
 async fn a_key_is_needed_and_any_will_do() {
     for place in places(settings).await {
         for protocol in BOTH {
-            let ask = |headers: Vec<(String, String)>| place.ask_with(path(protocol), headers, body(protocol, json!({})).to_string().into_bytes());
+            let ask = |headers: Vec<(String, String)>| {
+                place.ask_with(path(protocol), headers, body(protocol, json!({})).to_string().into_bytes())
+            };
             let none = ask(vec![("anthropic-version".into(), "2023-06-01".into())]).await;
-            let kind = if protocol == Protocol::Anthropic { "authentication_error" } else { "invalid_request_error" };
+            let kind = if protocol == Protocol::Anthropic {
+                "authentication_error"
+            } else {
+                "invalid_request_error"
+            };
             assert_eq!((none.status, &none.json()["error"]["type"]), (401, &json!(kind)));
             assert_eq!(ask(headers(protocol)).await.status, 200);
-            let bearer = vec![("authorization".into(), "Bearer x".into()), ("anthropic-version".into(), "2023-06-01".into())];
+            let bearer = vec![
+                ("authorization".into(), "Bearer x".into()),
+                ("anthropic-version".into(), "2023-06-01".into()),
+            ];
             assert_eq!(ask(bearer).await.status, 200);
         }
         let unversioned = vec![("x-api-key".into(), "x".into())];
-        let got = place.ask_with("/messages", unversioned, body(Protocol::Anthropic, json!({})).to_string().into_bytes()).await;
+        let got = place
+            .ask_with("/messages", unversioned, body(Protocol::Anthropic, json!({})).to_string().into_bytes())
+            .await;
         assert_eq!((got.status, &got.json()["error"]["type"]), (400, &json!("invalid_request_error")));
     }
 }
@@ -53,7 +64,9 @@ async fn only_known_keys_are_taken_where_there_are_some() {
         assert!(!error.to_string().contains("secret"), "{error}");
     }
     let place = local(Settings { keys: Keys::NotNeeded, ..settings() });
-    let got = place.ask_with(path(Protocol::Openai), vec![], body(Protocol::Openai, json!({})).to_string().into_bytes()).await;
+    let got = place
+        .ask_with(path(Protocol::Openai), vec![], body(Protocol::Openai, json!({})).to_string().into_bytes())
+        .await;
     assert_eq!(got.status, 200);
 }
 
@@ -61,7 +74,10 @@ async fn only_known_keys_are_taken_where_there_are_some() {
 async fn an_unknown_model_is_not_found() {
     for place in places(settings).await {
         let (status, error) = refused(&place, Protocol::Anthropic, json!({"model": "claude-none"})).await;
-        assert_eq!((status, &error["type"], &error["message"]), (404, &json!("not_found_error"), &json!("model: claude-none")));
+        assert_eq!(
+            (status, &error["type"], &error["message"]),
+            (404, &json!("not_found_error"), &json!("model: claude-none"))
+        );
         let (status, error) = refused(&place, Protocol::Openai, json!({"model": "gpt-none"})).await;
         assert_eq!((status, &error["code"]), (404, &json!("model_not_found")));
         // A model of the other protocol is none of ours.
@@ -87,12 +103,22 @@ async fn a_prompt_over_the_window_is_too_long() {
     let more = json!({"messages": [{"role": "user", "content": content}]});
     let (status, error) = refused(&place, Protocol::Openai, more).await;
     assert_eq!((status, &error["code"]), (400, &json!("context_length_exceeded")));
-    assert!(error["message"].as_str().unwrap().starts_with("This model's maximum context length is 128000 tokens"));
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("This model's maximum context length is 128000 tokens")
+    );
     let content = "word ".repeat(210_000);
     let more = json!({"model": "claude-haiku-4-5", "messages": [{"role": "user", "content": content}]});
     let (status, error) = refused(&place, Protocol::Anthropic, more).await;
     let message = error["message"].as_str().unwrap();
-    assert!(status == 400 && message.starts_with("prompt is too long: ") && message.ends_with(" tokens > 200000 maximum"), "{message}");
+    assert!(
+        status == 400
+            && message.starts_with("prompt is too long: ")
+            && message.ends_with(" tokens > 200000 maximum"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -101,23 +127,38 @@ async fn anthropic_refuses_in_its_own_words() {
     let call = json!({"type": "tool_use", "id": "t1", "name": "read", "input": {}});
     let marked = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
     let cases = [
-        (json!({"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]}), "messages.0.content.0: text content blocks must be non-empty"),
+        (
+            json!({"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]}),
+            "messages.0.content.0: text content blocks must be non-empty",
+        ),
         (
             json!({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [call]}, {"role": "user", "content": "b"}]}),
             "tool_use ids were found without tool_result blocks immediately after: t1",
         ),
-        (json!({"messages": [{"role": "user", "content": [marked, marked, marked, marked, marked]}]}), "A maximum of 4 blocks with cache_control may be provided. Found 5."),
+        (
+            json!({"messages": [{"role": "user", "content": [marked, marked, marked, marked, marked]}]}),
+            "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+        ),
         (
             json!({"cache_control": {"type": "ephemeral"}, "messages": [{"role": "user", "content": [marked, marked, marked, marked, {"type": "text", "text": "y"}]}]}),
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
         ),
-        (json!({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}), "must end with a user message"),
+        (
+            json!({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}),
+            "must end with a user message",
+        ),
         (json!({"max_tokens": 500_000}), "max_tokens: 500000 > 128000"),
         (json!({"thinking": {"type": "enabled", "budget_tokens": 100}}), "thinking.budget_tokens"),
         (json!({"max_tokens": 0, "stream": true}), "max_tokens"),
         (json!({"tool_choice": {"type": "tool", "name": "none"}}), "none"),
-        (json!({"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}, "tool_choice": {"type": "any"}}), "tool_choice"),
-        (json!({"model": "claude-3-haiku-20240307", "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}}), "think"),
+        (
+            json!({"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}, "tool_choice": {"type": "any"}}),
+            "tool_choice",
+        ),
+        (
+            json!({"model": "claude-3-haiku-20240307", "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}}),
+            "think",
+        ),
         (json!({"temperature": 3}), "temperature"),
         (json!({"unheard_of": 1}), "unheard_of"),
         (json!({"messages": []}), "messages"),
@@ -147,7 +188,10 @@ async fn openai_refuses_in_its_own_words() {
             "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
         ),
         (json!({"model": "gpt-5.5"}), "Use 'max_completion_tokens' instead"),
-        (json!({"model": "deepseek/deepseek-chat", "messages": [{"role": "user", "content": image}]}), "does not support images"),
+        (
+            json!({"model": "deepseek/deepseek-chat", "messages": [{"role": "user", "content": image}]}),
+            "does not support images",
+        ),
         (json!({"model": "deepseek/deepseek-reasoner"}), "does not support tools"),
         (json!({"max_tokens": 100_000}), "max_tokens"),
         (json!({"n": 2}), "n must be 1"),
@@ -176,7 +220,9 @@ async fn reasoning_must_come_back_as_it_was_given() {
     let mut changed = first["content"].clone();
     changed[0]["thinking"] = json!("Hm!");
     let refused = place.ask(Protocol::Anthropic, &again(changed.clone())).await;
-    assert!(refused.status == 400 && refused.json()["error"]["message"].as_str().unwrap().contains("signature"));
+    assert!(
+        refused.status == 400 && refused.json()["error"]["message"].as_str().unwrap().contains("signature")
+    );
     let place = local(Settings { signatures: Signatures::Unchecked, ..settings() });
     assert_eq!(place.ask(Protocol::Anthropic, &again(changed)).await.status, 200);
 }
@@ -187,12 +233,17 @@ async fn a_minute_has_its_limits_and_every_answer_tells_them() {
     for protocol in BOTH {
         for place in places(|| Settings { limits, ..settings() }).await {
             let (left, limit) = match protocol {
-                Protocol::Anthropic => ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-limit"),
+                Protocol::Anthropic => {
+                    ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-limit")
+                }
                 Protocol::Openai => ("x-ratelimit-remaining-requests", "x-ratelimit-limit-requests"),
             };
             for expected in ["1", "0"] {
                 let got = place.ask(protocol, &body(protocol, json!({}))).await;
-                assert_eq!((got.status, got.header(left), got.header(limit)), (200, Some(expected), Some("2")));
+                assert_eq!(
+                    (got.status, got.header(left), got.header(limit)),
+                    (200, Some(expected), Some("2"))
+                );
             }
             let got = place.ask(protocol, &body(protocol, json!({}))).await;
             let seconds: u64 = got.header("retry-after").unwrap().parse().unwrap();

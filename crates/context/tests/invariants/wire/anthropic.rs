@@ -29,7 +29,9 @@ pub fn check(body: &Value, target: &Target) -> Verdict {
     check_tools(body, target)?;
     let merged = merge(body, target)?;
     let [first, .., last] = &merged[..] else {
-        return require(merged.len() == 1 && merged[0].role == "user", "there is a message", || "none".into());
+        return require(merged.len() == 1 && merged[0].role == "user", "there is a message", || {
+            "none".into()
+        });
     };
     require(first.role == "user", "the user speaks first", || first.role.to_owned())?;
     require(last.role == "user", "the user speaks last", || last.role.to_owned())?;
@@ -47,7 +49,9 @@ fn thinking(body: &Value, max: u64) -> Result<Option<u64>, crate::verdict::Failu
 
 fn check_tools(body: &Value, target: &Target) -> Verdict {
     let tools = list(&body["tools"]);
-    require(tools.is_empty() || target.model.tools, "no tools for a model without", || tools.len().to_string())?;
+    require(tools.is_empty() || target.model.tools, "no tools for a model without", || {
+        tools.len().to_string()
+    })?;
     require(body.get("tools").is_none() || !tools.is_empty(), "declared tools are some", || "none".into())?;
     for tool in tools {
         object(tool, &["name", "description", "input_schema", "cache_control"])?;
@@ -86,7 +90,8 @@ fn merge<'a>(body: &'a Value, target: &Target) -> Result<Vec<Merged<'a>>, crate:
 
 fn check_block(block: &Value, target: &Target) -> Verdict {
     if let Some(marker) = block.get("cache_control") {
-        let known = *marker == json!({"type": "ephemeral"}) || *marker == json!({"type": "ephemeral", "ttl": "1h"});
+        let known =
+            *marker == json!({"type": "ephemeral"}) || *marker == json!({"type": "ephemeral", "ttl": "1h"});
         require(known, "a marker has its form", || marker.to_string())?;
     }
     match text(&block["type"]) {
@@ -98,7 +103,9 @@ fn check_block(block: &Value, target: &Target) -> Verdict {
             object(block, &["type", "source", "cache_control"])?;
             let source = object(&block["source"], &["type", "media_type", "data"])?;
             let whole = source["type"] == "base64" && !text(&source["data"]).is_empty();
-            require(whole && text(&source["media_type"]).starts_with("image/"), "an image is whole", || block.to_string())?;
+            require(whole && text(&source["media_type"]).starts_with("image/"), "an image is whole", || {
+                block.to_string()
+            })?;
             require(target.model.vision, "no image for a model that sees none", || block.to_string())
         }
         "thinking" => {
@@ -153,7 +160,9 @@ fn check_rounds(merged: &[Merged<'_>]) -> Verdict {
                 "tool_result" => {
                     let id = text(&block["tool_use_id"]);
                     require(only_results, "results come first", || id.to_owned())?;
-                    require(waiting.remove(id), "a result answers a call of the message before", || id.to_owned())?;
+                    require(waiting.remove(id), "a result answers a call of the message before", || {
+                        id.to_owned()
+                    })?;
                 }
                 _ => only_results = false,
             }
@@ -173,7 +182,9 @@ fn check_reasoning(merged: &[Merged<'_>], budget: Option<u64>) -> Verdict {
     let [.., made, last] = merged else { return Ok(()) };
     let in_a_round = last.blocks.iter().any(|block| block["type"] == "tool_result");
     let begins = made.blocks.first().is_some_and(is_reasoning);
-    require(budget.is_none() || !in_a_round || begins, "a round in progress begins with its reasoning", || {
-        made.blocks[0].to_string()
-    })
+    require(
+        budget.is_none() || !in_a_round || begins,
+        "a round in progress begins with its reasoning",
+        || made.blocks[0].to_string(),
+    )
 }

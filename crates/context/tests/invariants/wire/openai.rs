@@ -15,16 +15,29 @@ const LONGEST_ID: usize = 40;
 pub fn check(body: &Value, target: &Target) -> Verdict {
     let wire = &target.wire;
     let max = wire.max_tokens_field.name();
-    object(body, &["model", "messages", "tools", max, "stream", "stream_options", "include_reasoning", "plugins"])?;
+    object(
+        body,
+        &["model", "messages", "tools", max, "stream", "stream_options", "include_reasoning", "plugins"],
+    )?;
     require(body["model"] == target.model.id.as_str(), "the model is named", || body["model"].to_string())?;
-    require(body[max].as_u64() > Some(0) && body["stream"] == true, "there is room for an answer", || body[max].to_string())?;
-    require(body.get("plugins").is_none() || wire.web_search_plugin.is_some(), "plugins where known", String::new)?;
+    require(body[max].as_u64() > Some(0) && body["stream"] == true, "there is room for an answer", || {
+        body[max].to_string()
+    })?;
+    require(
+        body.get("plugins").is_none() || wire.web_search_plugin.is_some(),
+        "plugins where known",
+        String::new,
+    )?;
     let tools = list(&body["tools"]);
-    require(tools.is_empty() || target.model.tools, "no tools for a model without", || tools.len().to_string())?;
+    require(tools.is_empty() || target.model.tools, "no tools for a model without", || {
+        tools.len().to_string()
+    })?;
     for tool in tools {
         object(tool, &["type", "function"])?;
         object(&tool["function"], &["name", "description", "parameters"])?;
-        require(tool["function"]["parameters"]["type"] == "object", "a tool takes an object", || tool.to_string())?;
+        require(tool["function"]["parameters"]["type"] == "object", "a tool takes an object", || {
+            tool.to_string()
+        })?;
     }
     require_tools(tools.iter().map(|tool| &tool["function"]["name"]))?;
     let messages = list(&body["messages"]);
@@ -59,7 +72,9 @@ fn check_message(message: &Value, target: &Target) -> Verdict {
     }
     object(message, &fields)?;
     let calls = list(&message["tool_calls"]);
-    require(message.get("tool_calls").is_none() || !calls.is_empty(), "calls are some", || message.to_string())?;
+    require(message.get("tool_calls").is_none() || !calls.is_empty(), "calls are some", || {
+        message.to_string()
+    })?;
     calls.iter().try_for_each(check_call)?;
     check_content(message, role, !calls.is_empty(), target)
 }
@@ -68,16 +83,24 @@ fn check_message(message: &Value, target: &Target) -> Verdict {
 fn check_content(message: &Value, role: &str, has_calls: bool, target: &Target) -> Verdict {
     let has_markers = target.wire.markers != Markers::None;
     match &message["content"] {
-        Value::Null => require(role == "assistant" && has_calls, "a message says something", || message.to_string()),
+        Value::Null => {
+            require(role == "assistant" && has_calls, "a message says something", || message.to_string())
+        }
         // The pictures that a tool answered with follow in a message of the user's.
-        Value::String(text) if text.is_empty() => require(role == "tool", "no text is empty", || message.to_string()),
+        Value::String(text) if text.is_empty() => {
+            require(role == "tool", "no text is empty", || message.to_string())
+        }
         Value::String(_) => require(!has_markers, "one form of content", || message.to_string()),
         Value::Array(parts) => {
             let is_image = |part: &Value| part["type"] == "image_url";
             require(!parts.is_empty(), "a message says something", || message.to_string())?;
-            require(has_markers || parts.iter().any(is_image), "one form of content", || message.to_string())?;
+            require(has_markers || parts.iter().any(is_image), "one form of content", || {
+                message.to_string()
+            })?;
             let image = parts.iter().any(is_image);
-            require(!image || target.model.vision, "no image for a model that sees none", || message.to_string())?;
+            require(!image || target.model.vision, "no image for a model that sees none", || {
+                message.to_string()
+            })?;
             let home = role == "user" || (role == "tool" && target.wire.tool_result_images);
             require(!image || home, "an image is the user's", || message.to_string())?;
             parts.iter().try_for_each(|part| check_part(part, target.wire.markers))
@@ -115,7 +138,9 @@ fn check_call(call: &Value) -> Verdict {
     let function = object(&call["function"], &["name", "arguments"])?;
     let arguments: Option<Value> = serde_json::from_str(text(&function["arguments"])).ok();
     require(call["type"] == "function", "a call is a function's", || call.to_string())?;
-    require(arguments.is_some_and(|value| value.is_object()), "arguments are an object", || call.to_string())?;
+    require(arguments.is_some_and(|value| value.is_object()), "arguments are an object", || {
+        call.to_string()
+    })?;
     require_plain(&call["id"], LONGEST_ID, "a call's id is plain")?;
     require_plain(&function["name"], 64, "a tool's name is plain")
 }
