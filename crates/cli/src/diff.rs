@@ -24,9 +24,14 @@ pub fn diff(a: &Path, b: &Path, what: &What, settings: &Settings) -> Result<Stri
     };
     let block = difference.second.as_ref().or(difference.first.as_ref());
     let address = block.map_or_else(String::new, |block| block.address.clone());
-    let mut text = format!("The first {} blocks are the same; the first that differs is {address}.\n", difference.same);
+    let mut text =
+        format!("The first {} blocks are the same; the first that differs is {address}.\n", difference.same);
     for (name, side, block) in [(a, &first, &difference.first), (b, &second, &difference.second)] {
-        text.push_str(&format!("  {}: {}\n", name.display(), describe(side, block.as_ref(), block_partner(&difference, block))));
+        text.push_str(&format!(
+            "  {}: {}\n",
+            name.display(),
+            describe(side, block.as_ref(), block_partner(&difference, block))
+        ));
     }
     Ok(text)
 }
@@ -39,7 +44,9 @@ fn block_partner<'a>(difference: &'a body::Difference, block: &Option<BodyBlock>
 fn describe(side: &Side, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -> String {
     let Some(block) = block else { return "has ended".to_owned() };
     let rows = side.origins.iter().filter(|row| row["block"] == block.address.as_str());
-    let names = rows.flat_map(|row| row["from"].as_array().into_iter().flatten()).filter_map(|part| part["origin"].as_str());
+    let names = rows
+        .flat_map(|row| row["from"].as_array().into_iter().flatten())
+        .filter_map(|part| part["origin"].as_str());
     let mut origins: Vec<&str> = names.collect();
     origins.dedup();
     let origin = match origins.len() {
@@ -62,7 +69,8 @@ fn shown(block: &BodyBlock) -> String {
 /// A snapshot is assembled; a body is taken as it is.
 fn load(path: &Path, what: &What, settings: &Settings) -> Result<Side> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let value: Value = serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
+    let value: Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     if value["body"].is_object() {
         let origins = value["origins"].as_array().cloned().unwrap_or_default();
         return Ok(Side { body: value["body"].clone(), origins });
@@ -71,9 +79,18 @@ fn load(path: &Path, what: &What, settings: &Settings) -> Result<Side> {
         return Ok(Side { body: value, origins: Vec::new() });
     }
     if !value["version"].is_number() {
-        bail!("{} is neither a snapshot nor a request body (`hardpan request --json` prints one)", path.display());
+        bail!(
+            "{} is neither a snapshot nor a request body (`hardpan request --json` prints one)",
+            path.display()
+        );
     }
-    let what = What { snapshot: Some(path.to_owned()), prompt: None, files: Vec::new(), image: Vec::new(), ..what.clone() };
+    let what = What {
+        snapshot: Some(path.to_owned()),
+        prompt: None,
+        files: Vec::new(),
+        image: Vec::new(),
+        ..what.clone()
+    };
     let made = crate::run::assemble(&what, settings)?;
     let body = serde_json::from_slice(&made.body()).context("the body is not JSON")?;
     Ok(Side { body, origins: crate::origins::origins(&made.assembled, &made.addresses()) })

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use hardpan_context::{
-    FileEntry, ImageEntry, ItemEntry, LayoutName, ProjectFile, PromptEntry, Snapshot, SnapshotFile, SystemEntry, Target,
-    ThinkingEntry, TreeEntry, Unavailable,
+    FileEntry, ImageEntry, ItemEntry, LayoutName, ProjectFile, PromptEntry, Snapshot, SnapshotFile,
+    SystemEntry, Target, ThinkingEntry, TreeEntry, Unavailable,
 };
 use hardpan_prompt::{Image, Kind, Text, Volatility};
 use hardpan_session::Session;
@@ -76,7 +76,9 @@ pub fn target(what: &What, settings: &Settings, session: Option<(String, String)
     }
     let model = match (model, &provider) {
         (Some(model), _) => model,
-        (None, Some(provider)) if provider != hardpan_models::DEFAULT_PROVIDER => first_model(settings, provider)?,
+        (None, Some(provider)) if provider != hardpan_models::DEFAULT_PROVIDER => {
+            first_model(settings, provider)?
+        }
         (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
     };
     let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
@@ -107,7 +109,8 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
     let mut model = None;
     let mut file = match &what.snapshot {
         Some(path) => {
-            let json = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            let json = std::fs::read_to_string(path)
+                .with_context(|| format!("{} cannot be read", path.display()))?;
             let mut file = SnapshotFile::parse(&path.display().to_string(), &json)?;
             file.now = now.unwrap_or(file.now);
             file
@@ -153,7 +156,9 @@ fn read_prompt(prompt: &str) -> Result<String> {
         return Ok(prompt.to_owned());
     }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("the prompt on standard input cannot be read as UTF-8")?;
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("the prompt on standard input cannot be read as UTF-8")?;
     Ok(text.trim_end().to_owned())
 }
 
@@ -173,7 +178,8 @@ fn from_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFi
     };
     let tree = workspace::files(&root, workspace::TREE_LIMIT);
     let skipped = tree.skipped.into_iter();
-    file.unavailable = skipped.map(|skipped| unavailable(format!("file:{}", skipped.path), &skipped.reason)).collect();
+    file.unavailable =
+        skipped.map(|skipped| unavailable(format!("file:{}", skipped.path), &skipped.reason)).collect();
     if tree.truncated {
         let reason = format!("only the first {} files are listed", workspace::TREE_LIMIT);
         file.unavailable.push(unavailable("tree (the rest)".into(), &reason));
@@ -214,7 +220,8 @@ fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
     let (content, reason) = match workspace::read_text(&path, workspace::TEXT_LIMIT) {
         Ok(text) => {
             if let Some(cut) = &text.cut {
-                let reason = format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
+                let reason =
+                    format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
                 file.unavailable.push(unavailable(format!("file:{shown} (the rest)"), &reason));
             }
             (Some(Text::new(text.text)), None)

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
     let prompt = &assembled.prompt;
     let tools = prompt.tools.iter().map(|block| {
-        let origin = Origin { kind: hardpan_prompt::Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
+        let origin =
+            Origin { kind: hardpan_prompt::Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
         (block.place, block.breakpoint, vec![(origin, 0)])
     });
     let blocks = prompt.blocks().map(|block| (block.place, block.breakpoint, parts(&block.content)));
@@ -18,14 +19,16 @@ pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
             .iter()
             .zip(measured.segments.iter())
             .map(|((origin, bytes), tokens)| {
-                let mut part = json!({"origin": origin.to_string(), "kind": origin.kind.word(), "tokens": tokens});
+                let mut part =
+                    json!({"origin": origin.to_string(), "kind": origin.kind.word(), "tokens": tokens});
                 if *bytes > 0 {
                     part["bytes"] = json!(bytes);
                 }
                 part
             })
             .collect();
-        let mut row = json!({"block": address, "place": place.name(), "tokens": measured.tokens, "from": from});
+        let mut row =
+            json!({"block": address, "place": place.name(), "tokens": measured.tokens, "from": from});
         if let Some(lifetime) = breakpoint {
             row["breakpoint"] = json!(lifetime.word());
         }
@@ -42,7 +45,9 @@ fn parts(content: &Content) -> Vec<(Origin, usize)> {
             .parts
             .iter()
             .flat_map(|part| match part {
-                ResultPart::Text(segments) => segments.iter().map(|s| (s.origin.clone(), s.text.len())).collect(),
+                ResultPart::Text(segments) => {
+                    segments.iter().map(|s| (s.origin.clone(), s.text.len())).collect()
+                }
                 ResultPart::Image(image) => vec![(result.origin.clone(), image.data.len())],
             })
             .collect(),

@@ -13,7 +13,8 @@ pub fn print(bytes: impl AsRef<[u8]>) -> io::Result<()> {
 
 /// Whether the reader of our output has gone away: no fault of ours, and nothing to say.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    let kind =
+        |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
     error.chain().filter_map(kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
@@ -68,8 +69,8 @@ impl Table {
         Table { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells.iter().map(|cell| safe(cell)).collect());
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().map(|cell| safe(&cell)).collect());
     }
 
     /// The table as text. The last column is cut where a line would be wider than `width`.
@@ -128,7 +129,10 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1000, 1_234_567].map(thousands).each_ref().map(|s| &**s));
+        assert_eq!(
+            ["0", "999", "1,000", "1,234,567"],
+            [0, 999, 1000, 1_234_567].map(thousands).each_ref().map(|s| &**s)
+        );
     }
 
     #[test]

@@ -31,13 +31,23 @@ pub fn run(args: &Args) -> Result<()> {
             send::send(&made, &settings, if *json { send::Show::Json } else { send::Show::Text })
         }
         Some(Command::Request { prompt, files, what, json, origins, next_memory, .. }) => {
-            let form = if *origins { Form::Origins } else if *json { Form::Body } else { Form::Table };
+            let form = if *origins {
+                Form::Origins
+            } else if *json {
+                Form::Body
+            } else {
+                Form::Table
+            };
             request(&what.with(prompt, files), &form, next_memory.as_deref())
         }
         Some(Command::Context { files, prompt, what, json }) => context(&what.with(prompt, files), *json),
-        Some(Command::Snapshot { prompt, files, what, schema }) => snapshot(&what.with(prompt, files), *schema),
+        Some(Command::Snapshot { prompt, files, what, schema }) => {
+            snapshot(&what.with(prompt, files), *schema)
+        }
         Some(Command::Prompt { what, file }) => prompt(what, file.as_deref()),
-        Some(Command::Models { filter, provider, json }) => models(filter.as_deref(), provider.as_deref(), *json),
+        Some(Command::Models { filter, provider, json }) => {
+            models(filter.as_deref(), provider.as_deref(), *json)
+        }
         Some(Command::Providers { json }) => providers(*json),
         Some(Command::Simulator { port, script, faults }) => {
             simulator::run(*port, script.as_deref(), faults.as_deref())
@@ -66,7 +76,8 @@ impl Made {
     fn breakdown(&self) -> Breakdown {
         let mut breakdown = Breakdown::of(&self.assembled, &self.snapshot, &self.target, &self.memo);
         let addresses = self.addresses();
-        for (marked, breakpoint) in breakdown.breakpoints.iter_mut().zip(self.assembled.prompt.breakpoints()) {
+        for (marked, breakpoint) in breakdown.breakpoints.iter_mut().zip(self.assembled.prompt.breakpoints())
+        {
             marked.block.clone_from(&addresses[breakpoint.block]);
         }
         breakdown
@@ -79,8 +90,9 @@ pub fn assemble(what: &What, settings: &Settings) -> Result<Made> {
     let memo = Memo::new(target.vocabulary());
     let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &memo)?;
     let rules = hardpan_providers::rules(&target.wire, target.model.prefill);
-    validate(&assembled.prompt, &rules)
-        .context("the request would be refused; this is a fault of hardpan: please report it with the snapshot")?;
+    validate(&assembled.prompt, &rules).context(
+        "the request would be refused; this is a fault of hardpan: please report it with the snapshot",
+    )?;
     Ok(Made { assembled, snapshot, target, memo })
 }
 
@@ -113,7 +125,8 @@ fn request(what: &What, form: &Form, next_memory: Option<&Path>) -> Result<()> {
     check_size(body.len())?;
     match form {
         Form::Table => {
-            let table = views::request(&made.assembled, &made.breakdown(), &made.target.provider, &made.addresses());
+            let table =
+                views::request(&made.assembled, &made.breakdown(), &made.target.provider, &made.addresses());
             output::print(table)?;
         }
         Form::Body => print_json(&body)?,
@@ -201,7 +214,11 @@ fn models(filter: Option<&str>, provider: Option<&str>, json: bool) -> Result<()
         bail!("no model matches; `hardpan models` lists all");
     }
     output::print(views::models(models.iter().copied()))?;
-    eprintln!("{} models; prices in dollars per million tokens, as of {}", models.len(), settings.catalogue.as_of());
+    eprintln!(
+        "{} models; prices in dollars per million tokens, as of {}",
+        models.len(),
+        settings.catalogue.as_of()
+    );
     Ok(())
 }
 
@@ -210,7 +227,8 @@ fn providers(json: bool) -> Result<()> {
     let mut rows = Vec::new();
     for provider in settings.catalogue.providers() {
         let config = settings.config.providers.get(&provider.id);
-        let base_url = config.and_then(|config| config.base_url.clone()).unwrap_or(provider.wire.base_url.clone());
+        let base_url =
+            config.and_then(|config| config.base_url.clone()).unwrap_or(provider.wire.base_url.clone());
         let key = if provider.wire.key_env.is_empty() {
             "none needed"
         } else if settings.key(&provider.id, &provider.wire)?.is_some() {
@@ -218,7 +236,12 @@ fn providers(json: bool) -> Result<()> {
         } else {
             "not set"
         };
-        rows.push(views::ProviderRow { id: &provider.id, base_url, key_env: provider.wire.key_env.join(" or "), key });
+        rows.push(views::ProviderRow {
+            id: &provider.id,
+            base_url,
+            key_env: provider.wire.key_env.join(" or "),
+            key,
+        });
     }
     if json {
         return Ok(output::print(serde_json::to_string_pretty(&rows)? + "\n")?);
@@ -230,7 +253,8 @@ fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
     let what = What { dir: folder.map(Path::to_owned), ..What::default() };
     let root = hardpan_workspace::root_of(&gather::folder(&what)?);
     let name = settings::trust(&root, remove)?;
-    let verb = if remove { "no longer trusted" } else { "trusted: its .hardpan/ settings and prompts are used" };
+    let verb =
+        if remove { "no longer trusted" } else { "trusted: its .hardpan/ settings and prompts are used" };
     eprintln!("{name} is {verb}");
     Ok(())
 }

@@ -8,8 +8,10 @@ use hardpan_context::{Texts, without_images, without_tools};
 use hardpan_economy::{Amounts, Rates};
 use hardpan_models::Wire;
 use hardpan_prompt::Prompt;
-use hardpan_providers::{Answer, Client, Endpoint, Event, Forms, Http, Key, Question, Transport, Usage};
-use hardpan_simulator::{BASE_URL, Clock, Engine, InProcess};
+use hardpan_providers::{
+    Answer, Client, Endpoint, Event, Failure, Forms, Http, ProviderError, Question, Transport, Usage,
+};
+use hardpan_simulator::{BASE_URL, Clock, Engine, InProcess, Keys, Signatures};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -32,22 +34,35 @@ pub fn send(made: &Made, settings: &Settings, show: Show) -> Result<()> {
     let mut state = State::load();
     let learned = Arc::new(state.refusals());
     let route = Route::choose(made, settings)?;
-    let client = Client::new(route.transport, route.endpoint, settings.config.patience.patience(), learned.clone());
+    let client =
+        Client::new(route.transport, route.endpoint, settings.config.patience.patience(), learned.clone());
     let forms = TextForms { texts: &settings.texts };
     #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
     let now_ms = Timestamp::now().as_millisecond();
     let target = &made.target;
-    let question =
-        Question { prompt: &made.assembled.prompt, wire: &target.wire, provider: &target.provider, forms: &forms, now_ms };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime can be made")?;
+    let question = Question {
+        prompt: &made.assembled.prompt,
+        wire: &target.wire,
+        provider: &target.provider,
+        forms: &forms,
+        now_ms,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no runtime can be made")?;
     let mut sink = |event: Event| show_event(&event, show);
     let answer = runtime.block_on(async {
         tokio::select! {
-            answer = client.ask(&question, &mut sink) => answer.map_err(anyhow::Error::from),
+            answer = client.ask(&question, &mut sink) => answer.map_err(|error| with_alternatives(error, made, settings)),
             _ = tokio::signal::ctrl_c() => bail!("interrupted"),
         }
     });
-    let factor = answer.as_ref().ok().filter(|_| !route.simulated).and_then(|answer| learn_factor(made, answer.usage.as_ref()?));
+    let factor = answer
+        .as_ref()
+        .ok()
+        .filter(|_| !route.simulated)
+        .and_then(|answer| learn_factor(made, answer.usage.as_ref()?));
     state.keep(&learned, &target.model.name(), factor);
     let answer = answer?;
     match show {
@@ -55,6 +70,29 @@ pub fn send(made: &Made, settings: &Settings, show: Show) -> Result<()> {
         Show::Json => output::print(serde_json::to_string_pretty(&answer_json(made, &answer))? + "\n")?,
     }
     Ok(())
+}
+
+/// A model that is not available is never replaced in silence: the error names others of its provider.
+fn with_alternatives(error: ProviderError, made: &Made, settings: &Settings) -> anyhow::Error {
+    let unavailable = error.failure == Failure::ModelUnavailable;
+    let error = anyhow::Error::from(error);
+    if !unavailable {
+        return error;
+    }
+    let model = &made.target.model;
+    let others = settings
+        .catalogue
+        .models()
+        .filter(|other| other.provider == model.provider && other.deprecated.is_none());
+    let nearest = hardpan_models::nearest(
+        &model.id,
+        others.map(|other| other.id.as_str()).filter(|id| *id != model.id),
+    );
+    if nearest.is_empty() {
+        error
+    } else {
+        anyhow::anyhow!("{error}. Others of {}: {}", model.provider, nearest.join(", "))
+    }
 }
 
 /// How a request gets to its provider.
@@ -84,9 +122,11 @@ impl Route {
     }
 
     fn simulated() -> Self {
-        let engine = Engine::new(hardpan_simulator::Settings::default());
+        // A conversation begun with a real provider carries signatures that only that provider knows.
+        let (keys, signatures) = (Keys::NotNeeded, Signatures::Unchecked);
+        let engine = Engine::new(hardpan_simulator::Settings { keys, signatures, ..Default::default() });
         let transport = Arc::new(InProcess::new(Arc::new(engine), Clock::system()));
-        let endpoint = Endpoint { base_url: BASE_URL.to_owned(), key: Some(Key::new("none")), ..Endpoint::default() };
+        let endpoint = Endpoint { base_url: BASE_URL.to_owned(), ..Endpoint::default() };
         Route { transport, endpoint, simulated: true }
     }
 }
@@ -159,7 +199,10 @@ fn cost(made: &Made, usage: &Usage) -> f64 {
 }
 
 fn answer_json(made: &Made, answer: &Answer) -> serde_json::Value {
-    let calls = answer.calls().into_iter().map(|call| json!({"id": call.call.id, "name": call.call.name, "arguments": call.raw}));
+    let calls = answer
+        .calls()
+        .into_iter()
+        .map(|call| json!({"id": call.call.id, "name": call.call.name, "arguments": call.raw}));
     json!({
         "model": answer.model,
         "text": answer.text(),

@@ -146,7 +146,8 @@ fn lay_over(below: Config, above: Config) -> Config {
 impl Settings {
     /// The provider's key: from the environment, else from `keys.toml` in the config folder.
     pub fn key(&self, provider: &str, wire: &Wire) -> Result<Option<Key>> {
-        let from_environment = wire.key_env.iter().find_map(|name| std::env::var(name).ok().filter(|key| !key.is_empty()));
+        let from_environment =
+            wire.key_env.iter().find_map(|name| std::env::var(name).ok().filter(|key| !key.is_empty()));
         if let Some(key) = from_environment {
             return Ok(Some(Key::new(&key)));
         }
@@ -166,7 +167,10 @@ fn check_private(path: &Path) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?.permissions().mode();
+        let mode = fs::metadata(path)
+            .with_context(|| format!("{} cannot be read", path.display()))?
+            .permissions()
+            .mode();
         if mode & 0o077 != 0 {
             bail!("{} can be read by others: run `chmod 600 {}`", path.display(), path.display());
         }
@@ -177,7 +181,8 @@ fn check_private(path: &Path) -> Result<()> {
 fn read_config(path: &Path) -> Result<Config> {
     let Some(text) = read_if_there(path)? else { return Ok(Config::default()) };
     toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let line =
+            error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         anyhow::anyhow!("{}:{line}: {}", path.display(), error.message())
     })
 }

@@ -15,15 +15,18 @@ const GRACE: Duration = Duration::from_secs(1);
 pub fn run(port: u16, script: Option<&Path>, faults: Option<&str>) -> Result<()> {
     let mut settings = Settings::default();
     if let Some(path) = script {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
         settings.script = Some(Script::from_yaml(&path.display().to_string(), &text)?);
     }
     if let Some(spec) = faults {
         settings.faults = spec.parse()?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime can be made")?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime can be made")?;
     runtime.block_on(async {
-        let server = serve(Config { listen: Listen::Loopback(port), ..Config::new(Engine::new(settings)) }).await?;
+        let server =
+            serve(Config { listen: Listen::Loopback(port), ..Config::new(Engine::new(settings)) }).await?;
         output::print(format!("listening on {}\n", server.url()))?;
         eprintln!("no language model is behind this address, and any key will do; Ctrl-C ends it");
         tokio::signal::ctrl_c().await.context("Ctrl-C cannot be waited for")?;

@@ -25,8 +25,12 @@ pub struct ProviderRow<'a> {
 
 /// A line per provider.
 pub fn providers(rows: &[ProviderRow<'_>]) -> String {
-    let mut table =
-        Table::new(&[("provider", Align::Left), ("key", Align::Left), ("variable", Align::Left), ("address", Align::Left)]);
+    let mut table = Table::new(&[
+        ("provider", Align::Left),
+        ("key", Align::Left),
+        ("variable", Align::Left),
+        ("address", Align::Left),
+    ]);
     for row in rows {
         table.row(vec![row.id.to_owned(), row.key.to_owned(), row.key_env.clone(), row.base_url.clone()]);
     }
@@ -90,7 +94,10 @@ pub fn request(assembled: &Assembled, breakdown: &Breakdown, provider: &str, add
     }
     let breakpoints = match breakdown.breakpoints.len() {
         0 => "no breakpoints\n".to_owned(),
-        n => format!("◆ {n} breakpoints, the last after {} tokens\n", thousands(breakdown.breakpoints[n - 1].tokens)),
+        n => format!(
+            "◆ {n} breakpoints, the last after {} tokens\n",
+            thousands(breakdown.breakpoints[n - 1].tokens)
+        ),
     };
     let parts = [headline(breakdown, provider), table.render(width), breakpoints, price_line(breakdown)];
     parts.concat() + &left_out(&breakdown.left_out, width)
@@ -114,9 +121,14 @@ fn describe(parts: &[serde_json::Value]) -> String {
 pub fn context(breakdown: &Breakdown, provider: &str) -> String {
     const SHOWN: usize = 12;
     let width = width();
-    let mut table =
-        Table::new(&[("tokens", Align::Right), ("share", Align::Right), ("cached", Align::Left), ("what", Align::Left)]);
-    let share = |tokens: usize| format!("{:.1}%", 100.0 * tokens as f64 / breakdown.total_tokens.max(1) as f64);
+    let mut table = Table::new(&[
+        ("tokens", Align::Right),
+        ("share", Align::Right),
+        ("cached", Align::Left),
+        ("what", Align::Left),
+    ]);
+    let share =
+        |tokens: usize| format!("{:.1}%", 100.0 * tokens as f64 / breakdown.total_tokens.max(1) as f64);
     for block in &breakdown.blocks {
         let cached = if block.cached { "yes" } else { "-" };
         table.row(vec![thousands(block.tokens), share(block.tokens), cached.into(), block.name.to_owned()]);
@@ -149,9 +161,21 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
     }
     let mut marks = String::new();
     for mark in &breakdown.breakpoints {
-        marks.push_str(&format!("breakpoint ◆ {} after {}, {} tokens\n", mark.ttl, mark.block, thousands(mark.tokens)));
+        marks.push_str(&format!(
+            "breakpoint ◆ {} after {}, {} tokens\n",
+            mark.ttl,
+            mark.block,
+            thousands(mark.tokens)
+        ));
     }
-    let parts = [headline(breakdown, provider), table.render(width), kinds, "\n".into(), marks, price_line(breakdown)];
+    let parts = [
+        headline(breakdown, provider),
+        table.render(width),
+        kinds,
+        "\n".into(),
+        marks,
+        price_line(breakdown),
+    ];
     parts.concat() + &left_out(&breakdown.left_out, width)
 }
 
@@ -170,7 +194,8 @@ pub fn models<'a>(models: impl Iterator<Item = &'a Model>) -> String {
     let price = |price: Option<f64>| price.map_or_else(String::new, |price| format!("{price}"));
     for model in models {
         let abilities = [(model.tools, "tools"), (model.vision, "images"), (model.reasoning, "thinking")];
-        let mut can: Vec<String> = abilities.iter().filter(|(has, _)| *has).map(|(_, word)| (*word).to_owned()).collect();
+        let mut can: Vec<String> =
+            abilities.iter().filter(|(has, _)| *has).map(|(_, word)| (*word).to_owned()).collect();
         can.extend(model.deprecated.as_ref().map(|day| format!("until {day}")));
         table.row(vec![
             model.name(),

@@ -40,7 +40,11 @@ fn main() {
             };
             let body = encode();
             let values: serde_json::Value = serde_json::from_slice(&body).expect("a body is JSON");
-            assert_eq!(serde_json::to_vec(&values).expect("values serialise"), body, "the same body on both sides");
+            assert_eq!(
+                serde_json::to_vec(&values).expect("values serialise"),
+                body,
+                "the same body on both sides"
+            );
             let (mut assembling, mut serialising) = (Duration::MAX, Duration::MAX);
             for _ in 0..ROUNDS {
                 assembling = assembling.min(time(|| drop(black_box(encode()))));

@@ -1,7 +1,9 @@
 //! From a snapshot to a prompt that fits its window and its model.
 
 use hardpan_models::{Catalogue, Unknown, Vocabulary};
-use hardpan_prompt::{AgentMessage, Factor, Kind, LeftOut, Measured, Prompt, Thinking, validate::MIN_THINKING};
+use hardpan_prompt::{
+    AgentMessage, Factor, Kind, LeftOut, Measured, Prompt, Role, Thinking, validate::MIN_THINKING,
+};
 use thiserror::Error;
 
 use crate::forms::{without_images, without_tools};
@@ -12,7 +14,9 @@ use crate::{Memo, Memory, Snapshot, Texts};
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AssembleError {
     /// Even without anything that may be left out, it is too long.
-    #[error("the request needs {tokens} tokens and {model} takes {limit}: the system prompt, the tools and the prompt alone are too long. Shorten the prompt, use fewer tools, or choose a model with a larger window (`hardpan models`).")]
+    #[error(
+        "the request needs {tokens} tokens and {model} takes {limit}: the system prompt, the tools and the prompt alone are too long. Shorten the prompt, use fewer tools, or choose a model with a larger window (`hardpan models`)."
+    )]
     TooLong {
         /// Tokens of what cannot be left out.
         tokens: usize,
@@ -22,7 +26,9 @@ pub enum AssembleError {
         limit: usize,
     },
     /// Too little or too much thinking.
-    #[error("a thinking budget of {budget} tokens: it must be at least {MIN_THINKING} and less than the {max_tokens} tokens of the answer (--max-tokens)")]
+    #[error(
+        "a thinking budget of {budget} tokens: it must be at least {MIN_THINKING} and less than the {max_tokens} tokens of the answer (--max-tokens)"
+    )]
     Thinking {
         /// The budget.
         budget: u32,
@@ -100,7 +106,13 @@ pub fn assemble(
     Ok(assembled)
 }
 
-fn arrange(snapshot: &Snapshot, layout: LayoutName, target: &Target, texts: &Texts, memo: &Memo) -> Assembled {
+fn arrange(
+    snapshot: &Snapshot,
+    layout: LayoutName,
+    target: &Target,
+    texts: &Texts,
+    memo: &Memo,
+) -> Assembled {
     let input = Input { snapshot, target, texts, memo };
     let Arrangement { mut prompt, memory, mut measured } = layout.layout().arrange(&input);
     if !target.model.tools || prompt.tools.is_empty() {
@@ -114,6 +126,9 @@ fn arrange(snapshot: &Snapshot, layout: LayoutName, target: &Target, texts: &Tex
     if !target.has_markers() {
         prompt.tools.iter_mut().for_each(|tool| tool.breakpoint = None);
         prompt.blocks_mut().for_each(|block| block.breakpoint = None);
+    }
+    if target.wire.markers == hardpan_models::Markers::PromptCacheBreakpoint {
+        mark_input_only(&mut prompt);
     }
     let dropped = limit_images(&mut prompt, texts);
     let measured = measured.filter(|_| dropped == 0).unwrap_or_else(|| input.measure(&prompt));
@@ -131,6 +146,25 @@ fn unmark_early(prompt: &mut Prompt, measured: &Measured, minimum: usize) {
     }
 }
 
+/// OpenAI's markers are for what is put in, not for what the model said: a breakpoint on its words moves back to the block
+/// before them.
+fn mark_input_only(prompt: &mut Prompt) {
+    let mut wanted = None;
+    for turn in prompt.turns.iter_mut().rev() {
+        for block in turn.blocks.iter_mut().rev() {
+            if turn.role == Role::Assistant {
+                wanted = block.breakpoint.take().or(wanted);
+            } else if wanted.is_some() && block.can_hold_breakpoint() {
+                block.breakpoint = block.breakpoint.or(wanted);
+                wanted = None;
+            }
+        }
+    }
+    if let (Some(lifetime), Some(block)) = (wanted, prompt.system.last_mut()) {
+        block.breakpoint = block.breakpoint.or(Some(lifetime));
+    }
+}
+
 /// The most images in one request (Anthropic, windows of 200k tokens).
 const MAX_IMAGES: usize = 100;
 
@@ -139,7 +173,9 @@ fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
     use hardpan_prompt::{Block, Content, Origin, ResultPart, Role, Segment, Turn};
     let images_in = |content: &Content| match content {
         Content::Image(..) => 1,
-        Content::Result(result) => result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count(),
+        Content::Result(result) => {
+            result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count()
+        }
         _ => 0,
     };
     let total: usize = prompt.blocks().map(|block| images_in(&block.content)).sum();
@@ -164,7 +200,8 @@ fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
                     !drop
                 });
                 if result.parts.is_empty() {
-                    let nothing = Segment::new(texts.phrases.history.no_output.clone(), result.origin.clone());
+                    let nothing =
+                        Segment::new(texts.phrases.history.no_output.clone(), result.origin.clone());
                     result.parts.push(ResultPart::Text(vec![nothing]));
                 }
                 return true;
@@ -177,7 +214,8 @@ fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
     }
     prompt.turns.retain(|turn| !turn.blocks.is_empty());
     // A conversation that began with nothing but images begins with the user all the same.
-    let first = prompt.turns.first().filter(|turn| turn.role == Role::Assistant).and_then(|turn| turn.blocks.first());
+    let first =
+        prompt.turns.first().filter(|turn| turn.role == Role::Assistant).and_then(|turn| turn.blocks.first());
     if let Some(place) = first.map(|block| block.place) {
         let origin = Origin::rule(Kind::History, "opening");
         let opening = Block::text(place, texts.phrases.history.opening.clone(), origin);
@@ -207,11 +245,14 @@ fn shrink(snapshot: &mut Snapshot, excess: usize, memo: &Memo, left_out: &mut Ve
 }
 
 fn drop_oldest_exchange(messages: &mut Vec<AgentMessage>, left_out: &mut Vec<LeftOut>) -> bool {
-    let begins = |index: usize, messages: &[AgentMessage]| messages[index].is_user() && !messages[index - 1].is_user();
+    let begins =
+        |index: usize, messages: &[AgentMessage]| messages[index].is_user() && !messages[index - 1].is_user();
     let end = (1..messages.len()).find(|index| begins(*index, messages)).unwrap_or(messages.len());
     if messages.is_empty() {
         return false;
     }
-    left_out.extend(messages.drain(..end).map(|message| LeftOut::new(format!("message:{}", message.id), NO_ROOM)));
+    left_out.extend(
+        messages.drain(..end).map(|message| LeftOut::new(format!("message:{}", message.id), NO_ROOM)),
+    );
     true
 }

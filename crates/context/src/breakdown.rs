@@ -177,11 +177,14 @@ impl Breakdown {
         let pieces = pieces(assembled);
         let breakpoints = prompt.breakpoints();
         let cached_end = breakpoints.last().map_or(0, |last| last.block + 1);
-        let mut breakdown: BTreeMap<&'static str, usize> = Kind::ALL.iter().map(|kind| (kind.column(), 0)).collect();
+        let mut breakdown: BTreeMap<&'static str, usize> =
+            Kind::ALL.iter().map(|kind| (kind.column(), 0)).collect();
         for piece in &pieces {
             *breakdown.entry(piece.origin.kind.column()).or_default() += piece.tokens;
         }
-        let quote = quote(&target.model, &target.wire, measured.total(), &breakpoints, |block| measured.through(block));
+        let quote = quote(&target.model, &target.wire, measured.total(), &breakpoints, |block| {
+            measured.through(block)
+        });
         let tier_info = (*layout == LayoutName::Tiers).then(|| tier_info(&pieces));
         let exact = target.model.vocabulary.is_some();
         Breakdown {
@@ -209,7 +212,12 @@ impl Breakdown {
                 })
                 .collect(),
             left_out: prompt.left_out.clone(),
-            price: Price { cold: quote.cold, warm: quote.warm, currency: "USD", known: target.model.price.is_known() },
+            price: Price {
+                cold: quote.cold,
+                warm: quote.warm,
+                currency: "USD",
+                known: target.model.price.is_known(),
+            },
             tokenizer: Tokenizer {
                 vocabulary: memo.counter.vocabulary().name(),
                 exact,
@@ -233,8 +241,11 @@ fn pieces(assembled: &Assembled) -> Vec<Piece> {
     let tools = assembled.prompt.tools.iter().map(|ToolBlock { place, tool, .. }| {
         (*place, vec![Origin { kind: Kind::Tool, source: Source::Tool(tool.name.clone()) }])
     });
-    let blocks = assembled.prompt.blocks().map(|block| (block.place, origins(block).into_iter().cloned().collect()));
-    for (index, ((place, origins), measured)) in tools.chain(blocks).zip(&assembled.measured.blocks).enumerate() {
+    let blocks =
+        assembled.prompt.blocks().map(|block| (block.place, origins(block).into_iter().cloned().collect()));
+    for (index, ((place, origins), measured)) in
+        tools.chain(blocks).zip(&assembled.measured.blocks).enumerate()
+    {
         for (origin, tokens) in origins.into_iter().zip(measured.segments.iter()) {
             pieces.push(Piece { block: index, place, origin, tokens: *tokens as usize });
         }
@@ -260,7 +271,13 @@ fn origins(block: &Block) -> Vec<&Origin> {
     }
 }
 
-fn region_name(layout: LayoutName, place: Place, block: usize, first_message: usize, kind: Kind) -> &'static str {
+fn region_name(
+    layout: LayoutName,
+    place: Place,
+    block: usize,
+    first_message: usize,
+    kind: Kind,
+) -> &'static str {
     match (layout, place) {
         _ if kind == Kind::Tool => "tools",
         (LayoutName::Tiers, place) => place.name(),
@@ -281,13 +298,21 @@ fn regions(
     layout: LayoutName,
     cached_end: usize,
 ) -> Vec<BreakdownBlock> {
-    let first_message = pieces.iter().filter(|p| p.origin.kind == Kind::Tool).map(|p| p.block + 1).max().unwrap_or(0) + 1;
+    let first_message =
+        pieces.iter().filter(|p| p.origin.kind == Kind::Tool).map(|p| p.block + 1).max().unwrap_or(0) + 1;
     let mut regions: Vec<BreakdownBlock> = Vec::new();
     for piece in pieces {
         let name = region_name(layout, piece.place, piece.block, first_message, piece.origin.kind);
         if regions.last().is_none_or(|region| region.name != name) {
             let span = (piece.block, piece.block + 1);
-            regions.push(BreakdownBlock { name, tier: piece.place.name(), tokens: 0, cached: true, span, contents: vec![] });
+            regions.push(BreakdownBlock {
+                name,
+                tier: piece.place.name(),
+                tokens: 0,
+                cached: true,
+                span,
+                contents: vec![],
+            });
         }
         let Some(region) = regions.last_mut() else { continue };
         region.tokens += piece.tokens;
@@ -302,7 +327,12 @@ fn regions(
     regions
 }
 
-fn content(piece: &Piece, snapshot: &Snapshot, memory: &crate::Memory, layout: LayoutName) -> BreakdownContent {
+fn content(
+    piece: &Piece,
+    snapshot: &Snapshot,
+    memory: &crate::Memory,
+    layout: LayoutName,
+) -> BreakdownContent {
     let (n, tier) = match &piece.origin.source {
         Source::Item { key, copy: Copy::Current } => {
             let item = snapshot.items.iter().find(|item| item.key == *key);

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Content, Image, Kind, Origin, Outcome, Place, Prompt, ResultPart, Role, Segment, Thinking, ToolResult, Turn,
+    Block, Content, Image, Kind, Origin, Outcome, Place, Prompt, ResultPart, Role, Segment, Thinking,
+    ToolResult, Turn,
 };
 
 use crate::Texts;
@@ -13,7 +14,8 @@ use crate::texts::fill;
 /// The same request without tools: calls and results become text. The layouts' own calls, which only carry context,
 /// become a user message and an "Ok." reply, as in seed b.
 pub fn without_tools(prompt: &Prompt, texts: &Texts) -> Prompt {
-    let mut plain = Prompt { tools: Vec::new(), thinking: Thinking::Off, turns: Vec::new(), ..prompt.clone() };
+    let mut plain =
+        Prompt { tools: Vec::new(), thinking: Thinking::Off, turns: Vec::new(), ..prompt.clone() };
     let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
     for turn in &prompt.turns {
         let mut turn = turn.clone();

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AgentMessage, Body, Call, Content, Image, Json, LeftOut, MessageId, Origin, Outcome, Part, Reasoning, ResultPart, Role,
-    Segment, State, Text, Tier, ToolCall, ToolResult,
+    AgentMessage, Body, Call, Content, Image, Json, LeftOut, MessageId, Origin, Outcome, Part, Reasoning,
+    ResultPart, Role, Segment, State, Text, Tier, ToolCall, ToolResult,
 };
 
 use crate::layout::Input;
@@ -120,19 +120,29 @@ impl Conversion<'_> {
             }
             Body::BashExecution { command, output, exit_code, .. } => {
                 let code = exit_code.map(|code| code.to_string());
-                let text = self.input.memo.text("bash", &[command, code.as_deref().unwrap_or("-")], output.hash(), || {
-                    let mut text = fill(&phrases.bash, &[("command", command), ("output", output.trim_end())]);
-                    match code.as_deref() {
-                        Some("0") => {}
-                        Some(code) => text.push_str(&fill(&phrases.bash_failed, &[("code", code)])),
-                        None => text.push_str(&phrases.bash_killed),
-                    }
-                    text
-                });
+                let text = self.input.memo.text(
+                    "bash",
+                    &[command, code.as_deref().unwrap_or("-")],
+                    output.hash(),
+                    || {
+                        let mut text =
+                            fill(&phrases.bash, &[("command", command), ("output", output.trim_end())]);
+                        match code.as_deref() {
+                            Some("0") => {}
+                            Some(code) => text.push_str(&fill(&phrases.bash_failed, &[("code", code)])),
+                            None => text.push_str(&phrases.bash_killed),
+                        }
+                        text
+                    },
+                );
                 vec![text_content(short(message).cloned().unwrap_or(text), message)]
             }
-            Body::CompactionSummary { summary } => self.summary(message, "compaction", &phrases.compaction_summary, summary),
-            Body::BranchSummary { summary } => self.summary(message, "branch", &phrases.branch_summary, summary),
+            Body::CompactionSummary { summary } => {
+                self.summary(message, "compaction", &phrases.compaction_summary, summary)
+            }
+            Body::BranchSummary { summary } => {
+                self.summary(message, "branch", &phrases.branch_summary, summary)
+            }
             Body::Assistant { content, provider, model, .. } => {
                 let ours = self.made_by_target(provider.as_deref(), model.as_deref());
                 self.assistant(index, message, content, ours, tier);
@@ -153,7 +163,13 @@ impl Conversion<'_> {
         self.spoken.left_out.push(LeftOut::new(format!("message:{}", message.id), reason));
     }
 
-    fn summary(&self, message: &AgentMessage, form: &'static str, phrase: &str, summary: &Text) -> Vec<Content> {
+    fn summary(
+        &self,
+        message: &AgentMessage,
+        form: &'static str,
+        phrase: &str,
+        summary: &Text,
+    ) -> Vec<Content> {
         let fill = || fill(phrase, &[("summary", summary.trim())]);
         let text = self.input.memo.text(form, &[], summary.hash(), fill);
         vec![text_content(short(message).cloned().unwrap_or(text), message)]
@@ -180,7 +196,9 @@ impl Conversion<'_> {
     /// Whether an image can be sent; one that no provider takes is listed.
     fn takes(&mut self, image: &Image, message: &AgentMessage) -> bool {
         let refused = image.check().err();
-        refused.iter().for_each(|reason| self.leave_out(message, &format!("one of its images is not sent: {reason}")));
+        refused
+            .iter()
+            .for_each(|reason| self.leave_out(message, &format!("one of its images is not sent: {reason}")));
         refused.is_none()
     }
 
@@ -233,7 +251,10 @@ impl Conversion<'_> {
             }
         }
         if foreign_reasoning {
-            self.leave_out(message, "its reasoning is unsigned or was made by another model; the rest is sent");
+            self.leave_out(
+                message,
+                "its reasoning is unsigned or was made by another model; the rest is sent",
+            );
         }
         // Reasoning by itself is not a message, and no message may end with it.
         let led_to = contents.iter().rposition(|content| !matches!(content, Content::Reasoning(_)));
@@ -254,12 +275,20 @@ impl Conversion<'_> {
 
     /// A message of the model and the results of its calls. Right after another message of the model it is merged into
     /// that one, so that calls made side by side stand side by side.
-    fn push_round(&mut self, id: MessageId, calls: Vec<Content>, ids: Vec<MessageId>, results: Vec<Content>, tier: Tier) {
+    fn push_round(
+        &mut self,
+        id: MessageId,
+        calls: Vec<Content>,
+        ids: Vec<MessageId>,
+        results: Vec<Content>,
+        tier: Tier,
+    ) {
         let said = &mut self.spoken.said;
         let answered = said.last().is_some_and(|last| last.role == Role::User);
-        let before = said.len().checked_sub(if answered { 2 } else { 1 }).filter(|at| {
-            self.goes_on && said[*at].role == Role::Assistant && said[*at].tier == tier
-        });
+        let before = said
+            .len()
+            .checked_sub(if answered { 2 } else { 1 })
+            .filter(|at| self.goes_on && said[*at].role == Role::Assistant && said[*at].tier == tier);
         let Some(at) = before else {
             self.push(Role::Assistant, vec![id], calls, tier);
             return self.push(Role::User, ids, results, tier);
@@ -284,13 +313,16 @@ impl Conversion<'_> {
         let summary = answer.message().and_then(short);
         let texts: Vec<&Text> = match summary {
             Some(summary) => vec![summary],
-            None => answer.parts().iter().filter_map(part_text).filter(|text| !text.trim().is_empty()).collect(),
+            None => {
+                answer.parts().iter().filter_map(part_text).filter(|text| !text.trim().is_empty()).collect()
+            }
         };
         if !texts.is_empty() {
             let newline = || Segment::new("\n", origin.clone());
-            let segments = texts.iter().enumerate().flat_map(|(index, text)| {
-                (index > 0).then(newline).into_iter().chain([segment(text)])
-            });
+            let segments = texts
+                .iter()
+                .enumerate()
+                .flat_map(|(index, text)| (index > 0).then(newline).into_iter().chain([segment(text)]));
             parts.push(ResultPart::Text(segments.collect()));
         }
         parts.extend(answer.parts().iter().filter_map(|part| match part {
@@ -306,7 +338,8 @@ impl Conversion<'_> {
 
     fn made_by_target(&self, provider: Option<&str>, model: Option<&str>) -> bool {
         let target = self.input.target;
-        provider.is_none_or(|provider| provider == target.provider) && model.is_none_or(|model| model == target.model.id)
+        provider.is_none_or(|provider| provider == target.provider)
+            && model.is_none_or(|model| model == target.model.id)
     }
 
     fn can_send(&self, reasoning: &Reasoning) -> bool {
@@ -319,8 +352,10 @@ impl Conversion<'_> {
 
     /// An id that the strictest provider accepts, used only once.
     fn unique(&mut self, id: &str) -> Arc<str> {
-        let mut valid: String =
-            id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect();
+        let mut valid: String = id
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
+            .collect();
         // These prefixes belong to the layouts' own calls.
         if valid.is_empty() || valid.starts_with("panel_") || valid.starts_with("context_") {
             valid.insert_str(0, "call_");

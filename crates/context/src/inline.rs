@@ -63,7 +63,8 @@ impl Layout for Inline {
 
 /// Right before the last user message, if nothing has been said since; results of tools are not the user's words.
 fn place_for_context(turns: &[Turn]) -> Option<usize> {
-    let is_results = |turn: &Turn| turn.blocks.iter().any(|block| matches!(block.content, Content::Result(_)));
+    let is_results =
+        |turn: &Turn| turn.blocks.iter().any(|block| matches!(block.content, Content::Result(_)));
     match turns.last() {
         None => Some(0),
         Some(turn) if turn.role == Role::User && !is_results(turn) => Some(turns.len() - 1),
@@ -89,7 +90,12 @@ fn context(input: &Input<'_>, images: &[&ContextImage], left_out: &mut Vec<LeftO
                 let text = input.memo.text("inline context", &[name], item.body.hash(), || {
                     fill(&phrases.context, &[("path", name), ("content", &item.body)])
                 });
-                turns.say(Role::User, Place::Inline, &text, Origin::item(item.kind, &item.key, Copy::Current));
+                turns.say(
+                    Role::User,
+                    Place::Inline,
+                    &text,
+                    Origin::item(item.kind, &item.key, Copy::Current),
+                );
             }
         }
     }

@@ -89,7 +89,10 @@ impl Input<'_> {
             Schemas::AsDeclared => tool,
             Schemas::AllRequired => crate::all_required(&tool),
         };
-        own.into_iter().chain(others).map(|tool| ToolBlock { place, tool: formed(tool), breakpoint: None }).collect()
+        own.into_iter()
+            .chain(others)
+            .map(|tool| ToolBlock { place, tool: formed(tool), breakpoint: None })
+            .collect()
     }
 }
 
@@ -129,7 +132,8 @@ pub enum LayoutName {
 
 impl LayoutName {
     /// Every layout, the default first.
-    pub const ALL: [LayoutName; 4] = [LayoutName::Strata, LayoutName::Panels, LayoutName::Tiers, LayoutName::Inline];
+    pub const ALL: [LayoutName; 4] =
+        [LayoutName::Strata, LayoutName::Panels, LayoutName::Tiers, LayoutName::Inline];
 
     /// The layout of this name.
     pub fn layout(self) -> &'static dyn Layout {

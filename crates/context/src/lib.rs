@@ -44,13 +44,14 @@ pub use inline::all_required;
 pub use layout::{Arrangement, Input, Layout, LayoutName, Target, UnknownLayout};
 pub use memo::Memo;
 pub use memory::{
-    FrozenHistory, Frontier, Group, Memory, PanelsMemory, Placed, ShownPanel, StrataMemory, Stub, Update, UpdateForm,
+    Frontier, FrozenHistory, Group, Memory, PanelsMemory, Placed, ShownPanel, StrataMemory, Stub, Update,
+    UpdateForm,
 };
 pub use panels::detach;
 pub use snapshot::{
-    AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill,
-    Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, SystemParts, ThinkingEntry, TreeEntry,
-    Unavailable, UserPrompt, WebSearchEntry, schema,
+    AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry,
+    PromptType, Skill, Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry,
+    SystemParts, ThinkingEntry, TreeEntry, Unavailable, UserPrompt, WebSearchEntry, schema,
 };
 pub use system::segments as system_prompt;
 pub use texts::{EXTRA, FILES, Override, Phrases, Texts, TextsError, fill};

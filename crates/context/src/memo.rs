@@ -52,7 +52,13 @@ impl Memo {
     }
 
     /// The text that `make` gives for `names` and `body`. `form` names the rendering: one form, one function.
-    pub fn text(&self, form: &'static str, names: &[&str], body: Hash, make: impl FnOnce() -> String) -> Text {
+    pub fn text(
+        &self,
+        form: &'static str,
+        names: &[&str],
+        body: Hash,
+        make: impl FnOnce() -> String,
+    ) -> Text {
         let key = Key { form, names: names.join("\0").into(), body };
         let mut state = self.lock();
         let request = state.request;
@@ -79,9 +85,8 @@ mod tests {
     #[test]
     fn a_text_is_rendered_again_only_when_it_changed() {
         let memo = Memo::new(Vocabulary::O200k);
-        let render = |body: &str| {
-            memo.text("f", &["name"], Hash::of(body.as_bytes()), || format!("name: {body}"))
-        };
+        let render =
+            |body: &str| memo.text("f", &["name"], Hash::of(body.as_bytes()), || format!("name: {body}"));
         assert_eq!(&*render("a"), "name: a");
         render("a");
         assert_eq!(memo.rendered(), 1);

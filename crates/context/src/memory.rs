@@ -129,6 +129,9 @@ pub struct Group {
 pub struct Placed {
     /// The item's key.
     pub key: Arc<str>,
+    /// What a person calls it, where the key does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Arc<str>>,
     /// What sort of thing it is.
     pub kind: Kind,
     /// Its body as it was placed.

@@ -42,9 +42,12 @@ impl Layout for Panels {
 
         prompt.tools = input.tools(Place::Base, Some(tool(input)));
         let system = system::segments(input, LayoutName::Panels);
-        let system_text = input.memo.text("reinjection", &[&system::text(&system)], input.texts.phrases.panels.reinjection.hash(), || {
-            fill(&input.texts.phrases.panels.reinjection, &[("system_prompt", &system::text(&system))])
-        });
+        let system_text = input.memo.text(
+            "reinjection",
+            &[&system::text(&system)],
+            input.texts.phrases.panels.reinjection.hash(),
+            || fill(&input.texts.phrases.panels.reinjection, &[("system_prompt", &system::text(&system))]),
+        );
         prompt.system.push(Block::new(Place::Base, Content::Text(system)));
 
         let mut turns = Turns::default();
@@ -108,13 +111,15 @@ fn freeze(input: &Input<'_>, chunk: &[AgentMessage], number: usize) -> FrozenHis
                     fill(&phrases.history_message, &[("id", &message.id.0), ("role", role), ("text", text)])
                 }
                 detach::Line::Called(name, arguments) => {
-                    let values = [("id", &*message.id.0), ("role", role), ("name", name), ("arguments", arguments)];
+                    let values =
+                        [("id", &*message.id.0), ("role", role), ("name", name), ("arguments", arguments)];
                     fill(&phrases.history_call, &values)
                 }
             });
         }
     }
-    let name = |message: Option<&AgentMessage>| message.map_or_else(String::new, |message| message.id.to_string());
+    let name =
+        |message: Option<&AgentMessage>| message.map_or_else(String::new, |message| message.id.to_string());
     let (first, last) = (name(chunk.first()), name(chunk.last()));
     FrozenHistory {
         id: format!("H{number}").into(),
@@ -193,7 +198,11 @@ fn show(input: &Input<'_>, panel: &Item, first: bool, id: Arc<str>, turns: &mut 
     let body = input.memo.text("panel", &[&panel.id, &panel.title], panel.body.hash(), || {
         // A file that has no name but its path is shown as one.
         let is_path = panel.kind == Kind::File && *panel.title == *panel.name();
-        let name = if is_path { fill(&phrases.file_name, &[("path", &panel.title)]) } else { panel.title.to_string() };
+        let name = if is_path {
+            fill(&phrases.file_name, &[("path", &panel.title)])
+        } else {
+            panel.title.to_string()
+        };
         fill(&phrases.body, &[("id", &panel.id), ("name", &name), ("content", &panel.body)])
     });
     let mut blocks = Vec::with_capacity(3);
@@ -202,7 +211,8 @@ fn show(input: &Input<'_>, panel: &Item, first: bool, id: Arc<str>, turns: &mut 
     }
     blocks.push(Block::text(Place::Panel, timestamp, rule("panel timestamp")));
     let arguments = Json::new(&serde_json::json!({ "id": &*panel.id }));
-    let origin = Origin { kind: panel.kind, source: Source::Item { key: panel.key.clone(), copy: Copy::Current } };
+    let origin =
+        Origin { kind: panel.kind, source: Source::Item { key: panel.key.clone(), copy: Copy::Current } };
     pair(turns, blocks, id, arguments, panel.kind, Segment { text: body, origin });
 }
 
@@ -216,7 +226,8 @@ fn call_id(id: &str, used: &mut BTreeSet<Arc<str>>) -> Arc<str> {
 fn footer(input: &Input<'_>, live: &[AgentMessage], turns: &mut Turns) {
     let phrases = &input.texts.phrases.panels;
     let mut text = phrases.footer.to_string();
-    let timed: Vec<&AgentMessage> = live.iter().filter(|m| detach::is_active(m) && m.time.is_some()).collect();
+    let timed: Vec<&AgentMessage> =
+        live.iter().filter(|m| detach::is_active(m) && m.time.is_some()).collect();
     if !timed.is_empty() {
         text.push_str(&phrases.footer_messages);
     }

@@ -13,15 +13,17 @@ use thiserror::Error;
 use crate::Memory;
 
 pub use file::{
-    FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry,
-    ThinkingEntry, TreeEntry, Unavailable, WebSearchEntry, schema,
+    FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry, SnapshotFile, SymbolEntry,
+    SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, Unavailable, WebSearchEntry, schema,
 };
 
 /// A snapshot that cannot be used.
 #[derive(Debug, Error)]
 pub enum SnapshotError {
     /// The JSON is malformed, or is not a snapshot.
-    #[error("{source_name}:{line}:{column}: {message}{path}\nThe format is described in docs/snapshot.md; `hardpan snapshot` makes one.")]
+    #[error(
+        "{source_name}:{line}:{column}: {message}{path}\nThe format is described in docs/snapshot.md; `hardpan snapshot` makes one."
+    )]
     Malformed {
         /// The file.
         source_name: String,

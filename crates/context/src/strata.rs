@@ -11,11 +11,12 @@ mod base; // laying BASE: which items, in which groups, and what a fold stubs
 mod marks; // the four breakpoints
 mod updates; // what has changed since it was last told
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use hardpan_prompt::{
-    Block, Call, Content, Copy, Item, Json, Kind, LeftOut, MessageId, Origin, Outcome, Place, ResultPart, Role, Segment,
-    Source, Text, Tool, ToolResult, Turn, Volatility,
+    Block, Call, Content, Copy, Item, Json, Kind, LeftOut, MessageId, Origin, Outcome, Place, ResultPart,
+    Role, Segment, Source, Text, Tool, ToolResult, Turn, Volatility,
 };
 
 use crate::history::{self, Calls, Said};
@@ -74,7 +75,8 @@ impl Layout for Strata {
 fn shown_items<'a>(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Vec<&'a Item> {
     let snapshot = input.snapshot;
     let open: HashMap<&str, ()> = snapshot.items_of(Kind::File).map(|item| (item.name(), ())).collect();
-    let stands = Some(&snapshot.memory.strata).filter(|strata| strata.laid && !snapshot.fold).map(updates::known);
+    let stands =
+        Some(&snapshot.memory.strata).filter(|strata| strata.laid && !snapshot.fold).map(updates::known);
     // A file's map entry that stands in BASE as it is now stays there, as garbage, until the next fold.
     let stands_in_base = |item: &Item| {
         stands.as_ref().is_some_and(|known| known.get(&*item.key).copied().flatten() == Some(&item.body))
@@ -115,7 +117,8 @@ struct Copies<'a> {
 
 impl<'a> Copies<'a> {
     fn of(strata: &'a StrataMemory, live: &[&'a Item]) -> Self {
-        let last_update = strata.updates.iter().enumerate().map(|(index, update)| (&*update.key, index)).collect();
+        let last_update =
+            strata.updates.iter().enumerate().map(|(index, update)| (&*update.key, index)).collect();
         let current = live.iter().map(|item| (&*item.key, &item.body)).collect();
         Copies { last_update, current }
     }
@@ -126,7 +129,8 @@ impl<'a> Copies<'a> {
     }
 
     fn in_log(&self, index: usize, update: &Update) -> Copy {
-        let last = self.last_update.get(&*update.key) == Some(&index) && self.current.contains_key(&*update.key);
+        let last =
+            self.last_update.get(&*update.key) == Some(&index) && self.current.contains_key(&*update.key);
         match update.form {
             UpdateForm::Closed => Copy::Stub,
             _ if !last => Copy::Former,
@@ -134,6 +138,19 @@ impl<'a> Copies<'a> {
             UpdateForm::Body | UpdateForm::Said => Copy::Current,
         }
     }
+}
+
+/// The title of an item whose key does not say it: a panel's, a page's.
+fn own_title(item: &Item) -> Option<&std::sync::Arc<str>> {
+    let has_one = matches!(item.kind, Kind::Panel | Kind::Page)
+        && !item.title.is_empty()
+        && *item.title != *item.name();
+    Some(&item.title).filter(|_| has_one)
+}
+
+/// `panel:P1 · Todo List`, or the key alone.
+fn named<'a>(key: &'a str, title: Option<&str>) -> Cow<'a, str> {
+    title.map_or(Cow::Borrowed(key), |title| Cow::Owned(format!("{key} · {title}")))
 }
 
 /// BASE: one call and result per group, closed by a plain reply.
@@ -145,10 +162,14 @@ fn lay_base(input: &Input<'_>, groups: &[Group], copies: &Copies<'_>, turns: &mu
         let arguments = Json::new(&serde_json::json!({ "group": &*group.name }));
         let call = Call { id: id.clone(), name: TOOL.into(), arguments, origin: origin.clone() };
         let segments = group.items.iter().map(|placed| {
-            let text = input.memo.text("base item", &[&placed.key], placed.body.hash(), || {
-                fill(&phrases.item, &[("key", &placed.key), ("content", &placed.body)])
+            let name = named(&placed.key, placed.title.as_deref());
+            let text = input.memo.text("base item", &[&name], placed.body.hash(), || {
+                fill(&phrases.item, &[("key", &name), ("content", &placed.body)])
             });
-            Segment { text, origin: Origin::item(placed.kind, &placed.key, copies.in_base(&placed.key, &placed.body)) }
+            Segment {
+                text,
+                origin: Origin::item(placed.kind, &placed.key, copies.in_base(&placed.key, &placed.body)),
+            }
         });
         let parts = vec![ResultPart::Text(segments.collect())];
         let result = ToolResult { call_id: id, parts, outcome: Outcome::Done, origin };
@@ -161,7 +182,13 @@ fn lay_base(input: &Input<'_>, groups: &[Group], copies: &Copies<'_>, turns: &mu
 }
 
 /// LOG: the conversation, each message with what became known with it.
-fn lay_log(input: &Input<'_>, strata: &StrataMemory, copies: &Copies<'_>, said: Vec<Said>, turns: &mut Turns) {
+fn lay_log(
+    input: &Input<'_>,
+    strata: &StrataMemory,
+    copies: &Copies<'_>,
+    said: Vec<Said>,
+    turns: &mut Turns,
+) {
     let mut told: BTreeMap<&MessageId, Vec<(usize, &Update)>> = BTreeMap::new(); // few, and drained in order
     for (index, update) in strata.updates.iter().enumerate().filter(|(_, update)| !update.text.is_empty()) {
         told.entry(&update.anchor).or_default().push((index, update));
@@ -179,13 +206,15 @@ fn lay_log(input: &Input<'_>, strata: &StrataMemory, copies: &Copies<'_>, said: 
         let Some(turn) = turns.0.last_mut().filter(|_| role == Role::User) else { continue };
         // Results come first in a message; a person's words come last.
         let at = turn.blocks.iter().take_while(|block| matches!(block.content, Content::Result(_))).count();
-        let news: Vec<Block> = ids.iter().filter_map(|id| told.remove(id)).flat_map(|told| blocks(Place::Log, told)).collect();
+        let news: Vec<Block> =
+            ids.iter().filter_map(|id| told.remove(id)).flat_map(|told| blocks(Place::Log, told)).collect();
         turn.blocks.splice(at..at, news);
     }
     turns.prompt(input, Place::Log, &input.snapshot.images.iter().collect::<Vec<&ContextImage>>());
     // Without a prompt no message carries them: they are told again with the next request, and so not cached.
     let place = if input.snapshot.prompt.is_some() { Place::Log } else { Place::Tail };
-    let rest: Vec<Block> = std::mem::take(&mut told).into_values().flat_map(|told| blocks(place, told)).collect();
+    let rest: Vec<Block> =
+        std::mem::take(&mut told).into_values().flat_map(|told| blocks(place, told)).collect();
     match turns.0.last_mut().filter(|_| input.snapshot.prompt.is_some()) {
         Some(turn) => drop(turn.blocks.splice(0..0, rest)),
         None if rest.is_empty() => {}
@@ -194,13 +223,19 @@ fn lay_log(input: &Input<'_>, strata: &StrataMemory, copies: &Copies<'_>, said: 
 }
 
 /// TAIL: after everything that is cached, with a user's prompt, and within a turn when something but the clock changed.
-fn lay_tail(input: &Input<'_>, strata: &mut StrataMemory, items: &[&Item], prompt: &mut hardpan_prompt::Prompt) {
+fn lay_tail(
+    input: &Input<'_>,
+    strata: &mut StrataMemory,
+    items: &[&Item],
+    prompt: &mut hardpan_prompt::Prompt,
+) {
     let phrases = &input.texts.phrases.strata;
     let snapshot = input.snapshot;
     let rule = |name| Origin::rule(Kind::Panel, name);
     let mut segments: Vec<Segment> = Vec::new();
     if let Some(path) = &snapshot.working_directory {
-        segments.push(Segment::new(fill(&phrases.tail_directory, &[("path", path)]), rule("working directory")));
+        segments
+            .push(Segment::new(fill(&phrases.tail_directory, &[("path", path)]), rule("working directory")));
     }
     for item in items {
         let text = input.memo.text("tail item", &[&item.title], item.body.hash(), || {
@@ -217,7 +252,10 @@ fn lay_tail(input: &Input<'_>, strata: &mut StrataMemory, items: &[&Item], promp
         return;
     }
     let now = fill(&phrases.tail_now, &[("now", &crate::time::iso(snapshot.now))]);
-    let mut tail = vec![Segment { text: phrases.tail.clone(), origin: rule("tail header") }, Segment::new(now, rule("clock"))];
+    let mut tail = vec![
+        Segment { text: phrases.tail.clone(), origin: rule("tail header") },
+        Segment::new(now, rule("clock")),
+    ];
     tail.append(&mut segments);
     if let Some(turn) = prompt.turns.last_mut() {
         turn.blocks.push(Block::new(Place::Tail, Content::Text(tail)));

@@ -22,8 +22,10 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     if let Some(extra) = system.extra.as_ref().or(input.texts.extra.as_ref()) {
         recipe.add("system_extra", extra);
     }
-    let snippets: Vec<String> =
-        tools.iter().filter_map(|tool| Some(format!("- {}: {}", tool.name, tool.snippet.as_ref()?))).collect();
+    let snippets: Vec<String> = tools
+        .iter()
+        .filter_map(|tool| Some(format!("- {}: {}", tool.name, tool.snippet.as_ref()?)))
+        .collect();
     recipe.list("tool snippets", &phrases.tools, "tools", &snippets);
     let mut guidelines: Vec<String> = Vec::new();
     for line in tools.iter().flat_map(|tool| &tool.guidelines).map(|line| format!("- {line}")) {
@@ -38,7 +40,9 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     let files: Vec<String> = system
         .project_files
         .iter()
-        .map(|(path, content)| fill(&phrases.project_file, &[("path", path), ("content", content.trim_end())]))
+        .map(|(path, content)| {
+            fill(&phrases.project_file, &[("path", path), ("content", content.trim_end())])
+        })
         .collect();
     if !files.is_empty() {
         recipe.add_string("project files", fill(&phrases.project_files, &[("files", &files.join("\n\n"))]));
@@ -47,7 +51,11 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
         .skills
         .iter()
         .map(|skill| {
-            let values = [("name", &*skill.name), ("description", &*skill.description), ("location", &*skill.location)];
+            let values = [
+                ("name", &*skill.name),
+                ("description", &*skill.description),
+                ("location", &*skill.location),
+            ];
             fill(&phrases.skill, &values)
         })
         .collect();
@@ -126,10 +134,8 @@ fn base(input: &Input<'_>, layout: LayoutName) -> Vec<(&'static str, Text)> {
         PromptType::Custom => (system.custom.clone(), false),
     };
     let base = base.filter(|text| !text.trim().is_empty());
-    let base = base.map_or_else(
-        || ("fallback", input.texts.phrases.system.fallback.clone()),
-        |text| ("agent", text),
-    );
+    let base = base
+        .map_or_else(|| ("fallback", input.texts.phrases.system.fallback.clone()), |text| ("agent", text));
     if snapshot.agent_mode == AgentMode::On && !is_agent {
         vec![("agent prefix", input.texts.agent.clone()), base]
     } else {

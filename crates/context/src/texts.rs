@@ -23,7 +23,9 @@ pub const EXTRA: &str = "system_extra.md";
 #[derive(Debug, Error)]
 pub enum TextsError {
     /// `phrases.toml` is not what is expected.
-    #[error("{file}: {message}\nRemedy: compare with the built-in text (`hardpan prompt --file phrases.toml`), or remove the line.")]
+    #[error(
+        "{file}: {message}\nRemedy: compare with the built-in text (`hardpan prompt --file phrases.toml`), or remove the line."
+    )]
     Phrases {
         /// The file.
         file: String,
@@ -83,7 +85,7 @@ phrases! {
     system: SystemPhrases { tools, guidelines, project_files, project_file, skills, skill, tools_hint, fallback, date, working_directory }
     history: HistoryPhrases {
         opening, go_on, bash, bash_failed, bash_killed, compaction_summary, branch_summary, no_output,
-        image_left_out, call_as_text, result_as_text, failure_as_text, context_ack,
+        image_left_out, image_name, call_as_text, result_as_text, failure_as_text, context_ack,
     }
     panels: PanelsPhrases {
         header, timestamp, body, file_name, footer, footer_messages, footer_message, footer_datetime, footer_ack,
@@ -194,7 +196,8 @@ fn lay_over(below: &mut toml::Table, above: toml::Table) {
 
 /// Fills `{name}` in a template. One pass: what is filled in is never looked at again.
 pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::with_capacity(template.len() + values.iter().map(|(_, v)| v.len()).sum::<usize>());
+    let mut filled =
+        String::with_capacity(template.len() + values.iter().map(|(_, v)| v.len()).sum::<usize>());
     let mut rest = template;
     while let Some(open) = rest.find('{') {
         filled.push_str(&rest[..open]);

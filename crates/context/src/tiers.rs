@@ -31,7 +31,8 @@ impl Layout for Tiers {
         let spoken = history::spoken(input, &snapshot.messages, Calls::Keep);
         prompt.left_out.extend(spoken.left_out);
         let mut said = spoken.said;
-        let mut history_of = |tier: Tier| -> Vec<Said> { said.extract_if(.., |said| said.tier == tier).collect() };
+        let mut history_of =
+            |tier: Tier| -> Vec<Said> { said.extract_if(.., |said| said.tier == tier).collect() };
 
         prompt.tools = input.tools(Place::L0, None);
         let mut turns = Turns::default();
@@ -87,7 +88,8 @@ struct Shelves<'a> {
 impl<'a> Shelves<'a> {
     fn of(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Self {
         let snapshot = input.snapshot;
-        let mut shelves = Shelves { legend: None, symbols: Vec::new(), files: Vec::new(), tree: None, pages: Vec::new() };
+        let mut shelves =
+            Shelves { legend: None, symbols: Vec::new(), files: Vec::new(), tree: None, pages: Vec::new() };
         let open: std::collections::BTreeSet<&str> = snapshot.items_of(Kind::File).map(Item::name).collect();
         let mut leave = |item: &Item, reason: &str| left_out.push(LeftOut::new(&*item.key, reason));
         for item in &snapshot.items {
@@ -134,7 +136,8 @@ impl<'a> Shelves<'a> {
     /// The user message of L1, L2 or L3.
     fn segments(&self, input: &Input<'_>, tier: Tier) -> Vec<Segment> {
         let mut segments = Vec::new();
-        let header = rule(&input.texts.phrases.tiers.repo_map_continued, Kind::Symbols, "repository map header");
+        let header =
+            rule(&input.texts.phrases.tiers.repo_map_continued, Kind::Symbols, "repository map header");
         self.symbol_segments(tier, Some(&header), &mut segments);
         self.file_segments(input, tier, &mut segments);
         segments.drain(..usize::from(!segments.is_empty())); // the gap before the first part

@@ -34,7 +34,8 @@ pub fn made_for(snapshot: &Snapshot, layout: LayoutName, model: &str) -> Assembl
 
 /// One line per block: who speaks and what is said, `◆` for a breakpoint.
 pub fn lines(prompt: &Prompt) -> Vec<String> {
-    let text = |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
+    let text =
+        |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
     let mut lines = Vec::new();
     for turn in &prompt.turns {
         let role = if turn.role == Role::User { "user" } else { "model" };
@@ -49,7 +50,12 @@ pub fn lines(prompt: &Prompt) -> Vec<String> {
                         ResultPart::Text(segments) => text(segments),
                         ResultPart::Image(_) => "[image]".to_owned(),
                     });
-                    format!("[{} answers {:?}: {}]", result.call_id, result.outcome, parts.collect::<String>())
+                    format!(
+                        "[{} answers {:?}: {}]",
+                        result.call_id,
+                        result.outcome,
+                        parts.collect::<String>()
+                    )
                 }
             };
             let mark = if block.breakpoint.is_some() { " ◆" } else { "" };
@@ -66,8 +72,10 @@ pub fn left_out(prompt: &Prompt) -> Vec<String> {
 
 /// An assistant message that calls tools: `(id, name)`.
 pub fn calls(id: &str, calls: &[(&str, &str)]) -> Value {
-    let parts: Vec<Value> =
-        calls.iter().map(|(id, name)| json!({"type": "tool_call", "id": id, "name": name, "arguments": {}})).collect();
+    let parts: Vec<Value> = calls
+        .iter()
+        .map(|(id, name)| json!({"type": "tool_call", "id": id, "name": name, "arguments": {}}))
+        .collect();
     json!({"id": id, "role": "assistant", "content": parts})
 }
 

@@ -7,6 +7,7 @@ use hardpan_prompt::{
 use crate::history::Said;
 use crate::layout::Input;
 use crate::snapshot::ContextImage;
+use crate::texts::fill;
 
 /// Messages under construction.
 #[derive(Default)]
@@ -35,8 +36,13 @@ impl Turns {
         let Some(prompt) = &input.snapshot.prompt else { return };
         let origin = Origin::message(&prompt.id);
         let mut blocks = vec![Block::text(place, prompt.text.clone(), origin.clone())];
-        let image = |image: &&ContextImage| Block::new(place, Content::Image(image.image.clone(), origin.clone()));
-        blocks.extend(images.iter().map(image));
+        for image in images {
+            if let Some(path) = &image.path {
+                let name = fill(&input.texts.phrases.history.image_name, &[("path", path)]);
+                blocks.push(Block::text(place, Text::new(name), origin.clone()));
+            }
+            blocks.push(Block::new(place, Content::Image(image.image.clone(), origin.clone())));
+        }
         let id = input.target.wire.message_ids.then(|| prompt.id.0.clone());
         self.0.push(Turn { id, ..Turn::new(Role::User, blocks) });
     }
@@ -55,7 +61,8 @@ impl Turns {
         let phrases = &input.texts.phrases.history;
         if self.0.first().is_none_or(|turn| turn.role == Role::Assistant) {
             let origin = Origin::rule(Kind::History, "opening");
-            let place = self.0.first().and_then(|turn| turn.blocks.first()).map_or(place, |block| block.place);
+            let place =
+                self.0.first().and_then(|turn| turn.blocks.first()).map_or(place, |block| block.place);
             let turn = Turn::new(Role::User, vec![Block::text(place, phrases.opening.clone(), origin)]);
             self.0.insert(0, turn);
         }
@@ -64,7 +71,10 @@ impl Turns {
         }
         prompt.turns = self.0;
         list_unsent(input, &mut prompt);
-        if prompt.thinking != Thinking::Off && input.target.is_anthropic() && !round_began_with_reasoning(&prompt) {
+        if prompt.thinking != Thinking::Off
+            && input.target.is_anthropic()
+            && !round_began_with_reasoning(&prompt)
+        {
             prompt.thinking = Thinking::Off;
             let reason = "the round in progress was begun without it; it is on again with the next prompt";
             prompt.left_out.push(LeftOut::new("thinking", reason));
@@ -81,12 +91,17 @@ fn list_unsent(input: &Input<'_>, prompt: &mut Prompt) {
     let images = input.snapshot.images.iter().enumerate().filter(|(_, image)| !is_sent(image));
     let mut unsent: Vec<LeftOut> = images
         .map(|(index, image)| {
-            let name = image.path.as_ref().map_or_else(|| format!("image:{index}"), |path| format!("image:{path}"));
+            let name =
+                image.path.as_ref().map_or_else(|| format!("image:{index}"), |path| format!("image:{path}"));
             LeftOut::new(name, "images go with a prompt, and there is none")
         })
         .collect();
     let understood = input.target.wire.document_context;
-    let reason = if understood { "no message of this request can carry it" } else { "this provider takes no document ids" };
+    let reason = if understood {
+        "no message of this request can carry it"
+    } else {
+        "this provider takes no document ids"
+    };
     let is_attached = |id: &_| understood && prompt.turns.iter().any(|turn| turn.documents.contains(id));
     let documents = input.snapshot.documents.iter().filter(|id| !is_attached(*id));
     unsent.extend(documents.map(|id| LeftOut::new(format!("document:{id}"), reason)));
@@ -98,11 +113,14 @@ fn list_unsent(input: &Input<'_>, prompt: &mut Prompt) {
 fn round_began_with_reasoning(prompt: &Prompt) -> bool {
     let turns = &prompt.turns;
     let results_at = turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |last| last + 1);
-    let holds_results = |turn: &Turn| turn.blocks.iter().any(|block| matches!(block.content, Content::Result(_)));
+    let holds_results =
+        |turn: &Turn| turn.blocks.iter().any(|block| matches!(block.content, Content::Result(_)));
     if !turns[results_at..].iter().any(holds_results) {
         return true;
     }
-    let first = turns[..results_at].iter().rposition(|turn| turn.role == Role::User).map_or(0, |user| user + 1);
-    let opens_with_reasoning = |turn: &Turn| matches!(turn.blocks.first(), Some(Block { content: Content::Reasoning(_), .. }));
+    let first =
+        turns[..results_at].iter().rposition(|turn| turn.role == Role::User).map_or(0, |user| user + 1);
+    let opens_with_reasoning =
+        |turn: &Turn| matches!(turn.blocks.first(), Some(Block { content: Content::Reasoning(_), .. }));
     turns[first..results_at].first().is_some_and(opens_with_reasoning)
 }

@@ -41,7 +41,9 @@ impl MediaType {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ImageError {
     /// The encoded data is over the provider's limit.
-    #[error("the image is {bytes} bytes in base64; at most {limit} are accepted: scale it down or save it as JPEG")]
+    #[error(
+        "the image is {bytes} bytes in base64; at most {limit} are accepted: scale it down or save it as JPEG"
+    )]
     TooLarge {
         /// Its size in base64.
         bytes: usize,
@@ -49,7 +51,9 @@ pub enum ImageError {
         limit: usize,
     },
     /// The data is not base64.
-    #[error("the image's data is not base64: it holds other characters, or its length is not a multiple of 4")]
+    #[error(
+        "the image's data is not base64: it holds other characters, or its length is not a multiple of 4"
+    )]
     NotBase64,
     /// Its sides are over the provider's limit.
     #[error("the image is {width}×{height} pixels; at most 8000×8000 are accepted: scale it down")]

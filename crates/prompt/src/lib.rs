@@ -28,7 +28,10 @@ mod tokens; // Counter: exact token counts, prefix sums, learned factors
 mod tool; // Tool: a declared tool
 pub mod validate; // the providers' rules, each with its own error
 
-pub use block::{Block, Breakpoint, Call, Content, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking, ToolBlock, ToolResult, Turn, WebSearch};
+pub use block::{
+    Block, Breakpoint, Call, Content, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking,
+    ToolBlock, ToolResult, Turn, WebSearch,
+};
 pub use image::{Image, ImageError, MediaType};
 pub use item::{Item, Tier, Volatility};
 pub use measure::{Measured, MeasuredBlock};

@@ -275,7 +275,15 @@ impl AgentMessage {
 
     /// A message with nothing but an id and a body.
     pub fn new(id: impl Into<MessageId>, body: Body) -> Self {
-        AgentMessage { id: id.into(), time: None, state: State::Whole, tl_dr: None, tier: None, n: None, body }
+        AgentMessage {
+            id: id.into(),
+            time: None,
+            state: State::Whole,
+            tl_dr: None,
+            tier: None,
+            n: None,
+            body,
+        }
     }
 
     /// Whether a person or a program speaks to the model here: what begins an exchange.
@@ -300,7 +308,10 @@ mod tests {
     fn every_field_in_the_schema_is_known_by_name() {
         let schema = schemars::schema_for!(AgentMessage).to_value();
         let properties = |schema: &serde_json::Value| -> Vec<String> {
-            schema["properties"].as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
+            schema["properties"]
+                .as_object()
+                .map(|fields| fields.keys().cloned().collect())
+                .unwrap_or_default()
         };
         let roles = schema["oneOf"].as_array().unwrap();
         assert_eq!(roles.len(), 7);
@@ -315,7 +326,8 @@ mod tests {
 
     #[test]
     fn a_string_is_one_part_of_text() {
-        let message: AgentMessage = serde_json::from_str(r#"{"id":"m","role":"user","content":"hi"}"#).unwrap();
+        let message: AgentMessage =
+            serde_json::from_str(r#"{"id":"m","role":"user","content":"hi"}"#).unwrap();
         assert_eq!(message.body, Body::User { content: vec![Part::text("hi")] });
     }
 }

@@ -202,8 +202,7 @@ pub struct Json {
 impl Json {
     /// The compact form of `value`; keys keep their order.
     pub fn new(value: &serde_json::Value) -> Self {
-        let raw = serde_json::value::to_raw_value(value)
-            .unwrap_or_else(|_| RawValue::NULL.to_owned()); // a Value always serialises
+        let raw = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()); // a Value always serialises
         let hash = Hash::of(raw.get().as_bytes());
         Json { raw: Arc::from(raw), hash }
     }

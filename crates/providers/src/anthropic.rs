@@ -1,8 +1,8 @@
 //! Anthropic Messages. Content is always a list, so that a breakpoint that moves changes nothing else.
 
 use hardpan_prompt::{
-    Block, Call, Content, Image, Lifetime, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking, ToolBlock,
-    ToolResult, Turn,
+    Block, Call, Content, Image, Lifetime, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking,
+    ToolBlock, ToolResult, Turn,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -32,7 +32,10 @@ impl Serialize for Body<'_> {
         body.serialize_entry("max_tokens", max_tokens)?;
         body.serialize_entry("stream", &true)?;
         if let Thinking::Budget(tokens) = thinking {
-            body.serialize_entry("thinking", &serde_json::json!({"type": "enabled", "budget_tokens": tokens}))?;
+            body.serialize_entry(
+                "thinking",
+                &serde_json::json!({"type": "enabled", "budget_tokens": tokens}),
+            )?;
         }
         if !system.is_empty() {
             body.serialize_entry("system", &List(|| system.iter().map(WireBlock)))?;

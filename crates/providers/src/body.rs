@@ -41,7 +41,11 @@ pub fn blocks(body: &Value) -> Vec<BodyBlock> {
                 "tool_calls" => {
                     for (call, content) in value.as_array().into_iter().flatten().enumerate() {
                         let address = format!("{address}.tool_calls[{call}]");
-                        blocks.push(BodyBlock { address, role: Some(role.to_owned()), content: plain(content) });
+                        blocks.push(BodyBlock {
+                            address,
+                            role: Some(role.to_owned()),
+                            content: plain(content),
+                        });
                     }
                 }
                 key => {
@@ -85,7 +89,8 @@ fn plain(block: &Value) -> Value {
 /// The first block in which two bodies differ.
 pub fn first_difference(first: &Value, second: &Value) -> Option<Difference> {
     let (first, second) = (blocks(first), blocks(second));
-    let same = first.iter().zip(&second).take_while(|(a, b)| a.role == b.role && a.content == b.content).count();
+    let same =
+        first.iter().zip(&second).take_while(|(a, b)| a.role == b.role && a.content == b.content).count();
     if same == first.len() && same == second.len() {
         return None;
     }
@@ -107,13 +112,17 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_named() {
-        let a = json!({"tools": [{"name": "t"}], "system": "s", "messages": [{"role": "user", "content": "a"}]});
+        let a =
+            json!({"tools": [{"name": "t"}], "system": "s", "messages": [{"role": "user", "content": "a"}]});
         let mut b = a.clone();
         b["system"] = json!("x");
         let difference = first_difference(&a, &b).unwrap();
         assert_eq!((difference.same, difference.first.unwrap().address.as_str()), (1, "system"));
         let mut longer = a.clone();
-        longer["messages"].as_array_mut().unwrap().push(json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c"}]}));
+        longer["messages"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c"}]}));
         let difference = first_difference(&a, &longer).unwrap();
         assert_eq!(difference.first, None);
         assert_eq!(difference.second.unwrap().address, "messages[1].tool_calls[0]");

@@ -18,7 +18,8 @@ use serde_json::Value;
 
 pub use self::learned::{Learned, Refusal};
 use crate::{
-    Answer, Decoder, Event, Failure, HttpRequest, HttpResponse, ProviderError, StopReason, Transport, encode, events_of_body, path,
+    Answer, Decoder, Event, Failure, HttpRequest, HttpResponse, ProviderError, StopReason, Transport, encode,
+    events_of_body, path,
 };
 
 /// A key. It has no form in which it could be printed.
@@ -109,19 +110,31 @@ pub struct Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("endpoint", &self.endpoint).field("patience", &self.patience).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("endpoint", &self.endpoint)
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
     }
 }
 
 impl Client {
     /// A client that sends through `transport`. What models refuse is remembered in `learned`.
-    pub fn new(transport: Arc<dyn Transport>, endpoint: Endpoint, patience: Patience, learned: Arc<Learned>) -> Self {
+    pub fn new(
+        transport: Arc<dyn Transport>,
+        endpoint: Endpoint,
+        patience: Patience,
+        learned: Arc<Learned>,
+    ) -> Self {
         Client { transport, endpoint, patience, learned }
     }
 
     /// Asks, and hands over each event as it comes. A request that failed before anything was said is sent again where that
     /// may help, with a footnote; one that broke off afterwards ends with [`StopReason::Cut`], and what came is kept.
-    pub async fn ask(&self, question: &Question<'_>, sink: &mut (dyn FnMut(Event) + Send)) -> Result<Answer, ProviderError> {
+    pub async fn ask(
+        &self,
+        question: &Question<'_>,
+        sink: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<Answer, ProviderError> {
         let mut form = self.learned.form(question.provider, &question.prompt.model, question.now_ms);
         let mut attempt = 1;
         loop {
@@ -166,12 +179,17 @@ impl Client {
     ) -> Result<Answer, ProviderError> {
         let request = self.request(prompt, wire)?;
         let sent = tokio::time::timeout(self.patience.silence, self.transport.send(request)).await;
-        let response = sent.map_err(|_| self.stalled())?.map_err(|error| ProviderError::of_transport(&error))?;
+        let response =
+            sent.map_err(|_| self.stalled())?.map_err(|error| ProviderError::of_transport(&error))?;
         if !(200..300).contains(&response.status) {
             return Err(self.refusal(wire.protocol, response).await);
         }
         let whole = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-        if whole { self.read_whole(wire.protocol, response, sink).await } else { self.read_stream(wire, response, sink).await }
+        if whole {
+            self.read_whole(wire.protocol, response, sink).await
+        } else {
+            self.read_stream(wire, response, sink).await
+        }
     }
 
     async fn read_stream(
@@ -182,7 +200,8 @@ impl Client {
     ) -> Result<Answer, ProviderError> {
         let mut body = response.body;
         let mut decoder = Decoder::new(wire.protocol);
-        let mut reading = Reading { protocol: wire.protocol, answer: Answer::default(), held: Vec::new(), spoken: false };
+        let mut reading =
+            Reading { protocol: wire.protocol, answer: Answer::default(), held: Vec::new(), spoken: false };
         let broke = loop {
             let chunk = match tokio::time::timeout(self.patience.silence, body.next()).await {
                 Err(_) => break Some(self.stalled()),
@@ -267,7 +286,9 @@ impl Client {
                 headers.insert("anthropic-version".into(), "2023-06-01".into());
                 headers.extend(key.iter().map(|key| ("x-api-key".into(), key.0.clone())));
             }
-            Protocol::Openai => headers.extend(key.iter().map(|key| ("authorization".into(), format!("Bearer {}", key.0)))),
+            Protocol::Openai => {
+                headers.extend(key.iter().map(|key| ("authorization".into(), format!("Bearer {}", key.0))))
+            }
         }
         if let (Some(name), Some(session)) = (&wire.session_header, session) {
             headers.insert(name.clone(), session.clone());
@@ -305,7 +326,9 @@ struct Reading {
 impl Reading {
     fn take(&mut self, event: Event, sink: &mut (dyn FnMut(Event) + Send)) -> Result<(), ProviderError> {
         match &event {
-            Event::Error(error) if !self.spoken => return Err(ProviderError::of_stream(self.protocol, error)),
+            Event::Error(error) if !self.spoken => {
+                return Err(ProviderError::of_stream(self.protocol, error));
+            }
             Event::Stop(StopReason::Cut) if !self.spoken => {
                 return Err(ProviderError::new(Failure::Cut, "it ended before anything was said"));
             }
@@ -339,7 +362,9 @@ impl Reading {
 /// The identity of a request, for what must differ between requests but not between runs.
 fn identity(prompt: &Prompt) -> Hash {
     let model = Hash::of(prompt.model.as_bytes());
-    Hash::chain([model].into_iter().chain(prompt.turns.last().into_iter().flat_map(|turn| &turn.blocks).map(hardpan_prompt::Block::hash)))
+    Hash::chain([model].into_iter().chain(
+        prompt.turns.last().into_iter().flat_map(|turn| &turn.blocks).map(hardpan_prompt::Block::hash),
+    ))
 }
 
 #[cfg(test)]

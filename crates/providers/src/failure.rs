@@ -59,7 +59,15 @@ pub struct ProviderError {
 impl Failure {
     /// Whether the same request may succeed a little later.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Failure::Transport | Failure::RateLimit | Failure::Overload | Failure::Stalled | Failure::Cut | Failure::Garbage)
+        matches!(
+            self,
+            Failure::Transport
+                | Failure::RateLimit
+                | Failure::Overload
+                | Failure::Stalled
+                | Failure::Cut
+                | Failure::Garbage
+        )
     }
 
     /// What a person can do about it.
@@ -68,10 +76,16 @@ impl Failure {
             Failure::Transport => "check the network, the base URL and the proxy settings",
             Failure::RateLimit => "wait, or ask the provider for higher limits",
             Failure::Overload => "try again in a while, or choose another model",
-            Failure::BadRequest => "this is most likely a fault of hardpan: `hardpan request --json` shows the body",
-            Failure::Auth => "set the provider's key (`hardpan providers` names its variable), or check what it may do",
+            Failure::BadRequest => {
+                "this is most likely a fault of hardpan: `hardpan request --json` shows the body"
+            }
+            Failure::Auth => {
+                "set the provider's key (`hardpan providers` names its variable), or check what it may do"
+            }
             Failure::NotFound => "check the provider's base URL",
-            Failure::ContextTooLong => "compact the conversation, close files, or choose a model with a larger window",
+            Failure::ContextTooLong => {
+                "compact the conversation, close files, or choose a model with a larger window"
+            }
             Failure::TooLarge => "send fewer or smaller images and files",
             Failure::ImagesRefused => "choose a model that takes images, or leave them out",
             Failure::ToolsRefused => "choose a model that calls tools",
@@ -128,7 +142,8 @@ impl ProviderError {
         let error = &json["error"];
         let message = error["message"].as_str().or(json["message"].as_str()).or(error.as_str());
         let message = message.map_or_else(|| excerpt(body), str::to_owned);
-        let words: Vec<&str> = [&error["type"], &error["code"], &json["type"]].iter().filter_map(|word| word.as_str()).collect();
+        let words: Vec<&str> =
+            [&error["type"], &error["code"], &json["type"]].iter().filter_map(|word| word.as_str()).collect();
         ProviderError {
             failure: classify(protocol, response.status, &words, &message),
             status: Some(response.status),
@@ -147,7 +162,9 @@ impl ProviderError {
             "authentication_error" => 401,
             "permission_error" => 403,
             "not_found_error" => 404,
-            StreamError::MALFORMED | StreamError::TOO_LONG => return ProviderError::new(Failure::Garbage, &error.message),
+            StreamError::MALFORMED | StreamError::TOO_LONG => {
+                return ProviderError::new(Failure::Garbage, &error.message);
+            }
             _ => 400,
         };
         let failure = classify(protocol, status, &[&error.kind], &error.message);
@@ -174,7 +191,8 @@ fn excerpt(body: &[u8]) -> String {
 
 /// `retry-after` in seconds, or the finer `retry-after-ms` of some servers. Dates are not understood, and ignored.
 fn retry_after(response: &HttpResponse) -> Option<Duration> {
-    let number = |name: &str| response.header(name)?.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    let number =
+        |name: &str| response.header(name)?.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number("retry-after"))?;
     Some(Duration::from_secs_f64(seconds.min(86_400.0)))
 }
@@ -188,10 +206,14 @@ fn classify(protocol: Protocol, status: u16, words: &[&str], message: &str) -> F
     };
     match status {
         _ if has_word(&["context_length_exceeded", "exceed_context_size_error"]) => Failure::ContextTooLong,
-        _ if has_word(&["model_not_found", "model_not_available", "model_decommissioned"]) => Failure::ModelUnavailable,
+        _ if has_word(&["model_not_found", "model_not_available", "model_decommissioned"]) => {
+            Failure::ModelUnavailable
+        }
         401 | 403 | 407 => Failure::Auth,
         402 => Failure::Auth,
-        404 if protocol == Protocol::Anthropic && has_word(&["not_found_error"]) && says(&["model"]) => Failure::ModelUnavailable,
+        404 if protocol == Protocol::Anthropic && has_word(&["not_found_error"]) && says(&["model"]) => {
+            Failure::ModelUnavailable
+        }
         404 if says(&["support tool use", "tool use"]) => Failure::ToolsRefused, // OpenRouter: no endpoint of the model
         404 if says(&["image input"]) => Failure::ImagesRefused,
         404 if says(&["model"]) => Failure::ModelUnavailable,
@@ -204,7 +226,15 @@ fn classify(protocol: Protocol, status: u16, words: &[&str], message: &str) -> F
         400 | 422 if says(&TOO_LONG) => Failure::ContextTooLong,
         400 | 422 if says(&NO_TOOLS) => Failure::ToolsRefused,
         400 | 422 if says(&NO_IMAGES) => Failure::ImagesRefused,
-        400 | 422 if says(&["model not found", "unknown model", "no such model", "invalid model", "not a valid model"]) => {
+        400 | 422
+            if says(&[
+                "model not found",
+                "unknown model",
+                "no such model",
+                "invalid model",
+                "not a valid model",
+            ]) =>
+        {
             Failure::ModelUnavailable
         }
         300..=399 => Failure::NotFound,
@@ -258,12 +288,17 @@ mod tests {
             of(Protocol::Anthropic, status, &body).failure
         };
         let openai = |status, code: &str, message: &str| {
-            let body = format!(r#"{{"error":{{"message":"{message}","type":"invalid_request_error","param":null,"code":"{code}"}}}}"#);
+            let body = format!(
+                r#"{{"error":{{"message":"{message}","type":"invalid_request_error","param":null,"code":"{code}"}}}}"#
+            );
             of(Protocol::Openai, status, &body).failure
         };
         let table = [
             (anthropic(400, "invalid_request_error", "messages: Field required"), Failure::BadRequest),
-            (anthropic(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), Failure::ContextTooLong),
+            (
+                anthropic(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+                Failure::ContextTooLong,
+            ),
             (anthropic(401, "authentication_error", "invalid x-api-key"), Failure::Auth),
             (anthropic(403, "permission_error", "no"), Failure::Auth),
             (anthropic(404, "not_found_error", "model: claude-9"), Failure::ModelUnavailable),
@@ -271,12 +306,18 @@ mod tests {
             (anthropic(429, "rate_limit_error", "slow down"), Failure::RateLimit),
             (anthropic(500, "api_error", "oops"), Failure::Overload),
             (anthropic(529, "overloaded_error", "Overloaded"), Failure::Overload),
-            (openai(400, "context_length_exceeded", "This model's maximum context length is"), Failure::ContextTooLong),
+            (
+                openai(400, "context_length_exceeded", "This model's maximum context length is"),
+                Failure::ContextTooLong,
+            ),
             (openai(404, "model_not_found", "The model `x` does not exist"), Failure::ModelUnavailable),
             (openai(404, "404", "No endpoints found that support tool use"), Failure::ToolsRefused),
             (openai(404, "404", "No endpoints found that support image input"), Failure::ImagesRefused),
             (openai(400, "x", "gemma does not support tools"), Failure::ToolsRefused),
-            (openai(400, "x", "Invalid content type. image_url is only supported by certain models."), Failure::ImagesRefused),
+            (
+                openai(400, "x", "Invalid content type. image_url is only supported by certain models."),
+                Failure::ImagesRefused,
+            ),
             (openai(429, "insufficient_quota", "You exceeded your current quota"), Failure::Auth),
             (openai(429, "rate_limit_exceeded", "Rate limit reached"), Failure::RateLimit),
             (openai(503, "x", "busy"), Failure::Overload),
@@ -289,7 +330,11 @@ mod tests {
 
     #[test]
     fn an_error_says_what_to_do_and_never_the_key() {
-        let error = of(Protocol::Openai, 401, r#"{"error":{"message":"Incorrect API key provided: sk-secret-123."}}"#);
+        let error = of(
+            Protocol::Openai,
+            401,
+            r#"{"error":{"message":"Incorrect API key provided: sk-secret-123."}}"#,
+        );
         let shown = error.without_key(Some("sk-secret-123")).to_string();
         assert_eq!(
             shown,
@@ -300,12 +345,18 @@ mod tests {
     #[test]
     fn waiting_times_are_read() {
         let error = of(Protocol::Anthropic, 429, "{}");
-        assert_eq!((error.retry_after, error.request_id.as_deref()), (Some(Duration::from_secs(2)), Some("req_1")));
+        assert_eq!(
+            (error.retry_after, error.request_id.as_deref()),
+            (Some(Duration::from_secs(2)), Some("req_1"))
+        );
     }
 
     #[test]
     fn a_page_in_place_of_an_answer_is_shown_in_short() {
         let error = of(Protocol::Openai, 502, "<html>\n\x1b[31m  Bad gateway </html>");
-        assert_eq!((error.failure, error.message.as_str()), (Failure::Overload, "<html> [31m Bad gateway </html>"));
+        assert_eq!(
+            (error.failure, error.message.as_str()),
+            (Failure::Overload, "<html> [31m Bad gateway </html>")
+        );
     }
 }

@@ -32,10 +32,15 @@ impl Http {
 }
 
 impl Transport for Http {
-    fn send(&self, request: HttpRequest) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
+    fn send(
+        &self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
         Box::pin(async move {
-            let url: reqwest::Url =
-                request.url.parse().map_err(|_| TransportError::Invalid { reason: format!("{} is no address", request.url) })?;
+            let url: reqwest::Url = request
+                .url
+                .parse()
+                .map_err(|_| TransportError::Invalid { reason: format!("{} is no address", request.url) })?;
             let host = url.host_str().unwrap_or_default().to_owned();
             let mut builder = self.client.post(url).body(request.body);
             for (name, value) in request.headers {
@@ -46,9 +51,14 @@ impl Transport for Http {
                 false => TransportError::Unreachable { host: host.clone(), reason: reason(&error) },
             })?;
             let headers = response.headers().iter();
-            let headers = headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+            let headers = headers.map(|(name, value)| {
+                (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            });
             let (status, headers) = (response.status().as_u16(), headers.collect());
-            let broken = move |error: reqwest::Error| TransportError::Broken { host: host.clone(), reason: reason(&error) };
+            let broken = move |error: reqwest::Error| TransportError::Broken {
+                host: host.clone(),
+                reason: reason(&error),
+            };
             let body = response.bytes_stream().map(move |chunk| chunk.map_err(&broken));
             Ok(HttpResponse { status, headers, body: Box::pin(body) })
         })

@@ -20,7 +20,17 @@ pub struct Body<'a> {
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Every field is named, so that a new one forces a decision here.
-        let Prompt { model, max_tokens, thinking: _, tools, system, system_id, turns, web_search, left_out: _ } = self.prompt;
+        let Prompt {
+            model,
+            max_tokens,
+            thinking: _,
+            tools,
+            system,
+            system_id,
+            turns,
+            web_search,
+            left_out: _,
+        } = self.prompt;
         let wire = self.wire;
         let mut messages = Vec::with_capacity(turns.len() + 1);
         if !system.is_empty() {
@@ -106,7 +116,11 @@ impl Form {
     /// A list wherever markers are understood, else only around an image; of nothing, there is no list.
     fn of(wire: &Wire, parts: &[Part<'_>]) -> Self {
         let has_image = parts.iter().any(|part| matches!(part, Part::Image(..)));
-        if !parts.is_empty() && (wire.markers != Markers::None || has_image) { Form::List } else { Form::Text }
+        if !parts.is_empty() && (wire.markers != Markers::None || has_image) {
+            Form::List
+        } else {
+            Form::Text
+        }
     }
 
     fn address(self, message: usize, part: usize) -> String {
@@ -206,7 +220,10 @@ impl Serialize for Message<'_> {
             let empty = answers.map(|_| "");
             message.serialize_entry("content", &empty)?;
         } else if Form::of(wire, parts) == Form::List {
-            message.serialize_entry("content", &List(|| parts.iter().map(|part| WirePart { part, markers: wire.markers })))?;
+            message.serialize_entry(
+                "content",
+                &List(|| parts.iter().map(|part| WirePart { part, markers: wire.markers })),
+            )?;
         } else {
             let texts = parts.iter().filter_map(|part| match part {
                 Part::Text(segments, _) => Some(*segments),
@@ -253,7 +270,9 @@ impl Serialize for WirePart<'_> {
             }
         };
         match (self.markers, breakpoint) {
-            (Markers::CacheControl, Some(lifetime)) => map.serialize_entry("cache_control", &CacheControl(*lifetime))?,
+            (Markers::CacheControl, Some(lifetime)) => {
+                map.serialize_entry("cache_control", &CacheControl(*lifetime))?
+            }
             (Markers::PromptCacheBreakpoint, Some(_)) => {
                 map.serialize_entry("prompt_cache_breakpoint", &serde_json::json!({"mode": "explicit"}))?;
             }
@@ -293,7 +312,8 @@ impl Serialize for WireTool<'_> {
         }
         // A breakpoint on a tool has no form here; the layouts put none there.
         let ToolBlock { place: _, tool, breakpoint: _ } = self.0;
-        let function = Function { name: &tool.name, description: &tool.description, parameters: &tool.parameters };
+        let function =
+            Function { name: &tool.name, description: &tool.description, parameters: &tool.parameters };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "function")?;
         map.serialize_entry("function", &function)?;

@@ -52,7 +52,10 @@ impl HttpResponse {
 
 impl fmt::Debug for HttpResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpResponse").field("status", &self.status).field("headers", &self.headers).finish_non_exhaustive()
+        f.debug_struct("HttpResponse")
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -86,5 +89,8 @@ pub enum TransportError {
 /// Something that carries requests. Dropping the future or the body's stream cancels it at once.
 pub trait Transport: Send + Sync {
     /// Sends a request and returns as soon as the answer's head is there.
-    fn send(&self, request: HttpRequest) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>>;
+    fn send(
+        &self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>>;
 }

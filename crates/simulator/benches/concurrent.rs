@@ -60,10 +60,10 @@ async fn run() -> Result<(), Box<dyn Error>> {
             match task.await? {
                 Ok(Ok(read)) => (bytes, events) = (bytes + read.bytes, events + read.events),
                 Ok(Err(error)) => {
-                    (errors, first_error) = (errors + 1, first_error.or(Some(error.to_string())))
+                    (errors, first_error) = (errors + 1, first_error.or(Some(error.to_string())));
                 }
                 Err(_) => {
-                    (errors, first_error) = (errors + 1, first_error.or(Some("it took too long".into())))
+                    (errors, first_error) = (errors + 1, first_error.or(Some("it took too long".into())));
                 }
             }
         }

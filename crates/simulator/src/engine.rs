@@ -1,5 +1,6 @@
 //! From a request to its answer: no network, no waiting, and the time is an argument.
 
+mod asked; // Asked: a request that may be answered
 mod check; // what a server refuses beyond the validator's rules
 mod limits; // Limits: requests and tokens in a minute
 mod listing; // the lists of models
@@ -12,10 +13,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hardpan_economy::CacheModel;
-use hardpan_economy::cache::{self, Implicit, Moment, Salts};
-use hardpan_models::{Catalogue, Markers, Model, Protocol, ReasoningField, Wire};
+use hardpan_economy::cache::Moment;
+use hardpan_models::{Catalogue, Model, Protocol, Wire};
 use hardpan_prompt::validate::{Violation, check_size, check_window};
-use hardpan_prompt::{Counter, Hash, Measured, Prompt, Vocabulary};
+use hardpan_prompt::{Counter, Hash, Vocabulary};
 use hardpan_providers::decode::{Decoded, decode, decode_count};
 
 pub use limits::Limits;
@@ -28,7 +29,8 @@ use crate::refusal::Refusal;
 use crate::reply::{Body, Kept, Reply};
 use crate::said::{Said, SaidPart, Stop};
 use crate::script::{Progress, Script};
-use crate::wire::{self, Head, UsageChunk, UsageForm};
+use crate::wire::{self, Head, UsageChunk};
+use asked::Asked;
 use limits::Meter;
 use route::Route;
 
@@ -96,17 +98,6 @@ struct State {
     meter: Meter,
     /// By organisation: each key is one, at each provider.
     caches: BTreeMap<Hash, CacheModel>,
-}
-
-/// A request that may be answered.
-struct Asked {
-    protocol: Protocol,
-    decoded: Decoded,
-    model: Model,
-    wire: Wire,
-    choice: Choice,
-    measured: Measured,
-    organisation: Hash,
 }
 
 impl Engine {
@@ -354,68 +345,6 @@ impl Settings {
             Protocol::Openai => &self.openai_provider,
         }
     }
-}
-
-impl Asked {
-    /// Whether reasoning is part of the answer.
-    fn thinks(&self) -> bool {
-        match self.protocol {
-            Protocol::Anthropic => thinks(&self.decoded),
-            Protocol::Openai => self.model.reasoning || self.wire.reasoning_field != ReasoningField::None,
-        }
-    }
-
-    /// The request as its cache sees it, and the rules it is cached by.
-    fn for_cache(&self, now: Moment) -> (cache::Rules, cache::Request) {
-        let Decoded {
-            prompt,
-            tool_choice,
-            parallel_tools,
-            automatic_cache,
-            explicit_only,
-            effort,
-            citations,
-            ..
-        } = &self.decoded;
-        let mut rules = cache::Rules::of(&self.model, &self.wire);
-        if *explicit_only {
-            rules.implicit = Implicit::None;
-        }
-        if self.model.provider == "llamacpp" {
-            rules = rules.with_slots(1); // the server's default
-        }
-        let mut sent = cache::Request::from_prompt(prompt, &self.measured, now);
-        sent.salts = Salts {
-            citations: *citations,
-            tool_choice: tool_choice.as_ref().map(|choice| choice.as_str().into()),
-            parallel_tools_off: *parallel_tools == Some(false),
-            // Thinking as far as the model likes has no budget to tell it by: its own word stands beside the effort.
-            effort: match (effort, self.decoded.adaptive_thinking) {
-                (effort, true) => Some(format!("adaptive {}", effort.as_deref().unwrap_or_default()).into()),
-                (Some(effort), false) => Some(effort.as_str().into()),
-                (None, false) => None,
-            },
-            ..sent.salts
-        };
-        if let Some(lifetime) = automatic_cache {
-            sent.mark_last(*lifetime);
-        }
-        (rules, sent)
-    }
-
-    fn usage_form(&self) -> UsageForm {
-        match (self.wire.markers, self.model.provider.as_str()) {
-            (Markers::PromptCacheBreakpoint | Markers::CacheControl, _) => UsageForm::ReadsAndWrites,
-            (Markers::None, "deepseek") => UsageForm::HitsAndMisses,
-            (Markers::None, _) => UsageForm::Reads,
-        }
-    }
-}
-
-/// Whether an Anthropic request turns thinking on.
-fn thinks(decoded: &Decoded) -> bool {
-    let Prompt { thinking, .. } = &decoded.prompt;
-    decoded.adaptive_thinking || *thinking != hardpan_prompt::Thinking::Off
 }
 
 fn vocabulary(model: &Model) -> Vocabulary {

@@ -89,3 +89,5 @@
 (call_expression function: (member_expression property: (property_identifier) @call))
 (new_expression constructor: (identifier) @call)
 (new_expression constructor: (member_expression property: (property_identifier) @call))
+
+[(comment) (string_fragment) (regex_pattern)] @text

@@ -39,3 +39,5 @@
 
 (call_expression function: (identifier) @call)
 (call_expression function: (selector_expression field: (field_identifier) @call))
+
+[(comment) (interpreted_string_literal_content) (raw_string_literal_content) (rune_literal)] @text

@@ -43,3 +43,5 @@
 
 (call function: (identifier) @call)
 (call function: (attribute attribute: (identifier) @call))
+
+[(comment) (string_content)] @text

@@ -74,3 +74,5 @@
 (call_expression function: (generic_function function: (scoped_identifier name: (identifier) @call)))
 (call_expression function: (generic_function function: (field_expression field: (field_identifier) @call)))
 (macro_invocation macro: (identifier) @call)
+
+[(line_comment) (block_comment) (string_content) (char_literal)] @text

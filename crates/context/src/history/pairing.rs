@@ -75,7 +75,8 @@ impl<'a> Pairing<'a> {
     where
         'a: 'b,
     {
-        let next_maker = self.makers.get(&*call.id).and_then(|all| all.iter().find(|maker| **maker > index)).copied();
+        let next_maker =
+            self.makers.get(&*call.id).and_then(|all| all.iter().find(|maker| **maker > index)).copied();
         let end = next_maker.unwrap_or(self.messages.len()).min(self.next_answer(index));
         let candidates = self.results.get(&*call.id).into_iter().flatten().copied();
         let found = candidates.filter(|at| *at > index && *at < end).find(|at| !self.taken[*at]);

@@ -4,7 +4,7 @@ use crate::LayoutName;
 use crate::trial::{calls, left_out, lines, made, made_for, model, result, snapshot, tool, user};
 
 /// The conversation as `inline` sends it: nothing else is around it.
-fn sent(messages: Value) -> (Vec<String>, Vec<String>) {
+fn sent(messages: &Value) -> (Vec<String>, Vec<String>) {
     let snapshot = snapshot(json!({"messages": messages, "tools": [tool("read")], "prompt": "now"}));
     let made = made(&snapshot, LayoutName::Inline);
     (lines(&made.prompt), left_out(&made.prompt))
@@ -12,7 +12,7 @@ fn sent(messages: Value) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn results_stand_right_after_their_calls_and_in_their_order() {
-    let (lines, left_out) = sent(json!([
+    let (lines, left_out) = sent(&json!([
         user("m1", "go"),
         calls("m2", &[("a", "read"), ("b", "read")]),
         user("m3", "hurry"),
@@ -36,7 +36,7 @@ fn results_stand_right_after_their_calls_and_in_their_order() {
 
 #[test]
 fn orphans_are_left_out_and_listed() {
-    let (lines, left_out) = sent(json!([
+    let (lines, left_out) = sent(&json!([
         result("m0", "z", "answers nobody"),
         user("m1", "go"),
         calls("m2", &[("a", "read"), ("b", "read")]),
@@ -56,7 +56,7 @@ fn orphans_are_left_out_and_listed() {
 
 #[test]
 fn an_id_used_twice_is_made_unique() {
-    let (lines, _) = sent(json!([
+    let (lines, _) = sent(&json!([
         user("m1", "go"),
         calls("m2", &[("a", "read")]),
         result("m3", "a", "first"),
@@ -80,7 +80,7 @@ fn an_id_used_twice_is_made_unique() {
 
 #[test]
 fn calls_stored_one_by_one_are_merged() {
-    let (lines, _) = sent(json!([
+    let (lines, _) = sent(&json!([
         user("m1", "go"),
         calls("m2", &[("a", "read")]),
         calls("m3", &[("b", "read")]),
@@ -97,7 +97,7 @@ fn calls_stored_one_by_one_are_merged() {
 fn a_result_stored_with_its_call_counts_before_a_message() {
     let call = json!({"type": "tool_call", "id": "a", "name": "read", "arguments": "{oops",
         "result": {"content": "stored", "is_error": true}});
-    let (lines, left_out) = sent(json!([
+    let (lines, left_out) = sent(&json!([
         user("m1", "go"),
         {"id": "m2", "role": "assistant", "content": [call]},
         result("m3", "a", "in a message"),
@@ -114,12 +114,12 @@ fn states_decide_what_is_said() {
     whole[0]["tl_dr"] = json!("short");
     whole[2]["state"] = json!("deleted");
     whole[3]["state"] = json!("detached");
-    assert_eq!(sent(json!(whole)).0, ["user: short", "model: also long", "user: now"]);
+    assert_eq!(sent(&json!(whole)).0, ["user: short", "model: also long", "user: now"]);
 }
 
 #[test]
 fn other_kinds_speak_as_the_user() {
-    let (lines, left_out) = sent(json!([
+    let (lines, left_out) = sent(&json!([
         {"id": "c", "role": "custom", "custom_type": "note", "content": "noted", "display": false},
         {"id": "b", "role": "bash_execution", "command": "make", "output": "boom\n", "exit_code": 2},
         {"id": "h", "role": "bash_execution", "command": "id", "output": "x", "exclude_from_context": true},
@@ -147,7 +147,7 @@ fn reasoning_goes_back_only_to_the_model_that_made_it() {
         user("m5", "c"),
         thought("m6", "claude-opus-5", json!("sig")),
     ]);
-    let (lines, left_out) = sent(messages.clone());
+    let (lines, left_out) = sent(&messages);
     assert_eq!(
         lines,
         [
@@ -203,11 +203,13 @@ fn a_conversation_begins_and_ends_with_the_user() {
 
 #[test]
 fn without_tools_in_use_calls_are_stripped() {
-    let snapshot = snapshot(json!({"agent_mode": "off", "tools": [tool("read")], "prompt": "now", "messages": [
-        user("m1", "go"),
-        {"id": "m2", "role": "assistant", "content": [{"type": "text", "text": "let me see"}, {"type": "tool_call", "id": "a", "name": "read"}]},
-        result("m3", "a", "A"),
-    ]}));
+    let snapshot = snapshot(
+        json!({"agent_mode": "off", "tools": [tool("read")], "prompt": "now", "messages": [
+            user("m1", "go"),
+            {"id": "m2", "role": "assistant", "content": [{"type": "text", "text": "let me see"}, {"type": "tool_call", "id": "a", "name": "read"}]},
+            result("m3", "a", "A"),
+        ]}),
+    );
     let made = made(&snapshot, LayoutName::Inline);
     assert_eq!(lines(&made.prompt), ["user: go", "model: let me see", "user: now"]);
     assert!(made.prompt.tools.is_empty());

@@ -75,11 +75,17 @@ pub fn lines(message: &AgentMessage) -> Vec<(&'static str, Line<'_>)> {
     }
     let of_parts = |parts| lines_of_parts(role, parts);
     match &message.body {
-        Body::User { content } | Body::Custom { content, .. } | Body::Assistant { content, .. } => of_parts(content),
+        Body::User { content } | Body::Custom { content, .. } | Body::Assistant { content, .. } => {
+            of_parts(content)
+        }
         Body::ToolResult { content, .. } => of_parts(content),
         Body::BashExecution { exclude_from_context: true, .. } => Vec::new(),
-        Body::BashExecution { command, output, .. } => vec![(role, Line::Called("bash", command)), (role, Line::Said(output))],
-        Body::CompactionSummary { summary } | Body::BranchSummary { summary } => vec![(role, Line::Said(summary))],
+        Body::BashExecution { command, output, .. } => {
+            vec![(role, Line::Called("bash", command)), (role, Line::Said(output))]
+        }
+        Body::CompactionSummary { summary } | Body::BranchSummary { summary } => {
+            vec![(role, Line::Said(summary))]
+        }
     }
 }
 
@@ -144,7 +150,8 @@ mod tests {
         let mut messages = conversation(40);
         // A long tool round: messages 20 to 40 belong to one turn.
         for index in (22..40).step_by(2) {
-            messages[index].body = Body::ToolResult { call_id: "c".into(), tool_name: None, content: vec![], is_error: false };
+            messages[index].body =
+                Body::ToolResult { call_id: "c".into(), tool_name: None, content: vec![], is_error: false };
         }
         assert_eq!(plan(&messages, |_| 300), Some(40));
     }

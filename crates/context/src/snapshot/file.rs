@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AgentMessage, Image, Item, Kind, LeftOut, MediaType, MessageId, Text, Thinking, Tier, Tool, Volatility, WebSearch,
+    AgentMessage, Image, Item, Kind, LeftOut, MediaType, MessageId, Text, Thinking, Tier, Tool, Volatility,
+    WebSearch,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -345,7 +346,8 @@ impl<'de> Deserialize<'de> for PromptEntry {
                 Ok(PromptEntry::Text(Text::new(text)))
             }
             fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<PromptEntry, A::Error> {
-                let WithId { id, text } = WithId::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                let WithId { id, text } =
+                    WithId::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
                 Ok(PromptEntry::WithId { id, text })
             }
         }
@@ -429,7 +431,8 @@ impl SnapshotFile {
         }
         let given = self.files.iter().filter_map(|file| file.id.clone());
         let taken: BTreeSet<Arc<str>> = items.iter().map(|item| item.id.clone()).chain(given).collect();
-        let mut numbers = (FIRST_FILE_PANEL..).map(|n| Arc::from(format!("P{n}"))).filter(|id| !taken.contains(id));
+        let mut numbers =
+            (FIRST_FILE_PANEL..).map(|n| Arc::from(format!("P{n}"))).filter(|id| !taken.contains(id));
         let mut number = || numbers.next().unwrap_or_default();
         for file in self.files {
             let id = file.id.clone().unwrap_or_else(&mut number);
@@ -466,7 +469,9 @@ impl SnapshotFile {
             images,
             documents: self.documents,
             web_search: self.web_search.map(|search| WebSearch { max_results: search.max_results }),
-            thinking: self.thinking.map_or(Thinking::Off, |thinking| Thinking::Budget(thinking.budget_tokens)),
+            thinking: self
+                .thinking
+                .map_or(Thinking::Off, |thinking| Thinking::Budget(thinking.budget_tokens)),
             prompt: self.prompt.and_then(PromptEntry::into_prompt),
             fold: self.fold,
             memory: self.memory,
@@ -561,7 +566,14 @@ impl TreeEntry {
         let mut files: Vec<String> = self.files.iter().map(|path| path.replace('\\', "/")).collect();
         files.sort_unstable();
         files.dedup();
-        item(Kind::Tree, "tree".into(), "P5".into(), "Tree", Text::new(files.join("\n")), self.last_refresh_ms)
+        item(
+            Kind::Tree,
+            "tree".into(),
+            "P5".into(),
+            "Tree",
+            Text::new(files.join("\n")),
+            self.last_refresh_ms,
+        )
     }
 }
 

@@ -17,7 +17,8 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
     let before: BTreeSet<&MessageId> = said[..in_progress].iter().flat_map(|said| &said.ids).collect();
     let telling = said[in_progress..].iter().filter(|said| said.has_text());
     let during: BTreeSet<&MessageId> = telling.flat_map(|said| &said.ids).collect();
-    let mut memory = StrataMemory { laid: true, folds: strata.folds + u32::from(strata.laid), ..StrataMemory::default() };
+    let mut memory =
+        StrataMemory { laid: true, folds: strata.folds + u32::from(strata.laid), ..StrataMemory::default() };
     let mut placed: Vec<&Item> = Vec::new();
     for item in live {
         match &item.said_by {
@@ -62,7 +63,8 @@ fn groups(mut items: Vec<&Item>) -> Vec<Group> {
         if groups.last().is_none_or(|group| *group.name != *name) {
             groups.push(Group { name: Arc::from(name), items: Vec::new() });
         }
-        let placed = Placed { key: item.key.clone(), kind: item.kind, body: item.body.clone() };
+        let title = super::own_title(item).cloned();
+        let placed = Placed { key: item.key.clone(), title, kind: item.kind, body: item.body.clone() };
         groups.last_mut().into_iter().for_each(|group| group.items.push(placed.clone()));
     }
     groups
@@ -97,10 +99,12 @@ pub fn stub(input: &Input<'_>, strata: &StrataMemory, said: &mut [Said]) {
         let text = input.memo.text("stub", &[key], input.texts.phrases.strata.stub.hash(), || {
             fill(&input.texts.phrases.strata.stub, &[("key", key)])
         });
-        let contents = said.iter_mut().filter(|said| said.ids.contains(message)).flat_map(|said| &mut said.contents);
+        let contents =
+            said.iter_mut().filter(|said| said.ids.contains(message)).flat_map(|said| &mut said.contents);
         for content in contents.filter(|content| super::shows(content, message)) {
             if let Content::Result(result) = content {
-                let segment = Segment { text: text.clone(), origin: Origin::item(Kind::History, key, Copy::Stub) };
+                let segment =
+                    Segment { text: text.clone(), origin: Origin::item(Kind::History, key, Copy::Stub) };
                 result.parts = vec![ResultPart::Text(vec![segment])];
             }
         }

@@ -14,7 +14,9 @@ use crate::memory::{Frontier, StrataMemory};
 pub fn place(input: &Input<'_>, strata: &mut StrataMemory, prompt: &mut Prompt) -> Measured {
     let offset = prompt.tools.len();
     let blocks: Vec<&Block> = prompt.blocks().collect();
-    let last = |wanted: &dyn Fn(&Block) -> bool| blocks.iter().rposition(|block| wanted(block)).map(|at| at + offset);
+    let last = |wanted: &dyn Fn(&Block) -> bool| {
+        blocks.iter().rposition(|block| wanted(block)).map(|at| at + offset)
+    };
     let system = (prompt.system.len() + offset).checked_sub(1);
     let base = last(&|block| block.place == Place::Base && block.can_hold_breakpoint());
     let frontier = last(&|block| block.place != Place::Tail && block.can_hold_breakpoint());

@@ -31,7 +31,7 @@ fn base_is_grouped_by_volatility_and_closed_by_a_reply() {
         [
             OPENING,
             r#"model: [context_still context{"group":"still"}]"#,
-            "user: [context_still answers Done: === url:https://example.org ===\nP\n]",
+            "user: [context_still answers Done: === url:https://example.org · T ===\nP\n]",
             r#"model: [context_calm context{"group":"calm"}]"#,
             "user: [context_calm answers Done: === legend ===\nL\n=== symbols:c.rs ===\nC\n]",
             r#"model: [context_lively context{"group":"lively"}]"#,
@@ -47,7 +47,10 @@ fn base_is_grouped_by_volatility_and_closed_by_a_reply() {
 #[test]
 fn a_change_from_outside_is_told_with_the_prompt_and_nothing_before_it_moves() {
     let before = long("line");
-    let first = made(&snapshot(json!({"files": [file("a.rs", &before)], "prompt": {"id": "m1", "text": "one"}})), LayoutName::Strata);
+    let first = made(
+        &snapshot(json!({"files": [file("a.rs", &before)], "prompt": {"id": "m1", "text": "one"}})),
+        LayoutName::Strata,
+    );
     let changed = before.replace("line 30\n", "line thirty\n");
     let messages = json!([user("m1", "one"), model("m2", "done")]);
     let second = made(
@@ -60,10 +63,16 @@ fn a_change_from_outside_is_told_with_the_prompt_and_nothing_before_it_moves() {
     let (one, two) = (lines(&first.prompt), lines(&second.prompt));
     let strip = |line: &String| line.trim_end_matches(" ◆").to_owned();
     let cached = one.iter().rposition(|line| line.ends_with('◆')).unwrap();
-    assert_eq!(one[..=cached].iter().map(strip).collect::<Vec<_>>(), two[..=cached].iter().map(strip).collect::<Vec<_>>());
+    assert_eq!(
+        one[..=cached].iter().map(strip).collect::<Vec<_>>(),
+        two[..=cached].iter().map(strip).collect::<Vec<_>>()
+    );
     assert!(two[cached].ends_with('◆'), "the last frontier is marked again");
     let news = &two[cached + 2];
-    assert!(news.starts_with("user: [file:a.rs changed outside this conversation; the change:]\n```diff\n@@ "), "{news}");
+    assert!(
+        news.starts_with("user: [file:a.rs changed outside this conversation; the change:]\n```diff\n@@ "),
+        "{news}"
+    );
     assert!(news.contains("-line 30\n+line thirty\n"), "{news}");
     assert_eq!(two[cached + 3], "user: [file:new.rs as it is now:]\nN\n");
     assert_eq!(strip(&two[cached + 4]), "user: two");
@@ -71,32 +80,49 @@ fn a_change_from_outside_is_told_with_the_prompt_and_nothing_before_it_moves() {
 
 #[test]
 fn what_a_message_already_shows_is_not_told_again() {
-    let first = made(&snapshot(json!({"files": [file("a.rs", "old")], "prompt": {"id": "m1", "text": "one"}})), LayoutName::Strata);
+    let first = made(
+        &snapshot(json!({"files": [file("a.rs", "old")], "prompt": {"id": "m1", "text": "one"}})),
+        LayoutName::Strata,
+    );
     let mut edited = file("a.rs", "new");
     edited["said_by"] = json!("m3");
     let round = json!([user("m1", "one"), calls("m2", &[("c", "write")]), result("m3", "c", "new")]);
-    let second =
-        made(&after(&first.memory, json!({"files": [edited], "messages": round, "tools": [tool("write")]})), LayoutName::Strata);
+    let second = made(
+        &after(&first.memory, json!({"files": [edited], "messages": round, "tools": [tool("write")]})),
+        LayoutName::Strata,
+    );
     assert!(!lines(&second.prompt).iter().any(|line| line.contains("as it is now")));
     assert_eq!(second.memory.strata.updates[0].form, UpdateForm::Said);
 }
 
 #[test]
 fn a_closed_file_is_said_to_be_closed_once() {
-    let first = made(&snapshot(json!({"files": [file("a.rs", "A")], "prompt": {"id": "m1", "text": "one"}})), LayoutName::Strata);
+    let first = made(
+        &snapshot(json!({"files": [file("a.rs", "A")], "prompt": {"id": "m1", "text": "one"}})),
+        LayoutName::Strata,
+    );
     let said = json!([user("m1", "one"), model("m2", "ok")]);
-    let second = made(&after(&first.memory, json!({"messages": said, "prompt": {"id": "m3", "text": "two"}})), LayoutName::Strata);
+    let second = made(
+        &after(&first.memory, json!({"messages": said, "prompt": {"id": "m3", "text": "two"}})),
+        LayoutName::Strata,
+    );
     let closed = |lines: &[String]| lines.iter().filter(|line| line.contains("file:a.rs was closed")).count();
     assert_eq!(closed(&lines(&second.prompt)), 1);
     let said = json!([user("m1", "one"), model("m2", "ok"), user("m3", "two"), model("m4", "ok")]);
-    let third = made(&after(&second.memory, json!({"messages": said, "prompt": {"id": "m5", "text": "three"}})), LayoutName::Strata);
+    let third = made(
+        &after(&second.memory, json!({"messages": said, "prompt": {"id": "m5", "text": "three"}})),
+        LayoutName::Strata,
+    );
     assert_eq!(closed(&lines(&third.prompt)), 1);
     assert_eq!(second.memory.strata.updates, third.memory.strata.updates);
 }
 
 #[test]
 fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
-    let first = made(&snapshot(json!({"files": [file("a.rs", "old")], "prompt": {"id": "m1", "text": "one"}})), LayoutName::Strata);
+    let first = made(
+        &snapshot(json!({"files": [file("a.rs", "old")], "prompt": {"id": "m1", "text": "one"}})),
+        LayoutName::Strata,
+    );
     let mut read = file("b.rs", "B as read");
     read["said_by"] = json!("m3");
     let json = json!({"files": [file("a.rs", "new"), read], "fold": true, "tools": [tool("read")],
@@ -104,7 +130,10 @@ fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
         "prompt": {"id": "m5", "text": "two"}});
     let folded = made(&after(&first.memory, json), LayoutName::Strata);
     let lines = lines(&folded.prompt);
-    assert_eq!(lines[2], "user: [context_lively answers Done: === file:a.rs ===\nnew\n=== file:b.rs ===\nB as read\n]");
+    assert_eq!(
+        lines[2],
+        "user: [context_lively answers Done: === file:a.rs ===\nnew\n=== file:b.rs ===\nB as read\n]"
+    );
     assert_eq!(
         lines[6],
         "user: [c answers Done: [file:b.rs was shown here; its current content is in the context at the start of the conversation.]]"
@@ -129,7 +158,8 @@ fn within_a_turn_the_tail_is_sent_only_when_it_changed() {
         json!({"items": [{"id": "git", "key": "git", "header": "git status", "content": status, "volatility": "tail"}],
             "tools": [tool("read")], "messages": messages, "prompt": prompt})
     };
-    let first = made(&snapshot(with("clean", json!([]), json!({"id": "m1", "text": "go"}))), LayoutName::Strata);
+    let first =
+        made(&snapshot(with("clean", json!([]), json!({"id": "m1", "text": "go"}))), LayoutName::Strata);
     let round = json!([user("m1", "go"), calls("m2", &[("c", "read")]), result("m3", "c", "x")]);
     let same = made(&after(&first.memory, with("clean", round.clone(), Value::Null)), LayoutName::Strata);
     assert_eq!(left_out(&same.prompt), ["git: unchanged since it was sent in this turn"]);
@@ -140,7 +170,9 @@ fn within_a_turn_the_tail_is_sent_only_when_it_changed() {
 #[test]
 fn a_model_without_tools_gets_the_context_as_messages() {
     let model = hardpan_models::Catalogue::builtin().models().find(|model| !model.tools).unwrap().name();
-    let snapshot = snapshot(json!({"files": [file("a.rs", "A")], "pages": [{"url": "u", "content": "P"}], "prompt": "hi"}));
+    let snapshot = snapshot(
+        json!({"files": [file("a.rs", "A")], "pages": [{"url": "u", "content": "P"}], "prompt": "hi"}),
+    );
     let made = made_for(&snapshot, LayoutName::Strata, &model);
     assert!(made.prompt.tools.is_empty());
     assert_eq!(

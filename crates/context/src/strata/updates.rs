@@ -30,7 +30,8 @@ pub fn forget_lost(strata: &mut StrataMemory, said: &[Said], prompt: Option<&Mes
     let mut lost: BTreeSet<Arc<str>> = BTreeSet::new();
     strata.updates.retain(|update| {
         let told = if update.form == UpdateForm::Said { &sent } else { &carriers };
-        let keep = told.contains(&update.anchor) && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
+        let keep =
+            told.contains(&update.anchor) && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
         if !keep {
             lost.insert(update.key.clone());
         }
@@ -75,7 +76,14 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
         } else {
             Text::new(fill(&input.texts.phrases.strata.update_closed, &[("key", key)]))
         };
-        news.push(Update { key: key.clone(), kind, anchor: anchor.clone(), form: UpdateForm::Closed, text, body: None });
+        news.push(Update {
+            key: key.clone(),
+            kind,
+            anchor: anchor.clone(),
+            form: UpdateForm::Closed,
+            text,
+            body: None,
+        });
     }
     strata.updates.extend(news);
 }
@@ -85,31 +93,41 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
 fn is_last_word(strata: &StrataMemory, said: &[Said], key: &str, message: &MessageId) -> bool {
     let position = |message: &MessageId| said.iter().rposition(|said| said.ids.contains(message));
     let mut told = strata.updates.iter().filter(|update| *update.key == *key);
-    position(message).filter(|at| said[*at].has_text()).is_some_and(|at| told.all(|update| position(&update.anchor).is_some_and(|before| before < at)))
+    position(message)
+        .filter(|at| said[*at].has_text())
+        .is_some_and(|at| told.all(|update| position(&update.anchor).is_some_and(|before| before < at)))
 }
 
 /// The message that carries the news: the prompt, or the results of the tool round in progress. A person's message that
 /// is there already does not: news go before a person's words, and these may be cached by now. Nor does a message whose
 /// name is taken: the news would stand with the other one, before what they replace.
 fn anchor(input: &Input<'_>, said: &[Said]) -> MessageId {
-    let holds_results = |said: &&Said| said.contents.iter().any(|content| matches!(content, Content::Result(_)));
+    let holds_results =
+        |said: &&Said| said.contents.iter().any(|content| matches!(content, Content::Result(_)));
     let (carrier, before) = match (&input.snapshot.prompt, said.split_last()) {
         (Some(prompt), _) => (Some(&prompt.id), said),
-        (None, Some((last, before))) => (Some(last).filter(holds_results).and_then(|last| last.ids.last()), before),
+        (None, Some((last, before))) => {
+            (Some(last).filter(holds_results).and_then(|last| last.ids.last()), before)
+        }
         (None, None) => (None, said),
     };
-    let is_taken = |id: &&MessageId| before.iter().any(|said| said.role == Role::User && said.ids.contains(id));
+    let is_taken =
+        |id: &&MessageId| before.iter().any(|said| said.role == Role::User && said.ids.contains(id));
     carrier.filter(|id| !is_taken(id)).cloned().unwrap_or_else(|| MessageId::from(NOWHERE))
 }
 
 /// The shorter of the difference and the whole.
 fn change(input: &Input<'_>, item: &Item, before: Option<&Text>) -> (UpdateForm, Text) {
     let phrases = &input.texts.phrases.strata;
-    let whole = || fill(&phrases.update_body, &[("key", &item.key), ("content", &item.body)]);
+    let name = super::named(&item.key, super::own_title(item).map(|title| &**title));
+    let whole = || fill(&phrases.update_body, &[("key", &name), ("content", &item.body)]);
     let Some(before) = before else { return (UpdateForm::Body, Text::new(whole())) };
-    let diff = TextDiff::from_lines(before.as_str(), item.body.as_str()).unified_diff().context_radius(3).to_string();
+    let diff = TextDiff::from_lines(before.as_str(), item.body.as_str())
+        .unified_diff()
+        .context_radius(3)
+        .to_string();
     if diff.len() < item.body.len() {
-        (UpdateForm::Diff, Text::new(fill(&phrases.update_diff, &[("key", &item.key), ("diff", &diff)])))
+        (UpdateForm::Diff, Text::new(fill(&phrases.update_diff, &[("key", &name), ("diff", &diff)])))
     } else {
         (UpdateForm::Body, Text::new(whole()))
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_context::{LayoutName, Memory, Snapshot, Target, Update, UpdateForm};
+use hardpan_models::Markers;
 use hardpan_prompt::{
     Block, Content, Copy, Hash, Item, Kind, Place, Prompt, ResultPart, Role, Segment, Source, Thinking,
 };
@@ -210,10 +211,18 @@ pub fn breakpoints_are_right(
     let (Some(before), Some(frontier)) = (before, frontier) else { return Ok(()) };
     let (old, new) = (prints(&before.prompt, |_| true), prints(prompt, |_| true));
     let unchanged = new.get(..frontier.blocks).is_some_and(|new| old.get(..frontier.blocks) == Some(new));
-    if unchanged && through(frontier.blocks - 1) >= minimum {
-        require(marked.contains(&(frontier.blocks - 1)), "the last frontier is marked again", || {
-            format!("{} is not in {marked:?}", frontier.blocks - 1)
-        })?;
+    let last = if target.wire.markers == Markers::PromptCacheBreakpoint {
+        // These markers are for what is put in: one on the model's words stands on the block before them.
+        new[..frontier.blocks.min(new.len())]
+            .iter()
+            .rposition(|(role, _)| *role != Some(Role::Assistant))
+            .unwrap_or(0)
+    } else {
+        frontier.blocks - 1
+    };
+    if unchanged && last >= prompt.tools.len() && through(last) >= minimum {
+        let again = marked.iter().any(|block| (last..frontier.blocks).contains(block));
+        require(again, "the last frontier is marked again", || format!("{last} is not in {marked:?}"))?;
         seen.saw("outcome: frontier met again");
     }
     Ok(())

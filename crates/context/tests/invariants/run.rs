@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_context::{
-    Assembled, LayoutName, Memo, Memory, PromptEntry, SnapshotFile, Target, Texts, assemble,
+    AssembleError, Assembled, LayoutName, Memo, Memory, PromptEntry, SnapshotFile, Target, Texts, assemble,
 };
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{Content, MessageId, Prompt, ResultPart, Vocabulary};
@@ -103,11 +103,12 @@ fn one(
     let Case { file, target, layout, before, again } = *case;
     let snapshot = file.clone().into_snapshot("case").expect("a snapshot");
     let memo = warm.memo(target.vocabulary());
-    let Ok(Assembled { prompt, measured, memory, .. }) =
-        assemble(&snapshot, layout, target, &world.texts, memo)
-    else {
-        return Ok(None);
+    let assembled = match assemble(&snapshot, layout, target, &world.texts, memo) {
+        Ok(assembled) => assembled,
+        Err(AssembleError::TooLong { .. }) => return Ok(None),
+        Err(error) => return Err(Failure { rule: "it can be made", detail: error.to_string() }),
     };
+    let Assembled { prompt, measured, memory, .. } = assembled;
     let bytes = hardpan_providers::encode(&prompt, &target.wire);
     if again {
         same_again(world, case, &bytes, &memory)?;

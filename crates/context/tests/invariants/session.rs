@@ -165,13 +165,15 @@ fn follow(dice: &mut Dice, talk: &mut Talk<'_>, before: &Request) -> Request {
     Request { file, target, step }
 }
 
-/// The prompt becomes a message, images and all. False if it was lost.
+/// The prompt becomes a message, images and all. False if it was lost, or if images lost the names they were sent with:
+/// a message keeps none.
 fn keep_prompt(dice: &mut Dice, file: &mut SnapshotFile) -> bool {
     let images = std::mem::take(&mut file.images);
     let Some(prompt) = file.prompt.take() else { return true };
     if dice.one_in(15) {
         return false;
     }
+    let nameless = images.iter().all(|image| image.path.is_none());
     let (id, text) = match prompt {
         PromptEntry::Text(text) => (MessageId::from("prompt"), text),
         PromptEntry::WithId { id, text } => (id, text),
@@ -181,7 +183,7 @@ fn keep_prompt(dice: &mut Dice, file: &mut SnapshotFile) -> bool {
     };
     let content = [Part::Text { text }].into_iter().chain(images.into_iter().map(image)).collect();
     file.messages.push(AgentMessage::new(id, Body::User { content }));
-    true
+    nameless
 }
 
 /// What a person or another part of the agent may do to a session between two requests. Returns the next target.

@@ -1,7 +1,8 @@
 //! The providers' rules once more, on the bytes: written from `providers.md` alone, so that one mistake is not made twice.
 
-mod anthropic;
-mod openai;
+mod anthropic; // Messages
+mod openai; // Chat Completions
+mod tests; // the checker itself
 
 use std::collections::BTreeSet;
 

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 /// Text that looks like code, different for every `seed`.
 fn code(seed: usize, lines: usize) -> String {
-    let line = |n: usize| format!("    let value_{n} = compute({seed}, {n}) + offset_{}; // step {n}\n", (seed * 31 + n) % 97);
+    let line = |n: usize| {
+        format!("    let value_{n} = compute({seed}, {n}) + offset_{}; // step {n}\n", (seed * 31 + n) % 97)
+    };
     format!("fn part_{seed}() {{\n{}}}\n", (0..lines).map(line).collect::<String>())
 }
 
@@ -29,7 +31,10 @@ pub fn snapshot() -> Snapshot {
         "tools": [{"name": "read", "description": "Reads a file.", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}],
         "prompt": {"id": "m400", "text": "And now?"},
     });
-    SnapshotFile::parse("large", &json.to_string()).expect("it is well-formed").into_snapshot("large").expect("it is valid")
+    SnapshotFile::parse("large", &json.to_string())
+        .expect("it is well-formed")
+        .into_snapshot("large")
+        .expect("it is valid")
 }
 
 fn tier(n: usize) -> &'static str {

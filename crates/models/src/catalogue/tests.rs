@@ -171,7 +171,8 @@ fn vocabularies_are_known_where_they_are_public() {
     {
         assert_eq!(vocabulary(id), Some(Vocabulary::O200k), "{id}");
     }
-    let guessed = [("claude-sonnet-5", 1.25), ("openrouter/anthropic/claude-sonnet-4.5", 1.25), ("grok-4", 1.0)];
+    let guessed =
+        [("claude-sonnet-5", 1.25), ("openrouter/anthropic/claude-sonnet-4.5", 1.25), ("grok-4", 1.0)];
     for (id, factor) in guessed {
         assert_eq!((vocabulary(id), model(builtin(), id).token_factor), (None, factor), "{id}");
     }

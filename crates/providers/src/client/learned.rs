@@ -27,7 +27,9 @@ impl Refusal {
     /// What the person is told.
     pub(super) fn footnote(self, model: &str) -> String {
         match self {
-            Refusal::Images => format!("{model} does not take images: the request was sent again without them"),
+            Refusal::Images => {
+                format!("{model} does not take images: the request was sent again without them")
+            }
             Refusal::Tools => format!("{model} does not take tools: the request was sent again without them"),
         }
     }
@@ -57,7 +59,8 @@ impl Learned {
     pub(super) fn form(&self, provider: &str, model: &str, now_ms: i64) -> Form {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let refusals = known.get(&format!("{provider}/{model}"));
-        let refused = |refusal| refusals.and_then(|all| all.get(&refusal)).is_some_and(|until| *until > now_ms);
+        let refused =
+            |refusal| refusals.and_then(|all| all.get(&refusal)).is_some_and(|until| *until > now_ms);
         Form { without_images: refused(Refusal::Images), without_tools: refused(Refusal::Tools) }
     }
 }

@@ -16,7 +16,10 @@ struct Prepared {
 }
 
 impl Transport for Prepared {
-    fn send(&self, request: HttpRequest) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
+    fn send(
+        &self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
         self.asked.lock().unwrap().push(request);
         let (status, kind, body) = self.answers.lock().unwrap().remove(0);
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
@@ -48,7 +51,12 @@ fn prompt() -> Prompt {
         Block::text(Place::Log, Text::new("look"), origin()),
         Block::new(Place::Log, hardpan_prompt::Content::Image(image, origin())),
     ];
-    Prompt { model: "gpt-5.5".into(), max_tokens: 10, turns: vec![Turn::new(Role::User, blocks)], ..Prompt::default() }
+    Prompt {
+        model: "gpt-5.5".into(),
+        max_tokens: 10,
+        turns: vec![Turn::new(Role::User, blocks)],
+        ..Prompt::default()
+    }
 }
 
 fn client(answers: &[(u16, &'static str, &'static str)]) -> (Client, Arc<Prepared>, Arc<Learned>) {
@@ -83,7 +91,9 @@ fn a_request_carries_key_headers_extras_and_session() {
     assert_eq!(ask(&client, 0).0.unwrap().text(), "hi");
     let asked = transport.asked.lock().unwrap();
     assert_eq!(asked[0].url, "http://127.0.0.1:1/v1/chat/completions");
-    let header = |name: &str| asked[0].headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let header = |name: &str| {
+        asked[0].headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    };
     assert_eq!((header("authorization"), header("x-team")), (Some("Bearer sk-very-secret"), Some("blue")));
     let body: Value = serde_json::from_slice(&asked[0].body).unwrap();
     assert_eq!((&body["temperature"], &body["prompt_cache_key"]), (&0.into(), &"s1".into()));
@@ -96,7 +106,10 @@ fn images_that_are_refused_are_left_out_now_and_the_next_time() {
     let (client, transport, _) = client(&[refused, (200, JSON, DONE), (200, JSON, DONE), (200, JSON, DONE)]);
     let (answer, events) = ask(&client, 0);
     assert!(answer.is_ok());
-    assert_eq!(events[0], Event::Footnote("gpt-5.5 does not take images: the request was sent again without them".into()));
+    assert_eq!(
+        events[0],
+        Event::Footnote("gpt-5.5 does not take images: the request was sent again without them".into())
+    );
     assert!(ask(&client, 1000).0.is_ok());
     assert!(ask(&client, 2 * 24 * 3600 * 1000).0.is_ok());
     let with_image: Vec<bool> = transport
@@ -118,7 +131,8 @@ fn passing_failures_are_tried_again_and_lasting_ones_are_not() {
     assert_eq!(events.iter().filter(|event| matches!(event, Event::Footnote(_))).count(), 2);
     assert_eq!(transport.asked.lock().unwrap().len(), 3);
 
-    let (client_b, transport, _) = client(&[(401, JSON, r#"{"error":{"message":"wrong key sk-very-secret"}}"#)]);
+    let (client_b, transport, _) =
+        client(&[(401, JSON, r#"{"error":{"message":"wrong key sk-very-secret"}}"#)]);
     let error = ask(&client_b, 0).0.unwrap_err();
     assert_eq!((error.failure.clone(), transport.asked.lock().unwrap().len()), (Failure::Auth, 1));
     assert!(!error.to_string().contains("secret"));

@@ -36,9 +36,9 @@ pub struct Found {
 }
 
 /// The most lines told of one place.
-const LINES: usize = 4;
+const LINES: usize = 6;
 /// What a definition tells more than a use.
-const DEFINITION: usize = 12;
+const DEFINITION: usize = 24;
 
 /// The places that match, the best first. Each has its best lines in their order.
 pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
@@ -68,7 +68,8 @@ pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
     for (line, found) in lines {
         let by_name = matched(&line.place);
         let mut score: usize = found.iter().map(|term| rarity[*term]).sum();
-        if score == 0 && by_name.is_empty() {
+        // A part of a longer name is not enough to name a file by.
+        if score == 0 && !by_name.iter().any(|term| terms[*term].weight > 1) {
             continue;
         }
         if let Some(name) = definition(&line.text)
@@ -112,7 +113,7 @@ pub fn definition(line: &str) -> Option<&str> {
         "abstract",
         "unsafe",
     ];
-    const KEYWORDS: [&str; 17] = [
+    const KEYWORDS: [&str; 16] = [
         "fn",
         "struct",
         "enum",
@@ -125,7 +126,6 @@ pub fn definition(line: &str) -> Option<&str> {
         "function",
         "interface",
         "func",
-        "impl",
         "macro_rules!",
         "module",
         "record",

@@ -53,7 +53,12 @@ fn header(line: &str, fence: bool) -> Option<Section> {
     };
     let line = line.trim_end();
     if let Some(title) = line.strip_prefix("======= ").and_then(|rest| rest.strip_suffix(" =======")) {
-        return Some(named(title)); // a panel
+        let name = title.split_once("] ").map_or(title, |(_, name)| name);
+        return Some(match name.strip_prefix("File: ") {
+            Some(path) => named(path),
+            None if name == "Tree" => Section::Map { file: None },
+            None => named(title), // another panel
+        });
     }
     if let Some(key) = line.strip_prefix("=== ").and_then(|rest| rest.strip_suffix(" ===")) {
         return Some(by_key(key));
@@ -121,6 +126,7 @@ mod tests {
         );
         assert_eq!(told("Context from src/a.rs:\n\nx"), ["src/a.rs 0 ", "src/a.rs 1 x"]);
         assert_eq!(told("======= [P3] Todo =======\n- buy milk"), ["[P3] Todo 1 - buy milk"]);
+        assert_eq!(told("======= [P4] File: a.rs =======\nx"), ["a.rs 1 x"]);
         assert_eq!(told("[file:a.rs as it is now:]\nnew"), ["a.rs 1 new"]);
         assert_eq!(told("just words"), ["prompt 1 just words"]);
     }

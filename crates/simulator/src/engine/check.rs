@@ -6,7 +6,8 @@ use hardpan_prompt::{Content, Prompt, Reasoning, ResultPart};
 use hardpan_providers::decode::Decoded;
 use serde_json::Value;
 
-use super::{Settings, Signatures, thinks};
+use super::asked::thinks;
+use super::{Settings, Signatures};
 use crate::choice::Choice;
 use crate::refusal::Refusal;
 use crate::wire::signature;

@@ -2,7 +2,7 @@ use hardpan_models::Protocol;
 use hardpan_simulator::Settings;
 use serde_json::{Value, json};
 
-use crate::places::{BOTH, Place, body, local, places, scripted};
+use crate::places::{BOTH, Place, body, lay, local, places, scripted};
 
 const MINUTE: i64 = 60_000;
 
@@ -19,9 +19,7 @@ fn anthropic(more: Value) -> Value {
     let mut request =
         body(Protocol::Anthropic, json!({"system": [marked(&long("system"), "5m")], "tools": []}));
     request.as_object_mut().unwrap().remove("tools");
-    for (name, value) in more.as_object().unwrap() {
-        request[name] = value.clone();
-    }
+    lay(&mut request, more);
     request
 }
 
@@ -92,12 +90,9 @@ async fn an_hour_is_billed_apart_and_lasts_longer() {
 
 #[tokio::test]
 async fn two_parallel_requests_both_write() {
-    for place in places(|| scripted("default: {text: Yes., delay: 50ms}")).await {
+    for place in places(|| scripted("default: {text: Yes., delay: 400ms}")).await {
         let request = anthropic(json!({}));
-        let (first, second) = tokio::join!(billed(&place, &request), async {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            billed(&place, &request).await
-        });
+        let (first, second) = tokio::join!(billed(&place, &request), billed(&place, &request));
         assert!(first[0] == 0 && first[1] > 1024);
         assert_eq!(first, second);
         place.clock.advance(1);
@@ -112,9 +107,7 @@ async fn settings_that_the_table_names_lose_the_messages() {
     let messages = json!([{"role": "user", "content": [marked(&long("user"), "5m")]}]);
     let request = |more: Value| {
         let mut request = anthropic(json!({"tools": tools, "messages": messages}));
-        for (name, value) in more.as_object().unwrap() {
-            request[name] = value.clone();
-        }
+        lay(&mut request, more);
         request
     };
     let [_, written, _, _] = billed(&place, &request(json!({}))).await;

@@ -75,10 +75,15 @@ pub fn body(protocol: Protocol, more: Value) -> Value {
         }),
     };
     body["messages"] = json!([{"role": "user", "content": "Hello!"}]);
-    for (name, value) in more.as_object().unwrap() {
-        body[name] = value.clone();
-    }
+    lay(&mut body, more);
     body
+}
+
+/// Lays the fields of one object over another.
+pub fn lay(body: &mut Value, more: Value) {
+    if let (Value::Object(body), Value::Object(more)) = (body, more) {
+        body.extend(more);
+    }
 }
 
 /// What came, whole.

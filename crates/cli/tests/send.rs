@@ -1,0 +1,173 @@
+//! Sending, against the real simulator over real HTTP, and within the process.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use support::Sandbox;
+
+const KEY: &str = "sk-this-must-never-be-seen";
+
+/// A running simulator, ended with the test.
+struct Running {
+    child: Child,
+    url: String,
+}
+
+impl Running {
+    fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+        let mut command = sandbox.command(&["simulator"]);
+        let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url =
+            line.trim().strip_prefix("listening on ").expect("the first line is the address").to_owned();
+        Running { child, url }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The simulator as the provider of this sandbox, with a key and little patience.
+fn configure(sandbox: &Sandbox, simulator: &Running) {
+    let url = &simulator.url;
+    let providers = format!(
+        "[providers.anthropic]\nbase_url = \"{url}/v1\"\n[providers.openai]\nbase_url = \"{url}/v1\"\n"
+    );
+    sandbox.write(
+        "config/config.toml",
+        providers + "[patience]\nlongest_wait_seconds = 0.05\nsilence_seconds = 1.5\n",
+    );
+}
+
+fn send(sandbox: &Sandbox, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command: Command = sandbox.command(&["request", "--now", "2026-02-19T14:00:00Z", "--send"]);
+    command.args(args).env("ANTHROPIC_API_KEY", KEY).env("OPENAI_API_KEY", KEY);
+    let output = command.output().unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(!stdout.contains(KEY) && !stderr.contains(KEY), "a key is never printed");
+    (output.status.code(), stdout, stderr)
+}
+
+#[test]
+fn without_a_key_the_simulator_answers_and_says_how_to_get_a_real_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "work/src/ring.rs",
+        "pub struct RingBuffer;\n\nimpl RingBuffer {\n    pub fn push(&mut self) {}\n}\n",
+    );
+    let ran = sandbox.run(&["request", "Where is RingBuffer defined?", "src/ring.rs", "--send"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let (words, answer) = (ran.stderr, String::from_utf8(ran.stdout).unwrap());
+    assert!(words.starts_with("hardpan: no key for anthropic: the built-in simulator answers"), "{words}");
+    assert!(words.contains("ANTHROPIC_API_KEY"), "{words}");
+    assert!(answer.contains("src/ring.rs") && answer.contains("RingBuffer"), "{answer}");
+    assert!(answer.contains("language model"), "it says what it is: {answer}");
+}
+
+#[test]
+fn a_scripted_answer_comes_over_http_with_its_bill() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.write("script.yaml", "turns: [{text: Good morning.}, {text: Good evening.}]\n");
+    let simulator = Running::start(&sandbox, &["--script", script.to_str().unwrap()]);
+    configure(&sandbox, &simulator);
+    let file = sandbox.write("work/long.txt", "a line of text\n".repeat(2000));
+    let args = ["Hello!", file.to_str().unwrap(), "--json"];
+    let (code, first, words) = send(&sandbox, &args);
+    assert_eq!(code, Some(0), "{words}");
+    let (_, second, _) = send(&sandbox, &args);
+    let [first, second] = [first, second].map(|json| serde_json::from_str::<Value>(&json).unwrap());
+    assert_eq!((&first["text"], &second["text"]), (&"Good morning.".into(), &"Good evening.".into()));
+    let usage = |answer: &Value, field: &str| answer["usage"][field].as_u64().unwrap();
+    assert!(usage(&first, "cache_write_5m") > 1000 && usage(&first, "cache_read") == 0, "{first}");
+    assert_eq!(
+        usage(&second, "cache_read"),
+        usage(&first, "cache_write_5m"),
+        "the second request reads what the first wrote"
+    );
+    assert!(second["cost"].as_f64().unwrap() < first["cost"].as_f64().unwrap() / 5.0);
+}
+
+#[test]
+fn every_fault_ends_well_for_both_protocols() {
+    for (model, provider) in [("claude-sonnet-5", "anthropic"), ("gpt-5.5", "openai")] {
+        for (fault, notes) in [
+            ("status=529,times=2", 2),
+            ("status=429,retry-after=0,times=1", 1),
+            ("delay=100ms,times=1", 0),
+            ("stall=0,for=5s,times=1", 1),
+            ("cut=0,times=1", 1),
+            ("garbage=0,times=1", 1),
+            ("drip=40,interval=1ms", 0),
+            ("duplicate", 0),
+            ("no-end", 0),
+            ("error=0,times=1", 1),
+        ] {
+            let sandbox = Sandbox::new();
+            let script = sandbox.write("script.yaml", "turns: [{text: Here I am.}]\n");
+            let simulator =
+                Running::start(&sandbox, &["--script", script.to_str().unwrap(), "--faults", fault]);
+            configure(&sandbox, &simulator);
+            let (code, answer, words) = send(&sandbox, &["Hello!", "--model", model, "--provider", provider]);
+            assert_eq!((code, answer.as_str()), (Some(0), "Here I am.\n"), "{provider} {fault}: {words}");
+            let retries = words.lines().filter(|line| line.contains("Trying again")).count();
+            assert_eq!(retries, notes, "{provider} {fault}: {words}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_says_what_to_do() {
+    let sandbox = Sandbox::new();
+    let simulator = Running::start(&sandbox, &["--faults", "status=401"]);
+    configure(&sandbox, &simulator);
+    let (code, answer, words) = send(&sandbox, &["Hello!"]);
+    assert_eq!((code, answer.as_str()), (Some(1), ""));
+    assert!(
+        words.contains("the provider refused the key (401)") && words.contains("hardpan providers"),
+        "{words}"
+    );
+    drop(simulator);
+    let (code, _, words) = send(&sandbox, &["Hello!"]);
+    assert_eq!(code, Some(1));
+    assert!(words.contains("127.0.0.1 cannot be reached"), "{words}");
+}
+
+#[test]
+fn a_model_that_is_gone_is_never_replaced_in_silence() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .write("config/models.json", r#"{"models": [{"provider": "anthropic", "id": "claude-sonnet-4-9"}]}"#);
+    let simulator = Running::start(&sandbox, &[]);
+    configure(&sandbox, &simulator);
+    let (code, _, words) = send(&sandbox, &["Hello!", "--model", "claude-sonnet-4-9"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        words.contains("the model is not available (404)")
+            && words.contains("Others of anthropic: claude-sonnet-4"),
+        "{words}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn keys_in_a_file_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new();
+    let keys = sandbox.write("config/keys.toml", format!("anthropic = \"{KEY}\"\n"));
+    std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let words = sandbox.failure(&["request", "Hello!", "--send"]);
+    assert!(words.contains("can be read by others: run `chmod 600"), "{words}");
+    std::fs::set_permissions(&keys, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::write(&keys, format!("anthropic = {KEY}\n")).unwrap();
+    let words = sandbox.failure(&["request", "Hello!", "--send"]);
+    assert!(words.contains("expected lines such as") && !words.contains(KEY), "{words}");
+}

@@ -1,0 +1,170 @@
+//! From a syntax tree to an outline: the query's captures are gathered flat, then put together by where they stand.
+
+mod assemble;
+mod words;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tree_sitter::{Node, Parser, QueryCursor, StreamingIterator, Tree};
+
+use crate::capture::{Capture, Kind, ParamForm};
+use crate::language::{Language, Reader};
+use crate::outline::Outline;
+
+/// A piece of the text, in bytes.
+type Span = Range<usize>;
+
+/// Everything that the captures say, not yet put together.
+#[derive(Default)]
+struct Gathered {
+    /// By where the name begins: a name is defined once, whatever number of patterns find it.
+    definitions: BTreeMap<usize, RawDefinition>,
+    /// By where the list begins and ends.
+    params: BTreeMap<(usize, usize), BTreeMap<usize, (Span, ParamForm)>>,
+    /// Details whose match held no definition.
+    loose: Vec<(Capture, Span)>,
+    calls: Vec<Span>,
+    imports: BTreeMap<usize, RawImport>,
+    tests: Vec<Span>,
+    /// Comments and strings.
+    texts: Vec<Span>,
+}
+
+struct RawDefinition {
+    kind: Kind,
+    /// The pattern that found it; the first in the file decides what it is.
+    pattern: usize,
+    node: Span,
+    name: Span,
+    line: u32,
+    params: Option<(usize, usize)>,
+    returns: Option<Span>,
+    parent: Option<Span>,
+    /// By where they begin: each once, in order.
+    bases: BTreeMap<usize, Span>,
+    is_async: bool,
+}
+
+#[derive(Default)]
+struct RawImport {
+    path: Span,
+    names: BTreeMap<usize, Span>,
+    is_public: bool,
+    is_submodule: bool,
+}
+
+thread_local! {
+    /// Both are costly to make and cheap to use again.
+    static TOOLS: RefCell<(Parser, QueryCursor)> = RefCell::new((Parser::new(), QueryCursor::new()));
+}
+
+/// The outline of a text. Empty where the grammar cannot be loaded or gives up.
+pub(crate) fn outline(language: &Language, reader: &Reader, text: &str) -> Outline {
+    TOOLS.with_borrow_mut(|(parser, cursor)| {
+        if parser.set_language(&reader.grammar).is_err() {
+            return Outline::default();
+        }
+        let Some(tree) = parser.parse(text, None) else { return Outline::default() };
+        let gathered = gather(reader, &tree, text, cursor);
+        let words = words::words(language, text, &gathered);
+        assemble::assemble(gathered, words, text)
+    })
+}
+
+fn gather(reader: &Reader, tree: &Tree, text: &str, cursor: &mut QueryCursor) -> Gathered {
+    let mut gathered = Gathered::default();
+    let mut matches = cursor.matches(&reader.query, tree.root_node(), text.as_bytes());
+    let mut seen: Vec<(Capture, Node<'_>)> = Vec::new();
+    while let Some(found) = matches.next() {
+        seen.clear();
+        let meaning = |index: u32| reader.captures.get(index as usize).copied().flatten();
+        seen.extend(found.captures().iter().filter_map(|capture| Some((meaning(capture.index)?, capture.node))));
+        match seen[..] {
+            [] => {}
+            // By far the most frequent matches, so they take no detour.
+            [(Capture::Call, node)] => gathered.calls.push(node.byte_range()),
+            [(Capture::Text, node)] => gathered.texts.push(node.byte_range()),
+            _ => gathered.add(&seen, found.pattern_index),
+        }
+    }
+    gathered
+}
+
+impl Gathered {
+    /// One match of the query.
+    fn add(&mut self, seen: &[(Capture, Node<'_>)], pattern: usize) {
+        let of = |wanted: Capture| seen.iter().find(|(capture, _)| *capture == wanted).map(|(_, node)| *node);
+        if let Some(path) = of(Capture::Import).or_else(|| of(Capture::Submodule)) {
+            let import = self.imports.entry(path.start_byte()).or_default();
+            import.path = path.byte_range();
+            import.is_submodule |= of(Capture::Submodule).is_some();
+            import.is_public |= of(Capture::ImportPublic).is_some();
+            let names = seen.iter().filter(|(capture, _)| *capture == Capture::ImportName);
+            import.names.extend(names.map(|(_, node)| (node.start_byte(), node.byte_range())));
+        }
+        if let Some(list) = of(Capture::Params) {
+            let params = self.params.entry((list.start_byte(), list.end_byte())).or_default();
+            for (capture, node) in seen {
+                if let Capture::Param(form) = *capture {
+                    let param = params.entry(node.start_byte()).or_insert_with(|| (node.byte_range(), form));
+                    param.1 = param.1.max(form);
+                }
+            }
+        }
+        let definition = self.define(seen, pattern);
+        for (capture, node) in seen {
+            let span = node.byte_range();
+            match (capture, definition.and_then(|name| self.definitions.get_mut(&name))) {
+                (Capture::Params, Some(owner)) => owner.params = Some((span.start, span.end)),
+                (Capture::Returns | Capture::Async | Capture::Base | Capture::Parent, Some(owner)) => {
+                    owner.take(*capture, span);
+                }
+                (Capture::Returns | Capture::Async | Capture::Base, None) => self.loose.push((*capture, span)),
+                (Capture::Call, _) => self.calls.push(span),
+                (Capture::Test, _) => self.tests.push(span),
+                (Capture::Text, _) => self.texts.push(span),
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes the definition of a match, and tells where its name begins.
+    fn define(&mut self, seen: &[(Capture, Node<'_>)], pattern: usize) -> Option<usize> {
+        let (kind, node) = seen.iter().find_map(|(capture, node)| match capture {
+            Capture::Definition(kind) => Some((*kind, node)),
+            _ => None,
+        })?;
+        let (_, name) = seen.iter().find(|(capture, _)| *capture == Capture::Name)?;
+        let line = u32::try_from(name.start_position().row + 1).unwrap_or(u32::MAX);
+        let raw = self.definitions.entry(name.start_byte()).or_insert_with(|| RawDefinition {
+            kind,
+            pattern,
+            node: node.byte_range(),
+            name: name.byte_range(),
+            line,
+            params: None,
+            returns: None,
+            parent: None,
+            bases: BTreeMap::new(),
+            is_async: false,
+        });
+        if pattern < raw.pattern {
+            (raw.kind, raw.pattern, raw.node, raw.name) = (kind, pattern, node.byte_range(), name.byte_range());
+        }
+        Some(name.start_byte())
+    }
+}
+
+impl RawDefinition {
+    fn take(&mut self, capture: Capture, span: Span) {
+        match capture {
+            Capture::Returns => self.returns = self.returns.take().or(Some(span)),
+            Capture::Async => self.is_async = true,
+            Capture::Base => drop(self.bases.insert(span.start, span)),
+            Capture::Parent => self.parent = self.parent.take().or(Some(span)),
+            _ => {}
+        }
+    }
+}

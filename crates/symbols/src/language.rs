@@ -1,0 +1,286 @@
+//! The languages, read from `languages.toml` and `queries/`: which one a file is written in, and how it is read.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use thiserror::Error;
+use tree_sitter::Query;
+
+use crate::capture::Capture;
+use crate::pattern::PathPattern;
+
+/// The query files. Adding a language adds its line here.
+const QUERIES: &[(&str, &str)] = &[
+    ("ecmascript", include_str!("../queries/ecmascript.scm")),
+    ("go", include_str!("../queries/go.scm")),
+    ("javascript", include_str!("../queries/javascript.scm")),
+    ("jsx", include_str!("../queries/jsx.scm")),
+    ("python", include_str!("../queries/python.scm")),
+    ("rust", include_str!("../queries/rust.scm")),
+    ("typescript", include_str!("../queries/typescript.scm")),
+];
+
+/// Why a language's data cannot be used. The built-in data is tested, so this speaks to whoever edits it.
+#[derive(Debug, Error)]
+pub enum LanguageError {
+    /// The table itself.
+    #[error("languages.toml: {0}")]
+    Table(#[from] toml::de::Error),
+    /// A query file that is not embedded.
+    #[error("languages.toml: {language} names queries/{query}.scm, which src/language.rs does not embed: add it to QUERIES")]
+    NoQuery {
+        /// The language.
+        language: String,
+        /// The query file, without its ending.
+        query: String,
+    },
+    /// A query that its grammar refuses.
+    #[error("the query of {language} does not fit its grammar: {error}")]
+    Query {
+        /// The language.
+        language: String,
+        /// Row, column and reason, as tree-sitter tells them.
+        error: tree_sitter::QueryError,
+    },
+    /// A capture that queries/README.md does not know.
+    #[error("the query of {language} captures @{capture}, which queries/README.md does not know: begin it with `_` if it is for a predicate")]
+    Capture {
+        /// The language.
+        language: String,
+        /// The capture's name.
+        capture: String,
+    },
+}
+
+/// How imports of a language become files.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImportRule {
+    /// Imports are listed as they are written.
+    #[default]
+    None,
+    /// `crate::`, `super::`, `self::`, `mod name;`, and the crates of the workspace.
+    Rust,
+    /// Dotted modules, relative to the file or to any folder that holds the package.
+    Python,
+    /// Relative paths with extensions and index files, and the packages of the workspace.
+    Ecmascript,
+    /// Folders below the module's path.
+    Go,
+    /// Dotted names whose last parts are a path to a file (Java, Kotlin, Scala, C#).
+    Dotted,
+    /// Paths relative to the file or to any folder (C, C++, Ruby, PHP, Bash, Lua, CSS).
+    Path,
+}
+
+/// One language, as `languages.toml` has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Language {
+    /// Its name.
+    pub name: String,
+    #[serde(default)]
+    family: Option<String>,
+    #[serde(default)]
+    extensions: Vec<String>,
+    #[serde(default)]
+    files: Vec<String>,
+    grammar: String,
+    queries: Vec<String>,
+    #[serde(default)]
+    word_endings: String,
+    /// How its imports become files.
+    #[serde(default)]
+    pub imports: ImportRule,
+    /// Whether files of one folder see each other's names without an import.
+    #[serde(default)]
+    pub packages: bool,
+    #[serde(default)]
+    public: Vec<PathPattern>,
+    #[serde(default)]
+    tests: Vec<PathPattern>,
+    #[serde(skip)]
+    reader: OnceLock<Option<Reader>>,
+}
+
+/// A grammar with its compiled query.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) grammar: hardpan_grammars::Language,
+    pub(crate) query: Query,
+    /// What each of the query's captures means, by its index.
+    pub(crate) captures: Vec<Option<Capture>>,
+}
+
+impl Language {
+    /// The family inside which names link.
+    pub fn family(&self) -> &str {
+        self.family.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The extensions of its files, most usual first.
+    pub fn extensions(&self) -> &[String] {
+        &self.extensions
+    }
+
+    /// Characters that a word may end with, besides letters and digits.
+    pub(crate) fn word_endings(&self) -> &[u8] {
+        self.word_endings.as_bytes()
+    }
+
+    /// Whether the imports of that file are passed on to whoever imports it.
+    pub(crate) fn passes_imports_on(&self, path: &str) -> bool {
+        self.public.iter().any(|pattern| pattern.matches(path))
+    }
+
+    /// The grammar and query, compiled at the first use; `None` where the grammar is not compiled in.
+    pub(crate) fn reader(&self) -> Option<&Reader> {
+        // The error is what `check` reports; here the file is then treated as one of an unknown language.
+        self.reader.get_or_init(|| self.compile().unwrap_or_default()).as_ref()
+    }
+
+    fn compile(&self) -> Result<Option<Reader>, LanguageError> {
+        let Some(grammar) = hardpan_grammars::language(&self.grammar) else { return Ok(None) };
+        let language = || self.name.clone();
+        let mut source = String::new();
+        for name in &self.queries {
+            let Some((_, text)) = QUERIES.iter().find(|(known, _)| known == name) else {
+                return Err(LanguageError::NoQuery { language: language(), query: name.clone() });
+            };
+            source.push_str(text);
+            source.push('\n');
+        }
+        let query = Query::new(&grammar, &source).map_err(|error| LanguageError::Query { language: language(), error })?;
+        let mut captures = Vec::new();
+        for name in query.capture_names() {
+            let capture = Capture::named(name);
+            if capture.is_none() && !name.starts_with('_') {
+                return Err(LanguageError::Capture { language: language(), capture: (*name).into() });
+            }
+            captures.push(capture);
+        }
+        Ok(Some(Reader { grammar, query, captures }))
+    }
+}
+
+/// All languages, and the patterns that hold for every one of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Languages {
+    #[serde(rename = "language")]
+    list: Vec<Language>,
+    tests: Tests,
+    pub(crate) skip: SkipPatterns,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Tests {
+    patterns: Vec<PathPattern>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct SkipPatterns {
+    pub(crate) vendored: Vec<PathPattern>,
+    pub(crate) generated: Vec<PathPattern>,
+    pub(crate) markers: Vec<String>,
+}
+
+/// The number of a language in the table. One byte, since every file keeps one.
+pub type LanguageId = u8;
+
+impl Languages {
+    /// The built-in table.
+    pub fn builtin() -> &'static Languages {
+        static BUILTIN: OnceLock<Languages> = OnceLock::new();
+        BUILTIN.get_or_init(|| Languages::parse(include_str!("../languages.toml")).unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Result<Self, LanguageError> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// The language of that number.
+    pub fn get(&self, id: LanguageId) -> Option<&Language> {
+        self.list.get(usize::from(id))
+    }
+
+    /// All of them, in the order of the table.
+    pub fn iter(&self) -> impl Iterator<Item = &Language> {
+        self.list.iter()
+    }
+
+    /// The language a file is written in, by its name. One whose grammar is not compiled in does not count.
+    pub fn detect(&self, path: &str) -> Option<LanguageId> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let lower = name.to_ascii_lowercase();
+        let fits = |extension: &String| {
+            lower.strip_suffix(extension.as_str()).is_some_and(|stem| stem.ends_with('.') && stem.len() > 1)
+        };
+        let mut best: Option<(usize, usize)> = None;
+        for (id, language) in self.list.iter().enumerate() {
+            let whole = language.files.iter().any(|file| file == name).then_some(usize::MAX);
+            let length = whole.or_else(|| language.extensions.iter().filter(|e| fits(e)).map(String::len).max());
+            if let Some(length) = length
+                && best.is_none_or(|(longest, _)| length > longest)
+            {
+                best = Some((length, id));
+            }
+        }
+        let (_, id) = best?;
+        hardpan_grammars::language(&self.list[id].grammar)?;
+        LanguageId::try_from(id).ok()
+    }
+
+    /// Whether a file holds tests, by its name.
+    pub fn is_test(&self, path: &str, language: Option<LanguageId>) -> bool {
+        let own = language.and_then(|id| self.get(id)).map(|language| language.tests.as_slice());
+        self.tests.patterns.iter().chain(own.unwrap_or_default()).any(|pattern| pattern.matches(path))
+    }
+
+    /// Whether all the data fits the grammars that are compiled in.
+    ///
+    /// # Errors
+    /// The first thing that does not.
+    pub fn check() -> Result<(), LanguageError> {
+        let languages = Self::parse(include_str!("../languages.toml"))?;
+        languages.list.iter().try_for_each(|language| language.compile().map(drop))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detect(path: &str) -> Option<&'static str> {
+        let languages = Languages::builtin();
+        languages.detect(path).and_then(|id| languages.get(id)).map(|language| language.name.as_str())
+    }
+
+    #[test]
+    fn every_query_fits_its_grammar() {
+        if let Err(error) = Languages::check() {
+            panic!("{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_name() {
+        assert_eq!(detect("src/lib.rs"), Some("rust"));
+        assert_eq!(detect("App.TSX"), Some("tsx"));
+        assert_eq!(detect("types.d.ts"), Some("typescript"));
+        assert_eq!(detect("src/.rs"), None);
+        assert_eq!(detect("rs"), None);
+        assert_eq!(detect("notes.unknown"), None);
+    }
+
+    #[test]
+    fn tests_are_known_by_their_path() {
+        let languages = Languages::builtin();
+        let is_test = |path| languages.is_test(path, languages.detect(path));
+        assert!(is_test("a/tests/b.rs"));
+        assert!(is_test("a_test.go"));
+        assert!(is_test("web/a.test.tsx"));
+        assert!(!is_test("a/contests/b.rs"));
+        assert!(!is_test("tests.go"));
+    }
+}

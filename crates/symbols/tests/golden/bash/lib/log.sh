@@ -1,0 +1,2 @@
+log_info() { echo "info: $*"; }
+log_error() { echo "error: $*" >&2; }
