@@ -1,6 +1,7 @@
 //! Everything a request depends on, as one value.
 
 mod file; // the JSON form: docs/snapshot.md
+mod reading; // from the JSON form to a snapshot
 
 use std::sync::Arc;
 

@@ -287,7 +287,7 @@ impl Client {
                 headers.extend(key.iter().map(|key| ("x-api-key".into(), key.0.clone())));
             }
             Protocol::Openai => {
-                headers.extend(key.iter().map(|key| ("authorization".into(), format!("Bearer {}", key.0))))
+                headers.extend(key.iter().map(|key| ("authorization".into(), format!("Bearer {}", key.0))));
             }
         }
         if let (Some(name), Some(session)) = (&wire.session_header, session) {

@@ -271,7 +271,7 @@ impl Serialize for WirePart<'_> {
         };
         match (self.markers, breakpoint) {
             (Markers::CacheControl, Some(lifetime)) => {
-                map.serialize_entry("cache_control", &CacheControl(*lifetime))?
+                map.serialize_entry("cache_control", &CacheControl(*lifetime))?;
             }
             (Markers::PromptCacheBreakpoint, Some(_)) => {
                 map.serialize_entry("prompt_cache_breakpoint", &serde_json::json!({"mode": "explicit"}))?;

@@ -3,6 +3,8 @@
 mod capture;
 mod extract;
 mod language;
+mod manifest;
+mod resolve;
 mod names;
 mod outline;
 mod pattern;

@@ -1,0 +1,3 @@
+defmodule Shop.Stock do
+  def reserve(order), do: order
+end
