@@ -19,9 +19,16 @@ struct Running {
 impl Running {
     fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
         let mut command = sandbox.command(&["simulator"]);
-        let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary can be run");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().expect("it is piped"))
+            .read_line(&mut line)
+            .expect("it prints a line");
         let url =
             line.trim().strip_prefix("listening on ").expect("the first line is the address").to_owned();
         Running { child, url }
@@ -50,9 +57,9 @@ fn configure(sandbox: &Sandbox, simulator: &Running) {
 fn send(sandbox: &Sandbox, args: &[&str]) -> (Option<i32>, String, String) {
     let mut command: Command = sandbox.command(&["request", "--now", "2026-02-19T14:00:00Z", "--send"]);
     command.args(args).env("ANTHROPIC_API_KEY", KEY).env("OPENAI_API_KEY", KEY);
-    let output = command.output().unwrap();
+    let output = command.output().expect("the binary can be run");
     let (stdout, stderr) =
-        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it is UTF-8")).into();
     assert!(!stdout.contains(KEY) && !stderr.contains(KEY), "a key is never printed");
     (output.status.code(), stdout, stderr)
 }
