@@ -17,6 +17,9 @@ use crate::args::What;
 use crate::settings::Settings;
 use crate::state::State;
 
+/// The longest list of files, in bytes: about 20,000 tokens, as much as the symbol map may take.
+const TREE_BYTES: usize = 80_000;
+
 /// A request about to be assembled.
 pub struct Gathered {
     pub snapshot: Snapshot,
@@ -177,15 +180,20 @@ fn from_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFi
         ..SystemEntry::default()
     };
     let tree = workspace::files(&root, workspace::TREE_LIMIT);
-    let skipped = tree.skipped.into_iter();
+    let skipped = tree.skipped.iter();
     file.unavailable =
         skipped.map(|skipped| unavailable(format!("file:{}", skipped.path), &skipped.reason)).collect();
     if tree.truncated {
         let reason = format!("only the first {} files are listed", workspace::TREE_LIMIT);
         file.unavailable.push(unavailable("tree (the rest)".into(), &reason));
     }
-    if !tree.files.is_empty() {
-        file.tree = Some(TreeEntry { files: tree.files, last_refresh_ms: 0 });
+    let (files, hidden) = tree.outline(TREE_BYTES);
+    if hidden > 0 {
+        let reason = format!("{hidden} files are shown only as their folders: the list would be too long");
+        file.unavailable.push(unavailable("tree (the rest)".into(), &reason));
+    }
+    if !files.is_empty() {
+        file.tree = Some(TreeEntry { files, last_refresh_ms: 0 });
     }
     if let Some(status) = workspace::git_status(&root) {
         file.items.push(ItemEntry {

@@ -14,3 +14,5 @@
 ]) (#any-of? @_source "source" "."))
 
 (command name: (command_name (word) @call))
+
+[(comment) (raw_string) (string_content) (heredoc_content)] @text

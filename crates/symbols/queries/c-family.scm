@@ -172,3 +172,5 @@
 (call_expression function: (identifier) @call)
 (call_expression function: (field_expression field: (field_identifier) @call))
 (call_expression function: (parenthesized_expression (identifier) @call))
+
+[(comment) (string_content) (char_literal) (system_lib_string)] @text

@@ -50,3 +50,5 @@
   (generic_name (identifier) @call)
   (qualified_name name: [(identifier) @call (generic_name (identifier) @call)])
 ])
+
+[(comment) (string_literal_content) (string_content) (verbatim_string_literal) (raw_string_content) (character_literal)] @text

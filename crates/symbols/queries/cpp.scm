@@ -113,3 +113,5 @@
 (call_expression function: (qualified_identifier name: (template_function name: (identifier) @call)))
 (call_expression function: (field_expression field: (template_method name: (field_identifier) @call)))
 (new_expression type: [(type_identifier) @call (template_type name: (type_identifier) @call) (qualified_identifier name: (type_identifier) @call)])
+
+(raw_string_content) @text

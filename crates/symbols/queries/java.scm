@@ -32,3 +32,5 @@
   (generic_type . (type_identifier) @call)
   (scoped_type_identifier (type_identifier) @call .)
 ])
+
+[(line_comment) (block_comment) (string_fragment) (multiline_string_fragment) (character_literal)] @text

@@ -50,3 +50,5 @@
 (nullsafe_member_call_expression name: (name) @call)
 (scoped_call_expression name: (name) @call)
 (object_creation_expression [(name) @call (qualified_name (name) @call)])
+
+[(comment) (string_content) (nowdoc_string) (text)] @text

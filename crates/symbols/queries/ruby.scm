@@ -49,3 +49,5 @@
 
 (call method: (identifier) @call)
 ((call receiver: [(constant) @call (scope_resolution name: (constant) @call)] method: (identifier) @_new) (#eq? @_new "new"))
+
+[(comment) (string_content) (heredoc_content)] @text

@@ -96,6 +96,11 @@ impl Kind {
         !self.is_callable() && !matches!(self, Kind::Module | Kind::Heading | Kind::Key | Kind::Property)
     }
 
+    /// Whether a use of its name may lead to it. Names of fields and cases are too common to say anything.
+    pub(crate) fn links(self) -> bool {
+        !matches!(self, Kind::Field | Kind::Variant | Kind::Heading | Kind::Key | Kind::Extension)
+    }
+
     /// Its number on disk.
     pub(crate) fn code(self) -> u8 {
         self as u8

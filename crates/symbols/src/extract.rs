@@ -96,9 +96,15 @@ impl Gathered {
     /// One match of the query.
     fn add(&mut self, seen: &[(Capture, Node<'_>)], pattern: usize) {
         let of = |wanted: Capture| seen.iter().find(|(capture, _)| *capture == wanted).map(|(_, node)| *node);
-        if let Some(path) = of(Capture::Import).or_else(|| of(Capture::Submodule)) {
-            let import = self.imports.entry(path.start_byte()).or_default();
-            import.path = path.byte_range();
+        // What no single node covers (`char *`, `a.b.c`) is captured by its ends.
+        let whole = |wanted: Capture| {
+            let mut ends = seen.iter().filter(|(capture, _)| *capture == wanted).map(|(_, node)| node.byte_range());
+            let first = ends.next()?;
+            Some(first.start..ends.last().map_or(first.end, |last| last.end))
+        };
+        if let Some(path) = whole(Capture::Import).or_else(|| whole(Capture::Submodule)) {
+            let import = self.imports.entry(path.start).or_default();
+            import.path = path;
             import.is_submodule |= of(Capture::Submodule).is_some();
             import.is_public |= of(Capture::ImportPublic).is_some();
             let names = seen.iter().filter(|(capture, _)| *capture == Capture::ImportName);
@@ -115,7 +121,10 @@ impl Gathered {
         }
         let definition = self.define(seen, pattern);
         for (capture, node) in seen {
-            let span = node.byte_range();
+            let span = match capture {
+                Capture::Returns => whole(Capture::Returns).unwrap_or_else(|| node.byte_range()),
+                _ => node.byte_range(),
+            };
             match (capture, definition.and_then(|name| self.definitions.get_mut(&name))) {
                 (Capture::Params, Some(owner)) => owner.params = Some((span.start, span.end)),
                 (Capture::Returns | Capture::Async | Capture::Base | Capture::Parent, Some(owner)) => {

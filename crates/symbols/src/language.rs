@@ -11,14 +11,43 @@ use crate::pattern::PathPattern;
 
 /// The query files. Adding a language adds its line here.
 const QUERIES: &[(&str, &str)] = &[
+    ("bash", include_str!("../queries/bash.scm")),
+    ("c", include_str!("../queries/c.scm")),
+    ("c-family", include_str!("../queries/c-family.scm")),
+    ("c-sharp", include_str!("../queries/c-sharp.scm")),
+    ("cpp", include_str!("../queries/cpp.scm")),
+    ("css", include_str!("../queries/css.scm")),
     ("ecmascript", include_str!("../queries/ecmascript.scm")),
+    ("elixir", include_str!("../queries/elixir.scm")),
     ("go", include_str!("../queries/go.scm")),
+    ("haskell", include_str!("../queries/haskell.scm")),
+    ("java", include_str!("../queries/java.scm")),
     ("javascript", include_str!("../queries/javascript.scm")),
+    ("json", include_str!("../queries/json.scm")),
     ("jsx", include_str!("../queries/jsx.scm")),
+    ("kotlin", include_str!("../queries/kotlin.scm")),
+    ("lua", include_str!("../queries/lua.scm")),
+    ("markdown", include_str!("../queries/markdown.scm")),
+    ("ocaml", include_str!("../queries/ocaml.scm")),
+    ("ocaml-module", include_str!("../queries/ocaml-module.scm")),
+    ("php", include_str!("../queries/php.scm")),
     ("python", include_str!("../queries/python.scm")),
+    ("ruby", include_str!("../queries/ruby.scm")),
     ("rust", include_str!("../queries/rust.scm")),
+    ("scala", include_str!("../queries/scala.scm")),
+    ("swift", include_str!("../queries/swift.scm")),
+    ("toml", include_str!("../queries/toml.scm")),
     ("typescript", include_str!("../queries/typescript.scm")),
+    ("yaml", include_str!("../queries/yaml.scm")),
+    ("zig", include_str!("../queries/zig.scm")),
 ];
+
+const TABLE: &str = include_str!("../languages.toml");
+
+/// All the data, as it was compiled in.
+pub(crate) fn embedded() -> impl Iterator<Item = &'static str> {
+    std::iter::once(TABLE).chain(QUERIES.iter().map(|(_, query)| *query))
+}
 
 /// Why a language's data cannot be used. The built-in data is tested, so this speaks to whoever edits it.
 #[derive(Debug, Error)]
@@ -192,16 +221,28 @@ impl Languages {
     /// The built-in table.
     pub fn builtin() -> &'static Languages {
         static BUILTIN: OnceLock<Languages> = OnceLock::new();
-        BUILTIN.get_or_init(|| Languages::parse(include_str!("../languages.toml")).unwrap_or_default())
+        BUILTIN.get_or_init(|| Languages::parse(TABLE).unwrap_or_default())
     }
 
     fn parse(text: &str) -> Result<Self, LanguageError> {
         Ok(toml::from_str(text)?)
     }
 
+    /// The number of the language of that name.
+    pub fn named(&self, name: &str) -> Option<LanguageId> {
+        LanguageId::try_from(self.list.iter().position(|language| language.name == name)?).ok()
+    }
+
     /// The language of that number.
     pub fn get(&self, id: LanguageId) -> Option<&Language> {
         self.list.get(usize::from(id))
+    }
+
+    /// The first language of the same family.
+    pub(crate) fn family(&self, id: LanguageId) -> LanguageId {
+        let family = self.get(id).map(Language::family);
+        let first = self.list.iter().position(|language| Some(language.family()) == family);
+        first.and_then(|first| LanguageId::try_from(first).ok()).unwrap_or(id)
     }
 
     /// All of them, in the order of the table.
@@ -242,7 +283,7 @@ impl Languages {
     /// # Errors
     /// The first thing that does not.
     pub fn check() -> Result<(), LanguageError> {
-        let languages = Self::parse(include_str!("../languages.toml"))?;
+        let languages = Self::parse(TABLE)?;
         languages.list.iter().try_for_each(|language| language.compile().map(drop))
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::capture::Kind;
 use crate::extract;
 use crate::language::{LanguageId, Languages};
+use crate::manifest::Manifest;
 
 /// Files over this many bytes are listed by name only.
 pub const SIZE_LIMIT: usize = 1 << 20;
@@ -26,8 +27,10 @@ pub struct Outline {
     pub definitions: Vec<Definition>,
     /// What is imported, in the order of the file.
     pub imports: Vec<Import>,
-    /// Every identifier that refers to something: sorted, each once.
+    /// Every word that may refer to something: sorted, each once.
     pub words: Vec<Box<str>>,
+    /// Where it is a package file: what that says about names.
+    pub manifest: Option<Manifest>,
 }
 
 /// One definition.
@@ -157,14 +160,15 @@ impl Outline {
         if let Some(skip) = skip_by_path(languages, path) {
             return Outline::skipped(skip);
         }
+        let manifest = Manifest::of(path, content);
         let Some((id, language)) = languages.detect(path).and_then(|id| Some((id, languages.get(id)?))) else {
-            return Outline::default();
+            return Outline { manifest, ..Outline::default() };
         };
         if let Some(skip) = skip_by_content(languages, content) {
-            return Outline { language: Some(id), ..Outline::skipped(skip) };
+            return Outline { language: Some(id), manifest, ..Outline::skipped(skip) };
         }
         let outline = language.reader().map(|reader| extract::outline(language, reader, &text_of(content)));
-        Outline { language: Some(id), ..outline.unwrap_or_default() }
+        Outline { language: Some(id), manifest, ..outline.unwrap_or_default() }
     }
 
     /// A file of which only the name is known.

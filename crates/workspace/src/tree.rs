@@ -1,5 +1,6 @@
 //! The tree by git's ignore rules.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -21,6 +22,34 @@ pub struct Tree {
     pub skipped: Vec<Skipped>,
     /// Whether the limit ended the listing.
     pub truncated: bool,
+}
+
+impl Tree {
+    /// The files as lines of at most `bytes` in all: where there are too many, the deepest folders are shown as one line
+    /// each, `src/parser/ (12 files)`, then those above them. Also how many files are behind such lines.
+    pub fn outline(&self, bytes: usize) -> (Vec<String>, usize) {
+        let depth_of = |path: &str| path.matches('/').count();
+        let mut depth = self.files.iter().map(|path| depth_of(path)).max().unwrap_or(0);
+        let mut lines = self.files.clone();
+        let mut hidden = 0;
+        while lines.iter().map(|line| line.len() + 1).sum::<usize>() > bytes && depth > 0 {
+            depth -= 1;
+            let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+            lines = Vec::new();
+            for path in &self.files {
+                match path.match_indices('/').nth(depth) {
+                    Some((end, _)) => *folders.entry(&path[..=end]).or_default() += 1,
+                    None => lines.push(path.clone()),
+                }
+            }
+            hidden = folders.values().sum();
+            let word = |count: usize| if count == 1 { "file" } else { "files" };
+            lines
+                .extend(folders.iter().map(|(folder, count)| format!("{folder} ({count} {})", word(*count))));
+            lines.sort_unstable();
+        }
+        (lines, hidden)
+    }
 }
 
 /// Something that could not be listed.

@@ -26,7 +26,11 @@ pub(super) fn assemble(mut gathered: Gathered, words: Vec<&str>, text: &str) -> 
     let mut definitions = definitions(&raws, &nesting, &gathered, text);
     calls(&mut definitions, &raws, &nesting, &gathered, &words, text);
     let definitions = join_scopes(definitions, &raws, text);
+    let tests = &gathered.tests;
     let imports = gathered.imports.into_values().filter_map(|import| {
+        if tests.iter().any(|test| test.contains(&import.path.start)) {
+            return None;
+        }
         let form = match (import.is_submodule, import.is_public) {
             (false, false) => ImportForm::Use,
             (false, true) => ImportForm::Public,
@@ -43,6 +47,7 @@ pub(super) fn assemble(mut gathered: Gathered, words: Vec<&str>, text: &str) -> 
         definitions,
         imports: imports.collect(),
         words: words.into_iter().map(Box::from).collect(),
+        manifest: None,
     }
 }
 
@@ -86,7 +91,7 @@ fn definitions(raws: &[RawDefinition], nesting: &Nesting, gathered: &Gathered, t
             enclosing = enclosing.and_then(|method| nesting.enclosing[method]);
         }
         let outer = enclosing.map(|at| &definitions[at]);
-        let is_test = gathered.tests.iter().any(|test| test.start <= raw.name.start && raw.name.start < test.end);
+        let is_test = gathered.tests.iter().any(|test| test.contains(&raw.name.start));
         let reach = match outer {
             _ if is_test => Reach::Test,
             Some(outer) if outer.reach != Reach::Shared => outer.reach,
@@ -101,7 +106,7 @@ fn definitions(raws: &[RawDefinition], nesting: &Nesting, gathered: &Gathered, t
         let name = text.get(raw.name.clone()).unwrap_or_default();
         definitions.push(Definition {
             kind,
-            name: tidy(unquoted(name), NAME_LIMIT).into(),
+            name: tidy(bare(unquoted(name)), NAME_LIMIT).into(),
             parent: enclosing.and_then(|at| u32::try_from(at).ok()),
             line: raw.line,
             signature: signature(kind, raw, gathered, text).into(),
@@ -240,6 +245,14 @@ impl Definition {
 fn unquoted(text: &str) -> &str {
     let inner = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     ['"', '\'', '`'].into_iter().find_map(inner).unwrap_or(text)
+}
+
+/// A symbol or a key without its colon (`:name`, `name:`).
+fn bare(name: &str) -> &str {
+    let inner = name.strip_prefix(':').unwrap_or(name).trim_end();
+    let inner = inner.strip_suffix(':').unwrap_or(inner);
+    // `::`, and operators such as `:+:`, are names of their own.
+    if inner.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_') { inner } else { name }
 }
 
 /// One line: runs of white space become one blank, none inside brackets, no control characters, and at most `limit`

@@ -152,6 +152,10 @@ impl Paths {
 
     /// `a.b.C`, `a.b.C.member`, `a.b.*`: a class is a file, a package a folder.
     pub(super) fn dotted(&self, language: &Language, from: &str, path: &str) -> Meaning {
+        // PHP and Lua have both: names and paths.
+        if path.contains('/') {
+            return self.path(language, from, path);
+        }
         let parts: Vec<&str> = path.split(['.', '\\', ':']).filter(|part| !part.is_empty() && *part != "*" && *part != "_").collect();
         for length in (1..=parts.len()).rev().take(2) {
             let stem = parts[..length].join("/");

@@ -171,3 +171,15 @@ fn the_order_in_which_files_were_made_does_not_matter() {
     reversed.reverse();
     assert_eq!(files(folder_of(&names).path(), TREE_LIMIT), files(folder_of(&reversed).path(), TREE_LIMIT));
 }
+
+#[test]
+fn a_list_that_is_too_long_is_shown_by_folders() {
+    let names = ["a/b/3", "a/b/c/1", "a/b/c/2", "a/b/c/3", "a/b/c/4", "d/4", "e"];
+    let files = names.iter().map(|path| (*path).to_owned()).collect();
+    let tree = Tree { files, skipped: Vec::new(), truncated: false };
+    assert_eq!(tree.outline(100), (tree.files.clone(), 0));
+    assert_eq!(tree.outline(30).0, ["a/b/3", "a/b/c/ (4 files)", "d/4", "e"]);
+    assert_eq!(tree.outline(25).0, ["a/b/ (5 files)", "d/4", "e"]);
+    let (lines, hidden) = tree.outline(1);
+    assert_eq!((lines.join(", "), hidden), ("a/ (5 files), d/ (1 file), e".to_owned(), 6));
+}

@@ -1,0 +1,306 @@
+//! The repository: every file's outline, who uses whose names, and what an edit changes in that.
+
+mod change;
+mod links;
+mod query;
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::language::{Language, LanguageId, Languages};
+use crate::names::{NameId, Names};
+use crate::outline::{Outline, Reach, Skip};
+use crate::resolve::{FileId, Meaning, Paths, split};
+
+pub use query::{FileReport, Place, Report, SkippedReport, SymbolReport};
+
+/// The hash of a file's content: the first half of its BLAKE3.
+pub type ContentHash = [u8; 16];
+
+/// The hash of some content.
+pub fn content_hash(content: &[u8]) -> ContentHash {
+    let mut half = [0; 16];
+    half.copy_from_slice(&blake3::hash(content).as_bytes()[..16]);
+    half
+}
+
+/// How many files are read before their outlines are added: enough to keep all threads busy, few enough to hold in memory.
+const BATCH: usize = 512;
+
+/// What the caller knows about a file when the index asks for it.
+#[derive(Debug)]
+pub enum Source {
+    /// Its content.
+    Content(Vec<u8>),
+    /// Its outline, from a cache, and the hash of the content that the outline was made from.
+    Known(ContentHash, Box<Outline>),
+    /// It cannot be read.
+    Unreadable,
+}
+
+/// What a repository contains.
+///
+/// ```
+/// use hardpan_symbols::Index;
+///
+/// let mut index = Index::default();
+/// index.update("clock.py", b"def now(): ...");
+/// index.update("main.py", b"from clock import now\nnow()");
+/// assert_eq!(index.places("now")[0].used_by, ["main.py"]);
+/// ```
+#[derive(Debug, Default)]
+pub struct Index {
+    /// In the order of the paths, which is the order of everything that is shown.
+    paths: BTreeMap<Box<str>, FileId>,
+    lookup: Paths,
+    files: Vec<Option<File>>,
+    free: Vec<FileId>,
+    names: Names,
+    uses: Vec<Uses>,
+    /// By the file that they start from, sorted by the file that they lead to.
+    edges: Vec<Vec<Edge>>,
+    /// How many files that are no tests lead to each.
+    used_by: Vec<u32>,
+}
+
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) path: Box<str>,
+    pub(crate) hash: ContentHash,
+    /// Without its words, which are in `words`.
+    pub(crate) outline: Outline,
+    /// In the order of the outline's words.
+    pub(crate) words: Box<[NameId]>,
+    /// In the order of the outline's definitions.
+    pub(crate) names: Box<[NameId]>,
+    /// The names that it defines for others: sorted, each once.
+    pub(crate) sites: Box<[NameId]>,
+    pub(crate) is_test: bool,
+    /// The first language of its family; names link only inside.
+    family: LanguageId,
+    /// Its folder where that makes a package, by number.
+    package: Option<NameId>,
+    pub(crate) imports: Imports,
+    /// The files that its imports lead to, through those that pass their imports on: sorted.
+    visible: Vec<FileId>,
+}
+
+/// Where the imports of a file lead.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Imports {
+    /// Sorted by file, each once.
+    pub(crate) targets: Vec<Target>,
+    /// Sorted, each once.
+    pub(crate) externals: Vec<Box<str>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Target {
+    pub(crate) file: FileId,
+    is_public: bool,
+}
+
+/// Who defines a name and who uses it.
+#[derive(Debug, Default)]
+struct Uses {
+    /// Sorted by file.
+    sites: Vec<Site>,
+    /// Sorted.
+    users: Vec<FileId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Site {
+    file: FileId,
+    /// How many files that are no tests use it.
+    uses: u32,
+}
+
+/// One file leads to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) to: FileId,
+    /// Names and imports that make it.
+    count: u32,
+    /// In fixed point, since sums of whole numbers do not depend on their order.
+    pub(crate) weight: u64,
+}
+
+impl Index {
+    /// Adds or replaces many files at once, in parallel on rayon's current pool, and works out the references anew.
+    ///
+    /// `read` is called once for each path, from any thread; `done` after each batch, with the number of files so far.
+    /// Paths are relative to the repository, with forward slashes. The result does not depend on the order of the paths
+    /// or on the number of threads.
+    pub fn fill<P: AsRef<str> + Sync>(&mut self, paths: &[P], read: impl Fn(&str) -> Source + Sync, mut done: impl FnMut(usize)) {
+        let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut count = 0;
+        for batch in sorted.chunks(BATCH) {
+            let outlines: Vec<(ContentHash, Outline)> = batch
+                .par_iter()
+                .map(|path| match read(path) {
+                    Source::Content(content) => (content_hash(&content), Outline::of(path, &content)),
+                    Source::Known(hash, outline) => (hash, *outline),
+                    Source::Unreadable => (ContentHash::default(), Outline::skipped(Skip::Unreadable)),
+                })
+                .collect();
+            for (path, (hash, outline)) in batch.iter().zip(outlines) {
+                let id = self.number_of(path);
+                self.lookup.insert(path, id, outline.manifest.as_ref());
+                self.files[id as usize] = Some(self.file(path, hash, outline));
+            }
+            count += batch.len();
+            done(count);
+        }
+        self.relate();
+    }
+
+    /// The hash of the content that a file was read from.
+    pub fn hash(&self, path: &str) -> Option<ContentHash> {
+        self.get(path).map(|file| file.hash)
+    }
+
+    /// The outline of a file, complete: what a cache stores.
+    pub fn outline(&self, path: &str) -> Option<Outline> {
+        let file = self.get(path)?;
+        let words = file.words.iter().map(|word| self.names.get(*word).into()).collect();
+        Some(Outline { words, ..file.outline.clone() })
+    }
+
+    /// All paths, sorted.
+    pub fn paths(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.paths.keys().map(|path| &**path)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<&File> {
+        self.files.get(*self.paths.get(path)? as usize)?.as_ref()
+    }
+
+    pub(crate) fn by_id(&self, id: FileId) -> Option<&File> {
+        self.files.get(id as usize)?.as_ref()
+    }
+
+    /// All files in the order of their paths.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (FileId, &File)> {
+        self.paths.values().filter_map(|id| Some((*id, self.by_id(*id)?)))
+    }
+
+    /// One more than the greatest number of a file.
+    pub(crate) fn capacity(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether a file defines a name that others can use.
+    pub(crate) fn defines(&self, file: &File, name: &str) -> bool {
+        self.names.find(name).is_some_and(|name| file.sites.binary_search(&name).is_ok())
+    }
+
+    pub(crate) fn edges_of(&self, id: FileId) -> &[Edge] {
+        self.edges.get(id as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many files use a file.
+    pub(crate) fn used_by(&self, id: FileId) -> u32 {
+        self.used_by.get(id as usize).copied().unwrap_or(0)
+    }
+
+    /// How many files use a name of a file.
+    pub(crate) fn uses_of(&self, id: FileId, name: NameId) -> u32 {
+        let sites = self.uses.get(name as usize).map_or(&[][..], |uses| &uses.sites);
+        sites.binary_search_by_key(&id, |site| site.file).map_or(0, |at| sites[at].uses)
+    }
+
+    pub(crate) fn word(&self, name: NameId) -> &str {
+        self.names.get(name)
+    }
+
+    /// The one file of the same family that defines a name.
+    pub(crate) fn only_definer(&self, name: NameId, family_of: &File) -> Option<FileId> {
+        let sites = self.uses.get(name as usize)?.sites.iter();
+        let mut related = sites.filter(|site| self.by_id(site.file).is_some_and(|file| file.family == family_of.family && !file.is_test));
+        let only = related.next()?;
+        related.next().is_none().then_some(only.file)
+    }
+
+    /// The number of a path, new or known.
+    fn number_of(&mut self, path: &str) -> FileId {
+        if let Some(id) = self.paths.get(path) {
+            return *id;
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.files.push(None);
+            self.edges.push(Vec::new());
+            self.used_by.push(0);
+            FileId::try_from(self.files.len() - 1).unwrap_or(FileId::MAX)
+        });
+        self.paths.insert(path.into(), id);
+        id
+    }
+
+    /// A file that is not yet related to any other.
+    fn file(&mut self, path: &str, hash: ContentHash, mut outline: Outline) -> File {
+        let words = std::mem::take(&mut outline.words);
+        let words = words.iter().map(|word| self.names.intern(word)).collect();
+        let names: Box<[NameId]> = outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
+        let shared = outline.definitions.iter().zip(&names);
+        let shared = shared.filter(|(definition, _)| definition.reach == Reach::Shared && definition.kind.links());
+        let mut sites: Vec<NameId> = shared.map(|(_, name)| *name).collect();
+        sites.sort_unstable();
+        sites.dedup();
+        let languages = Languages::builtin();
+        let language = outline.language.and_then(|id| languages.get(id));
+        let package = language.filter(|language| language.packages).map(|_| self.names.intern(split(path).0));
+        self.uses.resize_with(self.names.len(), Uses::default);
+        outline.definitions.shrink_to_fit();
+        outline.imports.shrink_to_fit();
+        File {
+            path: path.into(),
+            hash,
+            words,
+            names,
+            sites: sites.into(),
+            is_test: languages.is_test(path, outline.language),
+            family: outline.language.map_or(LanguageId::MAX, |id| languages.family(id)),
+            package,
+            imports: Imports::default(),
+            visible: Vec::new(),
+            outline,
+        }
+    }
+
+    /// Where the imports of a file lead today.
+    fn resolve(&self, file: &File) -> Imports {
+        let language = file.outline.language.and_then(|id| Languages::builtin().get(id));
+        let Some(language) = language else { return Imports::default() };
+        let passes_on = language.passes_imports_on(&file.path);
+        let mut imports = Imports::default();
+        for import in &file.outline.imports {
+            let is_public = passes_on || import.form.is_public();
+            for meaning in self.meanings(language, file, import) {
+                match meaning {
+                    Meaning::Files(files) => imports.targets.extend(files.into_iter().map(|file| Target { file, is_public })),
+                    Meaning::External(name) => imports.externals.push(name.into()),
+                    Meaning::Nothing => {}
+                }
+            }
+        }
+        let own = self.paths.get(&file.path).copied();
+        imports.targets.retain(|target| Some(target.file) != own);
+        // Public first, so that what is kept of two is the public one.
+        imports.targets.sort_unstable_by_key(|target| (target.file, !target.is_public));
+        imports.targets.dedup_by_key(|target| target.file);
+        imports.externals.sort_unstable();
+        imports.externals.dedup();
+        imports
+    }
+
+    fn meanings(&self, language: &Language, file: &File, import: &crate::outline::Import) -> Vec<Meaning> {
+        self.lookup.resolve(language, &file.path, import)
+    }
+}
+
+#[cfg(test)]
+mod tests;

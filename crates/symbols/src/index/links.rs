@@ -1,0 +1,155 @@
+//! Which file a use of a name leads to.
+//!
+//! A use is believed where there is evidence: the user imports the file that defines the name, or lies in its package.
+//! Without evidence only a name that nobody writes by chance (`next_delay`, `RetryPolicy`), defined in few places, leads
+//! anywhere. Everything is counted in whole numbers, so that adding and taking away in any order gives the same.
+
+use super::{Edge, File, Index};
+use crate::names::NameId;
+use crate::resolve::FileId;
+
+/// One whole use in fixed point.
+const ONE: u64 = 1 << 16;
+/// An import alone, whatever is taken from it.
+const IMPORT: u64 = ONE / 4;
+/// A use without evidence.
+const GUESS: u64 = ONE / 4;
+/// A name defined in more places than this leads nowhere without evidence.
+const FEW: usize = 3;
+
+/// A use of a name leads from one file to another.
+pub(super) struct Link {
+    from: FileId,
+    to: FileId,
+    weight: u64,
+}
+
+impl Link {
+    pub(super) fn origin(&self) -> FileId {
+        self.from
+    }
+
+    pub(super) fn leads_to(&self, file: FileId) -> bool {
+        self.to == file
+    }
+}
+
+/// Whether links are added or taken away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Add,
+    Take,
+}
+
+impl Index {
+    /// Where every use of a name leads.
+    pub(super) fn links(&self, name: NameId) -> Vec<Link> {
+        let Some(uses) = self.uses.get(name as usize).filter(|uses| !uses.sites.is_empty() && !uses.users.is_empty()) else {
+            return Vec::new();
+        };
+        let defining = |id: FileId| self.by_id(id).filter(|file| !file.is_test).map(|file| (id, file));
+        let sites: Vec<(FileId, &File)> = uses.sites.iter().filter_map(|site| defining(site.file)).collect();
+        let mut by_package: Vec<(NameId, FileId)> = sites.iter().filter_map(|(id, file)| Some((file.package?, *id))).collect();
+        by_package.sort_unstable();
+        let is_distinct = is_distinct(self.names.get(name));
+        // The more files use a name, the less one of them says.
+        let damped = u64::from(1 + uses.users.len().ilog2());
+        let mut links = Vec::new();
+        let mut found: Vec<FileId> = Vec::new();
+        for from in &uses.users {
+            let Some(user) = self.by_id(*from) else { continue };
+            if uses.sites.binary_search_by_key(from, |site| site.file).is_ok() {
+                continue; // It means its own.
+            }
+            evidence(user, &sites, &by_package, &mut found);
+            let mut whole = ONE;
+            if found.is_empty() && is_distinct {
+                let related = sites.iter().filter(|(_, file)| file.family == user.family);
+                found.extend(related.map(|(id, _)| *id).take(FEW + 1));
+                if found.len() > FEW {
+                    found.clear();
+                }
+                whole = GUESS;
+            }
+            let weight = whole / (damped * found.len().max(1) as u64);
+            links.extend(found.drain(..).map(|to| Link { from: *from, to, weight }));
+        }
+        links
+    }
+
+    /// Adds or takes away the links of a name.
+    pub(super) fn shift(&mut self, name: NameId, sign: Sign) {
+        for Link { from, to, weight } in self.links(name) {
+            self.shift_edge(from, to, weight, sign);
+            let counts = self.by_id(from).is_some_and(|file| !file.is_test);
+            let sites = &mut self.uses[name as usize].sites;
+            if let Ok(at) = sites.binary_search_by_key(&to, |site| site.file)
+                && counts
+            {
+                sites[at].uses = step(sites[at].uses, sign);
+            }
+        }
+    }
+
+    /// Adds or takes away the edges of a file's imports.
+    pub(super) fn shift_imports(&mut self, from: FileId, sign: Sign) {
+        let targets = self.by_id(from).map(|file| file.imports.targets.clone()).unwrap_or_default();
+        for target in targets {
+            self.shift_edge(from, target.file, IMPORT, sign);
+        }
+    }
+
+    fn shift_edge(&mut self, from: FileId, to: FileId, weight: u64, sign: Sign) {
+        let counts = self.by_id(from).is_some_and(|file| !file.is_test);
+        let edges = &mut self.edges[from as usize];
+        let at = match edges.binary_search_by_key(&to, |edge| edge.to) {
+            Ok(at) => at,
+            Err(at) => {
+                edges.insert(at, Edge { to, count: 0, weight: 0 });
+                if counts {
+                    self.used_by[to as usize] += 1;
+                }
+                at
+            }
+        };
+        let edge = &mut edges[at];
+        edge.count = step(edge.count, sign);
+        edge.weight = if sign == Sign::Add { edge.weight + weight } else { edge.weight.saturating_sub(weight) };
+        if edge.count == 0 {
+            edges.remove(at);
+            if counts {
+                self.used_by[to as usize] = self.used_by[to as usize].saturating_sub(1);
+            }
+        }
+    }
+}
+
+fn step(count: u32, sign: Sign) -> u32 {
+    if sign == Sign::Add { count + 1 } else { count.saturating_sub(1) }
+}
+
+/// The files that define the name and that the user can see: sorted.
+fn evidence(user: &File, sites: &[(FileId, &File)], by_package: &[(NameId, FileId)], found: &mut Vec<FileId>) {
+    found.clear();
+    if sites.len() <= user.visible.len() {
+        let seen = sites.iter().filter(|(id, _)| user.visible.binary_search(id).is_ok());
+        found.extend(seen.map(|(id, _)| *id));
+    } else {
+        let defining = |id: &&FileId| sites.binary_search_by_key(*id, |(site, _)| *site).is_ok();
+        found.extend(user.visible.iter().filter(defining));
+    }
+    if let Some(package) = user.package {
+        let start = by_package.partition_point(|(other, _)| *other < package);
+        found.extend(by_package[start..].iter().take_while(|(other, _)| *other == package).map(|(_, id)| *id));
+        found.sort_unstable();
+        found.dedup();
+    }
+}
+
+/// Whether nobody writes a name by chance: two words or more.
+fn is_distinct(name: &str) -> bool {
+    let inner = name.trim_matches('_');
+    let letters = inner.as_bytes().windows(2);
+    let mut turns = letters.filter(|pair| pair[1] == b'_' || (pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()));
+    inner.len() >= 6 && turns.next().is_some()
+}

@@ -1,0 +1,129 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn index(files: &[(&str, &str)]) -> Index {
+    let mut index = Index::default();
+    let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
+    let content = |path: &str| files.iter().find(|(known, _)| *known == path).map(|(_, text)| text.as_bytes().to_vec());
+    index.fill(&paths, |path| content(path).map_or(Source::Unreadable, Source::Content), |_| ());
+    index
+}
+
+fn users(index: &Index, name: &str) -> Vec<String> {
+    index.places(name).into_iter().flat_map(|place| place.used_by).collect()
+}
+
+#[test]
+fn a_use_leads_to_the_file_that_is_imported() {
+    let index = index(&[
+        ("a.py", "def run(): ..."),
+        ("b.py", "def run(): ..."),
+        ("main.py", "from b import run\nrun()"),
+        ("other.py", "run = 1\nprint(run)"),
+    ]);
+    let places = index.places("run");
+    assert_eq!(places.iter().map(|place| (place.path.as_str(), place.used_by.len())).collect::<Vec<_>>(), [("a.py", 0), ("b.py", 1)]);
+    assert_eq!(places[1].used_by, ["main.py"]);
+    assert_eq!(index.mentions("run"), ["main.py", "other.py"]);
+}
+
+#[test]
+fn what_is_passed_on_is_seen_through() {
+    let index = index(&[
+        ("pkg/__init__.py", "from .inner import thing"),
+        ("pkg/inner.py", "def thing(): ..."),
+        ("main.py", "from pkg import thing\nthing()"),
+    ]);
+    assert_eq!(users(&index, "thing"), ["main.py", "pkg/__init__.py"]);
+}
+
+#[test]
+fn a_package_needs_no_import() {
+    let index = index(&[("a/x.go", "package a\nfunc Run() {}"), ("a/y.go", "package a\nfunc g() { Run() }"), ("b/z.go", "package b\nfunc h() { Run() }")]);
+    assert_eq!(users(&index, "Run"), ["a/y.go"]);
+}
+
+#[test]
+fn only_a_name_of_two_words_leads_anywhere_without_evidence() {
+    let index = index(&[
+        ("a.ts", "export function retryLater() {}\nexport function retry() {}"),
+        ("b.ts", "retryLater(); retry()"),
+        ("c.py", "retryLater()"),
+    ]);
+    assert_eq!(users(&index, "retryLater"), ["b.ts"]);
+    assert_eq!(users(&index, "retry"), Vec::<String>::new());
+}
+
+#[test]
+fn tests_are_users_but_do_not_count() {
+    let index = index(&[("a.py", "def run(): ..."), ("b.py", "from a import run"), ("test_a.py", "from a import run\nrun()")]);
+    assert_eq!(users(&index, "run"), ["b.py", "test_a.py"]);
+    assert_eq!(index.uses_of(0, index.names.find("run").unwrap()), 1);
+    assert_eq!(index.report(|path| path == "a.py").files[0].references, 1);
+}
+
+#[test]
+fn a_stored_outline_is_as_good_as_the_file() {
+    let files = [("a.py", "def run(): ..."), ("b.py", "from a import run\nrun()")];
+    let fresh = index(&files);
+    let mut stored = Index::default();
+    let known = |path: &str| {
+        let bytes = crate::encode(&fresh.outline(path).unwrap());
+        Source::Known(fresh.hash(path).unwrap(), Box::new(crate::decode(&bytes).unwrap()))
+    };
+    stored.fill(&["b.py", "a.py"], known, |_| ());
+    assert_eq!(state(&stored), state(&fresh));
+}
+
+/// Everything that can be seen of an index, by path.
+fn state(index: &Index) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (id, file) in index.in_order() {
+        let path = |id: FileId| index.by_id(id).map_or("gone", |file| &*file.path).to_string();
+        let mut edges: Vec<_> = index.edges_of(id).iter().map(|edge| (path(edge.to), edge.count, edge.weight)).collect();
+        edges.sort();
+        let mut sites: Vec<_> = file.sites.iter().map(|name| (index.word(*name), index.uses_of(id, *name))).collect();
+        sites.sort_unstable();
+        let mut visible: Vec<_> = file.visible.iter().map(|id| path(*id)).collect();
+        visible.sort();
+        lines.push(format!("{} used {} edges {edges:?} sites {sites:?} sees {visible:?}", file.path, index.used_by(id)));
+    }
+    lines
+}
+
+const PATHS: [&str; 9] =
+    ["go.mod", "a/x.go", "a/y.go", "b/z.go", "pkg/__init__.py", "pkg/inner.py", "pkg/deep/__init__.py", "main.py", "test_main.py"];
+const LINES: [&str; 12] = [
+    "def thing(): ...", "def other_thing(): ...", "class Thing: ...", "from pkg import thing", "from .inner import thing, Thing",
+    "from pkg.inner import *", "thing(); other_thing()", "Thing()", "from .deep import other_thing", "func Run() { other_thing() }",
+    "import \"example.com/m/a\"", "module example.com/m",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_sequence_of_edits_gives_what_starting_anew_gives(
+        edits in prop::collection::vec((0..PATHS.len(), prop::option::weighted(0.85, prop::collection::vec(0..LINES.len(), 0..6))), 1..25)
+    ) {
+        let mut index = Index::default();
+        let mut files: BTreeMap<&str, String> = BTreeMap::new();
+        for (path, lines) in edits {
+            match lines {
+                Some(lines) => {
+                    let mut text: String = if PATHS[path].ends_with(".go") { "package a\n".into() } else { String::new() };
+                    text.extend(lines.into_iter().flat_map(|line| [LINES[line], "\n"]));
+                    index.update(PATHS[path], text.as_bytes());
+                    files.insert(PATHS[path], text);
+                }
+                None => {
+                    index.remove(PATHS[path]);
+                    files.remove(PATHS[path]);
+                }
+            }
+        }
+        let anew: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        prop_assert_eq!(state(&index), state(&self::index(&anew)));
+    }
+}

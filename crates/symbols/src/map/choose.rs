@@ -1,0 +1,144 @@
+//! What a budget is spent on: the definitions that matter most, in the files that matter most.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::alias::Aliases;
+use super::render::{Page, Row, full_name, rows, worth};
+use super::{Budget, Map, Part};
+use crate::index::{File, Index};
+use crate::rank::Focus;
+use crate::resolve::FileId;
+
+/// What was asked for by name matters this much more.
+const MENTIONED: f64 = 50.0;
+/// What a file's bare line is worth beside its definitions.
+const BARE: f64 = 0.01;
+/// No line has fewer tokens, so no more lines than this part of the budget can be in.
+const SHORTEST_LINE: usize = 3;
+/// Rounds of taking away what is too much. Each takes away what is needed by the count of lines, so one is the rule.
+const ROUNDS: usize = 8;
+
+/// One line that may be in the map.
+#[derive(Clone, Copy)]
+struct Candidate {
+    score: f64,
+    /// The file, by its place.
+    place: usize,
+    /// The row; none for the bare line of a file that has no rows.
+    row: Option<usize>,
+}
+
+impl Candidate {
+    /// The best first; never equal.
+    fn compare(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then((self.place, self.row).cmp(&(other.place, other.row)))
+    }
+}
+
+/// The map that fits.
+pub(super) fn choose(index: &Index, files: &[(FileId, &File)], focus: &Focus, budget: Budget<'_>) -> Map {
+    let sheets: Vec<Vec<Row>> = files.iter().map(|(_, file)| if file.is_test { Vec::new() } else { rows(&file.outline) }).collect();
+    let candidates = candidates(index, files, &sheets, focus, budget.tokens / SHORTEST_LINE);
+    // Short names depend on the choice and the choice on short names; the second time they agree well enough.
+    let mut limit = budget.tokens;
+    let mut aliases = Aliases::choose(index, files);
+    for round in 0..ROUNDS {
+        let choice = Choice { files, sheets: &sheets, page: Page { index, aliases: &aliases }, count: budget.count };
+        let parts = choice.spend(&candidates, limit.saturating_sub((budget.count)(&aliases.legend())));
+        let chosen: Vec<(FileId, &File)> = files.iter().filter(|(_, file)| parts.contains_key(&*file.path)).copied().collect();
+        if round == 0 {
+            aliases = Aliases::choose(index, &chosen);
+            continue;
+        }
+        let map = index.draw(files, Aliases::known(&aliases.into_folders()), Some(parts));
+        let tokens = (budget.count)(&map.text());
+        if tokens <= budget.tokens || map.blocks.is_empty() {
+            return map;
+        }
+        limit = limit.saturating_sub(tokens - budget.tokens + 1);
+        aliases = Aliases::known(&map.memory.aliases);
+    }
+    index.draw(files, Aliases::known(&[]), Some(BTreeMap::new()))
+}
+
+/// The best lines, sorted.
+fn candidates(index: &Index, files: &[(FileId, &File)], sheets: &[Vec<Row>], focus: &Focus, limit: usize) -> Vec<Candidate> {
+    let ranks: BTreeMap<&str, f64> = index.paths().zip(index.ranks(focus)).collect();
+    let mut candidates = Vec::new();
+    for (place, ((id, file), rows)) in files.iter().zip(sheets).enumerate() {
+        let rank = ranks.get(&*file.path).copied().unwrap_or(0.0);
+        let worths: Vec<f64> = rows
+            .iter()
+            .map(|row| {
+                let definition = &file.outline.definitions[row.definition];
+                let mentioned = focus.names.iter().any(|name| **name == *definition.name);
+                worth(definition, index.uses_of(*id, file.names[row.definition])) * if mentioned { MENTIONED } else { 1.0 }
+            })
+            .collect();
+        // A long file is worth more than a short one of the same rank, but not in proportion.
+        let whole = worths.iter().sum::<f64>().max(1.0).sqrt();
+        let lines = worths.iter().enumerate().map(|(row, worth)| Candidate { score: rank * worth / whole, place, row: Some(row) });
+        candidates.extend(lines);
+        if rows.is_empty() {
+            candidates.push(Candidate { score: rank * BARE, place, row: None });
+        }
+    }
+    if candidates.len() > limit && limit > 0 {
+        candidates.select_nth_unstable_by(limit - 1, Candidate::compare);
+    }
+    candidates.truncate(limit);
+    candidates.sort_unstable_by(Candidate::compare);
+    candidates
+}
+
+struct Choice<'a> {
+    files: &'a [(FileId, &'a File)],
+    sheets: &'a [Vec<Row>],
+    page: Page<'a>,
+    count: &'a (dyn Fn(&str) -> usize + Sync),
+}
+
+impl Choice<'_> {
+    /// Takes one line after the other, each with the lines that it hangs on, as long as there is room.
+    fn spend(&self, candidates: &[Candidate], tokens: usize) -> BTreeMap<String, Part> {
+        let mut left = tokens;
+        let mut taken: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+        for candidate in candidates {
+            let (id, file) = self.files[candidate.place];
+            let rows = &self.sheets[candidate.place];
+            let known = taken.get(&candidate.place);
+            let mut cost = if known.is_some() { 0 } else { (self.count)(&self.page.head(id, file)) };
+            let is_taken = |row: usize| known.is_some_and(|rows| rows[row]);
+            let mut chain = Vec::new();
+            let mut next = candidate.row;
+            while let Some(row) = next.filter(|row| !is_taken(*row)) {
+                cost += (self.count)(&self.page.line(id, file, rows[row]));
+                chain.push(row);
+                next = rows[row].parent;
+            }
+            if cost <= left {
+                left -= cost;
+                let rows = taken.entry(candidate.place).or_insert_with(|| vec![false; rows.len()]);
+                chain.into_iter().for_each(|row| rows[row] = true);
+            }
+        }
+        let mut parts = BTreeMap::new();
+        for (place, rows) in taken {
+            let (_, file) = self.files[place];
+            let imports = if file.is_test { 0 } else { (self.count)(&self.page.imports(file)) };
+            let part = if rows.iter().all(|taken| *taken) && imports <= left {
+                left -= imports;
+                Part::Whole
+            } else {
+                let kept = self.sheets[place].iter().zip(&rows).filter(|(_, taken)| **taken);
+                let name = |row: &Row| full_name(&file.outline, &file.outline.definitions[row.definition]);
+                let mut names: Vec<String> = kept.map(|(row, _)| name(row)).collect();
+                names.dedup();
+                Part::Names(names)
+            };
+            parts.insert(file.path.to_string(), part);
+        }
+        parts
+    }
+}

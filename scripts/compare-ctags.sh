@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# How much of what universal-ctags finds does the index find too? Per language, on real source trees.
+#
+#   scripts/compare-ctags.sh            all languages; writes docs/symbols-recall.md
+#   scripts/compare-ctags.sh ruby php   some; prints only
+#
+# The trees are Debian source packages, fetched once into target/recall (over 100 MB unpacked). What was missed is listed
+# in target/recall/missed-LANGUAGE.txt. Needs apt, python3 and, to install ctags, root.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$PWD/target/recall
+mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/trees"
+
+command -v ctags >/dev/null && ctags --version | grep -q 'Universal Ctags' || apt-get install -y universal-ctags
+
+declare -A trees=(
+  [rust]="rust-ripgrep rust-regex rust-serde rust-tokio"
+  [python]="requests flask jinja2 python-django"
+  [javascript]="node-express node-commander node-ws node-marked eslint"
+  [typescript]="node-redux node-rollup node-xterm"
+  [go]="golang-github-spf13-cobra golang-github-gin-gonic-gin golang-github-prometheus-common"
+  [java]="libcommons-lang3-java guava-libraries junit4"
+  [c]="lua5.4 jq redis zlib"
+  [cpp]="leveldb fmtlib googletest"
+  [c-sharp]="nunit keepass2"
+  [ruby]="rake ruby-rack ruby-sinatra jekyll"
+  [php]="php-monolog composer doctrine"
+  [bash]="bash-completion dkms debootstrap shunit2"
+  [kotlin]="kotlinx-coroutines okio kotlinx-atomicfu"
+  [lua]="lua-penlight awesome"
+  [elixir]="elixir-lang"
+  [haskell]="haskell-aeson xmonad hlint"
+  [ocaml]="ocaml-dune ocaml-re"
+)
+order=(rust python javascript typescript go java c cpp c-sharp ruby php bash kotlin lua elixir haskell ocaml)
+chosen=("$@")
+[ $# -gt 0 ] || chosen=("${order[@]}")
+
+# A list of our own, so that the machine's package sources stay as they are.
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+echo "deb-src [signed-by=$keys] http://deb.debian.org/debian bookworm main" >"$work/sources.list"
+apt=(-o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$work/lists"
+  -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root -qq)
+
+fetch() { # PACKAGE: its upstream sources, below target/recall/trees/PACKAGE
+  local to=$work/trees/$1
+  [ -d "$to" ] && return
+  [ -n "$(ls "$work/lists"/*Sources* 2>/dev/null)" ] || apt-get "${apt[@]}" update
+  rm -rf "$to.part"
+  mkdir -p "$work/download/$1" "$to.part"
+  (cd "$work/download/$1" && apt-get "${apt[@]}" source --download-only --tar-only "$1" >/dev/null 2>&1) || return 1
+  local archive
+  # Native packages have no .orig; others may have components beside it, which are other people's projects.
+  archive=$(find "$work/download/$1" -name '*.orig.tar.*' ! -name '*.asc' | head -1)
+  [ -n "$archive" ] || archive=$(find "$work/download/$1" -name '*.tar.*' ! -name '*.debian.tar.*' ! -name '*.asc' | head -1)
+  tar -xf "$archive" -C "$to.part" || return 1
+  mv "$to.part" "$to"
+}
+
+cargo build --quiet --release -p hardpan-symbols --example dump --features giants
+for language in "${chosen[@]}"; do
+  line=$language
+  for package in ${trees[$language]}; do
+    # A mirror may lack one; the table names those that were compared.
+    if fetch "$package"; then line+=" $package"; else echo "left out: $package" >&2; fi
+  done
+  echo "$line"
+done | python3 scripts/compare-ctags.py "$work" "$([ $# -gt 0 ] || echo docs/symbols-recall.md)"
