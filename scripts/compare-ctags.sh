@@ -4,8 +4,9 @@
 #   scripts/compare-ctags.sh            all languages; writes docs/symbols-recall.md
 #   scripts/compare-ctags.sh ruby php   some; prints only
 #
-# The trees are Debian source packages, fetched once into target/recall (over 100 MB unpacked). What was missed is listed
-# in target/recall/missed-LANGUAGE.txt. Needs apt, python3 and, to install ctags, root.
+# The trees are Debian source packages and npm packages, fetched once into target/recall (over 100 MB unpacked). What was missed is listed
+# in target/recall/missed-LANGUAGE.txt. Needs apt, npm, python3 and, to install
+# ctags, root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$PWD/target/recall
@@ -14,20 +15,20 @@ mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/trees"
 command -v ctags >/dev/null && ctags --version | grep -q 'Universal Ctags' || apt-get install -y universal-ctags
 
 declare -A trees=(
-  [rust]="rust-ripgrep rust-regex rust-serde rust-tokio"
-  [python]="requests flask jinja2 python-django"
-  [javascript]="node-express node-commander node-ws node-marked eslint"
-  [typescript]="node-redux node-rollup node-xterm"
+  [rust]="rust-ripgrep rust-serde rust-clap bat cargo"
+  [python]="jinja2 python-django"
+  [javascript]="node-express node-commander jquery node-browserify node-moment"
+  [typescript]="node-redux npm:rxjs@7.8.1 npm:zod@3.25.76"
   [go]="golang-github-spf13-cobra golang-github-gin-gonic-gin golang-github-prometheus-common"
   [java]="libcommons-lang3-java guava-libraries junit4"
   [c]="lua5.4 jq redis zlib"
   [cpp]="leveldb fmtlib googletest"
   [c-sharp]="nunit keepass2"
-  [ruby]="rake ruby-rack ruby-sinatra jekyll"
+  [ruby]="puma rubocop ruby-sidekiq ruby-nokogiri"
   [php]="php-monolog composer doctrine"
-  [bash]="bash-completion dkms debootstrap shunit2"
+  [bash]="dracut git initramfs-tools rkhunter"
   [kotlin]="kotlinx-coroutines okio kotlinx-atomicfu"
-  [lua]="lua-penlight awesome"
+  [lua]="awesome luarocks neovim"
   [elixir]="elixir-lang"
   [haskell]="haskell-aeson xmonad hlint"
   [ocaml]="ocaml-dune ocaml-re"
@@ -45,6 +46,18 @@ apt=(-o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- -o 
 fetch() { # PACKAGE: its upstream sources, below target/recall/trees/PACKAGE
   local to=$work/trees/$1
   [ -d "$to" ] && return
+  if [[ $1 == npm:* ]]; then fetch_npm "${1#npm:}" "$to"; else fetch_debian "$1" "$to"; fi
+}
+
+fetch_npm() { # PACKAGE TO
+  rm -rf "$2.part" && mkdir -p "$work/download/npm" "$2.part"
+  local archive
+  archive=$(cd "$work/download/npm" && npm pack --silent "$1") || return 1
+  tar -xf "$work/download/npm/$archive" -C "$2.part" && mv "$2.part" "$2"
+}
+
+fetch_debian() { # PACKAGE TO
+  local to=$2
   [ -n "$(ls "$work/lists"/*Sources* 2>/dev/null)" ] || apt-get "${apt[@]}" update
   rm -rf "$to.part"
   mkdir -p "$work/download/$1" "$to.part"

@@ -65,6 +65,34 @@ pub enum Command {
         #[arg(long)]
         schema: bool,
     },
+    /// Print a compact map of what the code contains
+    Map {
+        /// Only these files and folders
+        paths: Vec<String>,
+        /// Keep the highest-ranked definitions, at most so many tokens of them
+        #[arg(long, value_name = "N")]
+        tokens: Option<usize>,
+        /// With --tokens: rank by what these files use, and what uses them
+        #[arg(long, value_name = "FILE", num_args = 1..)]
+        focus: Vec<String>,
+        /// Print files, symbols and imports as JSON
+        #[arg(long)]
+        json: bool,
+        /// The folder [default: this one]
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<PathBuf>,
+    },
+    /// Tell where a symbol is defined, and where it is used
+    Symbols {
+        /// Its name
+        name: String,
+        /// Print the places as JSON
+        #[arg(long)]
+        json: bool,
+        /// The folder [default: this one]
+        #[arg(long, value_name = "FOLDER")]
+        dir: Option<PathBuf>,
+    },
     /// Print the system prompt as it would be sent
     Prompt {
         #[command(flatten)]
@@ -151,6 +179,9 @@ pub struct What {
     /// The folder to work in [default: this one]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
+    /// Leave the map of the repository's symbols out
+    #[arg(long)]
+    pub no_map: bool,
     /// Lay the context anew instead of telling what changed (strata)
     #[arg(long)]
     pub fold: bool,

@@ -14,6 +14,7 @@ use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
 use crate::args::What;
+use crate::map;
 use crate::settings::Settings;
 use crate::state::State;
 
@@ -147,6 +148,10 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
         file.thinking = Some(ThinkingEntry { budget_tokens });
     }
     file.fold |= what.fold;
+    if what.snapshot.is_none() && !what.no_map {
+        let window = target(what, settings, model.clone())?.model.context as usize;
+        file.symbols = map::for_prompt(&root, &file, window);
+    }
     Ok((file, model))
 }
 

@@ -6,6 +6,7 @@
 mod args; // what can be typed
 mod diff; // `hardpan request --diff`
 mod gather; // from files, a folder and a session to a snapshot
+mod map; // `hardpan map`, `hardpan symbols`, and the map in a prompt
 mod origins; // the origins of a body's blocks, as JSON
 mod output; // standard output, tables, safe text
 mod run; // one function per command

@@ -10,7 +10,7 @@ use hardpan_prompt::validate::{check_size, validate};
 use crate::args::{Args, Command, What};
 use crate::gather::{self, Gathered, gather};
 use crate::settings::{self, Settings};
-use crate::{diff, origins, output, send, simulator, views};
+use crate::{diff, map, origins, output, send, simulator, views};
 
 /// The question that is asked when none is given.
 const SAMPLE_PROMPT: &str = "What does this project do, and where should I start reading?";
@@ -43,6 +43,12 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Context { files, prompt, what, json }) => context(&what.with(prompt, files), *json),
         Some(Command::Snapshot { prompt, files, what, schema }) => {
             snapshot(&what.with(prompt, files), *schema)
+        }
+        Some(Command::Map { paths, tokens, focus, json, dir }) => {
+            map::map(dir.as_deref(), paths, *tokens, focus, if *json { map::Show::Json } else { map::Show::Text })
+        }
+        Some(Command::Symbols { name, json, dir }) => {
+            map::symbols(dir.as_deref(), name, if *json { map::Show::Json } else { map::Show::Text })
         }
         Some(Command::Prompt { what, file }) => prompt(what, file.as_deref()),
         Some(Command::Models { filter, provider, json }) => {

@@ -40,7 +40,10 @@ fn dump(file: &Path, out: &mut impl Write) -> io::Result<()> {
     // Only the name decides here: which folder somebody unpacked a tree into says nothing about it.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let outline = Outline::of(&name, &std::fs::read(file)?);
-    let Some(language) = outline.language.and_then(|id| Languages::builtin().get(id)) else { return Ok(()) };
+    let language = outline.language.and_then(|id| Languages::builtin().get(id)).map(|language| &language.name);
+    if language.is_none() && outline.skipped.is_none() {
+        return Ok(());
+    }
     let symbols: Vec<_> = outline
         .definitions
         .iter()
@@ -58,7 +61,7 @@ fn dump(file: &Path, out: &mut impl Write) -> io::Result<()> {
     let imports: Vec<_> = outline.imports.iter().map(|import| &import.path).collect();
     let line = json!({
         "path": file.to_string_lossy(),
-        "language": language.name,
+        "language": language,
         "skipped": skipped,
         "symbols": symbols,
         "imports": imports,

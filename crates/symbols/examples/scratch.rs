@@ -1,3 +1,5 @@
+//! Scratch.
+#![allow(clippy::all)]
 use std::time::Instant;
 fn walk(d: &std::path::Path, ext: &str, out: &mut Vec<(String, Vec<u8>)>, limit: usize) {
     let Ok(r) = std::fs::read_dir(d) else { return };

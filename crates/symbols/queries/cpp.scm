@@ -70,6 +70,10 @@
     scope: [(namespace_identifier) @parent (template_type name: (type_identifier) @parent)]
     name: (operator_cast) @name)
 ]) @method
+; The same with a macro between the parameters and the body, which ends the declaration too early.
+(declaration declarator: (function_declarator declarator: (qualified_identifier
+  scope: [(namespace_identifier) @parent (template_type name: (type_identifier) @parent)]
+  name: [(identifier) (destructor_name) (operator_name)] @name) parameters: (parameter_list) @params)) @method
 (function_definition type: (_) @returns declarator: [
   (pointer_declarator "*" @returns declarator: (function_declarator declarator: (qualified_identifier
     scope: [(namespace_identifier) @parent (template_type name: (type_identifier) @parent)]

@@ -29,7 +29,8 @@
 (method_elem result: (_) @returns)
 (type_spec name: (type_identifier) @name type: (interface_type (type_elem . [(type_identifier) (qualified_type) (generic_type)] @base .))) @interface
 
-(source_file (const_declaration (const_spec name: (identifier) @name) @constant))
+; Without the field's name: with it, only the first of several is found.
+(source_file (const_declaration (const_spec (identifier) @name) @constant))
 (source_file (var_declaration [
   (var_spec name: (identifier) @name) @variable
   (var_spec_list (var_spec name: (identifier) @name) @variable)

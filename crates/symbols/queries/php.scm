@@ -16,6 +16,11 @@
 
 (function_definition name: (name) @name parameters: (formal_parameters) @params) @function
 (method_declaration name: (name) @name parameters: (formal_parameters) @params) @method
+; Functions that are values of a name.
+(assignment_expression left: (variable_name (name) @name) right: [
+  (anonymous_function parameters: (formal_parameters) @params)
+  (arrow_function parameters: (formal_parameters) @params)
+]) @function
 (([
   (function_definition return_type: (_) @returns)
   (method_declaration return_type: (_) @returns)

@@ -6,7 +6,7 @@
 (function_modifiers "async" @async)
 
 (parameters (self_parameter) @param) @params
-(parameters (parameter pattern: (_) @param)) @params
+(parameters (parameter pattern: _ @param)) @params
 (parameters (variadic_parameter) @param) @params
 
 (macro_definition name: (identifier) @name) @macro
@@ -25,7 +25,7 @@
 (enum_variant name: (identifier) @name) @variant
 
 ; What is derived says what a value can do; what every type derives says nothing.
-((attribute_item (attribute (identifier) @_derive arguments: (token_tree (identifier) @base)))
+((attribute_item (attribute (identifier) @_derive arguments: (token_tree (identifier) @base . ["," ")"])))
   . (attribute_item)*
   . [
     (struct_item name: (type_identifier) @name) @struct

@@ -36,6 +36,7 @@
 (interface_declaration name: (_) @name) @interface
 (interface_declaration (extends_type_clause type: (_) @base))
 (interface_body (method_signature name: (_) @name parameters: (formal_parameters) @params) @method)
+(interface_body (construct_signature "new" @name parameters: (formal_parameters) @params) @method)
 (interface_body (property_signature name: (_) @name) @field)
 
 (type_alias_declaration name: (_) @name) @type

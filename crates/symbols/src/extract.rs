@@ -1,6 +1,7 @@
 //! From a syntax tree to an outline: the query's captures are gathered flat, then put together by where they stand.
 
 mod assemble;
+mod mend;
 mod words;
 
 use std::cell::RefCell;
@@ -67,14 +68,17 @@ pub(crate) fn outline(language: &Language, reader: &Reader, text: &str) -> Outli
             return Outline::default();
         }
         let Some(tree) = parser.parse(text, None) else { return Outline::default() };
-        let gathered = gather(reader, &tree, text, cursor);
+        let mut gathered = Gathered::default();
+        gather(reader, &tree, text, cursor, &mut gathered);
+        for piece in mend::mend(parser, &tree, text) {
+            gather(reader, &piece, text, cursor, &mut gathered);
+        }
         let words = words::words(language, text, &gathered);
         assemble::assemble(gathered, words, text)
     })
 }
 
-fn gather(reader: &Reader, tree: &Tree, text: &str, cursor: &mut QueryCursor) -> Gathered {
-    let mut gathered = Gathered::default();
+fn gather(reader: &Reader, tree: &Tree, text: &str, cursor: &mut QueryCursor, gathered: &mut Gathered) {
     let mut matches = cursor.matches(&reader.query, tree.root_node(), text.as_bytes());
     let mut seen: Vec<(Capture, Node<'_>)> = Vec::new();
     while let Some(found) = matches.next() {
@@ -89,7 +93,6 @@ fn gather(reader: &Reader, tree: &Tree, text: &str, cursor: &mut QueryCursor) ->
             _ => gathered.add(&seen, found.pattern_index),
         }
     }
-    gathered
 }
 
 impl Gathered {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::language::{Language, LanguageId, Languages};
+use crate::language::{ImportRule, Language, LanguageId, Languages};
 use crate::names::{NameId, Names};
 use crate::outline::{Outline, Reach, Skip};
 use crate::resolve::{FileId, Meaning, Paths, split};
@@ -77,6 +77,8 @@ pub(crate) struct File {
     /// The names that it defines for others: sorted, each once.
     pub(crate) sites: Box<[NameId]>,
     pub(crate) is_test: bool,
+    /// Whether its imports name folders, not files.
+    pub(crate) imports_folders: bool,
     /// The first language of its family; names link only inside.
     family: LanguageId,
     /// Its folder where that makes a package, by number.
@@ -265,6 +267,7 @@ impl Index {
             is_test: languages.is_test(path, outline.language),
             family: outline.language.map_or(LanguageId::MAX, |id| languages.family(id)),
             package,
+            imports_folders: language.is_some_and(|language| language.imports == ImportRule::Go),
             imports: Imports::default(),
             visible: Vec::new(),
             outline,
@@ -282,6 +285,7 @@ impl Index {
             for meaning in self.meanings(language, file, import) {
                 match meaning {
                     Meaning::Files(files) => imports.targets.extend(files.into_iter().map(|file| Target { file, is_public })),
+                    Meaning::External(name) if language.is_library(&name) => {}
                     Meaning::External(name) => imports.externals.push(name.into()),
                     Meaning::Nothing => {}
                 }

@@ -1,5 +1,6 @@
 //! The languages, read from `languages.toml` and `queries/`: which one a file is written in, and how it is read.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -118,6 +119,10 @@ pub struct Language {
     queries: Vec<String>,
     #[serde(default)]
     word_endings: String,
+    #[serde(default, deserialize_with = "words")]
+    keywords: BTreeSet<String>,
+    #[serde(default, deserialize_with = "words")]
+    library: BTreeSet<String>,
     /// How its imports become files.
     #[serde(default)]
     pub imports: ImportRule,
@@ -130,6 +135,11 @@ pub struct Language {
     tests: Vec<PathPattern>,
     #[serde(skip)]
     reader: OnceLock<Option<Reader>>,
+}
+
+/// A text with blanks as a set of words.
+fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeSet<String>, D::Error> {
+    Ok(String::deserialize(from)?.split_whitespace().map(str::to_owned).collect())
 }
 
 /// A grammar with its compiled query.
@@ -155,6 +165,16 @@ impl Language {
     /// Characters that a word may end with, besides letters and digits.
     pub(crate) fn word_endings(&self) -> &[u8] {
         self.word_endings.as_bytes()
+    }
+
+    /// Whether a word belongs to the language and refers to nothing.
+    pub(crate) fn is_keyword(&self, word: &str) -> bool {
+        self.keywords.contains(word)
+    }
+
+    /// Whether a package comes with the language.
+    pub(crate) fn is_library(&self, package: &str) -> bool {
+        self.library.contains(package)
     }
 
     /// Whether the imports of that file are passed on to whoever imports it.

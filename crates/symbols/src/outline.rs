@@ -76,6 +76,8 @@ pub enum Reach {
     Local,
     /// It is there for tests only.
     Test,
+    /// It does what a base of its type asks for: the base says all there is to say.
+    Implied,
 }
 
 /// One import.

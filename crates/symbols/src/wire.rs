@@ -181,6 +181,7 @@ impl Cursor<'_> {
             0 => Reach::Shared,
             1 => Reach::Local,
             2 => Reach::Test,
+            3 => Reach::Implied,
             _ => return None,
         };
         Some(Definition {

@@ -20,8 +20,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate reads and never writes.
+//! This crate reads. It writes nothing but the cache of [`codebase`], in the folder that it is given for it.
 
+mod codebase; // codebase: the symbol index of a folder, kept on disk
 mod git; // git_status, root_of: which repository, which branch, what changed
 mod image; // read_image: type by content, size in pixels
 mod instructions; // instructions: AGENTS.md and CLAUDE.md on the way down
@@ -30,6 +31,7 @@ mod regular; // Unreadable: a regular file opened without blocking, or the reaso
 mod text; // read_text: text of a known encoding, cut where it is too long
 mod tree; // files: the tree by git's ignore rules
 
+pub use codebase::{Codebase, codebase};
 pub use git::{git_status, root_of};
 pub use image::{ImageFileError, read_image};
 pub use instructions::instructions;

@@ -96,6 +96,7 @@ fn definitions(raws: &[RawDefinition], nesting: &Nesting, gathered: &Gathered, t
             _ if is_test => Reach::Test,
             Some(outer) if outer.reach != Reach::Shared => outer.reach,
             Some(outer) if outer.kind.is_callable() || outer.kind == Kind::Property => Reach::Local,
+            Some(outer) if outer.kind == Kind::Extension && !outer.bases.is_empty() => Reach::Implied,
             _ => Reach::Shared,
         };
         let kind = match raw.kind {

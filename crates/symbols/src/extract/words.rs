@@ -11,8 +11,7 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 2..=100;
 
 /// Every word of the code but the names of definitions and what lies in comments, strings and tests: sorted, each once.
 ///
-/// Words are read off the bytes, not off the tree: visiting every node again would cost a quarter of the parse. Keywords
-/// come along, which is harmless: nothing is named like one.
+/// Words are read off the bytes, not off the tree: visiting every node again would cost a quarter of the parse.
 pub(super) fn words<'t>(language: &Language, text: &'t str, gathered: &Gathered) -> Vec<&'t str> {
     let mut names = gathered.definitions.keys().copied().peekable();
     let mut found: HashMap<&str, (), WordHash> = HashMap::default();
@@ -38,7 +37,7 @@ pub(super) fn words<'t>(language: &Language, text: &'t str, gathered: &Gathered)
             }
         }
     }
-    let mut words: Vec<&str> = found.into_keys().collect();
+    let mut words: Vec<&str> = found.into_keys().filter(|word| !language.is_keyword(word)).collect();
     words.sort_unstable();
     words
 }

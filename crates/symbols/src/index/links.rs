@@ -93,7 +93,9 @@ impl Index {
 
     /// Adds or takes away the edges of a file's imports.
     pub(super) fn shift_imports(&mut self, from: FileId, sign: Sign) {
-        let targets = self.by_id(from).map(|file| file.imports.targets.clone()).unwrap_or_default();
+        // To import a folder is to use something in it, not everything: its names tell what.
+        let importer = self.by_id(from).filter(|file| !file.imports_folders);
+        let targets = importer.map(|file| file.imports.targets.clone()).unwrap_or_default();
         for target in targets {
             self.shift_edge(from, target.file, IMPORT, sign);
         }

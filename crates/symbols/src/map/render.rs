@@ -95,8 +95,7 @@ impl Page<'_> {
             return format!("{path}: {}\n", skip.word());
         }
         if file.is_test {
-            let tested = self.index.local_imports(file);
-            let list = listed(tested.iter().map(|path| self.aliases.shorten(path)), TESTED);
+            let list = listed(self.local_imports(file).into_iter(), TESTED);
             return format!("{path}: tests{}{list}\n", if list.is_empty() { "" } else { " " });
         }
         match rounded(self.index.used_by(id)) {
@@ -111,12 +110,21 @@ impl Page<'_> {
         if !externals.is_empty() {
             text.push_str(&format!("i {externals}\n"));
         }
-        let locals = self.index.local_imports(file);
-        let locals = listed(locals.iter().map(|path| self.aliases.shorten(path)), IMPORTS);
+        let locals = listed(self.local_imports(file).into_iter(), IMPORTS);
         if !locals.is_empty() {
             text.push_str(&format!("i→ {locals}\n"));
         }
         text
+    }
+
+    fn local_imports(&self, file: &File) -> Vec<String> {
+        let paths = self.index.local_imports(file);
+        let mut shown: Vec<String> = match file.imports_folders {
+            false => paths.iter().map(|path| self.aliases.shorten(path)).collect(),
+            true => paths.iter().map(|path| self.aliases.shorten(&path[..path.rfind('/').map_or(0, |at| at + 1)])).collect(),
+        };
+        shown.dedup();
+        shown
     }
 
     pub(super) fn line(&self, id: FileId, file: &File, row: Row) -> String {

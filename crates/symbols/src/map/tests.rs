@@ -8,6 +8,12 @@ fn index(files: &[(&str, &str)]) -> Index {
     index
 }
 
+fn fill(index: &mut Index, files: &[(String, String)]) {
+    for (path, text) in files {
+        index.update(path, text.as_bytes());
+    }
+}
+
 fn text(index: &Index) -> String {
     index.map(&MapRequest::default()).blocks.into_iter().map(|block| block.text).collect()
 }
@@ -40,7 +46,8 @@ fn the_notation_is_the_documented_one() {
     ]);
     assert_eq!(
         text(&index),
-        "src/clock.rs: ←2\nf jitter() ←1\n\
+        "Cargo.toml:\nk package\n\
+         src/clock.rs: ←2\nf jitter() ←1\n\
          src/main.rs:\ni→ src/clock.rs,src/retry.rs\nf main()\n\
          src/retry.rs: ←1\ni rand,tokio\ni→ src/clock.rs\nc RetryPolicy(Clone) ←1\n  v max_attempts\n  \
          m next_delay(&self, attempt)->Option<Duration> →jitter\naf send_with_retry(client)->Result<Response>\n\
@@ -51,10 +58,10 @@ fn the_notation_is_the_documented_one() {
 
 #[test]
 fn folders_that_are_mentioned_often_have_short_names() {
-    let folder = "a/very/long/folder/name/for/a/test";
+    let folder = "a/very/long/folder/name/for/a/map";
     let files: Vec<(String, String)> = (0..9).map(|n| (format!("{folder}/m{n}.py"), format!("def f{n}(): ..."))).collect();
     let mut index = Index::default();
-    files.iter().for_each(|(path, text)| drop(index.update(path, text.as_bytes())));
+    fill(&mut index, &files);
     index.update("@odd\nname.py", b"def odd(): ...");
     let map = index.map(&MapRequest::default());
     assert_eq!(map.memory.aliases, [folder]);
@@ -69,14 +76,15 @@ fn a_budget_is_kept_and_what_is_left_out_is_counted() {
         .map(|n| (format!("src/m{n}.py"), format!("from core import core_thing\nclass C{n}:\n    def method_{n}(self): core_thing()\n")))
         .collect();
     let mut index = index(&[("core.py", "def core_thing(): ...\ndef other_thing(): ...")]);
-    files.iter().for_each(|(path, text)| drop(index.update(path, text.as_bytes())));
+    fill(&mut index, &files);
     let whole = index.map(&MapRequest::default());
     for tokens in [0, 10, 150, 200, 300, 500, 5000] {
         let budget = Some(Budget { tokens, count: &count });
         let map = index.map(&MapRequest { budget, ..MapRequest::default() });
         assert!(count(&map.text()) <= tokens || map.blocks.is_empty(), "{} of {tokens}", count(&map.text()));
         assert_eq!(map.blocks.len() + map.left_out.files, 61);
-        let lines = |map: &Map| map.text().lines().filter(|line| line.trim_start().starts_with(['c', 'f', 'm'])).count();
+        let is_definition = |line: &&str| ["c ", "f ", "m "].iter().any(|letter| line.trim_start().starts_with(letter));
+        let lines = |map: &Map| map.blocks.iter().flat_map(|block| block.text.lines()).filter(is_definition).count();
         assert_eq!(lines(&map) + map.left_out.definitions, lines(&whole), "{tokens}");
         if tokens == 300 {
             assert!(map.text().contains("f core_thing()"), "{}", map.text());
@@ -88,7 +96,7 @@ fn a_budget_is_kept_and_what_is_left_out_is_counted() {
 fn the_focus_decides_what_a_small_budget_buys() {
     let files: Vec<(String, String)> = (0..60).map(|n| (format!("m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
     let mut index = Index::default();
-    files.iter().for_each(|(path, text)| drop(index.update(path, text.as_bytes())));
+    fill(&mut index, &files);
     let focus = Focus { files: vec!["m41.py".into()], names: vec!["thing_17".into()] };
     let budget = Some(Budget { tokens: 140, count: &count });
     let map = index.map(&MapRequest { budget, focus: Some(&focus), ..MapRequest::default() });
@@ -99,7 +107,7 @@ fn the_focus_decides_what_a_small_budget_buys() {
 fn a_session_keeps_its_short_names_and_its_choice() {
     let files: Vec<(String, String)> = (0..40).map(|n| (format!("some/long/folder/m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
     let mut index = Index::default();
-    files.iter().for_each(|(path, text)| drop(index.update(path, text.as_bytes())));
+    fill(&mut index, &files);
     let budget = Some(Budget { tokens: 250, count: &count });
     let first = index.map(&MapRequest { budget, ..MapRequest::default() });
     index.update("some/long/folder/m0.py", b"def thing_0(new): ...\ndef more(): ...\n");

@@ -14,6 +14,7 @@ const SCRIPT_ENDINGS: [&str; 19] = [
 impl Paths {
     /// `mod name;`
     pub(super) fn rust_submodule(&self, from: &str, name: &str) -> Meaning {
+        let name = name.trim_start_matches("r#");
         let stem = join(&rust_module(from), name);
         let file = self.with_ending(&stem, &[".rs", "/mod.rs"]);
         // In a file that is a root of its own (tests, examples), modules lie beside it.
@@ -24,7 +25,8 @@ impl Paths {
     /// `use` of one path: `crate::a::B`.
     pub(super) fn rust(&self, from: &str, path: &str) -> Meaning {
         let path = path.trim_start_matches("::");
-        let mut parts: Vec<&str> = path.split("::").map(str::trim).collect();
+        let plain = |part| str::trim(part).trim_start_matches("r#");
+        let mut parts: Vec<&str> = path.split("::").map(plain).collect();
         let module = rust_module(from);
         let base = match parts.first().copied().unwrap_or_default() {
             "crate" => self.rust_root(from),
@@ -38,8 +40,8 @@ impl Paths {
             name => {
                 if let Some(folder) = self.named(|manifest| matches!(manifest, Manifest::Crate(known) if known == name)) {
                     join(folder, "src")
-                } else if let Some(file) = self.with_ending(&join(&module, name), &[".rs", "/mod.rs"]) {
-                    return Meaning::Files(vec![file]);
+                } else if self.with_ending(&join(&module, name), &[".rs", "/mod.rs"]).is_some() {
+                    join(&module, name)
                 } else {
                     return Meaning::External(name.to_string());
                 }
@@ -98,6 +100,7 @@ impl Paths {
 
     pub(super) fn ecmascript(&self, from: &str, path: &str) -> Meaning {
         let path = path.split(['?', '#']).next().filter(|path| !path.is_empty()).unwrap_or(path);
+        let path = path.strip_prefix("node:").unwrap_or(path);
         if path.starts_with('.') {
             let file = self.script(&join(split(from).0, path));
             return file.map_or(Meaning::Nothing, |file| Meaning::Files(vec![file]));
@@ -109,7 +112,8 @@ impl Paths {
                 return Meaning::Files(vec![file]);
             }
         }
-        let name: String = path.splitn(if path.starts_with('@') { 3 } else { 2 }, '/').take(if path.starts_with('@') { 2 } else { 1 }).collect::<Vec<_>>().join("/");
+        let parts = if path.starts_with('@') { 2 } else { 1 };
+        let name = path.split('/').take(parts).collect::<Vec<_>>().join("/");
         let package = self.named(|manifest| matches!(manifest, Manifest::Package(known) if *known == name));
         let inside = path.get(name.len()..).unwrap_or_default();
         let file = package.and_then(|folder| {

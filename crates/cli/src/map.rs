@@ -1,0 +1,157 @@
+//! `hardpan map`, `hardpan symbols`, and the map in a prompt.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use hardpan_context::{PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry};
+use hardpan_models::{did_you_mean, nearest};
+use hardpan_prompt::{Counter, Text, Vocabulary};
+use hardpan_symbols::{Budget, Focus, Index, MapRequest};
+use hardpan_workspace as workspace;
+
+use crate::args::What;
+use crate::gather;
+use crate::output::{self, safe, thousands};
+
+/// The most tokens of a map in a prompt, and its share of the window.
+const PROMPT_TOKENS: usize = 20_000;
+const WINDOW_SHARE: usize = 10;
+
+/// From so many files on, a person who waits is told how far it is.
+const MANY_FILES: usize = 2000;
+
+/// How it is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    Text,
+    Json,
+}
+
+/// Prints the map of a folder.
+pub fn map(dir: Option<&Path>, paths: &[String], tokens: Option<usize>, focus: &[String], show: Show) -> Result<()> {
+    let (root, here) = places(dir)?;
+    let index = index(&root);
+    let within = paths.iter().map(|path| below(&root, &here, path)).collect::<Result<Vec<String>>>()?;
+    let focus_files = focus.iter().map(|path| below(&root, &here, path)).collect::<Result<Vec<String>>>()?;
+    if let Some(missing) = within.iter().find(|path| !index.paths().any(|known| is_within(known, path))) {
+        bail!("{}: no file of this folder is there; ignored files are not in the map", safe(missing));
+    }
+    if show == Show::Json {
+        let wanted = |path: &str| within.is_empty() || within.iter().any(|folder| is_within(path, folder));
+        return Ok(output::print(serde_json::to_string_pretty(&index.report(wanted))? + "\n")?);
+    }
+    let counter = Counter::new(Vocabulary::O200k);
+    let count = |text: &str| counter.count(&Text::new(text));
+    let focus = Focus { files: focus_files, ..Focus::default() };
+    let budget = tokens.map(|tokens| Budget { tokens, count: &count });
+    let map = index.map(&MapRequest { within: &within, focus: Some(&focus), budget, memory: None });
+    output::print(map.text())?;
+    let left = map.left_out;
+    if left.files + left.definitions > 0 {
+        eprintln!(
+            "left out for want of room: {} definitions, {} files entirely",
+            thousands(left.definitions),
+            thousands(left.files)
+        );
+    }
+    Ok(())
+}
+
+/// Prints where a name is defined and used.
+pub fn symbols(dir: Option<&Path>, name: &str, show: Show) -> Result<()> {
+    let (root, _) = places(dir)?;
+    let index = index(&root);
+    let places = index.places(name);
+    if show == Show::Json {
+        return Ok(output::print(serde_json::to_string_pretty(&places)? + "\n")?);
+    }
+    if places.is_empty() {
+        let report = index.report(|_| true);
+        let known = report.files.iter().flat_map(|file| &file.symbols).map(|symbol| symbol.name.as_str());
+        bail!("no symbol \"{}\" is defined here{}", safe(name), did_you_mean(&nearest(name, known)));
+    }
+    let mut text = String::new();
+    for place in places {
+        let symbol = &place.symbol;
+        let parent = symbol.parent.as_ref().map_or_else(String::new, |parent| format!("{parent}."));
+        let shown = format!("{}:{}: {parent}{}{}", place.path, symbol.line, symbol.name, symbol.signature);
+        text.push_str(&format!("{}\n", safe(&shown)));
+        place.used_by.iter().for_each(|path| text.push_str(&format!("  used in {}\n", safe(path))));
+    }
+    Ok(output::print(text)?)
+}
+
+/// The map that goes into a prompt: at most a tenth of the window and 20,000 tokens, ranked by the files that are open and
+/// the words of the prompt. None where there is no code.
+pub fn for_prompt(folder: &Path, file: &SnapshotFile, window: usize) -> Option<SymbolsEntry> {
+    let index = index(&workspace::root_of(folder));
+    let words = match &file.prompt {
+        Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) => text.as_str(),
+        None => "",
+    };
+    let names = words.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 2);
+    let focus = Focus {
+        files: file.files.iter().map(|entry| entry.path.clone()).collect(),
+        names: names.map(str::to_owned).collect(),
+    };
+    let counter = Counter::new(Vocabulary::O200k);
+    let count = |text: &str| counter.count(&Text::new(text));
+    let tokens = (window / WINDOW_SHARE).min(PROMPT_TOKENS);
+    let budget = Some(Budget { tokens, count: &count });
+    let map = index.map(&MapRequest { within: &[], focus: Some(&focus), budget, memory: None });
+    let entry = |block: &hardpan_symbols::Block| SymbolEntry {
+        path: block.path.clone(),
+        content: Text::new(block.text.trim_end()),
+        tier: None,
+        n: None,
+    };
+    let entries: Vec<SymbolEntry> = map.blocks.iter().map(entry).collect();
+    (!entries.is_empty()).then(|| SymbolsEntry { legend: Some(Text::new(map.legend.trim_end())), entries })
+}
+
+/// The index of a repository, from the cache as far as it holds.
+fn index(root: &Path) -> Index {
+    let files = workspace::files(root, workspace::TREE_LIMIT).files;
+    let total = files.len();
+    let told = total >= MANY_FILES && std::io::stderr().is_terminal();
+    let mut progress = |done: usize| {
+        if told {
+            eprint!("\rindexing {} of {} files", thousands(done), thousands(total));
+        }
+    };
+    let codebase = workspace::codebase(root, &files, cache_folder().as_deref(), &mut progress);
+    if told {
+        eprint!("\r\x1b[K");
+    }
+    codebase.index
+}
+
+/// Where what can be made again is kept.
+fn cache_folder() -> Option<PathBuf> {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    of("HARDPAN_CACHE_DIR")
+        .or_else(|| of("XDG_CACHE_HOME").map(|folder| folder.join("hardpan")))
+        .or_else(|| of("HOME").map(|folder| folder.join(".cache/hardpan")))
+}
+
+/// The repository, and the folder that paths are meant from.
+fn places(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
+    let here = gather::folder(&What { dir: dir.map(Path::to_owned), ..What::default() })?;
+    Ok((workspace::root_of(&here), here))
+}
+
+/// A path as the index knows it.
+fn below(root: &Path, here: &Path, path: &str) -> Result<String> {
+    let full = here.join(path);
+    let full = full.canonicalize().with_context(|| format!("{} cannot be found", safe(path)))?;
+    if full == root {
+        return Ok(String::new());
+    }
+    let inside = full.strip_prefix(root).ok().and_then(Path::to_str);
+    inside.map(|path| path.replace('\\', "/")).with_context(|| format!("{} is outside of {}", safe(path), root.display()))
+}
+
+fn is_within(path: &str, folder: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

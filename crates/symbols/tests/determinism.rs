@@ -1,0 +1,95 @@
+//! Same tree, same bytes: whatever the number of threads, the order of the files and the state of the cache.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hardpan_symbols::{Budget, Focus, Index, MapRequest, Outline, Source, content_hash, decode, encode};
+
+type Tree = BTreeMap<String, Vec<u8>>;
+
+/// All golden projects side by side, three times over, so that there is more than one batch.
+fn tree() -> Tree {
+    fn read(folder: &Path, below: &str, found: &mut Tree) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{below}/{}", entry.file_name().into_string().unwrap());
+            if entry.path().is_dir() {
+                read(&entry.path(), &path, found);
+            } else {
+                found.insert(path, std::fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+    let mut found = Tree::new();
+    for copy in 0..8 {
+        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &format!("copy{copy}"), &mut found);
+    }
+    found
+}
+
+/// Everything that comes out, as text.
+fn shown(index: &Index) -> String {
+    let focus = Focus { files: vec!["copy1/rust/src/lib.rs".into()], names: vec!["RetryPolicy".into(), "Order".into()] };
+    let budget = Some(Budget { tokens: 2000, count: &|text| text.len().div_ceil(4) });
+    let whole = index.map(&MapRequest::default());
+    let small = index.map(&MapRequest { focus: Some(&focus), budget, ..MapRequest::default() });
+    let ranks: Vec<u64> = index.ranks(&focus).into_iter().map(f64::to_bits).collect();
+    let report = serde_json::to_string(&index.report(|_| true)).unwrap();
+    format!("{}\n{}\n{ranks:?}\n{:?}\n{report}", whole.text(), small.text(), index.clusters())
+}
+
+fn build(tree: &Tree, order: &[&String], threads: usize, cached: bool) -> String {
+    let stored: BTreeMap<&str, Vec<u8>> = match cached {
+        true => tree.iter().map(|(path, content)| (path.as_str(), encode(&Outline::of(path, content)))).collect(),
+        false => BTreeMap::new(),
+    };
+    let read = |path: &str| match stored.get(path) {
+        Some(bytes) => Source::Known(content_hash(&tree[path]), Box::new(decode(bytes).unwrap())),
+        None => Source::Content(tree[path].clone()),
+    };
+    let mut index = Index::default();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| index.fill(order, read, |_| ()));
+    shown(&index)
+}
+
+/// Moves everything to another place; the same every time.
+fn shuffled<'a>(paths: &[&'a String], seed: usize) -> Vec<&'a String> {
+    let mut order = paths.to_vec();
+    let mut state = seed as u64 + 1;
+    for at in (1..order.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        order.swap(at, (state >> 33) as usize % (at + 1));
+    }
+    order
+}
+
+#[test]
+fn twenty_runs_give_the_same_bytes() {
+    let tree = tree();
+    let paths: Vec<&String> = tree.keys().collect();
+    let expected = build(&tree, &paths, 1, false);
+    assert!(expected.len() > 100_000, "there is something to compare");
+    for run in 0..20 {
+        let found = build(&tree, &shuffled(&paths, run), 1 + run % 4, run % 2 == 1);
+        assert!(found == expected, "run {run} differs");
+    }
+}
+
+#[test]
+fn files_that_come_one_by_one_give_the_same_bytes() {
+    let tree = tree();
+    let paths: Vec<&String> = tree.keys().filter(|path| path.starts_with("copy1/") || path.starts_with("copy2/")).collect();
+    let part: Tree = paths.iter().map(|path| ((*path).clone(), tree[*path].clone())).collect();
+    let expected = build(&part, &paths, 2, false);
+    for run in 0..3 {
+        let mut index = Index::default();
+        for path in shuffled(&paths, run) {
+            index.update(path, b"fn something_else() {}");
+            index.update(path, &tree[path]);
+        }
+        index.update("copy1/gone.py", b"def gone(): ...");
+        index.remove("copy1/gone.py");
+        assert!(shown(&index) == expected, "run {run} differs");
+    }
+}

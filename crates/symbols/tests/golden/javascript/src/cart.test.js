@@ -1,0 +1,2 @@
+import { Cart } from './cart';
+test('it', () => {});

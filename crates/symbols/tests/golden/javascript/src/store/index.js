@@ -1,0 +1,5 @@
+export default {
+  name: 'store',
+  data() { return {}; },
+  mounted: function () {},
+};

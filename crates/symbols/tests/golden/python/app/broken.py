@@ -1,0 +1,7 @@
+def before(): ...
+
+def broken(a, b:
+    return
+
+class After:
+    def method(self): ...

@@ -1,0 +1,4 @@
+from app.models import Order
+
+
+def test_total(): ...

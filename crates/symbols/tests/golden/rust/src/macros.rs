@@ -1,0 +1,4 @@
+#[macro_export]
+macro_rules! retry_all {
+    ($($call:expr),*) => { $($call;)* };
+}

@@ -1,0 +1,4 @@
+use retry_kit::net::retry::RetryPolicy;
+
+#[test]
+fn it_retries() {}

@@ -1,0 +1,3 @@
+export function Icon({ name }: { name: string }): JSX.Element {
+  return <i className={name} />;
+}

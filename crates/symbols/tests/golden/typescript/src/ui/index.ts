@@ -1,0 +1,3 @@
+export * from './button';
+export { Icon as default } from "./icon";
+export type { Props } from '../types';
