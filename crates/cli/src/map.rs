@@ -29,7 +29,13 @@ pub enum Show {
 }
 
 /// Prints the map of a folder.
-pub fn map(dir: Option<&Path>, paths: &[String], tokens: Option<usize>, focus: &[String], show: Show) -> Result<()> {
+pub fn map(
+    dir: Option<&Path>,
+    paths: &[String],
+    tokens: Option<usize>,
+    focus: &[String],
+    show: Show,
+) -> Result<()> {
     let (root, here) = places(dir)?;
     let index = index(&root);
     let within = paths.iter().map(|path| below(&root, &here, path)).collect::<Result<Vec<String>>>()?;
@@ -149,9 +155,12 @@ fn below(root: &Path, here: &Path, path: &str) -> Result<String> {
         return Ok(String::new());
     }
     let inside = full.strip_prefix(root).ok().and_then(Path::to_str);
-    inside.map(|path| path.replace('\\', "/")).with_context(|| format!("{} is outside of {}", safe(path), root.display()))
+    inside
+        .map(|path| path.replace('\\', "/"))
+        .with_context(|| format!("{} is outside of {}", safe(path), root.display()))
 }
 
 fn is_within(path: &str, folder: &str) -> bool {
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder.is_empty()
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -44,9 +44,13 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Snapshot { prompt, files, what, schema }) => {
             snapshot(&what.with(prompt, files), *schema)
         }
-        Some(Command::Map { paths, tokens, focus, json, dir }) => {
-            map::map(dir.as_deref(), paths, *tokens, focus, if *json { map::Show::Json } else { map::Show::Text })
-        }
+        Some(Command::Map { paths, tokens, focus, json, dir }) => map::map(
+            dir.as_deref(),
+            paths,
+            *tokens,
+            focus,
+            if *json { map::Show::Json } else { map::Show::Text },
+        ),
         Some(Command::Symbols { name, json, dir }) => {
             map::symbols(dir.as_deref(), name, if *json { map::Show::Json } else { map::Show::Text })
         }

@@ -53,6 +53,7 @@ fn dump(file: &Path, out: &mut impl Write) -> io::Result<()> {
                 "name": definition.name,
                 "parent": outline.parent(definition).map(|parent| &parent.name),
                 "line": definition.line,
+                "reach": format!("{:?}", definition.reach).to_lowercase(),
                 "signature": definition.signature,
             })
         })

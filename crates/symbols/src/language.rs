@@ -115,6 +115,8 @@ pub struct Language {
     extensions: Vec<String>,
     #[serde(default)]
     files: Vec<String>,
+    #[serde(default)]
+    interpreters: Vec<String>,
     grammar: String,
     queries: Vec<String>,
     #[serde(default)]
@@ -292,6 +294,17 @@ impl Languages {
         LanguageId::try_from(id).ok()
     }
 
+    /// The language of a script without an extension, by its first line: `#!/usr/bin/env python3`.
+    pub fn detect_script(&self, content: &[u8]) -> Option<LanguageId> {
+        let line = content.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+        let words = std::str::from_utf8(line.get(..line.len().min(100))?).ok()?.split_whitespace();
+        let mut programs = words.filter(|word| !word.starts_with('-')).map(|word| word.rsplit('/').next().unwrap_or(word));
+        let program = programs.find(|program| *program != "env")?.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
+        let id = self.list.iter().position(|language| language.interpreters.iter().any(|known| known == program))?;
+        hardpan_grammars::language(&self.list[id].grammar)?;
+        LanguageId::try_from(id).ok()
+    }
+
     /// Whether a file holds tests, by its name.
     pub fn is_test(&self, path: &str, language: Option<LanguageId>) -> bool {
         let own = language.and_then(|id| self.get(id)).map(|language| language.tests.as_slice());
@@ -332,6 +345,18 @@ mod tests {
         assert_eq!(detect("src/.rs"), None);
         assert_eq!(detect("rs"), None);
         assert_eq!(detect("notes.unknown"), None);
+    }
+
+    #[test]
+    fn a_script_is_known_by_its_first_line() {
+        let languages = Languages::builtin();
+        let script = |content: &[u8]| languages.detect_script(content).and_then(|id| languages.get(id)).map(|known| known.name.as_str());
+        assert_eq!(script(b"#!/bin/sh -e\n"), Some("bash"));
+        assert_eq!(script(b"#!/usr/bin/env -S python3.12 -u\n"), Some("python"));
+        assert_eq!(script(b"#! /usr/bin/ruby"), Some("ruby"));
+        assert_eq!(script(b"#!/usr/bin/env\n"), None);
+        assert_eq!(script(b"#!/usr/bin/perl\n"), None);
+        assert_eq!(script(b"# no script"), None);
     }
 
     #[test]

@@ -30,14 +30,19 @@ pub(super) fn rows(outline: &Outline) -> Vec<Row> {
     let definitions = &outline.definitions;
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); definitions.len() + 1];
     let top = definitions.len();
-    let mut seen: BTreeMap<(usize, &str, &str, &str), ()> = BTreeMap::new();
+    let mut seen: BTreeMap<(usize, &str, &str, &str), usize> = BTreeMap::new();
+    // A type in several parts (partial classes, classes opened again, namespaces) is shown where it first stands.
+    let mut first: Vec<usize> = (0..=top).collect();
     for (at, definition) in definitions.iter().enumerate() {
-        let parent = definition.parent.map_or(top, |parent| parent as usize);
+        let parent = first[definition.parent.map_or(top, |parent| parent as usize)];
         // A property is read and set, and a field may be set twice, but each is one.
         let signature = if definition.kind.is_callable() { &*definition.signature } else { "" };
         let key = (parent, definition.kind.letter(), &*definition.name, signature);
-        if definition.reach == Reach::Shared && seen.insert(key, ()).is_none() {
-            children[parent].push(at);
+        if definition.reach == Reach::Shared {
+            first[at] = *seen.entry(key).or_insert(at);
+            if first[at] == at {
+                children[parent].push(at);
+            }
         }
     }
     let mut rows: Vec<Row> = Vec::with_capacity(definitions.len());

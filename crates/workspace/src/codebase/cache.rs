@@ -126,7 +126,8 @@ pub fn write(path: &Path, index: &Index, stamp: impl Fn(&str) -> Option<Stamp>) 
     let mut entries = Vec::new();
     let mut count = 0_u64;
     for name in index.paths() {
-        let (Some(stamp), Some(hash), Some(outline)) = (stamp(name), index.hash(name), index.outline(name)) else {
+        let (Some(stamp), Some(hash), Some(outline)) = (stamp(name), index.hash(name), index.outline(name))
+        else {
             continue;
         };
         count += 1;

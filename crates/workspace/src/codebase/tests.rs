@@ -41,7 +41,8 @@ impl Tree {
 
 #[test]
 fn nothing_is_parsed_twice_and_the_map_is_the_same() {
-    let tree = Tree::new(&[("a.py", "def a(): ...\n"), ("b.py", "from a import a\na()\n"), ("c.txt", "no code")]);
+    let tree =
+        Tree::new(&[("a.py", "def a(): ...\n"), ("b.py", "from a import a\na()\n"), ("c.txt", "no code")]);
     let (parsed, cold) = tree.open();
     assert_eq!(parsed, 3);
     assert_eq!(tree.open(), (0, cold.clone()));
