@@ -32,6 +32,7 @@ FILES = {"c": {"c", "c-header"}, "cpp": {"cpp", "c-header"}, "ocaml": {"ocaml", 
 # Tests quote programs in strings, which ctags takes for code; and the map shows tests as one line.
 TESTS = re.compile(r"/(tests?|specs?|testing|testdata|test-data|fixtures|__tests__|t|TEST-[^/]*)/", re.IGNORECASE)
 TYPES = {"class", "struct", "union", "enum", "interface", "trait", "type"}
+KEYWORDS = {"class", "data", "default", "deriving", "infix", "infixl", "infixr", "instance", "type"}
 STATEMENTS = {"catch", "fixed", "for", "foreach", "if", "lock", "switch", "synchronized", "try", "using", "while"}
 # Lines between the two tools' idea of where a definition stands.
 NEAR = 2
@@ -40,6 +41,7 @@ NEAR = 2
 def plain(name):
     """A name without what the two tools write differently: blanks, qualifiers, a destructor's tilde."""
     name = re.sub(r"\s+", "", name)
+    name = re.sub(r"^.*\[[\"']?(.*?)[\"']?\]$", r"\1", name) if name != "operator[]" else name
     if re.match(r"operator\W", name):
         return name[8:] if name.startswith("operator()") else name[8:].split("(")[0]
     if name.startswith("operator"):
@@ -67,15 +69,47 @@ def mistaken(language, tag):
         return kind == "class" and not re.search(r"class|function", line)  # Objects.
     if language == "TypeScript":
         return kind == "alias" and not re.search(r"\btype\s+\w+\s*[=<]", line)  # Imports.
+    if language == "Lua":
+        # Calls that are given a function; names that are made at run time.
+        return ".." in name or not re.search(r"\bfunction\s+[\w.:]+\s*\(|=\s*function\b", line)
+    if language == "Sh":
+        return not re.fullmatch(r"[\w:.+-]+", name)  # Assignments of arrays, and C in texts.
+    if language == "Kotlin":
+        # Parameters of lambdas; companions without a name.
+        return name == "Companion" or kind == "method" and not re.search(rf"\bfun\b.*\b{re.escape(name)}\W*[(<]", line)
+    if language == "Haskell":
+        return name in KEYWORDS or kind == "function" and name[0].isupper()  # Types in a signature of several lines.
+    if language == "OCaml":
+        stem = os.path.basename(tag["path"]).split(".")[0]
+        # The file itself, and words of the language.
+        return kind == "module" and name == stem.capitalize() or name in ("nonrec", "()", "_")
     return False
+
+
+def quoted(path):
+    """The lines of an Elixir file that are text: examples in its documentation."""
+    lines, inside = set(), False
+    with open(path, errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            if inside:
+                lines.add(number)
+            if re.search(r'^\s*"""|~[sS]?"""$|"""$|^\s*\'\'\'|\'\'\'$', line.rstrip()) and line.count('"""') != 2:
+                inside = not inside
+    return lines
 
 
 def theirs(folder, language, kinds):
     command = ["ctags", "--recurse", "--links=no", "--output-format=json", "--fields=+nK", "--pseudo-tags=",
                f"--languages={language}", f"--kinds-{language}=*", "-f", "-", folder]
+    texts = {}
     for line in filter(None, subprocess.run(command, capture_output=True, check=True).stdout.decode(errors="replace").split("\n")):
         tag = json.loads(line)
         if tag.get("_type") == "tag" and tag["kind"] in kinds and not TESTS.search(tag["path"]) and not mistaken(language, tag):
+            if language == "Elixir":
+                if tag["path"] not in texts:
+                    texts[tag["path"]] = quoted(tag["path"])
+                if tag["line"] in texts[tag["path"]]:
+                    continue
             yield tag
 
 

@@ -51,7 +51,7 @@ pub fn map(
     let count = |text: &str| counter.count(&Text::new(text));
     let focus = Focus { files: focus_files, ..Focus::default() };
     let budget = tokens.map(|tokens| Budget { tokens, count: &count });
-    let map = index.map(&MapRequest { within: &within, focus: Some(&focus), budget, memory: None });
+    let map = index.map(&MapRequest { within: &within, focus: Some(&focus), budget, ..MapRequest::default() });
     output::print(map.text())?;
     let left = map.left_out;
     if left.files + left.definitions > 0 {
@@ -105,9 +105,9 @@ pub fn for_prompt(folder: &Path, file: &SnapshotFile, window: usize) -> Option<S
     let count = |text: &str| counter.count(&Text::new(text));
     let tokens = (window / WINDOW_SHARE).min(PROMPT_TOKENS);
     let budget = Some(Budget { tokens, count: &count });
-    let map = index.map(&MapRequest { within: &[], focus: Some(&focus), budget, memory: None });
+    let map = index.map(&MapRequest { focus: Some(&focus), budget, ..MapRequest::default() });
     let entry = |block: &hardpan_symbols::Block| SymbolEntry {
-        path: block.path.clone(),
+        path: block.path.to_string(),
         content: Text::new(block.text.trim_end()),
         tier: None,
         n: None,

@@ -42,7 +42,7 @@ fn paths_tokens_and_focus_narrow_it() {
         below.contains("clock.py: ←1\nf now()") && !below.contains("Alarm"),
         "paths are meant from the folder given"
     );
-    let ran = sandbox.run(&["map", "--tokens", "150", "--focus", "src/alarm.py"]);
+    let ran = sandbox.run(&["map", "--tokens", "125", "--focus", "src/alarm.py"]);
     assert_eq!(ran.code, Some(0));
     assert!(String::from_utf8(ran.stdout).unwrap().len() < sandbox.text(&["map"]).len());
     assert!(ran.stderr.starts_with("left out for want of room:"), "{}", ran.stderr);

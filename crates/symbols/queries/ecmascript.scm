@@ -20,20 +20,32 @@
 (export_statement value: (function_expression name: (identifier) @name parameters: (formal_parameters) @params)) @function
 
 ; The same before there were modules: exports.f = …, module.exports.f = …, A.prototype.f = …, A.f = …
-(program (expression_statement (assignment_expression
+(expression_statement (assignment_expression
   left: (member_expression object: [(identifier) (member_expression)] @_object property: (property_identifier) @name)
-  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function)
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function
   (#match? @_object "^(module[.])?exports$"))
-(program (expression_statement (assignment_expression
+(expression_statement (assignment_expression
   left: (member_expression object: (identifier) @parent property: (property_identifier) @name)
-  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method)
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
   (#not-any-of? @parent "exports" "module" "window" "self" "globalThis"))
-(program (expression_statement (assignment_expression
+(expression_statement (assignment_expression
   left: (member_expression
     object: (member_expression object: (identifier) @parent property: (property_identifier) @_prototype)
     property: (property_identifier) @name)
-  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method)
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
   (#eq? @_prototype "prototype"))
+; a.b.c.f = …, module.exports = …, window.f = …, f = …
+(expression_statement (assignment_expression
+  left: (member_expression object: (member_expression) @parent property: (property_identifier) @name)
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
+  (#not-match? @parent "(^module[.]exports|[.]prototype)$"))
+(expression_statement (assignment_expression
+  left: (member_expression object: (identifier) @_object property: (property_identifier) @name)
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function
+  (#any-of? @_object "module" "window" "self" "globalThis" "global"))
+(expression_statement (assignment_expression
+  left: (identifier) @name
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function)
 (assignment_expression right: [(arrow_function "async" @async) (function_expression "async" @async)])
 
 ; Classes.
@@ -73,6 +85,12 @@
   (expression_statement (assignment_expression right: (object (pair key: (_) @name value: [
     (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function)))
 ])
+; And wherever else: extend({ f() {} }), define(function () { … }).
+(object (method_definition name: (_) @name parameters: (formal_parameters) @params) @method)
+(object (pair key: (_) @name value: [
+  (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method)
+; A function that has its name with it: module.exports = function name() { … }.
+(function_expression name: (identifier) @name parameters: (formal_parameters) @params) @function
 (pair value: [(arrow_function "async" @async) (function_expression "async" @async)])
 
 ; Values: all that are exported; of the others those named like constants, components or types.

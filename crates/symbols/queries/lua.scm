@@ -13,9 +13,12 @@
   (variable_list . name: (dot_index_expression table: (_) @parent field: (identifier) @name))
   (expression_list . value: (function_definition parameters: (parameters) @params))) @method
 (assignment_statement
+  (variable_list . name: (bracket_index_expression table: (_) @parent field: (string) @name))
+  (expression_list . value: (function_definition parameters: (parameters) @params))) @method
+(assignment_statement
   (variable_list . name: (identifier) @name)
   (expression_list . value: (function_definition parameters: (parameters) @params))) @function
-(field name: [(identifier) (string)] @name value: (function_definition parameters: (parameters) @params)) @method
+(field name: (_) @name value: (function_definition parameters: (parameters) @params)) @method
 
 (parameters name: (identifier) @param) @params
 (parameters (vararg_expression) @param) @params

@@ -5,12 +5,13 @@ mod links;
 mod query;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
 use crate::language::{ImportRule, Language, LanguageId, Languages};
 use crate::names::{NameId, Names};
-use crate::outline::{Outline, Reach, Skip};
+use crate::outline::{Outline, Reach, Row, Skip};
 use crate::resolve::{FileId, Meaning, Paths, split};
 
 pub use query::{FileReport, Place, Report, SkippedReport, SymbolReport};
@@ -23,6 +24,11 @@ pub fn content_hash(content: &[u8]) -> ContentHash {
     let mut half = [0; 16];
     half.copy_from_slice(&blake3::hash(content).as_bytes()[..16]);
     half
+}
+
+fn next_revision() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// How many files are read before their outlines are added: enough to keep all threads busy, few enough to hold in memory.
@@ -74,13 +80,17 @@ pub(crate) struct File {
     pub(crate) words: Box<[NameId]>,
     /// In the order of the outline's definitions.
     pub(crate) names: Box<[NameId]>,
+    /// What the map shows of it.
+    pub(crate) rows: Box<[Row]>,
+    /// Another one whenever something that the map says about the file may have changed; no two indexes share any.
+    pub(crate) revision: u64,
     /// The names that it defines for others: sorted, each once.
     pub(crate) sites: Box<[NameId]>,
     pub(crate) is_test: bool,
     /// Whether its imports name folders, not files.
     pub(crate) imports_folders: bool,
     /// The first language of its family; names link only inside.
-    family: LanguageId,
+    pub(crate) family: LanguageId,
     /// Its folder where that makes a package, by number.
     package: Option<NameId>,
     pub(crate) imports: Imports,
@@ -215,14 +225,22 @@ impl Index {
         sites.binary_search_by_key(&id, |site| site.file).map_or(0, |at| sites[at].uses)
     }
 
+    /// Notes that the map may say something else about a file.
+    fn touch(&mut self, id: FileId) {
+        if let Some(file) = self.files.get_mut(id as usize).and_then(Option::as_mut) {
+            file.revision = next_revision();
+        }
+    }
+
     pub(crate) fn word(&self, name: NameId) -> &str {
         self.names.get(name)
     }
 
-    /// The one file of the same family that defines a name.
-    pub(crate) fn only_definer(&self, name: NameId, family_of: &File) -> Option<FileId> {
+    /// The one file of a family that defines a name; none where there are several.
+    pub(crate) fn only_definer(&self, name: NameId, family: LanguageId) -> Option<FileId> {
         let sites = self.uses.get(name as usize)?.sites.iter();
-        let mut related = sites.filter(|site| self.by_id(site.file).is_some_and(|file| file.family == family_of.family && !file.is_test));
+        let is_related = |file: &File| file.family == family && !file.is_test;
+        let mut related = sites.filter(|site| self.by_id(site.file).is_some_and(is_related));
         let only = related.next()?;
         related.next().is_none().then_some(only.file)
     }
@@ -263,6 +281,8 @@ impl Index {
             hash,
             words,
             names,
+            rows: outline.rows(),
+            revision: next_revision(),
             sites: sites.into(),
             is_test: languages.is_test(path, outline.language),
             family: outline.language.map_or(LanguageId::MAX, |id| languages.family(id)),

@@ -1,11 +1,15 @@
 //! What one file contains, told by its name and its bytes alone.
 
+mod rows;
+
 use serde::Serialize;
 
 use crate::capture::Kind;
 use crate::extract;
 use crate::language::{LanguageId, Languages};
 use crate::manifest::Manifest;
+
+pub(crate) use rows::Row;
 
 /// Files over this many bytes are listed by name only.
 pub const SIZE_LIMIT: usize = 1 << 20;

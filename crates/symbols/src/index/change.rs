@@ -4,8 +4,10 @@
 //! the links of the same names. Since links are whole numbers worked out from the tables, the outcome is what working out
 //! everything from nothing gives.
 
+use rayon::prelude::*;
+
 use super::links::Sign;
-use super::{ContentHash, File, Imports, Index, Site, Source, content_hash};
+use super::{ContentHash, File, Imports, Index, Site, Source, content_hash, next_revision};
 use crate::names::NameId;
 use crate::outline::{Outline, Skip};
 use crate::resolve::FileId;
@@ -81,6 +83,9 @@ impl Index {
         let imports = self.changed_imports(id, &file, paths);
         let viewers = self.viewers(&imports);
         let names = self.reached(id, &file, &viewers);
+        let defined = self.newly_defined(id, &file);
+        let definers: Vec<Option<FileId>> = defined.iter().map(|name| self.only_definer(*name, file.family)).collect();
+        let family = file.family;
         for name in &names {
             self.shift(*name, Sign::Take);
         }
@@ -107,26 +112,37 @@ impl Index {
         }
         for importer in importers {
             self.shift_imports(importer, Sign::Add);
+            self.touch(importer);
         }
+        // Calls are shown where one file alone defines what is called.
+        for (name, before) in defined.into_iter().zip(definers) {
+            if self.only_definer(name, family) != before {
+                self.uses[name as usize].users.clone().into_iter().for_each(|user| self.touch(user));
+            }
+        }
+    }
+
+    /// The names that a file defines and did not, or did and does not.
+    fn newly_defined(&self, id: FileId, file: &File) -> Vec<NameId> {
+        let old = self.by_id(id).map(|old| old.sites.to_vec()).unwrap_or_default();
+        let (new, gone) = difference(file.sites.to_vec(), old);
+        new.into_iter().chain(gone).collect()
     }
 
     /// The files whose imports lead elsewhere now.
     fn changed_imports(&self, id: FileId, file: &File, paths: Paths) -> Vec<(FileId, Imports)> {
-        let mut changed = Vec::new();
-        let mut check = |id: FileId, file: &File, old: &Imports| {
+        let check = |id: FileId, file: &File, old: &Imports| {
             let new = self.resolve(file);
-            if new != *old {
-                changed.push((id, new));
+            (new != *old).then_some((id, new))
+        };
+        let mut changed: Vec<(FileId, Imports)> = match paths {
+            Paths::Same => Vec::new(),
+            Paths::Changed => {
+                let others: Vec<(FileId, &File)> = self.in_order().filter(|(other, _)| *other != id).collect();
+                others.par_iter().filter_map(|(other, known)| check(*other, known, &known.imports)).collect()
             }
         };
-        if paths == Paths::Changed {
-            for (other, known) in self.in_order().filter(|(other, _)| *other != id) {
-                check(other, known, &known.imports);
-            }
-        }
-        if let Some(old) = self.by_id(id) {
-            check(id, file, &old.imports);
-        }
+        changed.extend(self.by_id(id).and_then(|old| check(id, file, &old.imports)));
         changed
     }
 
@@ -165,9 +181,7 @@ impl Index {
             (names, before) = difference(names, before);
         }
         names.extend(before);
-        let old = self.by_id(id).map(|old| old.sites.to_vec()).unwrap_or_default();
-        let (new_sites, old_sites) = difference(file.sites.to_vec(), old);
-        names.extend(new_sites.into_iter().chain(old_sites));
+        names.extend(self.newly_defined(id, file));
         for viewer in viewers.iter().filter(|viewer| **viewer != id) {
             names.extend(self.by_id(*viewer).into_iter().flat_map(|file| file.words.iter().copied()));
         }
@@ -238,10 +252,12 @@ impl Index {
         }
         self.edges.iter_mut().for_each(Vec::clear);
         self.used_by.fill(0);
-        let resolved: Vec<(FileId, Imports)> = self.in_order().map(|(id, file)| (id, self.resolve(file))).collect();
+        let files: Vec<(FileId, &File)> = self.in_order().collect();
+        let resolved: Vec<(FileId, Imports)> = files.par_iter().map(|(id, file)| (*id, self.resolve(file))).collect();
         for (id, imports) in resolved {
             if let Some(mut file) = self.files[id as usize].take() {
                 file.imports = imports;
+                file.revision = next_revision();
                 self.note(id, &file);
                 self.files[id as usize] = Some(file);
             }

@@ -87,6 +87,7 @@ impl Index {
                 && counts
             {
                 sites[at].uses = step(sites[at].uses, sign);
+                self.touch(to);
             }
         }
     }
@@ -110,10 +111,12 @@ impl Index {
                 edges.insert(at, Edge { to, count: 0, weight: 0 });
                 if counts {
                     self.used_by[to as usize] += 1;
+                    self.touch(to);
                 }
                 at
             }
         };
+        let edges = &mut self.edges[from as usize];
         let edge = &mut edges[at];
         edge.count = step(edge.count, sign);
         edge.weight = if sign == Sign::Add { edge.weight + weight } else { edge.weight.saturating_sub(weight) };
@@ -121,6 +124,7 @@ impl Index {
             edges.remove(at);
             if counts {
                 self.used_by[to as usize] = self.used_by[to as usize].saturating_sub(1);
+                self.touch(to);
             }
         }
     }

@@ -109,6 +109,7 @@ proptest! {
     ) {
         let mut index = Index::default();
         let mut files: BTreeMap<&str, String> = BTreeMap::new();
+        let mut map = crate::Map::default();
         for (path, lines) in edits {
             match lines {
                 Some(lines) => {
@@ -122,8 +123,12 @@ proptest! {
                     files.remove(PATHS[path]);
                 }
             }
+            // What is taken from the map before is what would be drawn anew.
+            map = index.map(&crate::MapRequest { previous: Some(&map), ..Default::default() });
         }
         let anew: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
-        prop_assert_eq!(state(&index), state(&self::index(&anew)));
+        let anew = self::index(&anew);
+        prop_assert_eq!(state(&index), state(&anew));
+        prop_assert_eq!(map.text(), anew.map(&crate::MapRequest::default()).text());
     }
 }

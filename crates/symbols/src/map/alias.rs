@@ -68,6 +68,10 @@ impl Aliases {
         legend
     }
 
+    pub(super) fn folders(&self) -> &[String] {
+        &self.folders
+    }
+
     pub(super) fn into_folders(self) -> Vec<String> {
         self.folders
     }

@@ -3,10 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::alias::Aliases;
-use super::render::{Page, Row, full_name, rows, worth};
+use super::render::{Page, worth};
 use super::{Budget, Map, Part};
 use crate::index::{File, Index};
+use crate::outline::Row;
 use crate::rank::Focus;
 use crate::resolve::FileId;
 
@@ -38,52 +41,37 @@ impl Candidate {
 
 /// The map that fits.
 pub(super) fn choose(index: &Index, files: &[(FileId, &File)], focus: &Focus, budget: Budget<'_>) -> Map {
-    let sheets: Vec<Vec<Row>> = files.iter().map(|(_, file)| if file.is_test { Vec::new() } else { rows(&file.outline) }).collect();
-    let candidates = candidates(index, files, &sheets, focus, budget.tokens / SHORTEST_LINE);
+    let candidates = candidates(index, files, focus, budget.tokens / SHORTEST_LINE);
+    let mut costs = Costs::new();
     // Short names depend on the choice and the choice on short names; the second time they agree well enough.
     let mut limit = budget.tokens;
     let mut aliases = Aliases::choose(index, files);
     for round in 0..ROUNDS {
-        let choice = Choice { files, sheets: &sheets, page: Page { index, aliases: &aliases }, count: budget.count };
+        let mut choice = Choice { files, page: Page { index, aliases: &aliases }, count: budget.count, costs: &mut costs };
         let parts = choice.spend(&candidates, limit.saturating_sub((budget.count)(&aliases.legend())));
         let chosen: Vec<(FileId, &File)> = files.iter().filter(|(_, file)| parts.contains_key(&*file.path)).copied().collect();
         if round == 0 {
             aliases = Aliases::choose(index, &chosen);
             continue;
         }
-        let map = index.draw(files, Aliases::known(&aliases.into_folders()), Some(parts));
+        let map = index.draw(files, Aliases::known(aliases.folders()), Some(parts), None);
         let tokens = (budget.count)(&map.text());
         if tokens <= budget.tokens || map.blocks.is_empty() {
             return map;
         }
         limit = limit.saturating_sub(tokens - budget.tokens + 1);
-        aliases = Aliases::known(&map.memory.aliases);
     }
-    index.draw(files, Aliases::known(&[]), Some(BTreeMap::new()))
+    index.draw(files, Aliases::known(&[]), Some(BTreeMap::new()), None)
 }
 
 /// The best lines, sorted.
-fn candidates(index: &Index, files: &[(FileId, &File)], sheets: &[Vec<Row>], focus: &Focus, limit: usize) -> Vec<Candidate> {
-    let ranks: BTreeMap<&str, f64> = index.paths().zip(index.ranks(focus)).collect();
-    let mut candidates = Vec::new();
-    for (place, ((id, file), rows)) in files.iter().zip(sheets).enumerate() {
-        let rank = ranks.get(&*file.path).copied().unwrap_or(0.0);
-        let worths: Vec<f64> = rows
-            .iter()
-            .map(|row| {
-                let definition = &file.outline.definitions[row.definition];
-                let mentioned = focus.names.iter().any(|name| **name == *definition.name);
-                worth(definition, index.uses_of(*id, file.names[row.definition])) * if mentioned { MENTIONED } else { 1.0 }
-            })
-            .collect();
-        // A long file is worth more than a short one of the same rank, but not in proportion.
-        let whole = worths.iter().sum::<f64>().max(1.0).sqrt();
-        let lines = worths.iter().enumerate().map(|(row, worth)| Candidate { score: rank * worth / whole, place, row: Some(row) });
-        candidates.extend(lines);
-        if rows.is_empty() {
-            candidates.push(Candidate { score: rank * BARE, place, row: None });
-        }
+fn candidates(index: &Index, files: &[(FileId, &File)], focus: &Focus, limit: usize) -> Vec<Candidate> {
+    let mut ranks = vec![0.0; index.capacity()];
+    for ((id, _), rank) in index.in_order().zip(index.ranks(focus)) {
+        ranks[id as usize] = rank;
     }
+    let scored = |(place, (id, file)): (usize, &(FileId, &File))| score(index, place, *id, file, ranks[*id as usize], focus);
+    let mut candidates: Vec<Candidate> = files.par_iter().enumerate().flat_map_iter(scored).collect();
     if candidates.len() > limit && limit > 0 {
         candidates.select_nth_unstable_by(limit - 1, Candidate::compare);
     }
@@ -92,30 +80,63 @@ fn candidates(index: &Index, files: &[(FileId, &File)], sheets: &[Vec<Row>], foc
     candidates
 }
 
+/// The lines of one file.
+fn score(index: &Index, place: usize, id: FileId, file: &File, rank: f64, focus: &Focus) -> Vec<Candidate> {
+    let rows = lines(file);
+    if rows.is_empty() {
+        return vec![Candidate { score: rank * BARE, place, row: None }];
+    }
+    let worths = rows.iter().map(|row| {
+        let definition = &file.outline.definitions[row.definition as usize];
+        let mentioned = focus.names.iter().any(|name| **name == *definition.name);
+        worth(definition, index.uses_of(id, file.names[row.definition as usize])) * if mentioned { MENTIONED } else { 1.0 }
+    });
+    let worths: Vec<f64> = worths.collect();
+    // A long file is worth more than a short one of the same rank, but not in proportion.
+    let whole = worths.iter().sum::<f64>().max(1.0).sqrt();
+    let scored = worths.iter().enumerate().map(|(row, worth)| Candidate { score: rank * worth / whole, place, row: Some(row) });
+    scored.collect()
+}
+
+/// The lines of a file that cost anything by themselves. A test has only its head.
+fn lines(file: &File) -> &[Row] {
+    if file.is_test { &[] } else { &file.rows }
+}
+
+/// The tokens of lines that were counted, by the place of the file and the row. They do not depend on short names.
+type Costs = BTreeMap<(usize, usize), usize>;
+
 struct Choice<'a> {
     files: &'a [(FileId, &'a File)],
-    sheets: &'a [Vec<Row>],
     page: Page<'a>,
     count: &'a (dyn Fn(&str) -> usize + Sync),
+    costs: &'a mut Costs,
 }
 
 impl Choice<'_> {
     /// Takes one line after the other, each with the lines that it hangs on, as long as there is room.
-    fn spend(&self, candidates: &[Candidate], tokens: usize) -> BTreeMap<String, Part> {
+    fn spend(&mut self, candidates: &[Candidate], tokens: usize) -> BTreeMap<String, Part> {
         let mut left = tokens;
         let mut taken: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
         for candidate in candidates {
             let (id, file) = self.files[candidate.place];
-            let rows = &self.sheets[candidate.place];
+            let rows = lines(file);
+            if left < SHORTEST_LINE {
+                break;
+            }
             let known = taken.get(&candidate.place);
             let mut cost = if known.is_some() { 0 } else { (self.count)(&self.page.head(id, file)) };
             let is_taken = |row: usize| known.is_some_and(|rows| rows[row]);
             let mut chain = Vec::new();
             let mut next = candidate.row;
             while let Some(row) = next.filter(|row| !is_taken(*row)) {
-                cost += (self.count)(&self.page.line(id, file, rows[row]));
+                cost += *self.costs.entry((candidate.place, row)).or_insert_with(|| {
+                    let mut line = String::new();
+                    self.page.line(id, file, rows[row], &mut line);
+                    (self.count)(&line)
+                });
                 chain.push(row);
-                next = rows[row].parent;
+                next = rows[row].parent.map(|row| row as usize);
             }
             if cost <= left {
                 left -= cost;
@@ -131,9 +152,8 @@ impl Choice<'_> {
                 left -= imports;
                 Part::Whole
             } else {
-                let kept = self.sheets[place].iter().zip(&rows).filter(|(_, taken)| **taken);
-                let name = |row: &Row| full_name(&file.outline, &file.outline.definitions[row.definition]);
-                let mut names: Vec<String> = kept.map(|(row, _)| name(row)).collect();
+                let kept = lines(file).iter().zip(&rows).filter(|(_, taken)| **taken);
+                let mut names: Vec<String> = kept.map(|(row, _)| file.outline.full_name(row.definition)).collect();
                 names.dedup();
                 Part::Names(names)
             };
