@@ -17,7 +17,7 @@ command -v ctags >/dev/null && ctags --version | grep -q 'Universal Ctags' || ap
 declare -A trees=(
   [rust]="rust-ripgrep rust-serde rust-clap bat cargo"
   [python]="jinja2 python-django"
-  [javascript]="node-express node-commander jquery node-browserify node-moment"
+  [javascript]="node-express node-commander uglify-js jquery node-browserify node-moment"
   [typescript]="node-redux npm:rxjs@7.8.1 npm:zod@3.25.76"
   [go]="golang-github-spf13-cobra golang-github-gin-gonic-gin golang-github-prometheus-common"
   [java]="libcommons-lang3-java guava-libraries junit4"
@@ -26,7 +26,7 @@ declare -A trees=(
   [c-sharp]="nunit keepass2"
   [ruby]="puma rubocop ruby-sidekiq ruby-nokogiri"
   [php]="php-monolog composer doctrine"
-  [bash]="dracut git initramfs-tools debootstrap devscripts"
+  [bash]="dracut git initramfs-tools rkhunter debootstrap devscripts"
   [kotlin]="kotlinx-coroutines okio kotlinx-atomicfu"
   [lua]="awesome luarocks neovim"
   [elixir]="elixir-lang"
@@ -71,6 +71,8 @@ fetch_debian() { # PACKAGE TO
 }
 
 cargo build --quiet --release -p hardpan-symbols --example dump --features giants
+# Another build may replace the example while this runs.
+cp target/release/examples/dump "$work/dump"
 for language in "${chosen[@]}"; do
   line=$language
   for package in ${trees[$language]}; do

@@ -58,12 +58,34 @@ mod tests {
     #[test]
     fn every_default_grammar_loads_into_a_parser() {
         let names = [
-            "bash", "c", "cpp", "css", "elixir", "go", "haskell", "html", "java", "javascript", "json", "lua", "markdown",
-            "php", "python", "ruby", "rust", "toml", "tsx", "typescript", "yaml", "zig",
+            "bash",
+            "c",
+            "cpp",
+            "css",
+            "elixir",
+            "go",
+            "haskell",
+            "html",
+            "java",
+            "javascript",
+            "json",
+            "lua",
+            "markdown",
+            "php",
+            "python",
+            "ruby",
+            "rust",
+            "toml",
+            "tsx",
+            "typescript",
+            "yaml",
+            "zig",
         ];
         for name in names {
             let language = super::language(name).unwrap_or_else(|| panic!("{name} is compiled in"));
-            tree_sitter::Parser::new().set_language(&language).unwrap_or_else(|error| panic!("{name}: {error}"));
+            tree_sitter::Parser::new()
+                .set_language(&language)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 }

@@ -47,10 +47,16 @@ fn main() {
     println!("parsing alone {:.0} ms, {:.1} MB/s", millis(parse), bytes as f64 / 1e6 / parse.as_secs_f64());
     strict.ratio("cold index", cold, parse, 2.0);
 
-    let stored: BTreeMap<&str, Vec<u8>> = paths.iter().map(|path| (*path, encode(&index.outline(path).expect("indexed")))).collect();
+    let stored: BTreeMap<&str, Vec<u8>> =
+        paths.iter().map(|path| (*path, encode(&index.outline(path).expect("indexed")))).collect();
     let warm = best(|| {
         let mut index = Index::default();
-        let known = |path: &str| Source::Known(content_hash(tree[path].1.as_bytes()), Box::new(decode(&stored[path]).expect("whole")));
+        let known = |path: &str| {
+            Source::Known(
+                content_hash(tree[path].1.as_bytes()),
+                Box::new(decode(&stored[path]).expect("whole")),
+            )
+        };
         index.fill(&paths, known, |_| ());
         index
     });
@@ -129,7 +135,10 @@ fn tree() -> BTreeMap<String, (&'static str, String)> {
             match n % 4 {
                 0 => (format!("crates/part{folder}/src/m{n}.rs"), ("rust", rust(n))),
                 1 => (format!("python/part{folder}/m{n}.py"), ("python", python(n, other - other % 4 + 1))),
-                2 => (format!("web/part{folder}/m{n}.ts"), ("typescript", typescript(n, other - other % 4 + 2))),
+                2 => (
+                    format!("web/part{folder}/m{n}.ts"),
+                    ("typescript", typescript(n, other - other % 4 + 2)),
+                ),
                 _ => (format!("go/part{folder}/m{n}.go"), ("go", go(n))),
             }
         })
@@ -146,41 +155,70 @@ fn addition(path: &str, round: usize) -> String {
 }
 
 fn rust(n: usize) -> String {
-    let mut text = format!("use std::collections::BTreeMap;\nuse serde::Serialize;\nuse crate::m{}::Record{};\n\n", n + 4, n + 4);
-    text += &format!("/// One of many.\n#[derive(Clone, Debug, Serialize)]\npub struct Record{n} {{\n    pub id: u64,\n    names: BTreeMap<String, Vec<u32>>,\n}}\n\n");
-    text += &format!("impl Record{n} {{\n    pub fn new(id: u64) -> Self {{\n        Self {{ id, names: BTreeMap::new() }}\n    }}\n");
+    let mut text = format!(
+        "use std::collections::BTreeMap;\nuse serde::Serialize;\nuse crate::m{}::Record{};\n\n",
+        n + 4,
+        n + 4
+    );
+    text += &format!(
+        "/// One of many.\n#[derive(Clone, Debug, Serialize)]\npub struct Record{n} {{\n    pub id: u64,\n    names: BTreeMap<String, Vec<u32>>,\n}}\n\n"
+    );
+    text += &format!(
+        "impl Record{n} {{\n    pub fn new(id: u64) -> Self {{\n        Self {{ id, names: BTreeMap::new() }}\n    }}\n"
+    );
     for m in 0..8 {
         text += &format!(
             "\n    /// Adds what is missing.\n    pub fn insert_{m}(&mut self, name: &str, values: &[u32]) -> Option<usize> {{\n        let entry = self.names.entry(name.to_string()).or_default();\n        for value in values.iter().filter(|value| **value > {m}) {{\n            if !entry.contains(value) {{\n                entry.push(*value);\n            }}\n        }}\n        match entry.len() {{\n            0 => None,\n            length => Some(length + Record{}::new(self.id).size()),\n        }}\n    }}\n",
             n + 4
         );
     }
-    text += &format!("    pub fn size(&self) -> usize {{\n        self.names.values().map(Vec::len).sum()\n    }}\n}}\n\npub fn process_batch_{n}(record: &mut Record{n}) -> usize {{\n    record.insert_1(\"a\", &[1, 2, 3]).unwrap_or(0) + record.size()\n}}\n");
+    text += &format!(
+        "    pub fn size(&self) -> usize {{\n        self.names.values().map(Vec::len).sum()\n    }}\n}}\n\npub fn process_batch_{n}(record: &mut Record{n}) -> usize {{\n    record.insert_1(\"a\", &[1, 2, 3]).unwrap_or(0) + record.size()\n}}\n"
+    );
     text
 }
 
 fn python(n: usize, other: usize) -> String {
-    let mut text = format!("import logging\nfrom python.part{}.m{other} import Record{other}, process_batch_{other}\n\nLIMIT_{n} = 10\n\n\nclass Record{n}(Record{other}):\n    \"\"\"One of many.\"\"\"\n\n    def __init__(self, ident, names=None):\n        self.ident = ident\n        self.names = names or {{}}\n", other / 40);
+    let mut text = format!(
+        "import logging\nfrom python.part{}.m{other} import Record{other}, process_batch_{other}\n\nLIMIT_{n} = 10\n\n\nclass Record{n}(Record{other}):\n    \"\"\"One of many.\"\"\"\n\n    def __init__(self, ident, names=None):\n        self.ident = ident\n        self.names = names or {{}}\n",
+        other / 40
+    );
     for m in 0..10 {
-        text += &format!("\n    def insert_{m}(self, name: str, values: list[int], strict: bool = False) -> int:\n        \"\"\"Adds what is missing.\"\"\"\n        entry = self.names.setdefault(name, [])\n        for value in values:\n            if value > {m} and value not in entry:\n                entry.append(value)\n        if strict and len(entry) > LIMIT_{n}:\n            raise ValueError(f\"too many: {{len(entry)}}\")\n        return process_batch_{other}(self, entry) + self.size()\n");
+        text += &format!(
+            "\n    def insert_{m}(self, name: str, values: list[int], strict: bool = False) -> int:\n        \"\"\"Adds what is missing.\"\"\"\n        entry = self.names.setdefault(name, [])\n        for value in values:\n            if value > {m} and value not in entry:\n                entry.append(value)\n        if strict and len(entry) > LIMIT_{n}:\n            raise ValueError(f\"too many: {{len(entry)}}\")\n        return process_batch_{other}(self, entry) + self.size()\n"
+        );
     }
-    text += &format!("\n    @property\n    def total(self):\n        return sum(len(values) for values in self.names.values())\n\n    def size(self):\n        return self.total\n\n\nasync def process_batch_{n}(record, entries=()):\n    return record.insert_1(\"a\", [1, 2, 3]) + len(entries)\n");
+    text += &format!(
+        "\n    @property\n    def total(self):\n        return sum(len(values) for values in self.names.values())\n\n    def size(self):\n        return self.total\n\n\nasync def process_batch_{n}(record, entries=()):\n    return record.insert_1(\"a\", [1, 2, 3]) + len(entries)\n"
+    );
     text
 }
 
 fn typescript(n: usize, other: usize) -> String {
-    let mut text = format!("import {{ Record{other}, processBatch{other} }} from '../part{}/m{other}';\nimport React from 'react';\n\nexport interface Options{n} {{ strict?: boolean; limit: number }}\n\nexport class Record{n} extends Record{other} {{\n  private names = new Map<string, number[]>();\n  constructor(readonly id: number, options: Options{n}) {{ super(id); }}\n", other / 40);
+    let mut text = format!(
+        "import {{ Record{other}, processBatch{other} }} from '../part{}/m{other}';\nimport React from 'react';\n\nexport interface Options{n} {{ strict?: boolean; limit: number }}\n\nexport class Record{n} extends Record{other} {{\n  private names = new Map<string, number[]>();\n  constructor(readonly id: number, options: Options{n}) {{ super(id); }}\n",
+        other / 40
+    );
     for m in 0..10 {
-        text += &format!("\n  // Adds what is missing.\n  insert{m}(name: string, values: number[], strict = false): number {{\n    const entry = this.names.get(name) ?? [];\n    for (const value of values) {{\n      if (value > {m} && !entry.includes(value)) {{ entry.push(value); }}\n    }}\n    if (strict) {{ throw new Error(`too many: ${{entry.length}}`); }}\n    return processBatch{other}(this.names.size, entry.map((value) => value * 2));\n  }}\n");
+        text += &format!(
+            "\n  // Adds what is missing.\n  insert{m}(name: string, values: number[], strict = false): number {{\n    const entry = this.names.get(name) ?? [];\n    for (const value of values) {{\n      if (value > {m} && !entry.includes(value)) {{ entry.push(value); }}\n    }}\n    if (strict) {{ throw new Error(`too many: ${{entry.length}}`); }}\n    return processBatch{other}(this.names.size, entry.map((value) => value * 2));\n  }}\n"
+        );
     }
-    text += &format!("}}\n\nexport const processBatch{n} = (size: number, entries: number[] = []): number => size + entries.length;\n");
+    text += &format!(
+        "}}\n\nexport const processBatch{n} = (size: number, entries: number[] = []): number => size + entries.length;\n"
+    );
     text
 }
 
 fn go(n: usize) -> String {
-    let mut text = format!("package part{}\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\n// Record{n} is one of many.\ntype Record{n} struct {{\n\tID    int\n\tNames map[string][]int\n}}\n", n / 40);
+    let mut text = format!(
+        "package part{}\n\nimport (\n\t\"fmt\"\n\t\"strings\"\n)\n\n// Record{n} is one of many.\ntype Record{n} struct {{\n\tID    int\n\tNames map[string][]int\n}}\n",
+        n / 40
+    );
     for m in 0..10 {
-        text += &format!("\n// Insert{m} adds what is missing.\nfunc (r *Record{n}) Insert{m}(name string, values ...int) (int, error) {{\n\tentry := r.Names[name]\n\tfor _, value := range values {{\n\t\tif value > {m} {{\n\t\t\tentry = append(entry, value)\n\t\t}}\n\t}}\n\tif strings.HasPrefix(name, \"x\") {{\n\t\treturn 0, fmt.Errorf(\"bad name: %s\", name)\n\t}}\n\tr.Names[name] = entry\n\treturn ProcessBatch{n}(r, len(entry)), nil\n}}\n");
+        text += &format!(
+            "\n// Insert{m} adds what is missing.\nfunc (r *Record{n}) Insert{m}(name string, values ...int) (int, error) {{\n\tentry := r.Names[name]\n\tfor _, value := range values {{\n\t\tif value > {m} {{\n\t\t\tentry = append(entry, value)\n\t\t}}\n\t}}\n\tif strings.HasPrefix(name, \"x\") {{\n\t\treturn 0, fmt.Errorf(\"bad name: %s\", name)\n\t}}\n\tr.Names[name] = entry\n\treturn ProcessBatch{n}(r, len(entry)), nil\n}}\n"
+        );
     }
     text += &format!("\nfunc ProcessBatch{n}(r *Record{n}, size int) int {{ return size + len(r.Names) }}\n");
     text

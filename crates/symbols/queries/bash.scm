@@ -1,5 +1,8 @@
 ; Both forms: name() { … } and function name { … }.
 (function_definition name: (word) @name) @function
+; Where the body does not parse, the head of a function is still one.
+(ERROR (word) @name @function . "(" . ")")
+(ERROR "function" . (word) @name @function)
 
 ; Variables of the script that are named like settings, or declared as lasting.
 (program (variable_assignment name: (variable_name) @name) @variable (#match? @name "^[A-Z]"))

@@ -11,6 +11,11 @@
 ; One that returns a pointer to a function: void (*signal(int, void (*)(int)))(int).
 (function_definition declarator: (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator:
   (function_declarator declarator: (identifier) @name parameters: (parameter_list) @params))))) @function
+; Where the body does not parse, the head of a function is still one.
+([
+  (ERROR (function_declarator declarator: (identifier) @name parameters: (parameter_list) @params) @function)
+  (ERROR (pointer_declarator declarator: (function_declarator declarator: (identifier) @name parameters: (parameter_list) @params)) @function)
+] (#not-match? @name "^[A-Z0-9_]+$"))
 
 ; Prototypes. A declarator in brackets with a star is a pointer to a function: a variable.
 (declaration declarator: [

@@ -7,6 +7,12 @@
 (class_specifier name: (type_identifier) @name body: (_)) @class
 (class_specifier name: (template_type name: (type_identifier) @name) body: (_)) @class
 (struct_specifier name: (template_type name: (type_identifier) @name) body: (_)) @struct
+; Where the body does not parse, the head is still one.
+(ERROR "class" . (type_identifier) @name @class . ["{" ":" (base_class_clause)])
+(ERROR "struct" . (type_identifier) @name @struct . ["{" ":" (base_class_clause)])
+(ERROR (function_declarator declarator: (qualified_identifier
+  scope: [(namespace_identifier) @parent (template_type name: (type_identifier) @parent)]
+  name: [(identifier) (destructor_name) (operator_name)] @name) parameters: (parameter_list) @params) @method)
 ; One that is declared in another and defined outside of it.
 (class_specifier name: (qualified_identifier scope: (_) @parent name: (type_identifier) @name) body: (_)) @class
 (struct_specifier name: (qualified_identifier scope: (_) @parent name: (type_identifier) @name) body: (_)) @struct
@@ -21,6 +27,12 @@
   (declaration declarator: (pointer_declarator declarator: (identifier) @name @field))
   (labeled_statement (declaration declarator: (identifier) @name @field))
 ]))
+; Its constructors are taken for calls.
+((function_definition type: [(class_specifier !body) (struct_specifier !body)] declarator: (identifier) @_class body: (compound_statement [
+  (expression_statement (call_expression function: (identifier) @name))
+  (labeled_statement (expression_statement (call_expression function: (identifier) @name)))
+] @method))
+  (#eq? @_class @name))
 (base_class_clause [(type_identifier) (qualified_identifier) (template_type)] @base)
 (alias_declaration name: (type_identifier) @name) @type
 (concept_definition name: (identifier) @name) @type

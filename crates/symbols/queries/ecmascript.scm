@@ -20,32 +20,32 @@
 (export_statement value: (function_expression name: (identifier) @name parameters: (formal_parameters) @params)) @function
 
 ; The same before there were modules: exports.f = …, module.exports.f = …, A.prototype.f = …, A.f = …
-(expression_statement (assignment_expression
+((assignment_expression
   left: (member_expression object: [(identifier) (member_expression)] @_object property: (property_identifier) @name)
   right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function
   (#match? @_object "^(module[.])?exports$"))
-(expression_statement (assignment_expression
+((assignment_expression
   left: (member_expression object: (identifier) @parent property: (property_identifier) @name)
   right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
   (#not-any-of? @parent "exports" "module" "window" "self" "globalThis"))
-(expression_statement (assignment_expression
+((assignment_expression
   left: (member_expression
     object: (member_expression object: (identifier) @parent property: (property_identifier) @_prototype)
     property: (property_identifier) @name)
   right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
   (#eq? @_prototype "prototype"))
 ; a.b.c.f = …, module.exports = …, window.f = …, f = …
-(expression_statement (assignment_expression
+((assignment_expression
   left: (member_expression object: (member_expression) @parent property: (property_identifier) @name)
   right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
   (#not-match? @parent "(^module[.]exports|[.]prototype)$"))
-(expression_statement (assignment_expression
+((assignment_expression
   left: (member_expression object: (identifier) @_object property: (property_identifier) @name)
   right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function
   (#any-of? @_object "module" "window" "self" "globalThis" "global"))
-(expression_statement (assignment_expression
+(assignment_expression
   left: (identifier) @name
-  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function)
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function
 (assignment_expression right: [(arrow_function "async" @async) (function_expression "async" @async)])
 
 ; Classes.
@@ -62,33 +62,28 @@
   body: (statement_block (expression_statement (assignment_expression
     left: (member_expression object: (this) property: (_) @name)) @field)))
   (#eq? @_constructor "constructor"))
+; Before there were classes: function A() { this.f = function () { … } }.
+(assignment_expression
+  left: (member_expression object: (this) property: (_) @name)
+  right: [(arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
 
-; Objects with functions in them: stores, handlers, components.
-(program (lexical_declaration (variable_declarator name: (identifier) @name value: (object [
-  (method_definition)
-  (pair value: [(arrow_function) (function_expression)])
-])) @variable))
-(program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name value: (object)) @variable)))
-(program [
-  (lexical_declaration (variable_declarator value: (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @method)))
-  (lexical_declaration (variable_declarator value: (object (pair key: (_) @name value: [
-    (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method)))
-  (export_statement (lexical_declaration (variable_declarator
-    value: (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @method))))
-  (export_statement (lexical_declaration (variable_declarator value: (object (pair key: (_) @name value: [
-    (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method))))
-  (export_statement value: (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @function))
-  (export_statement value: (object (pair key: (_) @name value: [
-    (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function))
-  (expression_statement (assignment_expression
-    right: (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @function)))
-  (expression_statement (assignment_expression right: (object (pair key: (_) @name value: [
-    (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function)))
-])
-; And wherever else: extend({ f() {} }), define(function () { … }).
+; Objects with functions in them: stores, handlers, components. Not anchored at `program`: a pattern that begins there
+; stays alive for the whole file, and every node pays for it.
+(variable_declarator name: (identifier) @name value: (object (method_definition))) @variable
+(variable_declarator name: (identifier) @name value: (object (pair value: [(arrow_function) (function_expression)]))) @variable
+(variable_declarator value: (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @method))
+(variable_declarator value: (object (pair key: (_) @name value: [
+  (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method))
+(export_statement value: (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @function))
+(export_statement value: (object (pair key: (_) @name value: [
+  (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function))
+(assignment_expression right: (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @function))
+(assignment_expression right: (object (pair key: (_) @name value: [
+  (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @function))
+; And wherever else: extend({ f() {} }).
 (object (method_definition name: (_) @name parameters: (formal_parameters) @params) @method)
-(object (pair key: (_) @name value: [
-  (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method)
+(pair key: (_) @name value: [
+  (arrow_function parameters: (formal_parameters) @params) (function_expression parameters: (formal_parameters) @params)]) @method
 ; A function that has its name with it: module.exports = function name() { … }.
 (function_expression name: (identifier) @name parameters: (formal_parameters) @params) @function
 (pair value: [(arrow_function "async" @async) (function_expression "async" @async)])
@@ -96,7 +91,7 @@
 ; Values: all that are exported; of the others those named like constants, components or types.
 (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @constant))
 (export_statement (variable_declaration (variable_declarator name: (identifier) @name) @variable))
-(program (lexical_declaration (variable_declarator name: (identifier) @name) @constant) (#match? @name "^[A-Z]"))
+(lexical_declaration (variable_declarator name: (identifier) @name) @constant (#match? @name "^[A-Z]"))
 
 (import_statement source: (string) @import)
 (export_statement source: (string) @import) @import.public

@@ -21,9 +21,11 @@
 ])) @scope
 
 ; Functions, under their signature.
-((signature name: (variable) @_signature type: (_) @returns) . (function name: (variable) @name patterns: (patterns) @params) @function
+((declarations
+  (signature name: (variable) @_signature type: (_) @returns) . (function name: (variable) @name patterns: (patterns) @params) @function)
   (#eq? @_signature @name))
-((signature name: (variable) @_signature type: (_) @returns) . (bind name: (variable) @name) @function
+((declarations
+  (signature name: (variable) @_signature type: (_) @returns) . (bind name: (variable) @name) @function)
   (#eq? @_signature @name))
 (declarations (function name: (variable) @name patterns: (patterns) @params) @function)
 (declarations (bind name: (variable) @name) @function)

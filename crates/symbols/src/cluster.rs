@@ -47,7 +47,8 @@ impl Graph {
             place[id as usize] = at;
         }
         let leads = index.in_order().map(|(id, _)| {
-            let mut leads: Vec<(usize, u64)> = index.edges_of(id).iter().map(|edge| (place[edge.to as usize], edge.weight)).collect();
+            let mut leads: Vec<(usize, u64)> =
+                index.edges_of(id).iter().map(|edge| (place[edge.to as usize], edge.weight)).collect();
             leads.sort_unstable();
             leads
         });

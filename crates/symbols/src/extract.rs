@@ -84,7 +84,9 @@ fn gather(reader: &Reader, tree: &Tree, text: &str, cursor: &mut QueryCursor, ga
     while let Some(found) = matches.next() {
         seen.clear();
         let meaning = |index: u32| reader.captures.get(index as usize).copied().flatten();
-        seen.extend(found.captures().iter().filter_map(|capture| Some((meaning(capture.index)?, capture.node))));
+        seen.extend(
+            found.captures().iter().filter_map(|capture| Some((meaning(capture.index)?, capture.node))),
+        );
         match seen[..] {
             [] => {}
             // By far the most frequent matches, so they take no detour.
@@ -101,9 +103,10 @@ impl Gathered {
         let of = |wanted: Capture| seen.iter().find(|(capture, _)| *capture == wanted).map(|(_, node)| *node);
         // What no single node covers (`char *`, `a.b.c`) is captured by its ends.
         let whole = |wanted: Capture| {
-            let mut ends = seen.iter().filter(|(capture, _)| *capture == wanted).map(|(_, node)| node.byte_range());
+            let mut ends =
+                seen.iter().filter(|(capture, _)| *capture == wanted).map(|(_, node)| node.byte_range());
             let first = ends.next()?;
-            Some(first.start..ends.last().map_or(first.end, |last| last.end))
+            Some(first.start..ends.next_back().map_or(first.end, |last| last.end))
         };
         if let Some(path) = whole(Capture::Import).or_else(|| whole(Capture::Submodule)) {
             let import = self.imports.entry(path.start).or_default();
@@ -133,7 +136,9 @@ impl Gathered {
                 (Capture::Returns | Capture::Async | Capture::Base | Capture::Parent, Some(owner)) => {
                     owner.take(*capture, span);
                 }
-                (Capture::Returns | Capture::Async | Capture::Base, None) => self.loose.push((*capture, span)),
+                (Capture::Returns | Capture::Async | Capture::Base, None) => {
+                    self.loose.push((*capture, span));
+                }
                 (Capture::Call, _) => self.calls.push(span),
                 (Capture::Test, _) => self.tests.push(span),
                 (Capture::Text, _) => self.texts.push(span),
@@ -163,7 +168,8 @@ impl Gathered {
             is_async: false,
         });
         if pattern < raw.pattern {
-            (raw.kind, raw.pattern, raw.node, raw.name) = (kind, pattern, node.byte_range(), name.byte_range());
+            (raw.kind, raw.pattern, raw.node, raw.name) =
+                (kind, pattern, node.byte_range(), name.byte_range());
         }
         Some(name.start_byte())
     }

@@ -14,6 +14,7 @@ use crate::names::{NameId, Names};
 use crate::outline::{Outline, Reach, Row, Skip};
 use crate::resolve::{FileId, Meaning, Paths, split};
 
+pub use change::Change;
 pub use query::{FileReport, Place, Report, SkippedReport, SymbolReport};
 
 /// The hash of a file's content: the first half of its BLAKE3.
@@ -145,7 +146,12 @@ impl Index {
     /// `read` is called once for each path, from any thread; `done` after each batch, with the number of files so far.
     /// Paths are relative to the repository, with forward slashes. The result does not depend on the order of the paths
     /// or on the number of threads.
-    pub fn fill<P: AsRef<str> + Sync>(&mut self, paths: &[P], read: impl Fn(&str) -> Source + Sync, mut done: impl FnMut(usize)) {
+    pub fn fill<P: AsRef<str> + Sync>(
+        &mut self,
+        paths: &[P],
+        read: impl Fn(&str) -> Source + Sync,
+        mut done: impl FnMut(usize),
+    ) {
         let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
@@ -264,9 +270,11 @@ impl Index {
     fn file(&mut self, path: &str, hash: ContentHash, mut outline: Outline) -> File {
         let words = std::mem::take(&mut outline.words);
         let words = words.iter().map(|word| self.names.intern(word)).collect();
-        let names: Box<[NameId]> = outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
+        let names: Box<[NameId]> =
+            outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
         let shared = outline.definitions.iter().zip(&names);
-        let shared = shared.filter(|(definition, _)| definition.reach == Reach::Shared && definition.kind.links());
+        let shared =
+            shared.filter(|(definition, _)| definition.reach == Reach::Shared && definition.kind.links());
         let mut sites: Vec<NameId> = shared.map(|(_, name)| *name).collect();
         sites.sort_unstable();
         sites.dedup();
@@ -304,7 +312,9 @@ impl Index {
             let is_public = passes_on || import.form.is_public();
             for meaning in self.meanings(language, file, import) {
                 match meaning {
-                    Meaning::Files(files) => imports.targets.extend(files.into_iter().map(|file| Target { file, is_public })),
+                    Meaning::Files(files) => {
+                        imports.targets.extend(files.into_iter().map(|file| Target { file, is_public }));
+                    }
                     Meaning::External(name) if language.is_library(&name) => {}
                     Meaning::External(name) => imports.externals.push(name.into()),
                     Meaning::Nothing => {}

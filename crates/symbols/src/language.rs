@@ -57,7 +57,9 @@ pub enum LanguageError {
     #[error("languages.toml: {0}")]
     Table(#[from] toml::de::Error),
     /// A query file that is not embedded.
-    #[error("languages.toml: {language} names queries/{query}.scm, which src/language.rs does not embed: add it to QUERIES")]
+    #[error(
+        "languages.toml: {language} names queries/{query}.scm, which src/language.rs does not embed: add it to QUERIES"
+    )]
     NoQuery {
         /// The language.
         language: String,
@@ -73,7 +75,9 @@ pub enum LanguageError {
         error: tree_sitter::QueryError,
     },
     /// A capture that queries/README.md does not know.
-    #[error("the query of {language} captures @{capture}, which queries/README.md does not know: begin it with `_` if it is for a predicate")]
+    #[error(
+        "the query of {language} captures @{capture}, which queries/README.md does not know: begin it with `_` if it is for a predicate"
+    )]
     Capture {
         /// The language.
         language: String,
@@ -154,6 +158,11 @@ pub(crate) struct Reader {
 }
 
 impl Language {
+    /// The name of its grammar.
+    pub fn grammar(&self) -> &str {
+        &self.grammar
+    }
+
     /// The family inside which names link.
     pub fn family(&self) -> &str {
         self.family.as_deref().unwrap_or(&self.name)
@@ -201,7 +210,8 @@ impl Language {
             source.push_str(text);
             source.push('\n');
         }
-        let query = Query::new(&grammar, &source).map_err(|error| LanguageError::Query { language: language(), error })?;
+        let query = Query::new(&grammar, &source)
+            .map_err(|error| LanguageError::Query { language: language(), error })?;
         let mut captures = Vec::new();
         for name in query.capture_names() {
             let capture = Capture::named(name);
@@ -282,7 +292,8 @@ impl Languages {
         let mut best: Option<(usize, usize)> = None;
         for (id, language) in self.list.iter().enumerate() {
             let whole = language.files.iter().any(|file| file == name).then_some(usize::MAX);
-            let length = whole.or_else(|| language.extensions.iter().filter(|e| fits(e)).map(String::len).max());
+            let length =
+                whole.or_else(|| language.extensions.iter().filter(|e| fits(e)).map(String::len).max());
             if let Some(length) = length
                 && best.is_none_or(|(longest, _)| length > longest)
             {
@@ -298,9 +309,15 @@ impl Languages {
     pub fn detect_script(&self, content: &[u8]) -> Option<LanguageId> {
         let line = content.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
         let words = std::str::from_utf8(line.get(..line.len().min(100))?).ok()?.split_whitespace();
-        let mut programs = words.filter(|word| !word.starts_with('-')).map(|word| word.rsplit('/').next().unwrap_or(word));
-        let program = programs.find(|program| *program != "env")?.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
-        let id = self.list.iter().position(|language| language.interpreters.iter().any(|known| known == program))?;
+        let mut programs =
+            words.filter(|word| !word.starts_with('-')).map(|word| word.rsplit('/').next().unwrap_or(word));
+        let program = programs
+            .find(|program| *program != "env")?
+            .trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
+        let id = self
+            .list
+            .iter()
+            .position(|language| language.interpreters.iter().any(|known| known == program))?;
         hardpan_grammars::language(&self.list[id].grammar)?;
         LanguageId::try_from(id).ok()
     }
@@ -350,7 +367,9 @@ mod tests {
     #[test]
     fn a_script_is_known_by_its_first_line() {
         let languages = Languages::builtin();
-        let script = |content: &[u8]| languages.detect_script(content).and_then(|id| languages.get(id)).map(|known| known.name.as_str());
+        let script = |content: &[u8]| {
+            languages.detect_script(content).and_then(|id| languages.get(id)).map(|known| known.name.as_str())
+        };
         assert_eq!(script(b"#!/bin/sh -e\n"), Some("bash"));
         assert_eq!(script(b"#!/usr/bin/env -S python3.12 -u\n"), Some("python"));
         assert_eq!(script(b"#! /usr/bin/ruby"), Some("ruby"));

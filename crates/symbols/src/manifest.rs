@@ -59,7 +59,9 @@ impl Manifest {
             "tsconfig.json" | "jsconfig.json" => {
                 let file: TypeScriptFile = serde_json::from_str(&without_comments(text)).ok()?;
                 let base = file.options.base_url.unwrap_or_default();
-                let long = |long: &str| format!("{}/{}", base.trim_end_matches('/'), star(long)).trim_start_matches('/').into();
+                let long = |long: &str| {
+                    format!("{}/{}", base.trim_end_matches('/'), star(long)).trim_start_matches('/').into()
+                };
                 let paths = file.options.paths.iter();
                 let mut pairs: Vec<(String, String)> =
                     paths.filter_map(|(short, to)| Some((star(short).into(), long(to.first()?)))).collect();
@@ -121,7 +123,10 @@ mod tests {
         let of = |path: &str, text: &str| Manifest::of(path, text.as_bytes());
         assert_eq!(of("a/Cargo.toml", "[package]\nname = \"a-b\"\n"), Some(Manifest::Crate("a_b".into())));
         assert_eq!(of("Cargo.toml", "[workspace]\n"), None);
-        assert_eq!(of("go.mod", "// x\nmodule example.com/a // y\n"), Some(Manifest::GoModule("example.com/a".into())));
+        assert_eq!(
+            of("go.mod", "// x\nmodule example.com/a // y\n"),
+            Some(Manifest::GoModule("example.com/a".into()))
+        );
         assert_eq!(of("package.json", r#"{"name": "@a/b"}"#), Some(Manifest::Package("@a/b".into())));
         assert_eq!(of("package.json", "{"), None);
         assert_eq!(of("other.json", r#"{"name": "a"}"#), None);

@@ -117,10 +117,14 @@ impl Index {
     /// assert_eq!(&*map.blocks[0].text, "clock.py:\nc Clock(Base)\n  am wait(self, seconds?)\n");
     /// ```
     pub fn map(&self, request: &MapRequest<'_>) -> Map {
-        let files: Vec<(FileId, &File)> =
-            self.in_order().filter(|(_, file)| is_within(request.within, &file.path) && has_block(file)).collect();
+        let files: Vec<(FileId, &File)> = self
+            .in_order()
+            .filter(|(_, file)| is_within(request.within, &file.path) && has_block(file))
+            .collect();
         match (request.memory, request.budget) {
-            (Some(memory), _) => self.draw(&files, Aliases::known(&memory.aliases), memory.choice.clone(), request.previous),
+            (Some(memory), _) => {
+                self.draw(&files, Aliases::known(&memory.aliases), memory.choice.clone(), request.previous)
+            }
             (None, None) => self.draw(&files, Aliases::choose(self, &files), None, request.previous),
             (None, Some(budget)) => {
                 let focus = request.focus.cloned().unwrap_or_default();
@@ -130,7 +134,13 @@ impl Index {
     }
 
     /// Draws what was chosen.
-    fn draw(&self, files: &[(FileId, &File)], aliases: Aliases, choice: Option<BTreeMap<String, Part>>, previous: Option<&Map>) -> Map {
+    fn draw(
+        &self,
+        files: &[(FileId, &File)],
+        aliases: Aliases,
+        choice: Option<BTreeMap<String, Part>>,
+        previous: Option<&Map>,
+    ) -> Map {
         let page = Page { index: self, aliases: &aliases };
         let same_page = |map: &&Map| map.memory.aliases == aliases.folders() && map.memory.choice == choice;
         let known = previous.filter(same_page).map_or(&[][..], |map| &map.blocks);
@@ -140,7 +150,8 @@ impl Index {
         };
         let draw = |(id, file): &(FileId, &File)| {
             let part = part(file)?;
-            let earlier = known.binary_search_by(|block| (*block.path).cmp(&*file.path)).ok().map(|at| &known[at]);
+            let earlier =
+                known.binary_search_by(|block| (*block.path).cmp(&*file.path)).ok().map(|at| &known[at]);
             if let Some(earlier) = earlier.filter(|block| block.revision == file.revision) {
                 return Some(earlier.clone());
             }
@@ -159,7 +170,12 @@ impl Index {
                 Some(Part::Names(names)) => file.rows.len() - render::named(file, names).len(),
             };
         }
-        Map { legend: aliases.legend(), blocks, left_out, memory: MapMemory { aliases: aliases.into_folders(), choice } }
+        Map {
+            legend: aliases.legend(),
+            blocks,
+            left_out,
+            memory: MapMemory { aliases: aliases.into_folders(), choice },
+        }
     }
 }
 
@@ -170,8 +186,12 @@ fn has_block(file: &File) -> bool {
 }
 
 fn is_within(within: &[String], path: &str) -> bool {
-    let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    within.is_empty() || within.iter().any(|folder| matches!(folder.as_str(), "" | ".") || below(folder.trim_end_matches('/')))
+    let below =
+        |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    within.is_empty()
+        || within
+            .iter()
+            .any(|folder| matches!(folder.as_str(), "" | ".") || below(folder.trim_end_matches('/')))
 }
 
 /// A number that changes rarely: rounded down to 1, 2, 3, 5, 10, 20, 50, 100, …

@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn a_name_has_one_number_and_a_number_one_name() {
         let mut names = Names::default();
-        let words: Vec<String> = (0..5000).map(|n| format!("name_{}", n % 3000)).chain(["".into(), "ü".into()]).collect();
+        let words: Vec<String> =
+            (0..5000).map(|n| format!("name_{}", n % 3000)).chain(["".into(), "ü".into()]).collect();
         let ids: Vec<NameId> = words.iter().map(|word| names.intern(word)).collect();
         assert_eq!(names.len(), 3002);
         for (word, id) in words.iter().zip(ids) {

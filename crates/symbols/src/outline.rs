@@ -167,7 +167,11 @@ impl Outline {
             return Outline::skipped(skip);
         }
         let manifest = Manifest::of(path, content);
-        let Some((id, language)) = languages.detect(path).or_else(|| languages.detect_script(content)).and_then(|id| Some((id, languages.get(id)?))) else {
+        let Some((id, language)) = languages
+            .detect(path)
+            .or_else(|| languages.detect_script(content))
+            .and_then(|id| Some((id, languages.get(id)?)))
+        else {
             return Outline { manifest, ..Outline::default() };
         };
         if let Some(skip) = skip_by_content(languages, content) {

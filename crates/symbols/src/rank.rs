@@ -37,7 +37,9 @@ impl Index {
         for (id, _) in self.in_order() {
             let edges = self.edges_of(id);
             let total: u64 = edges.iter().map(|edge| edge.weight).sum();
-            leads.extend(edges.iter().map(|edge| (place[edge.to as usize], edge.weight as f64 / total as f64)));
+            leads.extend(
+                edges.iter().map(|edge| (place[edge.to as usize], edge.weight as f64 / total as f64)),
+            );
             ends.push(leads.len());
         }
         let mut ranks = start.clone();
@@ -75,7 +77,8 @@ impl Index {
         }
         let (all, focused): (f64, f64) = (even.iter().sum(), leaning.iter().sum());
         let lean = if focused > 0.0 { LEAN } else { 0.0 };
-        let share = |(even, leaning): (&f64, &f64)| (1.0 - lean) * even / all + lean * leaning / focused.max(1.0);
+        let share =
+            |(even, leaning): (&f64, &f64)| (1.0 - lean) * even / all + lean * leaning / focused.max(1.0);
         even.iter().zip(&leaning).map(share).collect()
     }
 }

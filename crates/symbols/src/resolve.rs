@@ -12,16 +12,19 @@ use crate::outline::{Import, ImportForm};
 /// The number of a file in the index.
 pub(crate) type FileId = u32;
 
+/// Something by path or name; never gone through, since the order is any.
+type Table<T> = HashMap<Box<str>, T, WordHash>;
+
 /// The paths of the repository, and what its package files say.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
-    files: HashMap<Box<str>, FileId, WordHash>,
+    files: Table<FileId>,
     /// The files directly in a folder, sorted by path.
-    folders: HashMap<Box<str>, Vec<(Box<str>, FileId)>, WordHash>,
+    folders: Table<Vec<(Box<str>, FileId)>>,
     /// The folders in which a file of that name lies, sorted.
-    by_name: HashMap<Box<str>, Vec<Box<str>>, WordHash>,
+    by_name: Table<Vec<Box<str>>>,
     /// The folders with files whose last part is that name, sorted.
-    folder_names: HashMap<Box<str>, Vec<Box<str>>, WordHash>,
+    folder_names: Table<Vec<Box<str>>>,
     /// By the folder of the package file and its kind; sorted, so that the answer does not depend on the order of arrival.
     manifests: Vec<(Box<str>, Manifest)>,
 }
@@ -53,7 +56,8 @@ impl Paths {
         self.manifests.retain(|known| !name_and_folder(known));
         if let Some(manifest) = manifest {
             // Deepest first: the package that is nearest to a file decides.
-            let at = self.manifests.partition_point(|(other, _)| (other.len(), &**other) > (folder.len(), folder));
+            let at =
+                self.manifests.partition_point(|(other, _)| (other.len(), &**other) > (folder.len(), folder));
             self.manifests.insert(at, (folder.into(), manifest.clone()));
         }
     }
@@ -81,7 +85,9 @@ impl Paths {
         match language.imports {
             ImportRule::None => vec![Meaning::External(import.path.to_string())],
             ImportRule::Rust if submodule => vec![self.rust_submodule(from, &import.path)],
-            ImportRule::Rust => rules::expand(&import.path).iter().map(|path| self.rust(from, path)).collect(),
+            ImportRule::Rust => {
+                rules::expand(&import.path).iter().map(|path| self.rust(from, path)).collect()
+            }
             ImportRule::Python => self.python(from, import),
             ImportRule::Ecmascript => vec![self.ecmascript(from, &import.path)],
             ImportRule::Go => vec![self.go(&import.path)],
@@ -102,11 +108,14 @@ impl Paths {
     /// The file whose path ends like this, nearest to `from`: most leading folders in common, then by path.
     fn nearest(&self, from: &str, ending: &str) -> Option<FileId> {
         let (tail, name) = split(ending);
-        let fits = |folder: &&Box<str>| {
-            tail.is_empty() || folder.strip_suffix(tail).is_some_and(|head| head.is_empty() || head.ends_with('/'))
+        let fits = |folder: &&str| {
+            tail.is_empty()
+                || folder.strip_suffix(tail).is_some_and(|head| head.is_empty() || head.ends_with('/'))
         };
-        let common = |folder: &str| folder.split('/').zip(split(from).0.split('/')).take_while(|(a, b)| a == b).count();
-        let folders = self.by_name.get(name)?.iter().filter(fits);
+        let common = |folder: &str| {
+            folder.split('/').zip(split(from).0.split('/')).take_while(|(a, b)| a == b).count()
+        };
+        let folders = self.by_name.get(name)?.iter().map(|folder| &**folder).filter(fits);
         let folder = folders.max_by_key(|folder| (common(folder), std::cmp::Reverse(folder.len())))?;
         self.file(&join(folder, name))
     }

@@ -44,7 +44,11 @@ pub fn encode(outline: &Outline) -> Vec<u8> {
     // By name: the numbers belong to one build of the table.
     let language = language.and_then(|id| Languages::builtin().get(id)).map_or("", |language| &language.name);
     text(&mut to, language);
-    to.push(skipped.and_then(|skip| Skip::ALL.iter().position(|known| *known == skip)).map_or(0, |at| at as u8 + 1));
+    to.push(
+        skipped
+            .and_then(|skip| Skip::ALL.iter().position(|known| *known == skip))
+            .map_or(0, |at| at as u8 + 1),
+    );
     encode_manifest(&mut to, manifest.as_ref());
     list(&mut to, words, |to, word| text(to, word));
     list(&mut to, imports, |to, import| {
@@ -244,8 +248,14 @@ mod tests {
     use proptest::prelude::*;
 
     const SAMPLES: [(&str, &str); 4] = [
-        ("a.py", "from .b import c\nimport os\nclass A(B):\n    x = 1\n    async def f(self, a, b=1) -> int:\n        return go(a)\n"),
-        ("src/lib.rs", "pub mod a;\npub use a::{B, C};\npub struct D { e: u8 }\nimpl D { fn f(&self) { g() } }\n#[cfg(test)] mod tests { fn t() {} }\n"),
+        (
+            "a.py",
+            "from .b import c\nimport os\nclass A(B):\n    x = 1\n    async def f(self, a, b=1) -> int:\n        return go(a)\n",
+        ),
+        (
+            "src/lib.rs",
+            "pub mod a;\npub use a::{B, C};\npub struct D { e: u8 }\nimpl D { fn f(&self) { g() } }\n#[cfg(test)] mod tests { fn t() {} }\n",
+        ),
         ("Cargo.toml", "[package]\nname = \"a-b\"\n"),
         ("x.min.js", ""),
     ];

@@ -1,54 +1,50 @@
 //! Same tree, same bytes: whatever the number of threads, the order of the files and the state of the cache.
 
+mod projects;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use hardpan_symbols::{Budget, Focus, Index, MapRequest, Outline, Source, content_hash, decode, encode};
+use projects::Tree;
 
-type Tree = BTreeMap<String, Vec<u8>>;
-
-/// All golden projects side by side, three times over, so that there is more than one batch.
+/// All golden projects side by side, many times over, so that there is more than one batch.
 fn tree() -> Tree {
-    fn read(folder: &Path, below: &str, found: &mut Tree) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let entry = entry.unwrap();
-            let path = format!("{below}/{}", entry.file_name().into_string().unwrap());
-            if entry.path().is_dir() {
-                read(&entry.path(), &path, found);
-            } else {
-                found.insert(path, std::fs::read(entry.path()).unwrap());
-            }
-        }
-    }
     let mut found = Tree::new();
     for copy in 0..8 {
-        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &format!("copy{copy}"), &mut found);
+        projects::read(&projects::root(), &format!("copy{copy}"), &mut found);
     }
     found
 }
 
 /// Everything that comes out, as text.
 fn shown(index: &Index) -> String {
-    let focus = Focus { files: vec!["copy1/rust/src/lib.rs".into()], names: vec!["RetryPolicy".into(), "Order".into()] };
+    let focus = Focus {
+        files: vec!["copy1/rust/src/lib.rs".into()],
+        names: vec!["RetryPolicy".into(), "Order".into()],
+    };
     let budget = Some(Budget { tokens: 2000, count: &|text| text.len().div_ceil(4) });
     let whole = index.map(&MapRequest::default());
     let small = index.map(&MapRequest { focus: Some(&focus), budget, ..MapRequest::default() });
     let ranks: Vec<u64> = index.ranks(&focus).into_iter().map(f64::to_bits).collect();
-    let report = serde_json::to_string(&index.report(|_| true)).unwrap();
+    let report = serde_json::to_string(&index.report(|_| true)).expect("a report is JSON");
     format!("{}\n{}\n{ranks:?}\n{:?}\n{report}", whole.text(), small.text(), index.clusters())
 }
 
 fn build(tree: &Tree, order: &[&String], threads: usize, cached: bool) -> String {
     let stored: BTreeMap<&str, Vec<u8>> = match cached {
-        true => tree.iter().map(|(path, content)| (path.as_str(), encode(&Outline::of(path, content)))).collect(),
+        true => {
+            tree.iter().map(|(path, content)| (path.as_str(), encode(&Outline::of(path, content)))).collect()
+        }
         false => BTreeMap::new(),
     };
     let read = |path: &str| match stored.get(path) {
-        Some(bytes) => Source::Known(content_hash(&tree[path]), Box::new(decode(bytes).unwrap())),
+        Some(bytes) => {
+            Source::Known(content_hash(&tree[path]), Box::new(decode(bytes).expect("just encoded")))
+        }
         None => Source::Content(tree[path].clone()),
     };
     let mut index = Index::default();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had");
     pool.install(|| index.fill(order, read, |_| ()));
     shown(&index)
 }
@@ -79,7 +75,8 @@ fn twenty_runs_give_the_same_bytes() {
 #[test]
 fn files_that_come_one_by_one_give_the_same_bytes() {
     let tree = tree();
-    let paths: Vec<&String> = tree.keys().filter(|path| path.starts_with("copy1/") || path.starts_with("copy2/")).collect();
+    let paths: Vec<&String> =
+        tree.keys().filter(|path| path.starts_with("copy1/") || path.starts_with("copy2/")).collect();
     let part: Tree = paths.iter().map(|path| ((*path).clone(), tree[*path].clone())).collect();
     let expected = build(&part, &paths, 2, false);
     for run in 0..3 {

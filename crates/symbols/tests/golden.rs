@@ -4,32 +4,13 @@
 //! `HARDPAN_GOLDEN=write` writes what was found, to be read before it is committed. A language whose grammar is not
 //! compiled in is left out: `--features giants` has them all.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+mod projects;
 
 use hardpan_symbols::{Index, Languages, MapRequest, Source};
-
-const EXPECTED: &str = "expected.map";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-fn files(folder: &Path, below: &str, found: &mut BTreeMap<String, Vec<u8>>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
-        if entry.path().is_dir() {
-            files(&entry.path(), &path, found);
-        } else if name != EXPECTED {
-            found.insert(path, std::fs::read(entry.path()).unwrap());
-        }
-    }
-}
+use projects::{EXPECTED, Tree, read, root};
 
 /// The short names and the blocks.
-fn map(project: &BTreeMap<String, Vec<u8>>) -> String {
+fn map(project: &Tree) -> String {
     let mut index = Index::default();
     let paths: Vec<&String> = project.keys().collect();
     index.fill(&paths, |path| Source::Content(project[path].clone()), |_| ());
@@ -45,8 +26,8 @@ fn every_project_has_the_map_that_is_written_down() {
     folders.sort();
     for folder in folders {
         let name = folder.file_name().unwrap().to_str().unwrap().to_string();
-        let mut project = BTreeMap::new();
-        files(&folder, "", &mut project);
+        let mut project = Tree::new();
+        read(&folder, "", &mut project);
         let is_known = |path: &String| Languages::builtin().detect(path).is_some();
         if !project.keys().any(is_known) {
             continue;
@@ -64,8 +45,8 @@ fn every_project_has_the_map_that_is_written_down() {
 
 #[test]
 fn every_language_that_is_compiled_in_has_a_project() {
-    let mut project = BTreeMap::new();
-    files(&root(), "", &mut project);
+    let mut project = Tree::new();
+    read(&root(), "", &mut project);
     let covered: Vec<_> = project.keys().filter_map(|path| Languages::builtin().detect(path)).collect();
     let missing: Vec<_> = Languages::builtin()
         .iter()

@@ -38,7 +38,8 @@ pub(super) fn assemble(mut gathered: Gathered, words: Vec<&str>, text: &str) -> 
             (true, true) => ImportForm::PublicSubmodule,
         };
         let path: Box<str> = tidy(unquoted(text.get(import.path)?), usize::MAX).into();
-        let names = import.names.into_values().filter_map(|name| Some(tidy(text.get(name)?, NAME_LIMIT).into()));
+        let names =
+            import.names.into_values().filter_map(|name| Some(tidy(text.get(name)?, NAME_LIMIT).into()));
         (!path.is_empty()).then(|| Import { path, names: names.collect(), form })
     });
     Outline {
@@ -62,7 +63,10 @@ impl Nesting {
         let mut open: Vec<usize> = Vec::new();
         for (at, raw) in raws.iter().enumerate() {
             // Two names in one node (`A, B int`) are beside each other, not inside.
-            while open.pop_if(|last| raws[*last].node.end <= raw.node.start || raws[*last].node == raw.node).is_some() {}
+            while open
+                .pop_if(|last| raws[*last].node.end <= raw.node.start || raws[*last].node == raw.node)
+                .is_some()
+            {}
             enclosing.push(open.last().copied());
             open.push(at);
         }
@@ -81,7 +85,12 @@ impl Nesting {
     }
 }
 
-fn definitions(raws: &[RawDefinition], nesting: &Nesting, gathered: &Gathered, text: &str) -> Vec<Definition> {
+fn definitions(
+    raws: &[RawDefinition],
+    nesting: &Nesting,
+    gathered: &Gathered,
+    text: &str,
+) -> Vec<Definition> {
     let mut definitions: Vec<Definition> = Vec::with_capacity(raws.len());
     for (at, raw) in raws.iter().enumerate() {
         let mut enclosing = nesting.enclosing[at];
@@ -101,7 +110,9 @@ fn definitions(raws: &[RawDefinition], nesting: &Nesting, gathered: &Gathered, t
         };
         let kind = match raw.kind {
             Kind::Function if outer.is_some_and(|outer| outer.kind.has_members()) => Kind::Method,
-            Kind::Constant | Kind::Variable if outer.is_some_and(|outer| outer.kind.has_members()) => Kind::Field,
+            Kind::Constant | Kind::Variable if outer.is_some_and(|outer| outer.kind.has_members()) => {
+                Kind::Field
+            }
             kind => kind,
         };
         let name = text.get(raw.name.clone()).unwrap_or_default();
@@ -111,7 +122,11 @@ fn definitions(raws: &[RawDefinition], nesting: &Nesting, gathered: &Gathered, t
             parent: enclosing.and_then(|at| u32::try_from(at).ok()),
             line: raw.line,
             signature: signature(kind, raw, gathered, text).into(),
-            bases: raw.bases.values().filter_map(|base| Some(tidy(text.get(base.clone())?, PARAM_LIMIT).into())).collect(),
+            bases: raw
+                .bases
+                .values()
+                .filter_map(|base| Some(tidy(text.get(base.clone())?, PARAM_LIMIT).into()))
+                .collect(),
             waits: if raw.is_async { Waits::Async } else { Waits::No },
             reach,
             calls: Box::default(),
@@ -143,14 +158,22 @@ fn signature(kind: Kind, raw: &RawDefinition, gathered: &Gathered, text: &str) -
 }
 
 /// Gives every call to the function around it that other files can see.
-fn calls(made: &mut [Definition], raws: &[RawDefinition], nesting: &Nesting, gathered: &Gathered, words: &[&str], text: &str) {
+fn calls(
+    made: &mut [Definition],
+    raws: &[RawDefinition],
+    nesting: &Nesting,
+    gathered: &Gathered,
+    words: &[&str],
+    text: &str,
+) {
     let mut lists: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     let mut spans: Vec<&Span> = gathered.calls.iter().collect();
     spans.sort_unstable_by_key(|span| span.start);
     for span in spans {
         let mut caller = nesting.innermost(raws, span.start);
         while let Some(at) = caller
-            && (made[at].reach == Reach::Local || !(made[at].kind.is_callable() || made[at].kind == Kind::Property))
+            && (made[at].reach == Reach::Local
+                || !(made[at].kind.is_callable() || made[at].kind == Kind::Property))
         {
             caller = nesting.enclosing[at];
         }
@@ -190,7 +213,13 @@ fn join_scopes(mut made: Vec<Definition>, raws: &[RawDefinition], text: &str) ->
             Kind::Extension => at,
             _ => {
                 let (line, reach) = (made[at].line, made[at].reach);
-                made.push(Definition { kind: Kind::Extension, name: name.clone(), line, reach, ..Definition::nameless() });
+                made.push(Definition {
+                    kind: Kind::Extension,
+                    name: name.clone(),
+                    line,
+                    reach,
+                    ..Definition::nameless()
+                });
                 moved.push(None);
                 made.len() - 1
             }
@@ -203,17 +232,33 @@ fn join_scopes(mut made: Vec<Definition>, raws: &[RawDefinition], text: &str) ->
             made[home].bases = bases.into();
         }
     }
-    // The scopes that are left out close up the places of what follows them.
+    // A variable inside a function is nobody's business; what lies in it belongs to the function.
+    for (at, definition) in made.iter().enumerate() {
+        if definition.reach == Reach::Local && matches!(definition.kind, Kind::Variable | Kind::Constant) {
+            moved[at] = definition.parent.map(|parent| parent as usize);
+        }
+    }
+    // What is left out closes up the places of what follows it.
     let mut places: Vec<u32> = Vec::with_capacity(made.len());
     let mut next = 0;
     for gone in &moved {
         places.push(next);
         next += u32::from(gone.is_none());
     }
-    let place = |at: u32| places[moved[at as usize].unwrap_or(at as usize)];
+    let place = |at: u32| {
+        let mut at = at as usize;
+        while let Some(home) = moved[at] {
+            at = home;
+        }
+        places[at]
+    };
     let kept = made.into_iter().zip(&moved).filter(|(_, gone)| gone.is_none());
-    kept.map(|(definition, _)| Definition { parent: definition.parent.map(place), bases: unique(definition.bases), ..definition })
-        .collect()
+    kept.map(|(definition, _)| Definition {
+        parent: definition.parent.map(place),
+        bases: unique(definition.bases),
+        ..definition
+    })
+    .collect()
 }
 
 fn unique(bases: Box<[Box<str>]>) -> Box<[Box<str>]> {

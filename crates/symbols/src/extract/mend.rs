@@ -61,7 +61,11 @@ fn errors(root: Node<'_>) -> Vec<Range<usize>> {
 /// one (`#[…]`, `@…`).
 fn next_start(text: &str, stretch: &Range<usize>) -> Option<usize> {
     let bytes = text.as_bytes();
-    let is_start = |at: &usize| bytes.get(*at).is_some_and(|byte| byte.is_ascii_alphabetic() || b"_#@".contains(byte) || *byte >= 0x80);
+    let is_start = |at: &usize| {
+        bytes
+            .get(*at)
+            .is_some_and(|byte| byte.is_ascii_alphabetic() || b"_#@".contains(byte) || *byte >= 0x80)
+    };
     let lines = (stretch.start..stretch.end).filter(|at| bytes.get(*at) == Some(&b'\n')).map(|at| at + 1);
     lines.filter(|at| *at < stretch.end).find(is_start)
 }

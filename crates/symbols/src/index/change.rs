@@ -84,7 +84,8 @@ impl Index {
         let viewers = self.viewers(&imports);
         let names = self.reached(id, &file, &viewers);
         let defined = self.newly_defined(id, &file);
-        let definers: Vec<Option<FileId>> = defined.iter().map(|name| self.only_definer(*name, file.family)).collect();
+        let definers: Vec<Option<FileId>> =
+            defined.iter().map(|name| self.only_definer(*name, file.family)).collect();
         let family = file.family;
         for name in &names {
             self.shift(*name, Sign::Take);
@@ -138,7 +139,8 @@ impl Index {
         let mut changed: Vec<(FileId, Imports)> = match paths {
             Paths::Same => Vec::new(),
             Paths::Changed => {
-                let others: Vec<(FileId, &File)> = self.in_order().filter(|(other, _)| *other != id).collect();
+                let others: Vec<(FileId, &File)> =
+                    self.in_order().filter(|(other, _)| *other != id).collect();
                 others.par_iter().filter_map(|(other, known)| check(*other, known, &known.imports)).collect()
             }
         };
@@ -152,14 +154,17 @@ impl Index {
         let passes_on = |imports: &Imports| imports.targets.iter().any(|target| target.is_public);
         let mut doors: Vec<FileId> = imports
             .iter()
-            .filter(|(id, new)| passes_on(new) || self.by_id(*id).is_some_and(|file| passes_on(&file.imports)))
+            .filter(|(id, new)| {
+                passes_on(new) || self.by_id(*id).is_some_and(|file| passes_on(&file.imports))
+            })
             .map(|(id, _)| *id)
             .collect();
         while !doors.is_empty() {
             doors.sort_unstable();
             let mut next = Vec::new();
             for (id, file) in self.in_order() {
-                let mut through = file.imports.targets.iter().filter(|target| doors.binary_search(&target.file).is_ok());
+                let mut through =
+                    file.imports.targets.iter().filter(|target| doors.binary_search(&target.file).is_ok());
                 if through.next().is_some() && !viewers.contains(&id) {
                     viewers.push(id);
                     next.extend(passes_on(&file.imports).then_some(id));
@@ -229,8 +234,10 @@ impl Index {
         let mut visible: Vec<FileId> = file.imports.targets.iter().map(|target| target.file).collect();
         let mut edge = visible.clone();
         for _ in 0..CHAIN {
-            let next = edge.iter().filter_map(|door| self.by_id(*door)).flat_map(|door| &door.imports.targets);
-            let mut next: Vec<FileId> = next.filter(|target| target.is_public).map(|target| target.file).collect();
+            let next =
+                edge.iter().filter_map(|door| self.by_id(*door)).flat_map(|door| &door.imports.targets);
+            let mut next: Vec<FileId> =
+                next.filter(|target| target.is_public).map(|target| target.file).collect();
             next.sort_unstable();
             next.dedup();
             next.retain(|file| visible.binary_search(file).is_err() && *file != id);
@@ -253,7 +260,8 @@ impl Index {
         self.edges.iter_mut().for_each(Vec::clear);
         self.used_by.fill(0);
         let files: Vec<(FileId, &File)> = self.in_order().collect();
-        let resolved: Vec<(FileId, Imports)> = files.par_iter().map(|(id, file)| (*id, self.resolve(file))).collect();
+        let resolved: Vec<(FileId, Imports)> =
+            files.par_iter().map(|(id, file)| (*id, self.resolve(file))).collect();
         for (id, imports) in resolved {
             if let Some(mut file) = self.files[id as usize].take() {
                 file.imports = imports;
@@ -283,6 +291,8 @@ enum Paths {
 fn difference(mut one: Vec<NameId>, mut other: Vec<NameId>) -> (Vec<NameId>, Vec<NameId>) {
     one.sort_unstable();
     other.sort_unstable();
-    let only = |of: &[NameId], without: &[NameId]| of.iter().copied().filter(|name| without.binary_search(name).is_err()).collect();
+    let only = |of: &[NameId], without: &[NameId]| {
+        of.iter().copied().filter(|name| without.binary_search(name).is_err()).collect()
+    };
     (only(&one, &other), only(&other, &one))
 }

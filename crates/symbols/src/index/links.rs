@@ -44,12 +44,15 @@ pub(super) enum Sign {
 impl Index {
     /// Where every use of a name leads.
     pub(super) fn links(&self, name: NameId) -> Vec<Link> {
-        let Some(uses) = self.uses.get(name as usize).filter(|uses| !uses.sites.is_empty() && !uses.users.is_empty()) else {
+        let Some(uses) =
+            self.uses.get(name as usize).filter(|uses| !uses.sites.is_empty() && !uses.users.is_empty())
+        else {
             return Vec::new();
         };
         let defining = |id: FileId| self.by_id(id).filter(|file| !file.is_test).map(|file| (id, file));
         let sites: Vec<(FileId, &File)> = uses.sites.iter().filter_map(|site| defining(site.file)).collect();
-        let mut by_package: Vec<(NameId, FileId)> = sites.iter().filter_map(|(id, file)| Some((file.package?, *id))).collect();
+        let mut by_package: Vec<(NameId, FileId)> =
+            sites.iter().filter_map(|(id, file)| Some((file.package?, *id))).collect();
         by_package.sort_unstable();
         let is_distinct = is_distinct(self.names.get(name));
         // The more files use a name, the less one of them says.
@@ -119,7 +122,8 @@ impl Index {
         let edges = &mut self.edges[from as usize];
         let edge = &mut edges[at];
         edge.count = step(edge.count, sign);
-        edge.weight = if sign == Sign::Add { edge.weight + weight } else { edge.weight.saturating_sub(weight) };
+        edge.weight =
+            if sign == Sign::Add { edge.weight + weight } else { edge.weight.saturating_sub(weight) };
         if edge.count == 0 {
             edges.remove(at);
             if counts {
@@ -135,7 +139,12 @@ fn step(count: u32, sign: Sign) -> u32 {
 }
 
 /// The files that define the name and that the user can see: sorted.
-fn evidence(user: &File, sites: &[(FileId, &File)], by_package: &[(NameId, FileId)], found: &mut Vec<FileId>) {
+fn evidence(
+    user: &File,
+    sites: &[(FileId, &File)],
+    by_package: &[(NameId, FileId)],
+    found: &mut Vec<FileId>,
+) {
     found.clear();
     if sites.len() <= user.visible.len() {
         let seen = sites.iter().filter(|(id, _)| user.visible.binary_search(id).is_ok());
@@ -146,7 +155,8 @@ fn evidence(user: &File, sites: &[(FileId, &File)], by_package: &[(NameId, FileI
     }
     if let Some(package) = user.package {
         let start = by_package.partition_point(|(other, _)| *other < package);
-        found.extend(by_package[start..].iter().take_while(|(other, _)| *other == package).map(|(_, id)| *id));
+        found
+            .extend(by_package[start..].iter().take_while(|(other, _)| *other == package).map(|(_, id)| *id));
         found.sort_unstable();
         found.dedup();
     }
@@ -156,6 +166,7 @@ fn evidence(user: &File, sites: &[(FileId, &File)], by_package: &[(NameId, FileI
 fn is_distinct(name: &str) -> bool {
     let inner = name.trim_matches('_');
     let letters = inner.as_bytes().windows(2);
-    let mut turns = letters.filter(|pair| pair[1] == b'_' || (pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()));
+    let mut turns = letters
+        .filter(|pair| pair[1] == b'_' || (pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()));
     inner.len() >= 6 && turns.next().is_some()
 }

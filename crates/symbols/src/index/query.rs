@@ -75,7 +75,11 @@ impl Index {
     pub fn places(&self, name: &str) -> Vec<Place> {
         let mut places = Vec::new();
         for (id, file) in self.in_order() {
-            let named = file.outline.definitions.iter().filter(|definition| *definition.name == *name && definition.kind != Kind::Extension);
+            let named = file
+                .outline
+                .definitions
+                .iter()
+                .filter(|definition| *definition.name == *name && definition.kind != Kind::Extension);
             places.extend(named.map(|definition| Place {
                 path: file.path.to_string(),
                 symbol: symbol(file, definition),
@@ -101,7 +105,8 @@ impl Index {
         }
         let mut paths: Vec<String> = if definition.kind.links() {
             let links = self.links(name);
-            let here = links.iter().filter(|link| link.leads_to(id)).filter_map(|link| self.by_id(link.origin()));
+            let here =
+                links.iter().filter(|link| link.leads_to(id)).filter_map(|link| self.by_id(link.origin()));
             here.map(|file| file.path.to_string()).collect()
         } else {
             let family = self.by_id(id).map(|file| file.family);
@@ -126,7 +131,13 @@ impl Index {
                 path: file.path.to_string(),
                 language: language.map(|language| language.name.clone()),
                 references: self.used_by(id),
-                symbols: file.outline.definitions.iter().filter(|d| d.kind != Kind::Extension).map(|d| symbol(file, d)).collect(),
+                symbols: file
+                    .outline
+                    .definitions
+                    .iter()
+                    .filter(|d| d.kind != Kind::Extension)
+                    .map(|d| symbol(file, d))
+                    .collect(),
                 imports: file.imports.externals.iter().map(ToString::to_string).collect(),
                 local_imports: self.local_imports(file).into_iter().map(str::to_owned).collect(),
             });

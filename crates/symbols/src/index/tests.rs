@@ -5,7 +5,8 @@ use super::*;
 fn index(files: &[(&str, &str)]) -> Index {
     let mut index = Index::default();
     let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
-    let content = |path: &str| files.iter().find(|(known, _)| *known == path).map(|(_, text)| text.as_bytes().to_vec());
+    let content =
+        |path: &str| files.iter().find(|(known, _)| *known == path).map(|(_, text)| text.as_bytes().to_vec());
     index.fill(&paths, |path| content(path).map_or(Source::Unreadable, Source::Content), |_| ());
     index
 }
@@ -23,7 +24,10 @@ fn a_use_leads_to_the_file_that_is_imported() {
         ("other.py", "run = 1\nprint(run)"),
     ]);
     let places = index.places("run");
-    assert_eq!(places.iter().map(|place| (place.path.as_str(), place.used_by.len())).collect::<Vec<_>>(), [("a.py", 0), ("b.py", 1)]);
+    assert_eq!(
+        places.iter().map(|place| (place.path.as_str(), place.used_by.len())).collect::<Vec<_>>(),
+        [("a.py", 0), ("b.py", 1)]
+    );
     assert_eq!(places[1].used_by, ["main.py"]);
     assert_eq!(index.mentions("run"), ["main.py", "other.py"]);
 }
@@ -40,7 +44,11 @@ fn what_is_passed_on_is_seen_through() {
 
 #[test]
 fn a_package_needs_no_import() {
-    let index = index(&[("a/x.go", "package a\nfunc Run() {}"), ("a/y.go", "package a\nfunc g() { Run() }"), ("b/z.go", "package b\nfunc h() { Run() }")]);
+    let index = index(&[
+        ("a/x.go", "package a\nfunc Run() {}"),
+        ("a/y.go", "package a\nfunc g() { Run() }"),
+        ("b/z.go", "package b\nfunc h() { Run() }"),
+    ]);
     assert_eq!(users(&index, "Run"), ["a/y.go"]);
 }
 
@@ -57,7 +65,11 @@ fn only_a_name_of_two_words_leads_anywhere_without_evidence() {
 
 #[test]
 fn tests_are_users_but_do_not_count() {
-    let index = index(&[("a.py", "def run(): ..."), ("b.py", "from a import run"), ("test_a.py", "from a import run\nrun()")]);
+    let index = index(&[
+        ("a.py", "def run(): ..."),
+        ("b.py", "from a import run"),
+        ("test_a.py", "from a import run\nrun()"),
+    ]);
     assert_eq!(users(&index, "run"), ["b.py", "test_a.py"]);
     assert_eq!(index.uses_of(0, index.names.find("run").unwrap()), 1);
     assert_eq!(index.report(|path| path == "a.py").files[0].references, 1);
@@ -81,23 +93,47 @@ fn state(index: &Index) -> Vec<String> {
     let mut lines = Vec::new();
     for (id, file) in index.in_order() {
         let path = |id: FileId| index.by_id(id).map_or("gone", |file| &*file.path).to_string();
-        let mut edges: Vec<_> = index.edges_of(id).iter().map(|edge| (path(edge.to), edge.count, edge.weight)).collect();
+        let mut edges: Vec<_> =
+            index.edges_of(id).iter().map(|edge| (path(edge.to), edge.count, edge.weight)).collect();
         edges.sort();
-        let mut sites: Vec<_> = file.sites.iter().map(|name| (index.word(*name), index.uses_of(id, *name))).collect();
+        let mut sites: Vec<_> =
+            file.sites.iter().map(|name| (index.word(*name), index.uses_of(id, *name))).collect();
         sites.sort_unstable();
         let mut visible: Vec<_> = file.visible.iter().map(|id| path(*id)).collect();
         visible.sort();
-        lines.push(format!("{} used {} edges {edges:?} sites {sites:?} sees {visible:?}", file.path, index.used_by(id)));
+        lines.push(format!(
+            "{} used {} edges {edges:?} sites {sites:?} sees {visible:?}",
+            file.path,
+            index.used_by(id)
+        ));
     }
     lines
 }
 
-const PATHS: [&str; 9] =
-    ["go.mod", "a/x.go", "a/y.go", "b/z.go", "pkg/__init__.py", "pkg/inner.py", "pkg/deep/__init__.py", "main.py", "test_main.py"];
+const PATHS: [&str; 9] = [
+    "go.mod",
+    "a/x.go",
+    "a/y.go",
+    "b/z.go",
+    "pkg/__init__.py",
+    "pkg/inner.py",
+    "pkg/deep/__init__.py",
+    "main.py",
+    "test_main.py",
+];
 const LINES: [&str; 12] = [
-    "def thing(): ...", "def other_thing(): ...", "class Thing: ...", "from pkg import thing", "from .inner import thing, Thing",
-    "from pkg.inner import *", "thing(); other_thing()", "Thing()", "from .deep import other_thing", "func Run() { other_thing() }",
-    "import \"example.com/m/a\"", "module example.com/m",
+    "def thing(): ...",
+    "def other_thing(): ...",
+    "class Thing: ...",
+    "from pkg import thing",
+    "from .inner import thing, Thing",
+    "from pkg.inner import *",
+    "thing(); other_thing()",
+    "Thing()",
+    "from .deep import other_thing",
+    "func Run() { other_thing() }",
+    "import \"example.com/m/a\"",
+    "module example.com/m",
 ];
 
 proptest! {

@@ -58,7 +58,8 @@ impl Aliases {
 
     pub(super) fn legend(&self) -> String {
         let mut legend = LEGEND.to_string();
-        let entries = self.folders.iter().enumerate().map(|(at, folder)| format!("@{}={}", at + 1, visible(folder)));
+        let entries =
+            self.folders.iter().enumerate().map(|(at, folder)| format!("@{}={}", at + 1, visible(folder)));
         let entries: Vec<String> = entries.collect();
         if !entries.is_empty() {
             legend.push_str(&entries.join(" "));
@@ -132,7 +133,8 @@ impl<'a> Folders<'a> {
                 }
             }
             let gain = |place: usize| gains[place] - ENTRY - self.list[place].path.len() as i64;
-            let best = (0..self.list.len()).max_by_key(|place| (gain(*place), std::cmp::Reverse(self.list[*place].path)));
+            let best = (0..self.list.len())
+                .max_by_key(|place| (gain(*place), std::cmp::Reverse(self.list[*place].path)));
             let Some(best) = best.filter(|place| gain(*place) >= WORTH) else { break };
             chosen.push(self.list[best].path.to_string());
             self.cover(best);

@@ -47,9 +47,11 @@ pub(super) fn choose(index: &Index, files: &[(FileId, &File)], focus: &Focus, bu
     let mut limit = budget.tokens;
     let mut aliases = Aliases::choose(index, files);
     for round in 0..ROUNDS {
-        let mut choice = Choice { files, page: Page { index, aliases: &aliases }, count: budget.count, costs: &mut costs };
+        let mut choice =
+            Choice { files, page: Page { index, aliases: &aliases }, count: budget.count, costs: &mut costs };
         let parts = choice.spend(&candidates, limit.saturating_sub((budget.count)(&aliases.legend())));
-        let chosen: Vec<(FileId, &File)> = files.iter().filter(|(_, file)| parts.contains_key(&*file.path)).copied().collect();
+        let chosen: Vec<(FileId, &File)> =
+            files.iter().filter(|(_, file)| parts.contains_key(&*file.path)).copied().collect();
         if round == 0 {
             aliases = Aliases::choose(index, &chosen);
             continue;
@@ -70,7 +72,9 @@ fn candidates(index: &Index, files: &[(FileId, &File)], focus: &Focus, limit: us
     for ((id, _), rank) in index.in_order().zip(index.ranks(focus)) {
         ranks[id as usize] = rank;
     }
-    let scored = |(place, (id, file)): (usize, &(FileId, &File))| score(index, place, *id, file, ranks[*id as usize], focus);
+    let scored = |(place, (id, file)): (usize, &(FileId, &File))| {
+        score(index, place, *id, file, ranks[*id as usize], focus)
+    };
     let mut candidates: Vec<Candidate> = files.par_iter().enumerate().flat_map_iter(scored).collect();
     if candidates.len() > limit && limit > 0 {
         candidates.select_nth_unstable_by(limit - 1, Candidate::compare);
@@ -89,12 +93,17 @@ fn score(index: &Index, place: usize, id: FileId, file: &File, rank: f64, focus:
     let worths = rows.iter().map(|row| {
         let definition = &file.outline.definitions[row.definition as usize];
         let mentioned = focus.names.iter().any(|name| **name == *definition.name);
-        worth(definition, index.uses_of(id, file.names[row.definition as usize])) * if mentioned { MENTIONED } else { 1.0 }
+        worth(definition, index.uses_of(id, file.names[row.definition as usize]))
+            * if mentioned { MENTIONED } else { 1.0 }
     });
     let worths: Vec<f64> = worths.collect();
     // A long file is worth more than a short one of the same rank, but not in proportion.
     let whole = worths.iter().sum::<f64>().max(1.0).sqrt();
-    let scored = worths.iter().enumerate().map(|(row, worth)| Candidate { score: rank * worth / whole, place, row: Some(row) });
+    let scored = worths.iter().enumerate().map(|(row, worth)| Candidate {
+        score: rank * worth / whole,
+        place,
+        row: Some(row),
+    });
     scored.collect()
 }
 
@@ -153,7 +162,8 @@ impl Choice<'_> {
                 Part::Whole
             } else {
                 let kept = lines(file).iter().zip(&rows).filter(|(_, taken)| **taken);
-                let mut names: Vec<String> = kept.map(|(row, _)| file.outline.full_name(row.definition)).collect();
+                let mut names: Vec<String> =
+                    kept.map(|(row, _)| file.outline.full_name(row.definition)).collect();
                 names.dedup();
                 Part::Names(names)
             };

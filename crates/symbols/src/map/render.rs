@@ -18,7 +18,11 @@ const CALLS: usize = 3;
 /// The rows that are in a list of names.
 pub(super) fn named(file: &File, names: &[String]) -> Vec<Row> {
     let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-    file.rows.iter().filter(|row| names.contains(file.outline.full_name(row.definition).as_str())).copied().collect()
+    file.rows
+        .iter()
+        .filter(|row| names.contains(file.outline.full_name(row.definition).as_str()))
+        .copied()
+        .collect()
 }
 
 /// What lines need to know besides their file.
@@ -78,7 +82,10 @@ impl Page<'_> {
         let paths = self.index.local_imports(file);
         let mut shown: Vec<String> = match file.imports_folders {
             false => paths.iter().map(|path| self.aliases.shorten(path)).collect(),
-            true => paths.iter().map(|path| self.aliases.shorten(&path[..path.rfind('/').map_or(0, |at| at + 1)])).collect(),
+            true => paths
+                .iter()
+                .map(|path| self.aliases.shorten(&path[..path.rfind('/').map_or(0, |at| at + 1)]))
+                .collect(),
         };
         shown.dedup();
         shown
@@ -117,7 +124,8 @@ impl Page<'_> {
         if definition.calls.is_empty() {
             return Vec::new();
         }
-        let known: Vec<(NameId, FileId)> = names.filter_map(|name| Some((name, self.index.only_definer(name, file.family)?))).collect();
+        let known: Vec<(NameId, FileId)> =
+            names.filter_map(|name| Some((name, self.index.only_definer(name, file.family)?))).collect();
         let (inside, outside): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, definer)| *definer == id);
         outside.iter().chain(&inside).take(CALLS).map(|(name, _)| self.index.word(*name)).collect()
     }

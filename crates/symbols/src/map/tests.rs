@@ -25,8 +25,14 @@ fn count(text: &str) -> usize {
 
 #[test]
 fn counts_are_rounded_down_to_steps() {
-    let steps: Vec<u32> = [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 49, 50, 99, 100, 199, 200, 499, 500, 1234, u32::MAX].map(rounded).into();
-    assert_eq!(steps, [0, 1, 2, 3, 3, 5, 5, 10, 10, 20, 20, 50, 50, 100, 100, 200, 200, 500, 1000, 2_000_000_000]);
+    let steps: Vec<u32> =
+        [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 49, 50, 99, 100, 199, 200, 499, 500, 1234, u32::MAX]
+            .map(rounded)
+            .into();
+    assert_eq!(
+        steps,
+        [0, 1, 2, 3, 3, 5, 5, 10, 10, 20, 20, 50, 50, 100, 100, 200, 200, 500, 1000, 2_000_000_000]
+    );
 }
 
 #[test]
@@ -59,7 +65,8 @@ fn the_notation_is_the_documented_one() {
 #[test]
 fn folders_that_are_mentioned_often_have_short_names() {
     let folder = "a/very/long/folder/name/for/a/map";
-    let files: Vec<(String, String)> = (0..9).map(|n| (format!("{folder}/m{n}.py"), format!("def f{n}(): ..."))).collect();
+    let files: Vec<(String, String)> =
+        (0..9).map(|n| (format!("{folder}/m{n}.py"), format!("def f{n}(): ..."))).collect();
     let mut index = Index::default();
     fill(&mut index, &files);
     index.update("@odd\nname.py", b"def odd(): ...");
@@ -73,7 +80,12 @@ fn folders_that_are_mentioned_often_have_short_names() {
 #[test]
 fn a_budget_is_kept_and_what_is_left_out_is_counted() {
     let files: Vec<(String, String)> = (0..60)
-        .map(|n| (format!("src/m{n}.py"), format!("from core import core_thing\nclass C{n}:\n    def method_{n}(self): core_thing()\n")))
+        .map(|n| {
+            (
+                format!("src/m{n}.py"),
+                format!("from core import core_thing\nclass C{n}:\n    def method_{n}(self): core_thing()\n"),
+            )
+        })
         .collect();
     let mut index = index(&[("core.py", "def core_thing(): ...\ndef other_thing(): ...")]);
     fill(&mut index, &files);
@@ -83,8 +95,10 @@ fn a_budget_is_kept_and_what_is_left_out_is_counted() {
         let map = index.map(&MapRequest { budget, ..MapRequest::default() });
         assert!(count(&map.text()) <= tokens || map.blocks.is_empty(), "{} of {tokens}", count(&map.text()));
         assert_eq!(map.blocks.len() + map.left_out.files, 61);
-        let is_definition = |line: &&str| ["c ", "f ", "m "].iter().any(|letter| line.trim_start().starts_with(letter));
-        let lines = |map: &Map| map.blocks.iter().flat_map(|block| block.text.lines()).filter(is_definition).count();
+        let is_definition =
+            |line: &&str| ["c ", "f ", "m "].iter().any(|letter| line.trim_start().starts_with(letter));
+        let lines =
+            |map: &Map| map.blocks.iter().flat_map(|block| block.text.lines()).filter(is_definition).count();
         assert_eq!(lines(&map) + map.left_out.definitions, lines(&whole), "{tokens}");
         if tokens == 300 {
             assert!(map.text().contains("f core_thing()"), "{}", map.text());
@@ -94,7 +108,8 @@ fn a_budget_is_kept_and_what_is_left_out_is_counted() {
 
 #[test]
 fn the_focus_decides_what_a_small_budget_buys() {
-    let files: Vec<(String, String)> = (0..60).map(|n| (format!("m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
+    let files: Vec<(String, String)> =
+        (0..60).map(|n| (format!("m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
     let mut index = Index::default();
     fill(&mut index, &files);
     let focus = Focus { files: vec!["m41.py".into()], names: vec!["thing_17".into()] };
@@ -105,7 +120,8 @@ fn the_focus_decides_what_a_small_budget_buys() {
 
 #[test]
 fn a_session_keeps_its_short_names_and_its_choice() {
-    let files: Vec<(String, String)> = (0..40).map(|n| (format!("some/long/folder/m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
+    let files: Vec<(String, String)> =
+        (0..40).map(|n| (format!("some/long/folder/m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
     let mut index = Index::default();
     fill(&mut index, &files);
     let budget = Some(Budget { tokens: 250, count: &count });
@@ -114,8 +130,18 @@ fn a_session_keeps_its_short_names_and_its_choice() {
     index.update("other/long/folder/of/files.py", b"from some.long.folder.m1 import thing_1\n");
     let second = index.map(&MapRequest { budget, memory: Some(&first.memory), ..MapRequest::default() });
     assert_eq!((&second.legend, &second.memory), (&first.legend, &first.memory));
-    let changed: Vec<&str> = first.blocks.iter().zip(&second.blocks).filter(|(a, b)| a.text != b.text).map(|(_, block)| &*block.path).collect();
-    assert_eq!(changed, ["some/long/folder/m0.py", "some/long/folder/m1.py"], "the edited one, and the one with a new user");
+    let changed: Vec<&str> = first
+        .blocks
+        .iter()
+        .zip(&second.blocks)
+        .filter(|(a, b)| a.text != b.text)
+        .map(|(_, block)| &*block.path)
+        .collect();
+    assert_eq!(
+        changed,
+        ["some/long/folder/m0.py", "some/long/folder/m1.py"],
+        "the edited one, and the one with a new user"
+    );
     let written = serde_json::to_string(&first.memory).unwrap();
     assert_eq!(serde_json::from_str::<MapMemory>(&written).unwrap(), first.memory);
 }

@@ -53,7 +53,10 @@ impl Outline {
         let mut names = Vec::new();
         let mut next = Some(at);
         // No chain is longer than the list: a stored outline may hold a circle.
-        while let Some(definition) = next.and_then(|at| self.definitions.get(at as usize)).filter(|_| names.len() <= self.definitions.len()) {
+        while let Some(definition) = next
+            .and_then(|at| self.definitions.get(at as usize))
+            .filter(|_| names.len() <= self.definitions.len())
+        {
             names.push(&*definition.name);
             next = definition.parent;
         }

@@ -39,13 +39,17 @@ fn bytes_that_are_no_text_are_replaced() {
 
 #[test]
 fn names_are_one_line_whatever_they_are_written_like() {
-    let found = names("a.ts", "interface A { 'a\tb': 1; \"c\\n\": 2; [x\n  + 1]: 3 }\nfunction ünï() {}".as_bytes());
+    let found =
+        names("a.ts", "interface A { 'a\tb': 1; \"c\\n\": 2; [x\n  + 1]: 3 }\nfunction ünï() {}".as_bytes());
     assert_eq!(found, ["A", "a b", "c\\n", "[x + 1]", "ünï"]);
 }
 
 #[test]
 fn words_are_uses_and_not_definitions() {
-    let outline = Outline::of("a.rs", b"fn area(width: Metre) -> Metre { double(width) }\n#[cfg(test)]\nmod tests { fn x() { hidden() } }");
+    let outline = Outline::of(
+        "a.rs",
+        b"fn area(width: Metre) -> Metre { double(width) }\n#[cfg(test)]\nmod tests { fn x() { hidden() } }",
+    );
     let words: Vec<&str> = outline.words.iter().map(|word| &**word).collect();
     assert_eq!(words, ["Metre", "cfg", "double", "test", "width"]);
     let calls: Vec<&str> = outline.definitions[0].calls.iter().map(|word| words[*word as usize]).collect();
@@ -56,6 +60,7 @@ fn words_are_uses_and_not_definitions() {
 fn deep_nesting_is_no_danger() {
     let deep = "(".repeat(100_000);
     Outline::of("a.js", deep.as_bytes());
-    let deep = "def f():\n".to_string() + &(1..300).map(|depth| " ".repeat(depth) + "def g():\n").collect::<String>();
+    let deep = "def f():\n".to_string()
+        + &(1..300).map(|depth| " ".repeat(depth) + "def g():\n").collect::<String>();
     Outline::of("a.py", deep.as_bytes());
 }

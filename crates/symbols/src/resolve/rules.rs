@@ -7,8 +7,25 @@ use crate::outline::Import;
 
 /// What an import of JavaScript or TypeScript may leave out, in the order in which it is tried.
 const SCRIPT_ENDINGS: [&str; 19] = [
-    "", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", "/index.ts", "/index.tsx", "/index.d.ts",
-    "/index.js", "/index.jsx", "/index.mjs", "/src/index.ts", "/src/index.tsx", "/src/index.js",
+    "",
+    ".ts",
+    ".tsx",
+    ".d.ts",
+    ".mts",
+    ".cts",
+    ".js",
+    ".jsx",
+    ".mjs",
+    ".cjs",
+    "/index.ts",
+    "/index.tsx",
+    "/index.d.ts",
+    "/index.js",
+    "/index.jsx",
+    "/index.mjs",
+    "/src/index.ts",
+    "/src/index.tsx",
+    "/src/index.js",
 ];
 
 impl Paths {
@@ -38,7 +55,9 @@ impl Paths {
             }
             "std" | "core" | "alloc" | "" => return Meaning::Nothing,
             name => {
-                if let Some(folder) = self.named(|manifest| matches!(manifest, Manifest::Crate(known) if known == name)) {
+                if let Some(folder) =
+                    self.named(|manifest| matches!(manifest, Manifest::Crate(known) if known == name))
+                {
                     join(folder, "src")
                 } else if self.with_ending(&join(&module, name), &[".rs", "/mod.rs"]).is_some() {
                     join(&module, name)
@@ -53,7 +72,9 @@ impl Paths {
             let stem = join(&base, &rest[..length].join("/"));
             let endings = ["/mod.rs", "/lib.rs", "/main.rs"];
             let file = (!stem.is_empty()).then(|| self.with_ending(&stem, &[".rs"])).flatten();
-            if let Some(file) = file.or_else(|| endings.iter().find_map(|end| self.file(&join(&stem, &end[1..])))) {
+            if let Some(file) =
+                file.or_else(|| endings.iter().find_map(|end| self.file(&join(&stem, &end[1..]))))
+            {
                 return Meaning::Files(vec![file]);
             }
         }
@@ -62,7 +83,8 @@ impl Paths {
 
     /// The folder of the crate's root module: the nearest one above that holds it.
     fn rust_root(&self, from: &str) -> String {
-        let holds = |folder: &&str| ["lib.rs", "main.rs"].iter().any(|name| self.file(&join(folder, name)).is_some());
+        let holds =
+            |folder: &&str| ["lib.rs", "main.rs"].iter().any(|name| self.file(&join(folder, name)).is_some());
         ancestors(split(from).0).find(holds).unwrap_or_default().to_string()
     }
 
@@ -75,17 +97,25 @@ impl Paths {
         let dots = import.path.bytes().take_while(|byte| *byte == b'.').count();
         let module = import.path[dots..].replace('.', "/");
         let folders: Vec<String> = match dots {
-            0 => ancestors(split(from).0).flat_map(|folder| [folder.to_string(), join(folder, "src")]).collect(),
+            0 => ancestors(split(from).0)
+                .flat_map(|folder| [folder.to_string(), join(folder, "src")])
+                .collect(),
             _ => vec![join(split(from).0, &"../".repeat(dots - 1))],
         };
         let find = |module: &str| {
             let endings = [".py", "/__init__.py", ".pyi", "/__init__.pyi"];
             let stems = folders.iter().map(|folder| join(folder, module)).filter(|stem| !stem.is_empty());
-            stems.into_iter().find_map(|stem| self.with_ending(&stem, &endings)).filter(|file| self.file(from) != Some(*file))
+            stems
+                .into_iter()
+                .find_map(|stem| self.with_ending(&stem, &endings))
+                .filter(|file| self.file(from) != Some(*file))
         };
         let package = find(&module);
-        let submodules: Vec<FileId> =
-            import.names.iter().filter_map(|name| find(&format!("{module}/{}", name.replace('.', "/")))).collect();
+        let submodules: Vec<FileId> = import
+            .names
+            .iter()
+            .filter_map(|name| find(&format!("{module}/{}", name.replace('.', "/"))))
+            .collect();
         // A name that is no module is taken from the package itself.
         let from_package = submodules.len() < import.names.len() || import.names.is_empty();
         let mut files: Vec<FileId> = package.filter(|_| from_package).into_iter().collect();
@@ -107,7 +137,9 @@ impl Paths {
         }
         for (folder, manifest) in self.manifests.iter().filter(|(folder, _)| holds(folder, from)) {
             let Manifest::Paths(pairs) = manifest else { continue };
-            let mut stems = pairs.iter().filter_map(|(short, long)| Some(format!("{long}{}", path.strip_prefix(short.as_str())?)));
+            let mut stems = pairs
+                .iter()
+                .filter_map(|(short, long)| Some(format!("{long}{}", path.strip_prefix(short.as_str())?)));
             if let Some(file) = stems.find_map(|stem| self.script(&join(folder, &stem))) {
                 return Meaning::Files(vec![file]);
             }
@@ -123,7 +155,10 @@ impl Paths {
         // The short names that most build tools are given, where no file declares them.
         let short = || {
             let rest = path.strip_prefix("@/").or_else(|| path.strip_prefix("~/"))?;
-            ancestors(split(from).0).find_map(|folder| self.script(&join(folder, &format!("src/{rest}"))).or_else(|| self.script(&join(folder, rest))))
+            ancestors(split(from).0).find_map(|folder| {
+                self.script(&join(folder, &format!("src/{rest}")))
+                    .or_else(|| self.script(&join(folder, rest)))
+            })
         };
         file.or_else(short).map_or(Meaning::External(name), |file| Meaning::Files(vec![file]))
     }
@@ -132,7 +167,8 @@ impl Paths {
     fn script(&self, stem: &str) -> Option<FileId> {
         let compiled = || {
             let (stem, ending) = stem.rsplit_once('.')?;
-            matches!(ending, "js" | "jsx" | "mjs" | "cjs").then(|| self.with_ending(stem, &[".ts", ".tsx", ".mts", ".cts"]))?
+            matches!(ending, "js" | "jsx" | "mjs" | "cjs")
+                .then(|| self.with_ending(stem, &[".ts", ".tsx", ".mts", ".cts"]))?
         };
         self.with_ending(stem, &SCRIPT_ENDINGS).or_else(compiled)
     }
@@ -140,7 +176,9 @@ impl Paths {
     pub(super) fn go(&self, path: &str) -> Meaning {
         for (folder, manifest) in &self.manifests {
             let Manifest::GoModule(module) = manifest else { continue };
-            let Some(rest) = path.strip_prefix(module.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
+            let Some(rest) =
+                path.strip_prefix(module.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            else {
                 continue;
             };
             let files = self.folders.get(&*join(folder, rest)).into_iter().flatten();
@@ -160,7 +198,10 @@ impl Paths {
         if path.contains('/') {
             return self.path(language, from, path);
         }
-        let parts: Vec<&str> = path.split(['.', '\\', ':']).filter(|part| !part.is_empty() && *part != "*" && *part != "_").collect();
+        let parts: Vec<&str> = path
+            .split(['.', '\\', ':'])
+            .filter(|part| !part.is_empty() && *part != "*" && *part != "_")
+            .collect();
         for length in (1..=parts.len()).rev().take(2) {
             let stem = parts[..length].join("/");
             let mut endings = language.extensions().iter().map(|extension| format!("{stem}.{extension}"));
@@ -171,8 +212,12 @@ impl Paths {
         let package = parts.join("/");
         let mut folders = self.folder_names.get(split(&package).1).into_iter().flatten();
         let folder = folders.find(|folder| ends_in(folder, &package));
-        let files: Vec<FileId> =
-            folder.and_then(|folder| self.folders.get(folder)).into_iter().flatten().map(|(_, file)| *file).collect();
+        let files: Vec<FileId> = folder
+            .and_then(|folder| self.folders.get(folder))
+            .into_iter()
+            .flatten()
+            .map(|(_, file)| *file)
+            .collect();
         match files.is_empty() {
             false => Meaning::Files(files),
             true => Meaning::External(parts[..parts.len().min(2)].join(".")),
@@ -182,9 +227,11 @@ impl Paths {
     /// A path, relative to the file or to any folder; with or without its extension.
     pub(super) fn path(&self, language: &Language, from: &str, path: &str) -> Meaning {
         let path = path.trim_matches(['<', '>', '"', '\'']);
-        let endings: Vec<String> =
-            std::iter::once(String::new()).chain(language.extensions().iter().map(|extension| format!(".{extension}"))).collect();
-        let beside = endings.iter().find_map(|ending| self.file(&join(split(from).0, &format!("{path}{ending}"))));
+        let endings: Vec<String> = std::iter::once(String::new())
+            .chain(language.extensions().iter().map(|extension| format!(".{extension}")))
+            .collect();
+        let beside =
+            endings.iter().find_map(|ending| self.file(&join(split(from).0, &format!("{path}{ending}"))));
         let plain = path.trim_start_matches("./");
         let anywhere = || endings.iter().find_map(|ending| self.nearest(from, &format!("{plain}{ending}")));
         match beside.or_else(anywhere) {
@@ -206,7 +253,7 @@ fn rust_module(from: &str) -> String {
 
 /// A folder and all above it, the top (empty) last.
 fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(folder), |folder| (!folder.is_empty()).then_some(split(*folder).0))
+    std::iter::successors(Some(folder), |folder| (!folder.is_empty()).then_some(split(folder).0))
 }
 
 /// Whether a file lies below a folder.

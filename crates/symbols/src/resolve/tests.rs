@@ -13,7 +13,8 @@ fn meanings(files: &[(&str, &str)], from: &str, path: &str, names: &[&str]) -> V
         Some(name) => (ImportForm::Submodule, name),
         None => (ImportForm::Use, path),
     };
-    let import = Import { path: path.into(), names: names.iter().map(|name| Box::from(*name)).collect(), form };
+    let import =
+        Import { path: path.into(), names: names.iter().map(|name| Box::from(*name)).collect(), form };
     let shown = |meaning: Meaning| match meaning {
         Meaning::Files(ids) => ids.iter().map(|id| files[*id as usize].0.to_string()).collect(),
         Meaning::External(name) => vec![format!("external {name}")],
@@ -37,11 +38,10 @@ fn rust_paths_lead_to_the_longest_module_that_is_a_file() {
     assert_eq!(from("crates/a/src/old/mod.rs", "crate::net::retry::Policy"), ["crates/a/src/net/retry.rs"]);
     assert_eq!(from("crates/a/src/net/retry.rs", "super::Client"), ["crates/a/src/net.rs"]);
     assert_eq!(from("crates/a/src/net/retry.rs", "super::super::Thing"), ["crates/a/src/lib.rs"]);
-    assert_eq!(from("crates/a/src/net.rs", "crate::{old::A, net::{self, retry::B as C}}"), [
-        "crates/a/src/old/mod.rs",
-        "crates/a/src/net.rs",
-        "crates/a/src/net/retry.rs"
-    ]);
+    assert_eq!(
+        from("crates/a/src/net.rs", "crate::{old::A, net::{self, retry::B as C}}"),
+        ["crates/a/src/old/mod.rs", "crates/a/src/net.rs", "crates/a/src/net/retry.rs"]
+    );
     assert_eq!(from("crates/b/src/main.rs", "my_a::net::Client"), ["crates/a/src/net.rs"]);
     assert_eq!(from("crates/b/src/main.rs", "tokio::sync"), ["external tokio"]);
     assert_eq!(from("crates/b/src/main.rs", "std::fmt"), Vec::<String>::new());
@@ -51,10 +51,18 @@ fn rust_paths_lead_to_the_longest_module_that_is_a_file() {
 
 #[test]
 fn python_modules_are_relative_or_below_any_folder_above() {
-    let files = [("app/__init__.py", ""), ("app/net/__init__.py", ""), ("app/net/retry.py", ""), ("src/lib/x.py", "")];
+    let files = [
+        ("app/__init__.py", ""),
+        ("app/net/__init__.py", ""),
+        ("app/net/retry.py", ""),
+        ("src/lib/x.py", ""),
+    ];
     let from = |from: &str, path: &str, names: &[&str]| meanings(&files, from, path, names);
     assert_eq!(from("app/net/retry.py", "..", &["net"]), ["app/net/__init__.py"]);
-    assert_eq!(from("app/main.py", ".net", &["retry", "Client"]), ["app/net/__init__.py", "app/net/retry.py"]);
+    assert_eq!(
+        from("app/main.py", ".net", &["retry", "Client"]),
+        ["app/net/__init__.py", "app/net/retry.py"]
+    );
     assert_eq!(from("tools/x.py", "app.net.retry", &["Policy"]), ["app/net/retry.py"]);
     assert_eq!(from("tools/x.py", "lib.x", &[]), ["src/lib/x.py"]);
     assert_eq!(from("tools/x.py", "os.path", &[]), ["external os"]);
@@ -87,7 +95,13 @@ fn script_paths_may_leave_out_extension_and_index() {
 
 #[test]
 fn a_go_import_is_a_folder_of_the_module() {
-    let files = [("go.mod", "module example.com/m\n"), ("net/a.go", ""), ("net/b.go", ""), ("net/b_test.go", ""), ("main.go", "")];
+    let files = [
+        ("go.mod", "module example.com/m\n"),
+        ("net/a.go", ""),
+        ("net/b.go", ""),
+        ("net/b_test.go", ""),
+        ("main.go", ""),
+    ];
     let from = |path: &str| meanings(&files, "main.go", path, &[]);
     assert_eq!(from("example.com/m/net"), ["net/a.go", "net/b.go"]);
     assert_eq!(from("example.com/m"), ["main.go"]);
