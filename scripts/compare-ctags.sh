@@ -4,9 +4,8 @@
 #   scripts/compare-ctags.sh            all languages; writes docs/symbols-recall.md
 #   scripts/compare-ctags.sh ruby php   some; prints only
 #
-# The trees are Debian source packages and npm packages, fetched once into target/recall (over 100 MB unpacked). What was missed is listed
-# in target/recall/missed-LANGUAGE.txt. Needs apt, npm, python3 and, to install
-# ctags, root.
+# The trees are Debian source packages and npm packages, fetched once into target/recall (over 100 MB unpacked). What was
+# missed is listed in target/recall/missed-LANGUAGE.txt. Needs apt, npm, python3 and, to install ctags, root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$PWD/target/recall

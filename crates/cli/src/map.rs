@@ -51,7 +51,8 @@ pub fn map(
     let count = |text: &str| counter.count(&Text::new(text));
     let focus = Focus { files: focus_files, ..Focus::default() };
     let budget = tokens.map(|tokens| Budget { tokens, count: &count });
-    let map = index.map(&MapRequest { within: &within, focus: Some(&focus), budget, ..MapRequest::default() });
+    let map =
+        index.map(&MapRequest { within: &within, focus: Some(&focus), budget, ..MapRequest::default() });
     output::print(map.text())?;
     let left = map.left_out;
     if left.files + left.definitions > 0 {

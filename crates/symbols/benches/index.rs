@@ -12,6 +12,7 @@ use hardpan_symbols::{Budget, Focus, Index, Map, MapRequest, Source, content_has
 use rayon::prelude::*;
 use tree_sitter::Parser;
 
+/// How many files, unless `HARDPAN_BENCH_FILES` says otherwise.
 const FILES: usize = 2000;
 const ROUNDS: usize = 5;
 
@@ -27,10 +28,11 @@ fn best<T>(mut work: impl FnMut() -> T) -> Duration {
 }
 
 fn main() {
-    let tree = tree();
+    let files = std::env::var("HARDPAN_BENCH_FILES").ok().and_then(|text| text.parse().ok()).unwrap_or(FILES);
+    let tree = tree(files);
     let paths: Vec<&str> = tree.keys().map(String::as_str).collect();
     let bytes: usize = tree.values().map(|(_, text)| text.len()).sum();
-    println!("{FILES} files, {} kB, {} threads", bytes / 1000, rayon::current_num_threads());
+    println!("{files} files, {} kB, {} threads", bytes / 1000, rayon::current_num_threads());
 
     let mut strict = Limits::default();
     let build = || {
@@ -84,7 +86,7 @@ fn main() {
     strict.limit("one file edited, new map of a session (worst)", chosen_edit, 20.0);
     strict.limit("one file edited, new whole map (worst)", whole_edit, 20.0);
 
-    let focus = Focus { files: vec![paths[FILES / 3].into()], names: vec!["process_batch_7".into()] };
+    let focus = Focus { files: vec![paths[files / 3].into()], names: vec!["process_batch_7".into()] };
     let rank = best(|| index.map(&MapRequest { focus: Some(&focus), budget, ..MapRequest::default() }));
     strict.limit("new focus, ranked and chosen anew", rank, 50.0);
     strict.end();
@@ -128,10 +130,10 @@ fn parse_all(tree: &BTreeMap<String, (&'static str, String)>) {
 }
 
 /// Path, grammar and text of every file. Names repeat and imports cross folders, as in real trees.
-fn tree() -> BTreeMap<String, (&'static str, String)> {
-    (0..FILES)
+fn tree(files: usize) -> BTreeMap<String, (&'static str, String)> {
+    (0..files)
         .map(|n| {
-            let (folder, other) = (n / 40, (n * 7 + 4) % FILES);
+            let (folder, other) = (n / 40, (n * 7 + 4) % files);
             match n % 4 {
                 0 => (format!("crates/part{folder}/src/m{n}.rs"), ("rust", rust(n))),
                 1 => (format!("python/part{folder}/m{n}.py"), ("python", python(n, other - other % 4 + 1))),

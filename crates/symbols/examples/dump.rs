@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use hardpan_symbols::{Languages, Outline};
+use hardpan_symbols::{Languages, Outline, Skip};
 use serde_json::json;
 
 fn main() -> io::Result<()> {
@@ -40,7 +40,8 @@ fn dump(file: &Path, out: &mut impl Write) -> io::Result<()> {
     // Only the name decides here: which folder somebody unpacked a tree into says nothing about it.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let outline = Outline::of(&name, &std::fs::read(file)?);
-    let language = outline.language.and_then(|id| Languages::builtin().get(id)).map(|language| &language.name);
+    let language =
+        outline.language.and_then(|id| Languages::builtin().get(id)).map(|language| &language.name);
     if language.is_none() && outline.skipped.is_none() {
         return Ok(());
     }
@@ -58,7 +59,7 @@ fn dump(file: &Path, out: &mut impl Write) -> io::Result<()> {
             })
         })
         .collect();
-    let skipped = outline.skipped.map(|reason| reason.word());
+    let skipped = outline.skipped.map(Skip::word);
     let imports: Vec<_> = outline.imports.iter().map(|import| &import.path).collect();
     let line = json!({
         "path": file.to_string_lossy(),

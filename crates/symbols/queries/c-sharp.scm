@@ -5,6 +5,11 @@
 (interface_declaration name: (identifier) @name) @interface
 (enum_declaration name: (identifier) @name) @enum
 (enum_member_declaration name: (identifier) @name) @variant
+; Where the body does not parse, the head of a type is still one.
+(ERROR "class" . (identifier) @name @class)
+(ERROR "struct" . (identifier) @name @struct)
+(ERROR "interface" . (identifier) @name @interface)
+(ERROR "enum" . (identifier) @name @enum)
 (delegate_declaration type: (_) @returns name: (identifier) @name parameters: (parameter_list) @params) @type
 (base_list [(identifier) (qualified_name) (generic_name) (alias_qualified_name)] @base)
 (base_list (primary_constructor_base_type type: (_) @base))

@@ -5,6 +5,11 @@
 (enum_declaration name: (identifier) @name) @enum
 (enum_constant name: (identifier) @name) @variant
 
+; Where the body does not parse, the head of a type is still one.
+(ERROR "class" . (identifier) @name @class)
+(ERROR "interface" . (identifier) @name @interface)
+(ERROR "enum" . (identifier) @name @enum)
+
 (superclass (_) @base)
 (super_interfaces (type_list (_) @base))
 (extends_interfaces (type_list (_) @base))

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+use crate::capture::Kind;
 use crate::language::{ImportRule, Language, LanguageId, Languages};
 use crate::names::{NameId, Names};
 use crate::outline::{Outline, Reach, Row, Skip};
@@ -30,6 +31,35 @@ pub fn content_hash(content: &[u8]) -> ContentHash {
 fn next_revision() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The name of a member, and of a type that it belongs to.
+type Member = (NameId, NameId);
+
+/// The names that an outline defines for others, and which of them are members of what.
+fn sites(outline: &Outline, names: &[NameId]) -> (Box<[NameId]>, Box<[Member]>) {
+    let (mut sites, mut free, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+    for (definition, name) in outline.definitions.iter().zip(names) {
+        if definition.reach != Reach::Shared || !definition.kind.links() {
+            continue;
+        }
+        sites.push(*name);
+        // A type inside a type is spoken of by its own name.
+        let is_member =
+            !definition.kind.has_members() || matches!(definition.kind, Kind::Constant | Kind::Variable);
+        let holder = outline.parent(definition).filter(|parent| is_member && parent.kind.has_members());
+        match holder.and(definition.parent).and_then(|at| names.get(at as usize)) {
+            Some(owner) => owners.push((*name, *owner)),
+            None => free.push(*name),
+        }
+    }
+    free.sort_unstable();
+    owners.retain(|(name, _)| free.binary_search(name).is_err());
+    sites.sort_unstable();
+    sites.dedup();
+    owners.sort_unstable();
+    owners.dedup();
+    (sites.into(), owners.into())
 }
 
 /// How many files are read before their outlines are added: enough to keep all threads busy, few enough to hold in memory.
@@ -87,6 +117,8 @@ pub(crate) struct File {
     pub(crate) revision: u64,
     /// The names that it defines for others: sorted, each once.
     pub(crate) sites: Box<[NameId]>,
+    /// For each of those that are members only, with the names of their types: sorted.
+    owners: Box<[Member]>,
     pub(crate) is_test: bool,
     /// Whether its imports name folders, not files.
     pub(crate) imports_folders: bool,
@@ -121,6 +153,8 @@ struct Uses {
     sites: Vec<Site>,
     /// Sorted.
     users: Vec<FileId>,
+    /// How many files have members of a type of that name.
+    owned: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -242,15 +276,6 @@ impl Index {
         self.names.get(name)
     }
 
-    /// The one file of a family that defines a name; none where there are several.
-    pub(crate) fn only_definer(&self, name: NameId, family: LanguageId) -> Option<FileId> {
-        let sites = self.uses.get(name as usize)?.sites.iter();
-        let is_related = |file: &File| file.family == family && !file.is_test;
-        let mut related = sites.filter(|site| self.by_id(site.file).is_some_and(is_related));
-        let only = related.next()?;
-        related.next().is_none().then_some(only.file)
-    }
-
     /// The number of a path, new or known.
     fn number_of(&mut self, path: &str) -> FileId {
         if let Some(id) = self.paths.get(path) {
@@ -272,12 +297,7 @@ impl Index {
         let words = words.iter().map(|word| self.names.intern(word)).collect();
         let names: Box<[NameId]> =
             outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
-        let shared = outline.definitions.iter().zip(&names);
-        let shared =
-            shared.filter(|(definition, _)| definition.reach == Reach::Shared && definition.kind.links());
-        let mut sites: Vec<NameId> = shared.map(|(_, name)| *name).collect();
-        sites.sort_unstable();
-        sites.dedup();
+        let (sites, owners) = sites(&outline, &names);
         let languages = Languages::builtin();
         let language = outline.language.and_then(|id| languages.get(id));
         let package = language.filter(|language| language.packages).map(|_| self.names.intern(split(path).0));
@@ -291,7 +311,8 @@ impl Index {
             names,
             rows: outline.rows(),
             revision: next_revision(),
-            sites: sites.into(),
+            sites,
+            owners,
             is_test: languages.is_test(path, outline.language),
             family: outline.language.map_or(LanguageId::MAX, |id| languages.family(id)),
             package,

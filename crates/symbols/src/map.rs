@@ -18,7 +18,7 @@ use alias::Aliases;
 use render::Page;
 
 /// What the letters mean. The folders' short names follow it.
-const LEGEND: &str = include_str!("../legend.txt");
+const LEGEND: &str = include_str!("../../../prompts/legend.txt");
 
 /// What a map is wanted of.
 #[derive(Clone, Copy, Default)]

@@ -13,7 +13,7 @@ use crate::manifest::Manifest;
 use crate::outline::{Definition, Import, ImportForm, Outline, Reach, Skip, Waits};
 
 /// Counts up with every change of the encoding or of what is read off a file by code.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Bytes that are no outline.
 #[derive(Debug, Error, PartialEq, Eq)]

@@ -84,9 +84,7 @@ impl Index {
         let viewers = self.viewers(&imports);
         let names = self.reached(id, &file, &viewers);
         let defined = self.newly_defined(id, &file);
-        let definers: Vec<Option<FileId>> =
-            defined.iter().map(|name| self.only_definer(*name, file.family)).collect();
-        let family = file.family;
+        let callees = self.callees(&defined);
         for name in &names {
             self.shift(*name, Sign::Take);
         }
@@ -107,27 +105,40 @@ impl Index {
         }
         for viewer in viewers {
             self.look(viewer);
+            self.touch(viewer);
         }
         for name in &names {
             self.shift(*name, Sign::Add);
         }
         for importer in importers {
             self.shift_imports(importer, Sign::Add);
-            self.touch(importer);
         }
-        // Calls are shown where one file alone defines what is called.
-        for (name, before) in defined.into_iter().zip(definers) {
-            if self.only_definer(name, family) != before {
-                self.uses[name as usize].users.clone().into_iter().for_each(|user| self.touch(user));
+        // Where a call is shown depends on what it leads to.
+        for (name, user, before) in callees {
+            if self.callee(name, user, None) != before {
+                self.touch(user);
             }
         }
     }
 
-    /// The names that a file defines and did not, or did and does not.
+    /// Where the uses of names lead, for those who may call them.
+    fn callees(&self, names: &[NameId]) -> Vec<(NameId, FileId, Option<FileId>)> {
+        let users = |name: NameId| self.uses[name as usize].users.iter().map(move |user| (name, *user));
+        names
+            .iter()
+            .flat_map(|name| users(*name))
+            .map(|(name, user)| (name, user, self.callee(name, user, None)))
+            .collect()
+    }
+
+    /// The names that a file defines in another way than before, or only now, or no longer.
     fn newly_defined(&self, id: FileId, file: &File) -> Vec<NameId> {
-        let old = self.by_id(id).map(|old| old.sites.to_vec()).unwrap_or_default();
-        let (new, gone) = difference(file.sites.to_vec(), old);
-        new.into_iter().chain(gone).collect()
+        let (old_sites, old_owners) =
+            self.by_id(id).map(|old| (old.sites.to_vec(), old.owners.to_vec())).unwrap_or_default();
+        let (new, gone) = difference(file.sites.to_vec(), old_sites);
+        let (joined, left) = difference(file.owners.to_vec(), old_owners);
+        let members = joined.into_iter().chain(left).map(|(member, _)| member);
+        new.into_iter().chain(gone).chain(members).collect()
     }
 
     /// The files whose imports lead elsewhere now.
@@ -182,8 +193,11 @@ impl Index {
             before.extend_from_slice(&old.words);
         }
         if !viewers.contains(&id) {
-            // What it used before and uses still leads where it led.
-            (names, before) = difference(names, before);
+            let (new, gone) = difference(names.clone(), before.clone());
+            // What it used before and uses still leads where it led, unless it speaks of other types now.
+            if new.iter().chain(&gone).all(|word| self.uses[*word as usize].owned == 0) {
+                (names, before) = (new, gone);
+            }
         }
         names.extend(before);
         names.extend(self.newly_defined(id, file));
@@ -209,6 +223,9 @@ impl Index {
                 sites.insert(at, Site { file: id, uses: 0 });
             }
         }
+        for owner in owners(file) {
+            self.uses[owner as usize].owned += 1;
+        }
     }
 
     /// Takes out of the tables of names what a file no longer has. What it keeps, keeps its count.
@@ -218,6 +235,9 @@ impl Index {
         }
         for site in difference(old.sites.to_vec(), new.sites.to_vec()).0 {
             self.uses[site as usize].sites.retain(|site| site.file != id);
+        }
+        for owner in owners(old) {
+            self.uses[owner as usize].owned -= 1;
         }
     }
 
@@ -256,6 +276,7 @@ impl Index {
         for uses in &mut self.uses {
             uses.users.clear();
             uses.sites.clear();
+            uses.owned = 0;
         }
         self.edges.iter_mut().for_each(Vec::clear);
         self.used_by.fill(0);
@@ -287,11 +308,19 @@ enum Paths {
     Changed,
 }
 
+/// The types that a file has members of, each once.
+fn owners(file: &File) -> Vec<NameId> {
+    let mut owners: Vec<NameId> = file.owners.iter().map(|(_, owner)| *owner).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    owners
+}
+
 /// What only the one and only the other has.
-fn difference(mut one: Vec<NameId>, mut other: Vec<NameId>) -> (Vec<NameId>, Vec<NameId>) {
+fn difference<T: Ord + Copy>(mut one: Vec<T>, mut other: Vec<T>) -> (Vec<T>, Vec<T>) {
     one.sort_unstable();
     other.sort_unstable();
-    let only = |of: &[NameId], without: &[NameId]| {
+    let only = |of: &[T], without: &[T]| {
         of.iter().copied().filter(|name| without.binary_search(name).is_err()).collect()
     };
     (only(&one, &other), only(&other, &one))

@@ -1,10 +1,10 @@
 //! Which file a use of a name leads to.
 //!
-//! A use is believed where there is evidence: the user imports the file that defines the name, or lies in its package.
-//! Without evidence only a name that nobody writes by chance (`next_delay`, `RetryPolicy`), defined in few places, leads
+//! A use is believed where there is evidence: the user imports the file that defines the name, or lies in its package; and
+//! where it is a method, the user also speaks of the type. Without evidence only a name that nobody writes by chance (`next_delay`, `RetryPolicy`), defined in few places, leads
 //! anywhere. Everything is counted in whole numbers, so that adding and taking away in any order gives the same.
 
-use super::{Edge, File, Index};
+use super::{Edge, File, Index, Member, Uses};
 use crate::names::NameId;
 use crate::resolve::FileId;
 
@@ -16,6 +16,9 @@ const IMPORT: u64 = ONE / 4;
 const GUESS: u64 = ONE / 4;
 /// A name defined in more places than this leads nowhere without evidence.
 const FEW: usize = 3;
+
+/// A call of a name that more files define than this is not worth the search.
+const MANY: usize = 40;
 
 /// A use of a name leads from one file to another.
 pub(super) struct Link {
@@ -34,6 +37,17 @@ impl Link {
     }
 }
 
+/// What a name may mean.
+struct Meaning<'a> {
+    name: NameId,
+    uses: &'a Uses,
+    /// The files that define it and are no tests, sorted.
+    sites: Vec<(FileId, &'a File)>,
+    /// Those in packages, by package.
+    by_package: Vec<(NameId, FileId)>,
+    is_distinct: bool,
+}
+
 /// Whether links are added or taken away.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
@@ -44,40 +58,75 @@ pub(super) enum Sign {
 impl Index {
     /// Where every use of a name leads.
     pub(super) fn links(&self, name: NameId) -> Vec<Link> {
-        let Some(uses) =
-            self.uses.get(name as usize).filter(|uses| !uses.sites.is_empty() && !uses.users.is_empty())
-        else {
-            return Vec::new();
-        };
-        let defining = |id: FileId| self.by_id(id).filter(|file| !file.is_test).map(|file| (id, file));
-        let sites: Vec<(FileId, &File)> = uses.sites.iter().filter_map(|site| defining(site.file)).collect();
-        let mut by_package: Vec<(NameId, FileId)> =
-            sites.iter().filter_map(|(id, file)| Some((file.package?, *id))).collect();
-        by_package.sort_unstable();
-        let is_distinct = is_distinct(self.names.get(name));
+        let Some(meaning) = self.meaning(name) else { return Vec::new() };
         // The more files use a name, the less one of them says.
-        let damped = u64::from(1 + uses.users.len().ilog2());
+        let damped = u64::from(1 + meaning.uses.users.len().ilog2());
         let mut links = Vec::new();
         let mut found: Vec<FileId> = Vec::new();
-        for from in &uses.users {
-            let Some(user) = self.by_id(*from) else { continue };
-            if uses.sites.binary_search_by_key(from, |site| site.file).is_ok() {
-                continue; // It means its own.
-            }
-            evidence(user, &sites, &by_package, &mut found);
-            let mut whole = ONE;
-            if found.is_empty() && is_distinct {
-                let related = sites.iter().filter(|(_, file)| file.family == user.family);
-                found.extend(related.map(|(id, _)| *id).take(FEW + 1));
-                if found.len() > FEW {
-                    found.clear();
-                }
-                whole = GUESS;
-            }
+        for from in &meaning.uses.users {
+            let whole = self.believe(&meaning, *from, &mut found);
             let weight = whole / (damped * found.len().max(1) as u64);
             links.extend(found.drain(..).map(|to| Link { from: *from, to, weight }));
         }
         links
+    }
+
+    /// The one file that a use of a name in a file leads to, itself included; none where it is not certain. `within` is the
+    /// type whose method uses it.
+    pub(crate) fn callee(&self, name: NameId, from: FileId, within: Option<NameId>) -> Option<FileId> {
+        let meaning = self.meaning(name).filter(|meaning| meaning.sites.len() <= MANY)?;
+        let file = self.by_id(from)?;
+        if file.sites.binary_search(&name).is_ok() {
+            // Its own, unless it may be a method of something else that has the same name.
+            let owners = owners(file, name);
+            let is_sibling = owners.iter().any(|(_, owner)| Some(*owner) == within);
+            return (meaning.is_distinct || owners.is_empty() || is_sibling).then_some(from);
+        }
+        let mut found = Vec::new();
+        self.believe(&meaning, from, &mut found);
+        match found[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// What a name may mean; nothing where nobody defines or nobody uses it.
+    fn meaning(&self, name: NameId) -> Option<Meaning<'_>> {
+        let uses =
+            self.uses.get(name as usize).filter(|uses| !uses.sites.is_empty() && !uses.users.is_empty())?;
+        let defining = |id: FileId| self.by_id(id).filter(|file| !file.is_test).map(|file| (id, file));
+        let sites: Vec<(FileId, &File)> = uses.sites.iter().filter_map(|site| defining(site.file)).collect();
+        let packages = sites.iter().filter_map(|(id, file)| Some((file.package?, *id)));
+        let mut by_package: Vec<(NameId, FileId)> = packages.collect();
+        by_package.sort_unstable();
+        Some(Meaning { name, uses, sites, by_package, is_distinct: is_distinct(self.names.get(name)) })
+    }
+
+    /// The files that a use in a file leads to, sorted, and how much that is worth together.
+    fn believe(&self, meaning: &Meaning<'_>, from: FileId, found: &mut Vec<FileId>) -> u64 {
+        found.clear();
+        let Some(user) = self.by_id(from) else { return 0 };
+        if meaning.uses.sites.binary_search_by_key(&from, |site| site.file).is_ok() {
+            return 0; // It means its own.
+        }
+        evidence(user, &meaning.sites, &meaning.by_package, found);
+        if !meaning.is_distinct {
+            // Anything may have a method of that name: the type must be spoken of as well.
+            let uses = |owner: NameId| self.uses[owner as usize].users.binary_search(&from).is_ok();
+            found.retain(|site| {
+                let owners = self.by_id(*site).map_or(&[][..], |file| owners(file, meaning.name));
+                owners.is_empty() || owners.iter().any(|(_, owner)| uses(*owner))
+            });
+        }
+        if !found.is_empty() || !meaning.is_distinct {
+            return ONE;
+        }
+        let related = meaning.sites.iter().filter(|(_, file)| file.family == user.family);
+        found.extend(related.map(|(id, _)| *id).take(FEW + 1));
+        if found.len() > FEW {
+            found.clear();
+        }
+        GUESS
     }
 
     /// Adds or takes away the links of a name.
@@ -160,6 +209,13 @@ fn evidence(
         found.sort_unstable();
         found.dedup();
     }
+}
+
+/// The types that a name is a member of in a file; none where it stands by itself.
+fn owners(file: &File, name: NameId) -> &[Member] {
+    let start = file.owners.partition_point(|(member, _)| *member < name);
+    let length = file.owners[start..].partition_point(|(member, _)| *member == name);
+    &file.owners[start..start + length]
 }
 
 /// Whether nobody writes a name by chance: two words or more.

@@ -53,6 +53,17 @@ fn a_package_needs_no_import() {
 }
 
 #[test]
+fn a_use_of_a_method_counts_where_its_type_is_spoken_of() {
+    let index = index(&[
+        ("clock.py", "class Clock:\n    def tick(self): ...\n    def wind_up(self): ..."),
+        ("near.py", "from clock import Clock\nClock().tick()"),
+        ("far.py", "import clock\nother.tick(); other.wind_up()"),
+    ]);
+    assert_eq!(users(&index, "tick"), ["near.py"]);
+    assert_eq!(users(&index, "wind_up"), ["far.py"], "two words are enough");
+}
+
+#[test]
 fn only_a_name_of_two_words_leads_anywhere_without_evidence() {
     let index = index(&[
         ("a.ts", "export function retryLater() {}\nexport function retry() {}"),
@@ -121,7 +132,7 @@ const PATHS: [&str; 9] = [
     "main.py",
     "test_main.py",
 ];
-const LINES: [&str; 12] = [
+const LINES: [&str; 17] = [
     "def thing(): ...",
     "def other_thing(): ...",
     "class Thing: ...",
@@ -134,10 +145,15 @@ const LINES: [&str; 12] = [
     "func Run() { other_thing() }",
     "import \"example.com/m/a\"",
     "module example.com/m",
+    "class Clock:\n    def tick(self): ...",
+    "class Other:\n    def tick(self): thing()",
+    "def use(): thing(); Clock().tick()",
+    "def wind(c): c.tick()",
+    "def tick(): ...",
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn any_sequence_of_edits_gives_what_starting_anew_gives(

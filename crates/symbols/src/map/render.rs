@@ -6,14 +6,14 @@ use super::alias::Aliases;
 use super::rounded;
 use crate::capture::Kind;
 use crate::index::{File, Index};
-use crate::names::NameId;
 use crate::outline::{Definition, Row, Waits};
 use crate::resolve::FileId;
 
-/// Imports, packages and calls beyond these are a number.
+/// Imports, bases and calls beyond these are a number, or left out.
 const IMPORTS: usize = 12;
 const TESTED: usize = 4;
 const CALLS: usize = 3;
+const BASES: usize = 5;
 
 /// The rows that are in a list of names.
 pub(super) fn named(file: &File, names: &[String]) -> Vec<Row> {
@@ -103,7 +103,7 @@ impl Page<'_> {
         text.push_str(&definition.name);
         text.push_str(&definition.signature);
         if !definition.bases.is_empty() {
-            text.push_str(&format!("({})", definition.bases.join(",")));
+            text.push_str(&format!("({})", listed(definition.bases.iter().map(ToString::to_string), BASES)));
         }
         if definition.kind.links() {
             match rounded(self.index.uses_of(id, file.names[row.definition as usize])) {
@@ -118,16 +118,21 @@ impl Page<'_> {
         text.push('\n');
     }
 
-    /// The calls worth knowing: of what exactly one file defines, those that leave this file first.
+    /// The calls worth knowing: of what is certainly this repository's, those that leave this file first.
     fn calls(&self, id: FileId, file: &File, definition: &Definition) -> Vec<&str> {
-        let names = definition.calls.iter().filter_map(|word| file.words.get(*word as usize).copied());
-        if definition.calls.is_empty() {
-            return Vec::new();
+        let (mut outside, mut inside) = (Vec::new(), Vec::new());
+        let within = definition.parent.and_then(|parent| file.names.get(parent as usize).copied());
+        for name in definition.calls.iter().filter_map(|word| file.words.get(*word as usize)) {
+            match self.index.callee(*name, id, within) {
+                Some(definer) if definer == id => inside.push(*name),
+                Some(_) => outside.push(*name),
+                None => {}
+            }
+            if outside.len() == CALLS {
+                break;
+            }
         }
-        let known: Vec<(NameId, FileId)> =
-            names.filter_map(|name| Some((name, self.index.only_definer(name, file.family)?))).collect();
-        let (inside, outside): (Vec<_>, Vec<_>) = known.into_iter().partition(|(_, definer)| *definer == id);
-        outside.iter().chain(&inside).take(CALLS).map(|(name, _)| self.index.word(*name)).collect()
+        outside.iter().chain(&inside).take(CALLS).map(|name| self.index.word(*name)).collect()
     }
 }
 
