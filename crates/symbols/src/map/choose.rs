@@ -19,6 +19,8 @@ const MENTIONED: f64 = 50.0;
 const BARE: f64 = 0.01;
 /// No line has fewer tokens, so no more lines than this part of the budget can be in.
 const SHORTEST_LINE: usize = 3;
+/// So many lines are counted at once.
+const AHEAD: usize = 512;
 /// Rounds of taking away what is too much. Each takes away what is needed by the count of lines, so one is the rule.
 const ROUNDS: usize = 8;
 
@@ -123,11 +125,30 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
+    /// Counts the lines of candidates that come next, on all threads: most of the time goes there.
+    fn count_ahead(&mut self, candidates: &[Candidate]) {
+        let unknown = |candidate: &&Candidate| {
+            candidate.row.is_some_and(|row| !self.costs.contains_key(&(candidate.place, row)))
+        };
+        let cost = |candidate: &Candidate| {
+            let (place, row) = (candidate.place, candidate.row?);
+            let (id, file) = self.files[place];
+            let mut line = String::new();
+            self.page.line(id, file, lines(file)[row], &mut line);
+            Some(((place, row), (self.count)(&line)))
+        };
+        let costs: Vec<_> = candidates.par_iter().filter(unknown).filter_map(cost).collect();
+        self.costs.extend(costs);
+    }
+
     /// Takes one line after the other, each with the lines that it hangs on, as long as there is room.
     fn spend(&mut self, candidates: &[Candidate], tokens: usize) -> BTreeMap<String, Part> {
         let mut left = tokens;
         let mut taken: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
-        for candidate in candidates {
+        for (at, candidate) in candidates.iter().enumerate() {
+            if at % AHEAD == 0 {
+                self.count_ahead(&candidates[at..candidates.len().min(at + AHEAD)]);
+            }
             let (id, file) = self.files[candidate.place];
             let rows = lines(file);
             if left < SHORTEST_LINE {
