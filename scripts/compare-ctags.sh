@@ -36,9 +36,10 @@ order=(rust python javascript typescript go java c cpp c-sharp ruby php bash kot
 chosen=("$@")
 [ $# -gt 0 ] || chosen=("${order[@]}")
 
-# A list of our own, so that the machine's package sources stay as they are.
+# A list of our own, so that the machine's package sources stay as they are; it asks where they do.
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
-echo "deb-src [signed-by=$keys] http://deb.debian.org/debian bookworm main" >"$work/sources.list"
+read -r uri suite < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' | grep -v -- -security | head -1)
+echo "deb-src [signed-by=$keys] $uri $suite main" >"$work/sources.list"
 apt=(-o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$work/lists"
   -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root -qq)
 
