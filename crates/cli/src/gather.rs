@@ -150,7 +150,8 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
     file.fold |= what.fold;
     if what.snapshot.is_none() && !what.no_map {
         let window = target(what, settings, model.clone())?.model.context as usize;
-        file.symbols = map::for_prompt(&root, &file, window);
+        let tokens = settings.config.map_tokens.unwrap_or_else(|| map::usual_tokens(window));
+        file.symbols = map::for_prompt(&root, &file, tokens);
     }
     Ok((file, model))
 }

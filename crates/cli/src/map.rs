@@ -89,9 +89,17 @@ pub fn symbols(dir: Option<&Path>, name: &str, show: Show) -> Result<()> {
     Ok(output::print(text)?)
 }
 
-/// The map that goes into a prompt: at most a tenth of the window and 20,000 tokens, ranked by the files that are open and
-/// the words of the prompt. None where there is no code.
-pub fn for_prompt(folder: &Path, file: &SnapshotFile, window: usize) -> Option<SymbolsEntry> {
+/// How long the map in a prompt may be unless the settings say otherwise.
+pub fn usual_tokens(window: usize) -> usize {
+    (window / WINDOW_SHARE).min(PROMPT_TOKENS)
+}
+
+/// The map that goes into a prompt, ranked by the files that are open and the words of the prompt. None where there is no
+/// code, or no room for it.
+pub fn for_prompt(folder: &Path, file: &SnapshotFile, tokens: usize) -> Option<SymbolsEntry> {
+    if tokens == 0 {
+        return None;
+    }
     let index = index(&workspace::root_of(folder));
     let words = match &file.prompt {
         Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) => text.as_str(),
@@ -104,7 +112,6 @@ pub fn for_prompt(folder: &Path, file: &SnapshotFile, window: usize) -> Option<S
     };
     let counter = Counter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
-    let tokens = (window / WINDOW_SHARE).min(PROMPT_TOKENS);
     let budget = Some(Budget { tokens, count: &count });
     let map = index.map(&MapRequest { focus: Some(&focus), budget, ..MapRequest::default() });
     let entry = |block: &hardpan_symbols::Block| SymbolEntry {

@@ -27,6 +27,8 @@ pub struct Config {
     pub append_system_prompt: Option<String>,
     /// Whether changes are made by edit blocks in the answer.
     pub edit_blocks: Option<bool>,
+    /// The most tokens of the symbol map in a prompt; 0 leaves it out.
+    pub map_tokens: Option<usize>,
     /// How providers are reached, by their id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// How patient to be with them.
@@ -134,6 +136,7 @@ fn lay_over(below: Config, above: Config) -> Config {
         max_tokens: above.max_tokens.or(below.max_tokens),
         append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
         edit_blocks: above.edit_blocks.or(below.edit_blocks),
+        map_tokens: above.map_tokens.or(below.map_tokens),
         providers: below.providers.into_iter().chain(above.providers).collect(),
         patience: PatienceConfig {
             tries: above.patience.tries.or(below.patience.tries),

@@ -96,6 +96,11 @@ fn a_prompt_has_the_map_without_the_files_that_are_open() {
     assert!(!all.contains("=== symbols:src/clock.py ==="), "{all}");
     let without = sandbox.json(&["request", "Hi", "--no-map", "--json"]).to_string();
     assert!(!without.contains("symbols:src/alarm.py"));
+    sandbox.write("config/config.toml", "map_tokens = 0\n");
+    assert_eq!(sandbox.json(&["request", "Hi", "--json"]).to_string().matches("symbols:").count(), 0);
+    sandbox.write("config/config.toml", "map_tokens = 120\n");
+    let short = sandbox.json(&["request", "What does later do?", "--json"]).to_string();
+    assert!(short.contains("later(seconds?)") && !short.contains("symbols:README.md"), "{short}");
 }
 
 #[test]
