@@ -13,6 +13,7 @@ use hardpan_workspace as workspace;
 use crate::args::What;
 use crate::gather;
 use crate::output::{self, safe, thousands};
+use crate::settings::cache_folder;
 
 /// The most tokens of a map in a prompt, and its share of the window.
 const PROMPT_TOKENS: usize = 20_000;
@@ -139,14 +140,6 @@ fn index(root: &Path) -> Index {
         eprint!("\r\x1b[K");
     }
     codebase.index
-}
-
-/// Where what can be made again is kept.
-fn cache_folder() -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    of("HARDPAN_CACHE_DIR")
-        .or_else(|| of("XDG_CACHE_HOME").map(|folder| folder.join("hardpan")))
-        .or_else(|| of("HOME").map(|folder| folder.join(".cache/hardpan")))
 }
 
 /// The repository, and the folder that paths are meant from.

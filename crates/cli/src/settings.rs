@@ -89,12 +89,26 @@ pub struct Settings {
     pub notes: Vec<String>,
 }
 
-/// Where the user's settings are: `HARDPAN_CONFIG_DIR`, or `hardpan` in the usual place.
+/// Where the user's settings are.
 pub fn config_folder() -> Option<PathBuf> {
+    user_folder("HARDPAN_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")
+}
+
+/// Where what is learned is kept.
+pub fn state_folder() -> Option<PathBuf> {
+    user_folder("HARDPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state")
+}
+
+/// Where what can be made again is kept.
+pub fn cache_folder() -> Option<PathBuf> {
+    user_folder("HARDPAN_CACHE_DIR", "XDG_CACHE_HOME", ".cache")
+}
+
+/// Our own variable names the folder itself; else it is `hardpan` in the usual place.
+fn user_folder(own: &str, usual: &str, below_home: &str) -> Option<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    of("HARDPAN_CONFIG_DIR")
-        .or_else(|| of("XDG_CONFIG_HOME").map(|folder| folder.join("hardpan")))
-        .or_else(|| of("HOME").map(|folder| folder.join(".config/hardpan")))
+    let usual = || of(usual).or_else(|| of("HOME").map(|home| home.join(below_home)));
+    of(own).or_else(|| usual().map(|folder| folder.join("hardpan")))
 }
 
 impl Settings {

@@ -8,6 +8,8 @@ use hardpan_prompt::Factor;
 use hardpan_providers::Learned;
 use serde::{Deserialize, Serialize};
 
+use crate::settings::state_folder;
+
 /// What has been learned. It is safe to delete: it is learned again.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -23,11 +25,7 @@ pub struct State {
 impl State {
     /// Reads the state; one that cannot be read is as good as none.
     pub fn load() -> Self {
-        let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = of("HARDPAN_STATE_DIR")
-            .or_else(|| of("XDG_STATE_HOME").map(|folder| folder.join("hardpan")))
-            .or_else(|| of("HOME").map(|folder| folder.join(".local/state/hardpan")));
-        let path = folder.map(|folder| folder.join("learned.json"));
+        let path = state_folder().map(|folder| folder.join("learned.json"));
         let text = path.as_ref().and_then(|path| fs::read_to_string(path).ok());
         let state: State = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         State { path, ..state }

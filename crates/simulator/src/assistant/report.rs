@@ -13,7 +13,7 @@ const WIDTH: usize = 120;
 const WHO: &str =
     "I am Hardpan's offline assistant: there is no language model behind this answer, only a search.";
 const HOW: &str = "For real answers, set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; \
-                   `hardpan models` lists providers and models.";
+                   `hardpan providers` lists them.";
 
 /// The answer to a greeting.
 pub fn greeting() -> String {
