@@ -6,10 +6,12 @@ use clap::{Parser, Subcommand};
 
 /// A coding agent whose heart is a context engine: see what is sent to a model, what it costs, and why.
 ///
-/// Without a command it shows the request that a sample question about this folder would make.
+/// Without a command, in a terminal, it begins a conversation. `hardpan -p "…"` answers one prompt.
 #[derive(Debug, Parser)]
-#[command(name = "hardpan", version, max_term_width = 100)]
+#[command(name = "hardpan", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(flatten)]
+    pub chat: Chat,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -132,6 +134,8 @@ pub enum Command {
         #[arg(long, value_name = "SPEC")]
         faults: Option<String>,
     },
+    /// List this folder's conversations; search, show, export or delete them
+    Sessions(crate::sessions::Sessions),
     /// Trust this folder: its .hardpan/ settings and prompts are used from now on
     Trust {
         /// The folder; this one if left out
@@ -139,6 +143,15 @@ pub enum Command {
         /// Stop trusting it
         #[arg(long)]
         remove: bool,
+    },
+    /// Restrict this process, then become the command (how tools start commands)
+    #[command(name = "__sandbox", hide = true)]
+    Sandbox {
+        /// What the command may do, as JSON
+        policy: String,
+        /// The command
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<std::ffi::OsString>,
     },
 }
 
@@ -155,6 +168,26 @@ pub struct What {
     /// Go on with this session (a session file)
     #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
     pub session: Option<PathBuf>,
+    #[command(flatten)]
+    pub whom: Whom,
+    /// The time of the request, such as 2026-02-19T14:00:00Z [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
+    /// Lay the context anew instead of telling what changed (strata)
+    #[arg(long)]
+    pub fold: bool,
+}
+
+impl What {
+    /// The same, with the words of the command line.
+    pub fn with(&self, prompt: &Option<String>, files: &[PathBuf]) -> What {
+        What { prompt: prompt.clone(), files: files.to_vec(), ..self.clone() }
+    }
+}
+
+/// Whom a request is for, and where the work is.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Whom {
     /// Attach an image to the prompt
     #[arg(long, value_name = "FILE")]
     pub image: Vec<PathBuf>,
@@ -173,23 +206,52 @@ pub struct What {
     /// Let the model think first, within this many tokens
     #[arg(long, value_name = "N")]
     pub thinking: Option<u32>,
-    /// The time of the request, such as 2026-02-19T14:00:00Z [default: now]
-    #[arg(long, value_name = "TIME")]
-    pub now: Option<String>,
     /// The folder to work in [default: this one]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
     /// Leave the map of the repository's symbols out
     #[arg(long)]
     pub no_map: bool,
-    /// Lay the context anew instead of telling what changed (strata)
-    #[arg(long)]
-    pub fold: bool,
 }
 
-impl What {
-    /// The same, with the words of the command line.
-    pub fn with(&self, prompt: &Option<String>, files: &[PathBuf]) -> What {
-        What { prompt: prompt.clone(), files: files.to_vec(), ..self.clone() }
-    }
+/// A conversation: how it begins, and how it is shown.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Chat {
+    /// Answer this prompt and exit; without one, or with `-`, it is read from standard input. What is piped in beside a prompt
+    /// goes with it
+    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
+    pub print: Option<String>,
+    /// How the work is shown: text, or json (one event per line)
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+    /// Show tokens, cache and cost after each answer
+    #[arg(long)]
+    pub hud: bool,
+    /// Go on with the last conversation in this folder
+    #[arg(short, long = "continue", conflicts_with_all = ["resume", "fork"])]
+    pub last: bool,
+    /// Go on with this conversation: an id, a name or a file (`hardpan sessions` lists them)
+    #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]
+    pub resume: Option<String>,
+    /// Begin a conversation of its own with all that was said in this one
+    #[arg(long, value_name = "SESSION")]
+    pub fork: Option<String>,
+    /// With --resume or --fork: go on from this entry instead of the last
+    #[arg(long, value_name = "ENTRY")]
+    pub at: Option<String>,
+    /// Keep nothing of this conversation
+    #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
+    pub no_session: bool,
+    #[command(flatten)]
+    pub whom: Whom,
+}
+
+/// How the work is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Output {
+    /// The answer's text.
+    #[default]
+    Text,
+    /// Events, one JSON object per line.
+    Json,
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use hardpan_providers::body::{self, BodyBlock};
 use serde_json::Value;
 
-use crate::args::What;
+use crate::args::{What, Whom};
 use crate::output::{cut, safe};
 use crate::settings::Settings;
 
@@ -88,7 +88,7 @@ fn load(path: &Path, what: &What, settings: &Settings) -> Result<Side> {
         snapshot: Some(path.to_owned()),
         prompt: None,
         files: Vec::new(),
-        image: Vec::new(),
+        whom: Whom { image: Vec::new(), ..what.whom.clone() },
         ..what.clone()
     };
     let made = crate::run::assemble(&what, settings)?;

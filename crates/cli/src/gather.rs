@@ -13,7 +13,7 @@ use hardpan_session::Session;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
-use crate::args::What;
+use crate::args::{What, Whom};
 use crate::map;
 use crate::settings::Settings;
 use crate::state::State;
@@ -29,10 +29,10 @@ pub struct Gathered {
 }
 
 /// Where the command works: the folder it was started in, or the one it was given.
-pub fn folder(what: &What) -> Result<PathBuf> {
+pub fn folder(dir: Option<&Path>) -> Result<PathBuf> {
     #[allow(clippy::disallowed_methods, reason = "this is the edge where the working directory enters")]
     let here = std::env::current_dir().context("the working directory cannot be found")?;
-    let folder = what.dir.as_ref().map_or(here.clone(), |dir| here.join(dir));
+    let folder = dir.map_or(here.clone(), |dir| here.join(dir));
     folder.canonicalize().with_context(|| format!("{} cannot be found", folder.display()))
 }
 
@@ -41,14 +41,25 @@ pub fn gather(what: &What, settings: &Settings) -> Result<Gathered> {
     let (file, session_model) = snapshot_file(what, settings)?;
     let name = what.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
     let snapshot = file.into_snapshot(&name)?;
-    let mut target = target(what, settings, session_model)?;
+    let mut target = target(&what.whom, settings, session_model)?;
     // A snapshot gives the same bytes everywhere: what this machine has learned must not count for it.
-    if what.snapshot.is_none() && target.model.vocabulary.is_none() {
-        target.factor = State::load().factor(&target.model.name()).unwrap_or(target.factor);
+    if what.snapshot.is_none() {
+        use_learned(&mut target, &State::load());
     }
-    let layout = what.layout.clone().or_else(|| env("HARDPAN_LAYOUT")).or(settings.config.layout.clone());
-    let layout = layout.map_or(Ok(LayoutName::default()), |name| name.parse())?;
-    Ok(Gathered { snapshot, target, layout })
+    Ok(Gathered { snapshot, target, layout: layout(&what.whom, settings)? })
+}
+
+/// Counts tokens by what earlier bills said, where the model's vocabulary is not public.
+pub fn use_learned(target: &mut Target, state: &State) {
+    if target.model.vocabulary.is_none() {
+        target.factor = state.factor(&target.model.name()).unwrap_or(target.factor);
+    }
+}
+
+/// How prompts are ordered: the flag, then the environment, then the settings.
+pub fn layout(whom: &Whom, settings: &Settings) -> Result<LayoutName> {
+    let named = whom.layout.clone().or_else(|| env("HARDPAN_LAYOUT")).or(settings.config.layout.clone());
+    Ok(named.map_or(Ok(LayoutName::default()), |name| name.parse())?)
 }
 
 fn env(name: &str) -> Option<String> {
@@ -56,10 +67,10 @@ fn env(name: &str) -> Option<String> {
 }
 
 /// Whom the request is for: flags, then the environment, then the session, then the settings, then the defaults.
-pub fn target(what: &What, settings: &Settings, session: Option<(String, String)>) -> Result<Target> {
+pub fn target(whom: &Whom, settings: &Settings, session: Option<(String, String)>) -> Result<Target> {
     let config = &settings.config;
-    let named = what.model.clone().or_else(|| env("HARDPAN_MODEL"));
-    let mut provider = what.provider.clone().or_else(|| env("HARDPAN_PROVIDER"));
+    let named = whom.model.clone().or_else(|| env("HARDPAN_MODEL"));
+    let mut provider = whom.provider.clone().or_else(|| env("HARDPAN_PROVIDER"));
     let (session_provider, session_model) = session.unzip();
     let model = match named {
         Some(model) => Some(model),
@@ -72,7 +83,7 @@ pub fn target(what: &What, settings: &Settings, session: Option<(String, String)
             config.model.clone().filter(|_| same && (provider.is_none() || config.provider.is_some()))
         }
     };
-    if provider.is_none() && what.model.is_none() && env("HARDPAN_MODEL").is_none() {
+    if provider.is_none() && whom.model.is_none() && env("HARDPAN_MODEL").is_none() {
         provider = config.provider.clone();
     }
     if let Some(id) = &provider {
@@ -86,7 +97,7 @@ pub fn target(what: &What, settings: &Settings, session: Option<(String, String)
         (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
     };
     let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
-    if let Some(max_tokens) = what.max_tokens.or(config.max_tokens) {
+    if let Some(max_tokens) = whom.max_tokens.or(config.max_tokens) {
         let limit = target.model.max_tokens_limit();
         anyhow::ensure!(
             (1..=limit).contains(&max_tokens),
@@ -122,7 +133,7 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
         None => {
             #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
             let now = now.unwrap_or_else(Timestamp::now);
-            from_folder(&folder(what)?, settings, now)
+            from_folder(&folder(what.whom.dir.as_deref())?, settings, now)
         }
     };
     if let Some(path) = &what.session {
@@ -134,24 +145,24 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
         file.messages = branch.messages;
         model = branch.model.map(|(provider, model)| (provider.to_string(), model.to_string()));
     }
-    let root = folder(what)?;
+    let root = folder(what.whom.dir.as_deref())?;
     for path in &what.files {
         add_file(&mut file, &root, path);
     }
-    for path in &what.image {
+    for path in &what.whom.image {
         file.images.push(image_entry(workspace::read_image(path)?, None));
     }
     if let Some(prompt) = &what.prompt {
         file.prompt = Some(PromptEntry::Text(Text::new(read_prompt(prompt)?)));
     }
-    if let Some(budget_tokens) = what.thinking {
+    if let Some(budget_tokens) = what.whom.thinking {
         file.thinking = Some(ThinkingEntry { budget_tokens });
     }
     file.fold |= what.fold;
-    if what.snapshot.is_none() && !what.no_map {
-        let window = target(what, settings, model.clone())?.model.context as usize;
+    if what.snapshot.is_none() && !what.whom.no_map {
+        let window = target(&what.whom, settings, model.clone())?.model.context as usize;
         let tokens = settings.config.map_tokens.unwrap_or_else(|| map::usual_tokens(window));
-        file.symbols = map::for_prompt(&root, &file, tokens);
+        file.symbols = map::for_prompt(&root, &file, tokens, &mut map::Mapped::default());
     }
     Ok((file, model))
 }
@@ -171,7 +182,7 @@ fn read_prompt(prompt: &str) -> Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-fn from_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
+pub fn from_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
     let root = workspace::root_of(folder);
     let mut file = SnapshotFile::empty(now);
     file.working_directory = Some(folder.to_string_lossy().into());
@@ -223,7 +234,7 @@ fn unavailable(key: String, reason: &impl ToString) -> Unavailable {
 }
 
 /// A file by name: text is shown, an image is attached, anything else is listed with the reason.
-fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
+pub fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
     let shown = workspace::display_path(&workspace::root_of(root), &root.join(path));
     if file.files.iter().any(|entry| entry.path == shown) {
         return;

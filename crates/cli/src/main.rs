@@ -4,13 +4,17 @@
 //! output, words to standard error.
 
 mod args; // what can be typed
+mod chat; // a conversation: one prompt, JSON events, or line by line
 mod diff; // `hardpan request --diff`
 mod gather; // from files, a folder and a session to a snapshot
+mod hud; // what the last request held and cost, and what came from the cache
 mod map; // `hardpan map`, `hardpan symbols`, and the map in a prompt
 mod origins; // the origins of a body's blocks, as JSON
 mod output; // standard output, tables, safe text
+mod route; // how a request gets to its provider
 mod run; // one function per command
 mod send; // `hardpan request --send`
+mod sessions; // `hardpan sessions`
 mod settings; // the config folder, the project's folder, trust
 mod simulator; // `hardpan simulator`
 mod state; // what is learned from run to run
@@ -27,7 +31,7 @@ fn main() -> ExitCode {
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("hardpan: {}", output::safe_lines(&format!("{error:#}")));
-            ExitCode::FAILURE
+            chat::Unfinished::code_of(&error)
         }
     }
 }

@@ -7,10 +7,10 @@ use anyhow::{Context, Result, bail};
 use hardpan_context::{PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry};
 use hardpan_models::{did_you_mean, nearest};
 use hardpan_prompt::{Counter, Text, Vocabulary};
-use hardpan_symbols::{Budget, Focus, Index, MapRequest};
+use hardpan_symbols::{Budget, Focus, Index, MapMemory, MapRequest};
 use hardpan_workspace as workspace;
+use serde::{Deserialize, Serialize};
 
-use crate::args::What;
 use crate::gather;
 use crate::output::{self, safe, thousands};
 use crate::settings::cache_folder;
@@ -95,9 +95,14 @@ pub fn usual_tokens(window: usize) -> usize {
     (window / WINDOW_SHARE).min(PROMPT_TOKENS)
 }
 
+/// What a map keeps from request to request: short names and choice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mapped(Option<MapMemory>);
+
 /// The map that goes into a prompt, ranked by the files that are open and the words of the prompt. None where there is no
-/// code, or no room for it.
-pub fn for_prompt(folder: &Path, file: &SnapshotFile, tokens: usize) -> Option<SymbolsEntry> {
+/// code, or no room for it. What an earlier map of the conversation chose stays.
+pub fn for_prompt(folder: &Path, file: &SnapshotFile, tokens: usize, mapped: &mut Mapped) -> Option<SymbolsEntry> {
     if tokens == 0 {
         return None;
     }
@@ -114,7 +119,9 @@ pub fn for_prompt(folder: &Path, file: &SnapshotFile, tokens: usize) -> Option<S
     let counter = Counter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
     let budget = Some(Budget { tokens, count: &count });
-    let map = index.map(&MapRequest { focus: Some(&focus), budget, ..MapRequest::default() });
+    let memory = mapped.0.as_ref();
+    let map = index.map(&MapRequest { focus: Some(&focus), budget, memory, ..MapRequest::default() });
+    mapped.0 = Some(map.memory);
     let entry = |block: &hardpan_symbols::Block| SymbolEntry {
         path: block.path.to_string(),
         content: Text::new(block.text.trim_end()),
@@ -144,7 +151,7 @@ fn index(root: &Path) -> Index {
 
 /// The repository, and the folder that paths are meant from.
 fn places(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
-    let here = gather::folder(&What { dir: dir.map(Path::to_owned), ..What::default() })?;
+    let here = gather::folder(dir)?;
     Ok((workspace::root_of(&here), here))
 }
 

@@ -18,7 +18,7 @@ const SAMPLE_PROMPT: &str = "What does this project do, and where should I start
 /// Runs what was asked for.
 pub fn run(args: &Args) -> Result<()> {
     match &args.command {
-        None => welcome(),
+        None => crate::chat::chat(&args.chat),
         Some(Command::Request { what, diff: Some(files), .. }) => {
             let text = diff::diff(&files[0], &files[1], what, &load(what)?)?;
             Ok(output::print(text)?)
@@ -62,7 +62,9 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Simulator { port, script, faults }) => {
             simulator::run(*port, script.as_deref(), faults.as_deref())
         }
+        Some(Command::Sessions(args)) => crate::sessions::sessions(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
+        Some(Command::Sandbox { policy, command }) => sandbox(policy, command),
     }
 }
 
@@ -108,8 +110,12 @@ pub fn assemble(what: &What, settings: &Settings) -> Result<Made> {
 
 /// The settings of the folder that the command works in, with what there is to say about them.
 fn load(what: &What) -> Result<Settings> {
-    let root = hardpan_workspace::root_of(&gather::folder(what)?);
-    let settings = Settings::load(&root)?;
+    load_settings(what.whom.dir.as_deref())
+}
+
+/// The settings of a folder, with what there is to say about them.
+pub fn load_settings(dir: Option<&Path>) -> Result<Settings> {
+    let settings = Settings::load(&hardpan_workspace::root_of(&gather::folder(dir)?))?;
     for note in &settings.notes {
         eprintln!("hardpan: {note}");
     }
@@ -259,9 +265,16 @@ fn providers(json: bool) -> Result<()> {
     Ok(output::print(views::providers(&rows))?)
 }
 
+/// Becomes a command that may only do what the policy allows.
+fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
+    let policy = serde_json::from_str(policy).context("the policy is not valid")?;
+    let [program, arguments @ ..] = command else { bail!("there is no command") };
+    let mut command = std::process::Command::new(program);
+    Err(hardpan_tools::enter_and_exec(&policy, command.args(arguments)).into())
+}
+
 fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
-    let what = What { dir: folder.map(Path::to_owned), ..What::default() };
-    let root = hardpan_workspace::root_of(&gather::folder(&what)?);
+    let root = hardpan_workspace::root_of(&gather::folder(folder)?);
     let name = settings::trust(&root, remove)?;
     let verb =
         if remove { "no longer trusted" } else { "trusted: its .hardpan/ settings and prompts are used" };
@@ -270,9 +283,9 @@ fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
 }
 
 /// Without a command: the request and the breakdown for this folder and a sample prompt.
-fn welcome() -> Result<()> {
+pub fn welcome() -> Result<()> {
     let mut what = What { prompt: Some(SAMPLE_PROMPT.to_owned()), ..What::default() };
-    let folder = gather::folder(&what)?;
+    let folder = gather::folder(None)?;
     what.files.extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
     let made = assemble(&what, &load(&what)?)?;
     let breakdown = made.breakdown();
@@ -284,6 +297,8 @@ fn welcome() -> Result<()> {
         "\nGo on with:\n".to_owned(),
         "  hardpan request \"your question\" FILES…   the request for your own question (--json: its exact body)\n".to_owned(),
         "  hardpan context FILES…                   what the context holds\n".to_owned(),
+        "  hardpan -p \"your question\"               the answer\n".to_owned(),
+        "  hardpan                                  a conversation, in a terminal\n".to_owned(),
         "  hardpan --help                           everything else\n".to_owned(),
     ];
     Ok(output::print(lines.concat())?)

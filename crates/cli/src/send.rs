@@ -5,17 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hardpan_context::{Texts, without_images, without_tools};
-use hardpan_economy::{Amounts, Rates};
-use hardpan_models::Wire;
 use hardpan_prompt::Prompt;
-use hardpan_providers::{
-    Answer, Client, Endpoint, Event, Failure, Forms, Http, ProviderError, Question, Transport, Usage,
-};
-use hardpan_simulator::{BASE_URL, Clock, Engine, InProcess, Keys, Signatures};
+use hardpan_providers::{Answer, Client, Event, Failure, Forms, ProviderError, Question, Usage};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::output::{self, dollars, safe, safe_lines, thousands};
+use crate::route::{self, Route};
 use crate::run::Made;
 use crate::settings::Settings;
 use crate::state::State;
@@ -33,7 +29,10 @@ pub enum Show {
 pub fn send(made: &Made, settings: &Settings, show: Show) -> Result<()> {
     let mut state = State::load();
     let learned = Arc::new(state.refusals());
-    let route = Route::choose(made, settings)?;
+    let route = Route::choose(&made.target, settings, None)?;
+    if let Some(note) = &route.note {
+        eprintln!("hardpan: {note}");
+    }
     let client =
         Client::new(route.transport, route.endpoint, settings.config.patience.patience(), learned.clone());
     let forms = TextForms { texts: &settings.texts };
@@ -95,42 +94,6 @@ fn with_alternatives(error: ProviderError, made: &Made, settings: &Settings) -> 
     }
 }
 
-/// How a request gets to its provider.
-struct Route {
-    transport: Arc<dyn Transport>,
-    endpoint: Endpoint,
-    simulated: bool,
-}
-
-impl Route {
-    /// Over the network where there is a key or none is needed; else to the simulator within the process.
-    fn choose(made: &Made, settings: &Settings) -> Result<Self> {
-        let (provider, wire) = (&made.target.provider, &made.target.wire);
-        let config = settings.config.providers.get(provider).cloned().unwrap_or_default();
-        let key = settings.key(provider, wire)?;
-        if key.is_none() && !wire.key_env.is_empty() && config.base_url.is_none() {
-            let key = wire.key_env.first().map_or("its key", |name| name.as_str());
-            eprintln!(
-                "hardpan: no key for {provider}: the built-in simulator answers, without a language model. Set {key}, or add it to keys.toml."
-            );
-            return Ok(Route::simulated());
-        }
-        let base_url = config.base_url.unwrap_or_else(|| wire.base_url.clone());
-        let headers = config.headers.into_iter().collect();
-        let endpoint = Endpoint { base_url, key, headers, extras: config.extras, session: None };
-        Ok(Route { transport: Arc::new(Http::new(config.proxy.as_deref())?), endpoint, simulated: false })
-    }
-
-    fn simulated() -> Self {
-        // A conversation begun with a real provider carries signatures that only that provider knows.
-        let (keys, signatures) = (Keys::NotNeeded, Signatures::Unchecked);
-        let engine = Engine::new(hardpan_simulator::Settings { keys, signatures, ..Default::default() });
-        let transport = Arc::new(InProcess::new(Arc::new(engine), Clock::system()));
-        let endpoint = Endpoint { base_url: BASE_URL.to_owned(), ..Endpoint::default() };
-        Route { transport, endpoint, simulated: true }
-    }
-}
-
 /// The prompt's other forms, with the texts in use.
 struct TextForms<'a> {
     texts: &'a Texts,
@@ -186,16 +149,7 @@ fn usage_line(made: &Made, usage: &Usage) -> String {
 }
 
 fn cost(made: &Made, usage: &Usage) -> f64 {
-    let tokens = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    let amounts = Amounts {
-        input: tokens(usage.input),
-        read: tokens(usage.cache_read),
-        write: tokens(usage.cache_write_5m),
-        write_1h: tokens(usage.cache_write_1h),
-    };
-    let (model, wire): (_, &Wire) = (&made.target.model, &made.target.wire);
-    let rates = Rates::of(model, wire, tokens(usage.prompt()));
-    rates.dollars(amounts) + usage.output as f64 * model.prices_at(usage.prompt()).output / 1e6
+    hardpan_agent::dollars(usage, &made.target)
 }
 
 fn answer_json(made: &Made, answer: &Answer) -> serde_json::Value {
@@ -215,13 +169,6 @@ fn answer_json(made: &Made, answer: &Answer) -> serde_json::Value {
     })
 }
 
-/// What the bill says about the model's tokens, where its vocabulary is not public.
 fn learn_factor(made: &Made, usage: &Usage) -> Option<hardpan_prompt::Factor> {
-    if made.target.model.vocabulary.is_some() {
-        return None;
-    }
-    let mut factor = made.target.factor;
-    let counted = made.memo.counter.measure(&made.assembled.prompt).total() as u64;
-    factor.learn(counted, usage.prompt());
-    Some(factor)
+    route::learn_factor(&made.target, &made.assembled, &made.memo, usage)
 }

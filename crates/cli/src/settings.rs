@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use hardpan_agent::QueueMode;
 use hardpan_context::{EXTRA, FILES, Override, Texts};
 use hardpan_models::{Catalogue, Wire};
 use hardpan_providers::{Key, Patience};
@@ -29,6 +30,14 @@ pub struct Config {
     pub edit_blocks: Option<bool>,
     /// The most tokens of the symbol map in a prompt; 0 leaves it out.
     pub map_tokens: Option<usize>,
+    /// Folders outside of the workspace that the agent may read.
+    pub readable: Vec<String>,
+    /// How messages typed while the agent works are delivered: `one_at_a_time` or `all`.
+    pub steering: Option<QueueMode>,
+    /// How follow-ups are delivered: `one_at_a_time` or `all`.
+    pub follow_up: Option<QueueMode>,
+    /// Whether the read-only calls of one answer run side by side.
+    pub parallel_reads: Option<bool>,
     /// How providers are reached, by their id.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// How patient to be with them.
@@ -85,6 +94,8 @@ pub struct Settings {
     pub texts: Texts,
     /// The folder of the user's own settings, if there is a home at all.
     pub folder: Option<PathBuf>,
+    /// Whether the person trusts the project's own settings, skills and templates.
+    pub trusted: bool,
     /// Said to the person, not an error.
     pub notes: Vec<String>,
 }
@@ -97,6 +108,11 @@ pub fn config_folder() -> Option<PathBuf> {
 /// Where what is learned is kept.
 pub fn state_folder() -> Option<PathBuf> {
     user_folder("HARDPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state")
+}
+
+/// Where what a person would miss is kept: the sessions.
+pub fn data_folder() -> Option<PathBuf> {
+    user_folder("HARDPAN_DATA_DIR", "XDG_DATA_HOME", ".local/share")
 }
 
 /// Where what can be made again is kept.
@@ -118,8 +134,9 @@ impl Settings {
         let mut notes = Vec::new();
         let mut layers: Vec<PathBuf> = folder.iter().cloned().collect();
         let project = root.join(".hardpan");
+        let trusted = is_trusted(root)?;
         if project.is_dir() && folder.as_ref() != Some(&project) {
-            if is_trusted(root)? {
+            if trusted {
                 layers.push(project);
             } else {
                 let note = "this folder has settings of its own (.hardpan), which are not used: \
@@ -131,14 +148,19 @@ impl Settings {
         let mut catalogue = Catalogue::builtin().clone();
         let mut overrides = Vec::new();
         for layer in &layers {
-            config = lay_over(config, read_config(&layer.join("config.toml"))?);
+            let mut above = read_config(&layer.join("config.toml"))?;
+            if Some(layer) != folder.as_ref() {
+                // A project may not widen what the person allowed.
+                above.readable.clear();
+            }
+            config = lay_over(config, above);
             let models = layer.join("models.json");
             if let Some(json) = read_if_there(&models)? {
                 catalogue = catalogue.with_user(&models.display().to_string(), &json)?;
             }
             overrides.extend(read_overrides(&layer.join("prompts"))?);
         }
-        Ok(Settings { config, catalogue, texts: Texts::with(&overrides)?, folder, notes })
+        Ok(Settings { config, catalogue, texts: Texts::with(&overrides)?, folder, trusted, notes })
     }
 }
 
@@ -151,6 +173,10 @@ fn lay_over(below: Config, above: Config) -> Config {
         append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
         edit_blocks: above.edit_blocks.or(below.edit_blocks),
         map_tokens: above.map_tokens.or(below.map_tokens),
+        readable: below.readable.into_iter().chain(above.readable).collect(),
+        steering: above.steering.or(below.steering),
+        follow_up: above.follow_up.or(below.follow_up),
+        parallel_reads: above.parallel_reads.or(below.parallel_reads),
         providers: below.providers.into_iter().chain(above.providers).collect(),
         patience: PatienceConfig {
             tries: above.patience.tries.or(below.patience.tries),

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::forms::{without_images, without_tools};
 use crate::layout::{Arrangement, Input, LayoutName, Target};
-use crate::{Memo, Memory, Snapshot, Texts};
+use crate::{Memo, Memory, Snapshot, Texts, stability};
 
 /// A request that cannot be made.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub fn assemble(
         return Err(AssembleError::Thinking { budget, max_tokens: target.max_tokens });
     }
     let limit = target.max_input_tokens() as usize;
+    let assigned = stability::assigned(snapshot, layout);
+    let snapshot = &*assigned;
     let whole = arrange(snapshot, layout, target, texts, memo);
     if whole.measured.total() <= limit {
         return Ok(whole);

@@ -9,7 +9,7 @@ use hardpan_prompt::{
 use serde::Serialize;
 
 use crate::panels::detach;
-use crate::{Assembled, LayoutName, Snapshot, Target};
+use crate::{Assembled, LayoutName, Snapshot, Target, stability};
 
 /// Everything `hardpan context` shows.
 #[derive(Clone, Debug, Serialize)]
@@ -174,6 +174,7 @@ impl Breakdown {
     /// Reads the breakdown off an assembled request.
     pub fn of(assembled: &Assembled, snapshot: &Snapshot, target: &Target, memo: &crate::Memo) -> Self {
         let Assembled { prompt, measured, layout, memory } = assembled;
+        let snapshot = &*stability::assigned(snapshot, *layout);
         let pieces = pieces(assembled);
         let breakpoints = prompt.breakpoints();
         let cached_end = breakpoints.last().map_or(0, |last| last.block + 1);

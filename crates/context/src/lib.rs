@@ -28,6 +28,7 @@ mod memo; // what has been rendered already
 mod memory; // what the layouts remember
 mod panels; // the layout of seed a
 mod snapshot; // everything a request depends on
+mod stability; // which tier each thing has earned
 mod strata; // the default layout
 mod system; // the recipe for the system prompt
 mod texts; // what a model reads, overridable
@@ -52,6 +53,9 @@ pub use snapshot::{
     AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry,
     PromptType, Skill, Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry,
     SystemParts, ThinkingEntry, TreeEntry, Unavailable, UserPrompt, WebSearchEntry, schema,
+};
+pub use stability::{
+    Change, Mapped, Reason, Room, Shown, Tracked, Tracker, after_response, cache_target_tokens,
 };
 pub use system::segments as system_prompt;
 pub use texts::{EXTRA, FILES, Override, Phrases, Texts, TextsError, fill};

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use hardpan_prompt::{Hash, Kind, MessageId, Text};
 use serde::{Deserialize, Serialize};
 
-/// The memory of all layouts. Assembly takes one and returns the next; nothing else changes it.
+use crate::Tracker;
+
+/// The memory of all layouts. Assembly takes one and returns the next, and
+/// [`after_response`](crate::after_response) counts on in `tiers`; nothing else changes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
@@ -15,6 +18,9 @@ pub struct Memory {
     /// What `strata` remembers.
     #[serde(skip_serializing_if = "StrataMemory::is_empty")]
     pub strata: StrataMemory,
+    /// What `tiers` knows of how stable things are.
+    #[serde(skip_serializing_if = "Tracker::is_empty")]
+    pub tiers: Tracker,
     /// How many tiers `tiers` has skipped since the session began.
     #[serde(skip_serializing_if = "is_zero")]
     pub empty_tiers: u32,

@@ -104,6 +104,8 @@ pub enum PromptType {
 /// The pieces of the system prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemParts {
+    /// The whole system prompt, in place of everything below: an extension's.
+    pub whole: Option<Text>,
     /// The active agent's text; none for the default agent.
     pub agent: Option<Text>,
     /// `system_extra.md`, in place of the one among the texts.
@@ -185,6 +187,9 @@ pub struct Snapshot {
     pub thinking: hardpan_prompt::Thinking,
     /// What the person just typed; none when the agent goes on by itself.
     pub prompt: Option<UserPrompt>,
+    /// The first message of the conversation that no request has carried yet: from it on, the messages are what was just
+    /// typed, as a prompt is.
+    pub fresh: Option<MessageId>,
     /// `strata`: whether this request is to fold.
     pub fold: bool,
     /// What the layouts remember of earlier requests.
@@ -210,6 +215,7 @@ impl Snapshot {
             web_search: None,
             thinking: hardpan_prompt::Thinking::Off,
             prompt: None,
+            fresh: None,
             fold: false,
             memory: Memory::default(),
         }
@@ -218,6 +224,12 @@ impl Snapshot {
     /// The items of one kind, in order. `chat`, which stands for the conversation itself, is never among them.
     pub fn items_of(&self, kind: Kind) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(move |item| item.kind == kind && !is_chat(item))
+    }
+
+    /// The message that begins what was just typed; none when the agent goes on by itself.
+    pub fn asked(&self) -> Option<&MessageId> {
+        let fresh = self.fresh.as_ref();
+        fresh.or_else(|| self.prompt.as_ref().map(|prompt| &prompt.id))
     }
 
     /// The tools that are declared: none when tools are not in use.

@@ -246,7 +246,7 @@ fn lay_tail(
     let hash = hardpan_prompt::Hash::chain(segments.iter().map(|segment| segment.text.hash()));
     let changed = strata.tail != Some(hash);
     strata.tail = Some(hash);
-    if snapshot.prompt.is_none() && !changed {
+    if snapshot.asked().is_none() && !changed {
         let reason = "unchanged since it was sent in this turn";
         prompt.left_out.extend(items.iter().map(|item| LeftOut::new(&*item.key, reason)));
         return;

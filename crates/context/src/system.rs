@@ -14,6 +14,10 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
     let mut recipe = Recipe { input, segments: Vec::new() };
+    if let Some(whole) = &system.whole {
+        recipe.add("extension", whole);
+        return recipe.segments;
+    }
     // A model without tools is told of none.
     let tools = if input.target.model.tools { input.snapshot.active_tools() } else { &[] };
     for (name, text) in base(input, layout) {

@@ -95,6 +95,9 @@ phrases! {
         repo_map, repo_map_continued, file_tree, file_list, url_context, url_separator,
         files_l0, files_l1, files_l2, files_l3, files_active, file, ok, url_ok,
     }
+    agent: AgentPhrases {
+        skipped, blocked, aborted, not_started, unknown_tool, layout_tool, denied, looping, tool_broke,
+    }
     inline: InlinePhrases { context, image, directory_map }
     strata: StrataPhrases {
         tool, item, base_ack, update_diff, update_body, update_closed, stub, tail, tail_now, tail_directory, tail_item,

@@ -102,9 +102,6 @@ impl<'a> Shelves<'a> {
                 }
                 Kind::Legend if shelves.legend.is_none() => shelves.legend = Some(item),
                 Kind::Symbols if open.contains(item.name()) => leave(item, "the file itself is open"),
-                Kind::Symbols if item.tier == Some(Tier::Active) => {
-                    leave(item, "it changed recently, and this layout sends symbols from L3 on");
-                }
                 Kind::Symbols => shelves.symbols.push(item),
                 Kind::Tree if shelves.tree.is_none() => shelves.tree = Some(item),
                 Kind::File => shelves.files.push(item),
@@ -133,7 +130,7 @@ impl<'a> Shelves<'a> {
         segments
     }
 
-    /// The user message of L1, L2 or L3.
+    /// The symbols and files of any tier but L0, as one user message.
     fn segments(&self, input: &Input<'_>, tier: Tier) -> Vec<Segment> {
         let mut segments = Vec::new();
         let header =
@@ -176,7 +173,7 @@ impl<'a> Shelves<'a> {
         }
     }
 
-    /// Tree, pages and working files: each a message and its reply.
+    /// Tree, pages, and what changed recently, symbols and files: each a message and its reply.
     fn active(&self, input: &Input<'_>, turns: &mut Turns) {
         let phrases = &input.texts.phrases.tiers;
         let mut pair = |segments: Vec<Segment>, reply: &Text, kind| {
@@ -205,11 +202,9 @@ impl<'a> Shelves<'a> {
             }
             pair(segments, &phrases.url_ok, Kind::Page);
         }
-        let mut files = Vec::new();
-        self.file_segments(input, Tier::Active, &mut files);
-        if !files.is_empty() {
-            files.remove(0); // the gap before the first part
-            pair(files, &phrases.ok, Kind::File);
+        let working = self.segments(input, Tier::Active);
+        if !working.is_empty() {
+            pair(working, &phrases.ok, Kind::File);
         }
     }
 }

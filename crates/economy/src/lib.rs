@@ -1,4 +1,4 @@
-//! What a prompt costs.
+//! What a prompt costs, what was paid, and what was paid twice.
 //!
 //! [`quote`] tells the price of a request before it is sent: cold, when nothing of it is cached, and warm, when the same
 //! request was sent a moment ago. Only input counts; what the model answers is not known yet.
@@ -36,10 +36,65 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Once a request is answered, an [`Answered`] tells what was sent and what the provider reported. From it [`ledger`] splits
+//! the bill over the items of the prompt, and [`verdict`] says what was paid again and why; [`foresight`] says what an act
+//! would lose before it is done:
+//!
+//! ```
+//! use hardpan_economy::cache::{Moment, Salts};
+//! use hardpan_economy::ledger::{Purpose, Start, Tokens};
+//! use hardpan_economy::{Act, Answered, Ledger, Watch, foresee};
+//! use hardpan_models::Catalogue;
+//! use hardpan_prompt::{Block, Counter, Kind, Lifetime, Origin, Place, Prompt, Role, Text, Turn, Vocabulary};
+//!
+//! let catalogue = Catalogue::builtin();
+//! let model = catalogue.model(Some("anthropic"), "claude-sonnet-5")?;
+//! let wire = catalogue.provider("anthropic")?.for_model(&model);
+//! let mut hello = Block::text(Place::Log, Text::new("Hello! ".repeat(1000)), Origin::message(&"m1".into()));
+//! hello.breakpoint = Some(Lifetime::FiveMinutes);
+//! let prompt = Prompt { turns: vec![Turn::new(Role::User, vec![hello])], ..Prompt::default() };
+//! let measured = Counter::new(Vocabulary::O200k).measure(&prompt);
+//!
+//! let (mut ledger, mut watch) = (Ledger::default(), Watch::new());
+//! let mut answered = Answered {
+//!     prompt: &prompt,
+//!     measured: &measured,
+//!     model: &model,
+//!     wire: &wire,
+//!     settings: Salts::default(),
+//!     used: Some(Tokens { write: 2000, output: 5, ..Tokens::default() }),
+//!     sent: Moment(0),
+//!     began: Moment(900),
+//!     day: "2026-08-14",
+//!     purpose: Purpose::Turn,
+//!     start: Start::Continued,
+//! };
+//! assert_eq!(watch.judge(&answered), None);
+//! assert_eq!(ledger.charge(&answered).rows[0].account.kind, Some(Kind::History));
+//! let act = foresee(&watch, Act::Thinking, &model, &wire, Moment(60_000));
+//! assert_eq!(act.tokens_written_again, 2000);
+//!
+//! answered.sent = Moment(12 * 60_000);
+//! let verdict = watch.judge(&answered).ok_or("2,000 tokens were written again")?;
+//! assert_eq!(
+//!     verdict.sentence(),
+//!     "2,000 tokens ($0.0046) were paid again: the cache expired after 5 minutes (12 minutes unused). Yours."
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! This crate does no input or output, and looks at no clock.
 
 pub mod cache; // what a provider will read, write and bill
+pub mod foresight; // what an act would cost now, and when it would be free
+pub mod ledger; // what was paid, split over what was in the prompt
 mod quote; // the price of a request, cold and warm
+#[cfg(test)]
+mod trial; // for tests: a conversation, and a provider that caches
+pub mod verdict; // why a request read less than it should have
 
 pub use cache::{Billing, CacheModel};
+pub use foresight::{Act, Foresight, foresee};
+pub use ledger::{Answered, Charge, Ledger};
 pub use quote::{Amounts, Quote, Rates, quote};
+pub use verdict::{Cause, Verdict, Watch};

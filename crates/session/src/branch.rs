@@ -1,10 +1,13 @@
 //! From the root to a leaf.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_prompt::{AgentMessage, Body};
+use serde_json::Value;
 
-use crate::entry::Record;
+use crate::record::Record;
+use crate::request::RequestRecord;
 use crate::session::{Session, SessionError};
 
 /// The conversation that ends at one entry.
@@ -16,6 +19,12 @@ pub struct Branch {
     pub model: Option<(Arc<str>, Arc<str>)>,
     /// The level of thinking that was last chosen.
     pub thinking: Option<Arc<str>>,
+    /// What the layouts remembered, oldest first: each says what changed. A compaction makes all before it void.
+    pub memories: Vec<Value>,
+    /// The last state of each extension, by its name for it.
+    pub custom: BTreeMap<Arc<str>, Value>,
+    /// The requests that were made for it, oldest first.
+    pub requests: Vec<Arc<RequestRecord>>,
     /// The entry it ends at, which the next one follows; none in an empty session.
     pub leaf: Option<Arc<str>>,
 }
@@ -23,18 +32,18 @@ pub struct Branch {
 impl Session {
     /// The branch that ends at the entry `leaf`, or at the last entry of the file.
     pub fn branch(&self, leaf: Option<&str>) -> Result<Branch, SessionError> {
-        let leaf = match leaf {
-            Some(id) => Some(
-                self.index
-                    .get(id)
-                    .copied()
-                    .ok_or_else(|| SessionError::NoSuchEntry { name: self.name.clone(), id: id.into() })?,
-            ),
-            // A second entry of the same id is not in the index, and no leaf.
-            None => self.index.values().copied().max(),
-        };
-        let Some(leaf) = leaf else { return Ok(Branch::default()) };
+        let Some(leaf) = self.find_leaf(leaf)? else { return Ok(Branch::default()) };
         Ok(self.walk(&self.path(leaf), leaf))
+    }
+
+    /// The entry of this id, or the last that another may follow.
+    pub(crate) fn find_leaf(&self, id: Option<&str>) -> Result<Option<usize>, SessionError> {
+        let Some(id) = id else { return Ok(self.leaf) };
+        match self.index.get(id) {
+            Some(&at) if self.entries[at].as_partial().is_some() => Ok(self.parents[at]),
+            Some(&at) => Ok(Some(at)),
+            None => Err(SessionError::NoSuchEntry { name: self.file.clone(), id: id.into() }),
+        }
     }
 
     /// `path` ascends, since every parent is an earlier entry.
@@ -42,6 +51,7 @@ impl Session {
         let mut branch = Branch { leaf: Some(self.entries[leaf].id.clone()), ..Branch::default() };
         // With each message the entry it comes from; a summary comes before them all.
         let mut messages: Vec<(Option<usize>, AgentMessage)> = Vec::new();
+        let mut remembered: Vec<&Value> = Vec::new();
         for &at in path {
             let entry = &self.entries[at];
             match &entry.record {
@@ -50,17 +60,24 @@ impl Session {
                     branch.model = Some((provider.clone(), model.clone()));
                 }
                 Record::ThinkingChange { level } => branch.thinking = Some(level.clone()),
-                Record::Compaction { summary, first_kept } => {
+                Record::Compaction { summary, first_kept, .. } => {
                     let Some(kept) = self.kept_from(first_kept.as_deref(), at, path) else { continue };
                     messages.retain(|(from, _)| *from >= Some(kept));
                     let body = Body::CompactionSummary { summary: summary.clone() };
                     let mut message = AgentMessage::new(&*entry.id, body);
                     message.time = entry.time;
                     messages.insert(0, (None, message));
+                    remembered.clear();
                 }
-                Record::Label { .. } | Record::Name { .. } | Record::Other { .. } => {}
+                Record::Memory { memory } => remembered.push(memory),
+                Record::Custom { custom_type, data } => {
+                    branch.custom.insert(custom_type.clone(), data.clone());
+                }
+                Record::Request(request) => branch.requests.push(request.clone()),
+                Record::Partial(_) | Record::Label { .. } | Record::Name { .. } | Record::Other { .. } => {}
             }
         }
+        branch.memories = remembered.into_iter().cloned().collect();
         branch.messages = messages.into_iter().map(|(_, message)| message).collect();
         branch
     }

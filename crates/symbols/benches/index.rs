@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use hardpan_symbols::{Budget, Focus, Index, Map, MapRequest, Source, content_hash, decode, encode};
+use hardpan_symbols::{Budget, Focus, Index, Map, MapRequest, Source};
 use rayon::prelude::*;
 use tree_sitter::Parser;
 
@@ -37,7 +37,7 @@ fn main() {
     let mut strict = Limits::default();
     let build = || {
         let mut index = Index::default();
-        index.fill(&paths, |path| Source::Content(tree[path].1.clone().into_bytes()), |_| ());
+        index.fill(&paths, |path, _| Source::Content(tree[path].1.clone().into_bytes()), |_| ());
         index
     };
     let mut index = build();
@@ -49,19 +49,8 @@ fn main() {
     println!("parsing alone {:.0} ms, {:.1} MB/s", millis(parse), bytes as f64 / 1e6 / parse.as_secs_f64());
     strict.ratio("cold index", cold, parse, 2.0);
 
-    let stored: BTreeMap<&str, Vec<u8>> =
-        paths.iter().map(|path| (*path, encode(&index.outline(path).expect("indexed")))).collect();
-    let warm = best(|| {
-        let mut index = Index::default();
-        let known = |path: &str| {
-            Source::Known(
-                content_hash(tree[path].1.as_bytes()),
-                Box::new(decode(&stored[path]).expect("whole")),
-            )
-        };
-        index.fill(&paths, known, |_| ());
-        index
-    });
+    let stored = index.save();
+    let warm = best(|| Index::load(&stored).expect("whole"));
     strict.ratio("warm start", warm, parse, 0.1);
 
     let count = |text: &str| text.len().div_ceil(4);

@@ -112,7 +112,7 @@ impl Kind {
 }
 
 /// What a capture says about the node that it stands on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Capture {
     Definition(Kind),
     Name,
@@ -129,6 +129,8 @@ pub(crate) enum Capture {
     ImportName,
     ImportPublic,
     Submodule,
+    /// For the predicates of its own pattern alone, by number.
+    Private(u8),
 }
 
 /// How a parameter is shown. Where one is captured twice, the greater form counts.

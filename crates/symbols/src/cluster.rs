@@ -155,7 +155,7 @@ mod tests {
     fn a_long_chain_is_no_danger() {
         let mut index = Index::default();
         let paths: Vec<String> = (0..3000).map(|n| format!("m{n}.py")).collect();
-        let read = |path: &str| {
+        let read = |path: &str, _| {
             let n: usize = path[1..path.len() - 3].parse().unwrap();
             crate::Source::Content(format!("import m{}\n", (n + 1) % 3000).into_bytes())
         };

@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tree_sitter::{Node, Parser, QueryCursor, StreamingIterator, Tree};
+use tree_sitter::{Node, Parser, Tree};
 
 use crate::capture::{Capture, Kind, ParamForm};
 use crate::language::{Language, Reader};
 use crate::outline::Outline;
+use crate::search::Scratch;
 
 /// A piece of the text, in bytes.
 type Span = Range<usize>;
@@ -20,10 +21,10 @@ type Span = Range<usize>;
 /// Everything that the captures say, not yet put together.
 #[derive(Default)]
 struct Gathered {
-    /// By where the name begins: a name is defined once, whatever number of patterns find it.
-    definitions: BTreeMap<usize, RawDefinition>,
-    /// By where the list begins and ends.
-    params: BTreeMap<(usize, usize), BTreeMap<usize, (Span, ParamForm)>>,
+    /// Definitions by where the name begins: a name is defined once, whatever number of patterns find it.
+    names: BTreeMap<usize, usize>,
+    definitions: Vec<RawDefinition>,
+    params: Vec<Param>,
     /// Details whose match held no definition.
     loose: Vec<(Capture, Span)>,
     calls: Vec<Span>,
@@ -31,6 +32,13 @@ struct Gathered {
     tests: Vec<Span>,
     /// Comments and strings.
     texts: Vec<Span>,
+}
+
+/// A parameter of the list that begins and ends there.
+struct Param {
+    list: (usize, usize),
+    span: Span,
+    form: ParamForm,
 }
 
 struct RawDefinition {
@@ -57,44 +65,34 @@ struct RawImport {
 }
 
 thread_local! {
-    /// Both are costly to make and cheap to use again.
-    static TOOLS: RefCell<(Parser, QueryCursor)> = RefCell::new((Parser::new(), QueryCursor::new()));
+    /// Costly to make and cheap to use again.
+    static TOOLS: RefCell<(Parser, Scratch)> = RefCell::new((Parser::new(), Scratch::default()));
 }
 
 /// The outline of a text. Empty where the grammar cannot be loaded or gives up.
 pub(crate) fn outline(language: &Language, reader: &Reader, text: &str) -> Outline {
-    TOOLS.with_borrow_mut(|(parser, cursor)| {
+    TOOLS.with_borrow_mut(|(parser, scratch)| {
         if parser.set_language(&reader.grammar).is_err() {
             return Outline::default();
         }
         let Some(tree) = parser.parse(text, None) else { return Outline::default() };
         let mut gathered = Gathered::default();
-        gather(reader, &tree, text, cursor, &mut gathered);
+        gather(reader, &tree, text, scratch, &mut gathered);
         for piece in mend::mend(parser, &tree, text) {
-            gather(reader, &piece, text, cursor, &mut gathered);
+            gather(reader, &piece, text, scratch, &mut gathered);
         }
         let words = words::words(language, text, &gathered);
         assemble::assemble(gathered, words, text)
     })
 }
 
-fn gather(reader: &Reader, tree: &Tree, text: &str, cursor: &mut QueryCursor, gathered: &mut Gathered) {
-    let mut matches = cursor.matches(&reader.query, tree.root_node(), text.as_bytes());
-    let mut seen: Vec<(Capture, Node<'_>)> = Vec::new();
-    while let Some(found) = matches.next() {
-        seen.clear();
-        let meaning = |index: u32| reader.captures.get(index as usize).copied().flatten();
-        seen.extend(
-            found.captures().iter().filter_map(|capture| Some((meaning(capture.index)?, capture.node))),
-        );
-        match seen[..] {
-            [] => {}
-            // By far the most frequent matches, so they take no detour.
-            [(Capture::Call, node)] => gathered.calls.push(node.byte_range()),
-            [(Capture::Text, node)] => gathered.texts.push(node.byte_range()),
-            _ => gathered.add(&seen, found.pattern_index),
-        }
-    }
+fn gather(reader: &Reader, tree: &Tree, text: &str, scratch: &mut Scratch, gathered: &mut Gathered) {
+    reader.search.each(tree, text, scratch, |(pattern, seen)| match seen {
+        // By far the most frequent matches, so they take no detour.
+        [(Capture::Call, node)] => gathered.calls.push(node.byte_range()),
+        [(Capture::Text, node)] => gathered.texts.push(node.byte_range()),
+        _ => gathered.add(seen, pattern),
+    });
 }
 
 impl Gathered {
@@ -117,11 +115,10 @@ impl Gathered {
             import.names.extend(names.map(|(_, node)| (node.start_byte(), node.byte_range())));
         }
         if let Some(list) = of(Capture::Params) {
-            let params = self.params.entry((list.start_byte(), list.end_byte())).or_default();
+            let list = (list.start_byte(), list.end_byte());
             for (capture, node) in seen {
                 if let Capture::Param(form) = *capture {
-                    let param = params.entry(node.start_byte()).or_insert_with(|| (node.byte_range(), form));
-                    param.1 = param.1.max(form);
+                    self.params.push(Param { list, span: node.byte_range(), form });
                 }
             }
         }
@@ -131,7 +128,7 @@ impl Gathered {
                 Capture::Returns => whole(Capture::Returns).unwrap_or_else(|| node.byte_range()),
                 _ => node.byte_range(),
             };
-            match (capture, definition.and_then(|name| self.definitions.get_mut(&name))) {
+            match (capture, definition.and_then(|at| self.definitions.get_mut(at))) {
                 (Capture::Params, Some(owner)) => owner.params = Some((span.start, span.end)),
                 (Capture::Returns | Capture::Async | Capture::Base | Capture::Parent, Some(owner)) => {
                     owner.take(*capture, span);
@@ -147,7 +144,7 @@ impl Gathered {
         }
     }
 
-    /// Notes the definition of a match, and tells where its name begins.
+    /// Notes the definition of a match, and tells its place.
     fn define(&mut self, seen: &[(Capture, Node<'_>)], pattern: usize) -> Option<usize> {
         let (kind, node) = seen.iter().find_map(|(capture, node)| match capture {
             Capture::Definition(kind) => Some((*kind, node)),
@@ -155,23 +152,47 @@ impl Gathered {
         })?;
         let (_, name) = seen.iter().find(|(capture, _)| *capture == Capture::Name)?;
         let line = u32::try_from(name.start_position().row + 1).unwrap_or(u32::MAX);
-        let raw = self.definitions.entry(name.start_byte()).or_insert_with(|| RawDefinition {
-            kind,
-            pattern,
-            node: node.byte_range(),
-            name: name.byte_range(),
-            line,
-            params: None,
-            returns: None,
-            parent: None,
-            bases: BTreeMap::new(),
-            is_async: false,
-        });
+        let at = *self.names.entry(name.start_byte()).or_insert(self.definitions.len());
+        if at == self.definitions.len() {
+            self.definitions.push(RawDefinition {
+                kind,
+                pattern,
+                node: node.byte_range(),
+                name: name.byte_range(),
+                line,
+                params: None,
+                returns: None,
+                parent: None,
+                bases: BTreeMap::new(),
+                is_async: false,
+            });
+        }
+        let raw = &mut self.definitions[at];
         if pattern < raw.pattern {
             (raw.kind, raw.pattern, raw.node, raw.name) =
                 (kind, pattern, node.byte_range(), name.byte_range());
         }
-        Some(name.start_byte())
+        Some(at)
+    }
+}
+
+impl Gathered {
+    /// Puts the parameters in order, each once.
+    fn sort_params(&mut self) {
+        self.params.sort_by_key(|param| (param.list, param.span.start));
+        self.params.dedup_by(|later, first| {
+            let same = (later.list, later.span.start) == (first.list, first.span.start);
+            if same {
+                first.form = first.form.max(later.form);
+            }
+            same
+        });
+    }
+
+    /// The parameters of a list.
+    fn params(&self, list: (usize, usize)) -> impl Iterator<Item = &Param> {
+        let start = self.params.partition_point(|param| param.list < list);
+        self.params[start..].iter().take_while(move |param| param.list == list)
     }
 }
 

@@ -3,7 +3,9 @@
 mod change;
 mod links;
 mod query;
+mod store;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -60,6 +62,25 @@ fn sites(outline: &Outline, names: &[NameId]) -> (Box<[NameId]>, Box<[Member]>) 
     owners.sort_unstable();
     owners.dedup();
     (sites.into(), owners.into())
+}
+
+thread_local! {
+    /// For the content of one file after the other: so much memory is not asked for and given back each time.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What the caller knows about a file as an outline.
+fn outline(path: &str, read: impl Fn(&str, Vec<u8>) -> Source) -> (ContentHash, Outline) {
+    match read(path, BUFFER.take()) {
+        Source::Content(mut content) => {
+            let made = (content_hash(&content), Outline::of(path, &content));
+            content.clear();
+            BUFFER.set(content);
+            made
+        }
+        Source::Known(hash, outline) => (hash, *outline),
+        Source::Unreadable => (ContentHash::default(), Outline::skipped(Skip::Unreadable)),
+    }
 }
 
 /// How many files are read before their outlines are added: enough to keep all threads busy, few enough to hold in memory.
@@ -131,6 +152,44 @@ pub(crate) struct File {
     visible: Vec<FileId>,
 }
 
+impl File {
+    /// A file that is not yet related to any other. The outline is without its words.
+    fn new(
+        path: &str,
+        hash: ContentHash,
+        outline: Outline,
+        words: Box<[NameId]>,
+        names: Box<[NameId]>,
+        package: Option<NameId>,
+    ) -> Self {
+        let languages = Languages::builtin();
+        let language = outline.language.and_then(|id| languages.get(id));
+        let (sites, owners) = sites(&outline, &names);
+        File {
+            path: path.into(),
+            hash,
+            words,
+            names,
+            rows: outline.rows(),
+            revision: next_revision(),
+            sites,
+            owners,
+            is_test: languages.is_test(path, outline.language),
+            family: outline.language.map_or(LanguageId::MAX, |id| languages.family(id)),
+            package,
+            imports_folders: language.is_some_and(|language| language.imports == ImportRule::Go),
+            imports: Imports::default(),
+            visible: Vec::new(),
+            outline,
+        }
+    }
+}
+
+/// Whether the folder of a file makes a package.
+fn is_package(outline: &Outline) -> bool {
+    outline.language.and_then(|id| Languages::builtin().get(id)).is_some_and(|language| language.packages)
+}
+
 /// Where the imports of a file lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Imports {
@@ -177,37 +236,43 @@ pub(crate) struct Edge {
 impl Index {
     /// Adds or replaces many files at once, in parallel on rayon's current pool, and works out the references anew.
     ///
-    /// `read` is called once for each path, from any thread; `done` after each batch, with the number of files so far.
+    /// `read` is called once for each path, from any thread, with an empty buffer that it may use for the content; `done`
+    /// after each batch, with the number of files so far.
     /// Paths are relative to the repository, with forward slashes. The result does not depend on the order of the paths
     /// or on the number of threads.
     pub fn fill<P: AsRef<str> + Sync>(
         &mut self,
         paths: &[P],
-        read: impl Fn(&str) -> Source + Sync,
+        read: impl Fn(&str, Vec<u8>) -> Source + Sync,
         mut done: impl FnMut(usize),
     ) {
         let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let mut count = 0;
-        for batch in sorted.chunks(BATCH) {
-            let outlines: Vec<(ContentHash, Outline)> = batch
-                .par_iter()
-                .map(|path| match read(path) {
-                    Source::Content(content) => (content_hash(&content), Outline::of(path, &content)),
-                    Source::Known(hash, outline) => (hash, *outline),
-                    Source::Unreadable => (ContentHash::default(), Outline::skipped(Skip::Unreadable)),
-                })
-                .collect();
-            for (path, (hash, outline)) in batch.iter().zip(outlines) {
-                let id = self.number_of(path);
-                self.lookup.insert(path, id, outline.manifest.as_ref());
-                self.files[id as usize] = Some(self.file(path, hash, outline));
-            }
-            count += batch.len();
+        let mut batches = sorted.chunks(BATCH);
+        let (mut count, mut last): (usize, (&[&str], Vec<_>)) = (0, (&[], Vec::new()));
+        // While one batch is read, the one before it is added.
+        while count < sorted.len() {
+            let batch = batches.next().unwrap_or_default();
+            let (paths, outlines) = last;
+            let (next, ()) = rayon::join(
+                || batch.par_iter().map(|path| outline(path, &read)).collect(),
+                || self.add(paths, outlines),
+            );
+            count += paths.len();
             done(count);
+            last = (batch, next);
         }
         self.relate();
+    }
+
+    /// Adds files that are not yet related to any other.
+    fn add(&mut self, paths: &[&str], outlines: Vec<(ContentHash, Outline)>) {
+        for (path, (hash, outline)) in paths.iter().zip(outlines) {
+            let id = self.number_of(path);
+            self.lookup.insert(path, id, outline.manifest.as_ref());
+            self.files[id as usize] = Some(self.file(path, hash, outline));
+        }
     }
 
     /// The hash of the content that a file was read from.
@@ -215,7 +280,7 @@ impl Index {
         self.get(path).map(|file| file.hash)
     }
 
-    /// The outline of a file, complete: what a cache stores.
+    /// The outline of a file, complete.
     pub fn outline(&self, path: &str) -> Option<Outline> {
         let file = self.get(path)?;
         let words = file.words.iter().map(|word| self.names.get(*word).into()).collect();
@@ -295,32 +360,12 @@ impl Index {
     fn file(&mut self, path: &str, hash: ContentHash, mut outline: Outline) -> File {
         let words = std::mem::take(&mut outline.words);
         let words = words.iter().map(|word| self.names.intern(word)).collect();
-        let names: Box<[NameId]> =
-            outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
-        let (sites, owners) = sites(&outline, &names);
-        let languages = Languages::builtin();
-        let language = outline.language.and_then(|id| languages.get(id));
-        let package = language.filter(|language| language.packages).map(|_| self.names.intern(split(path).0));
+        let names = outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
+        let package = is_package(&outline).then(|| self.names.intern(split(path).0));
         self.uses.resize_with(self.names.len(), Uses::default);
         outline.definitions.shrink_to_fit();
         outline.imports.shrink_to_fit();
-        File {
-            path: path.into(),
-            hash,
-            words,
-            names,
-            rows: outline.rows(),
-            revision: next_revision(),
-            sites,
-            owners,
-            is_test: languages.is_test(path, outline.language),
-            family: outline.language.map_or(LanguageId::MAX, |id| languages.family(id)),
-            package,
-            imports_folders: language.is_some_and(|language| language.imports == ImportRule::Go),
-            imports: Imports::default(),
-            visible: Vec::new(),
-            outline,
-        }
+        File::new(path, hash, outline, words, names, package)
     }
 
     /// Where the imports of a file lead today.

@@ -5,10 +5,9 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 use thiserror::Error;
-use tree_sitter::Query;
 
-use crate::capture::Capture;
 use crate::pattern::PathPattern;
+use crate::search::{Search, Unfit};
 
 /// The query files. Adding a language adds its line here.
 const QUERIES: &[(&str, &str)] = &[
@@ -84,6 +83,16 @@ pub enum LanguageError {
         /// The capture's name.
         capture: String,
     },
+    /// A pattern that could begin at any node.
+    #[error(
+        "the query of {language} has a pattern that does not begin with the name of a node, so that it would be tried everywhere: {pattern}"
+    )]
+    Pattern {
+        /// The language.
+        language: String,
+        /// The pattern.
+        pattern: String,
+    },
 }
 
 /// How imports of a language become files.
@@ -152,9 +161,7 @@ fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeSet<String>, 
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) grammar: hardpan_grammars::Language,
-    pub(crate) query: Query,
-    /// What each of the query's captures means, by its index.
-    pub(crate) captures: Vec<Option<Capture>>,
+    pub(crate) search: Search,
 }
 
 impl Language {
@@ -199,28 +206,29 @@ impl Language {
         self.reader.get_or_init(|| self.compile().unwrap_or_default()).as_ref()
     }
 
-    fn compile(&self) -> Result<Option<Reader>, LanguageError> {
-        let Some(grammar) = hardpan_grammars::language(&self.grammar) else { return Ok(None) };
-        let language = || self.name.clone();
+    /// Its query files, joined.
+    pub(crate) fn query(&self) -> Result<String, LanguageError> {
         let mut source = String::new();
         for name in &self.queries {
             let Some((_, text)) = QUERIES.iter().find(|(known, _)| known == name) else {
-                return Err(LanguageError::NoQuery { language: language(), query: name.clone() });
+                return Err(LanguageError::NoQuery { language: self.name.clone(), query: name.clone() });
             };
             source.push_str(text);
             source.push('\n');
         }
-        let query = Query::new(&grammar, &source)
-            .map_err(|error| LanguageError::Query { language: language(), error })?;
-        let mut captures = Vec::new();
-        for name in query.capture_names() {
-            let capture = Capture::named(name);
-            if capture.is_none() && !name.starts_with('_') {
-                return Err(LanguageError::Capture { language: language(), capture: (*name).into() });
-            }
-            captures.push(capture);
+        Ok(source)
+    }
+
+    fn compile(&self) -> Result<Option<Reader>, LanguageError> {
+        let Some(grammar) = hardpan_grammars::language(&self.grammar) else { return Ok(None) };
+        let language = || self.name.clone();
+        let source = self.query()?;
+        match Search::new(&grammar, &source) {
+            Ok(search) => Ok(Some(Reader { grammar, search })),
+            Err(Unfit::Query(error)) => Err(LanguageError::Query { language: language(), error }),
+            Err(Unfit::Capture(capture)) => Err(LanguageError::Capture { language: language(), capture }),
+            Err(Unfit::Pattern(pattern)) => Err(LanguageError::Pattern { language: language(), pattern }),
         }
-        Ok(Some(Reader { grammar, query, captures }))
     }
 }
 

@@ -1,15 +1,15 @@
 //! What the code contains: definitions, references and clusters of a repository, and the compact map of all that.
 //!
-//! - [`Outline`] is what one file contains, told by its path and bytes alone: definitions, imports, words. It is what a
-//!   cache stores ([`encode`], [`decode`], [`format_id`]).
-//! - [`Index`] is the repository: outlines, who uses whose names, and what an edit changes in that.
+//! - [`Outline`] is what one file contains, told by its path and bytes alone: definitions, imports, words.
+//! - [`Index`] is the repository: outlines, who uses whose names, and what an edit changes in that. A cache keeps it as bytes
+//!   ([`Index::save`], [`Index::load`], [`format_id`]).
 //! - [`Map`] is what a model sees: a legend and one block of lines per file, whole or within a [`Budget`].
 //!
 //! ```
 //! use hardpan_symbols::{Focus, Index, MapRequest, Source};
 //!
 //! let files = [("clock.py", "def now(zone=None): ..."), ("main.py", "from clock import now\n\nasync def main(): now()\n")];
-//! let read = |path: &str| match files.iter().find(|(known, _)| *known == path) {
+//! let read = |path: &str, _buffer| match files.iter().find(|(known, _)| *known == path) {
 //!     Some((_, text)) => Source::Content(text.as_bytes().to_vec()),
 //!     None => Source::Unreadable,
 //! };
@@ -41,7 +41,8 @@ mod outline; // Outline: what one file contains
 mod pattern; // PathPattern: file names with stars, folders
 mod rank; // Index::ranks: how much each file matters
 mod resolve; // from an import to the files that it means
-mod wire; // outlines as bytes
+mod search; // Search: where the patterns of a query match
+mod wire; // numbers, texts and lists as bytes
 
 pub use capture::Kind;
 pub use index::{
@@ -52,4 +53,4 @@ pub use manifest::Manifest;
 pub use map::{Block, Budget, LeftOut, Map, MapMemory, MapRequest, Part};
 pub use outline::{Definition, Import, ImportForm, Outline, Reach, SIZE_LIMIT, Skip, Waits};
 pub use rank::Focus;
-pub use wire::{Damaged, decode, encode, format_id};
+pub use wire::{Damaged, format_id};

@@ -14,10 +14,41 @@ pub(crate) struct Names {
     /// Where each ends.
     ends: Vec<u32>,
     /// By hash, since a table of strings would keep every name twice. Equal hashes follow each other by steps of one.
-    numbers: HashMap<u64, NameId, BuildHasherDefault<Identity>>,
+    numbers: Numbered,
 }
 
+/// Numbers by the hash of their names.
+pub(crate) type Numbered = HashMap<u64, NameId, BuildHasherDefault<Identity>>;
+
 impl Names {
+    /// Names one after the other, by their lengths; none where those cut a letter in two. Nothing is found among them before
+    /// [`numbered`](Self::numbered) was adopted.
+    pub(crate) fn of(text: &str, lengths: &[usize]) -> Option<Self> {
+        let mut end = 0;
+        let ends = lengths.iter().map(|length| {
+            end += length;
+            u32::try_from(end).ok().filter(|_| text.is_char_boundary(end))
+        });
+        Some(Names { ends: ends.collect::<Option<_>>()?, text: text.into(), numbers: Numbered::default() })
+    }
+
+    /// The table of all names.
+    pub(crate) fn numbered(&self) -> Numbered {
+        let mut numbers = Numbered::with_capacity_and_hasher(self.ends.len(), BuildHasherDefault::default());
+        for id in 0..self.ends.len() as NameId {
+            let mut hash = hash(self.get(id));
+            while numbers.contains_key(&hash) {
+                hash = hash.wrapping_add(1);
+            }
+            numbers.insert(hash, id);
+        }
+        numbers
+    }
+
+    pub(crate) fn adopt(&mut self, numbers: Numbered) {
+        self.numbers = numbers;
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }

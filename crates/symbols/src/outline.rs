@@ -220,7 +220,9 @@ fn text_of(content: &[u8]) -> std::borrow::Cow<'_, str> {
     if let Some(text) = utf16(content) {
         return text.into();
     }
-    String::from_utf8_lossy(content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content))
+    let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
+    // Quicker than the other, and nearly always enough.
+    std::str::from_utf8(content).map_or_else(|_| String::from_utf8_lossy(content), Into::into)
 }
 
 fn utf16(content: &[u8]) -> Option<String> {

@@ -2,9 +2,8 @@
 
 mod projects;
 
-use std::collections::BTreeMap;
 
-use hardpan_symbols::{Budget, Focus, Index, MapRequest, Outline, Source, content_hash, decode, encode};
+use hardpan_symbols::{Budget, Focus, Index, MapRequest, Source};
 use projects::Tree;
 
 /// All golden projects side by side, many times over, so that there is more than one batch.
@@ -31,21 +30,14 @@ fn shown(index: &Index) -> String {
 }
 
 fn build(tree: &Tree, order: &[&String], threads: usize, cached: bool) -> String {
-    let stored: BTreeMap<&str, Vec<u8>> = match cached {
-        true => {
-            tree.iter().map(|(path, content)| (path.as_str(), encode(&Outline::of(path, content)))).collect()
-        }
-        false => BTreeMap::new(),
-    };
-    let read = |path: &str| match stored.get(path) {
-        Some(bytes) => {
-            Source::Known(content_hash(&tree[path]), Box::new(decode(bytes).expect("just encoded")))
-        }
-        None => Source::Content(tree[path].clone()),
-    };
     let mut index = Index::default();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had");
-    pool.install(|| index.fill(order, read, |_| ()));
+    pool.install(|| {
+        index.fill(order, |path, _| Source::Content(tree[path].clone()), |_| ());
+        if cached {
+            index = Index::load(&index.save()).expect("just saved");
+        }
+    });
     shown(&index)
 }
 
@@ -88,5 +80,8 @@ fn files_that_come_one_by_one_give_the_same_bytes() {
         index.update("copy1/gone.py", b"def gone(): ...");
         index.remove("copy1/gone.py");
         assert!(shown(&index) == expected, "run {run} differs");
+        let loaded = Index::load(&index.save()).expect("just saved");
+        assert!(shown(&loaded) == expected, "run {run}, loaded, differs");
+        assert_eq!(loaded.save(), index.save(), "how it came about is not to be seen");
     }
 }

@@ -13,7 +13,7 @@ use projects::{EXPECTED, Tree, read, root};
 fn map(project: &Tree) -> String {
     let mut index = Index::default();
     let paths: Vec<&String> = project.keys().collect();
-    index.fill(&paths, |path| Source::Content(project[path].clone()), |_| ());
+    index.fill(&paths, |path, _| Source::Content(project[path].clone()), |_| ());
     let text = index.map(&MapRequest::default()).text();
     text.lines().skip(2).skip_while(|line| line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }

@@ -36,6 +36,6 @@ pub use git::{git_status, root_of};
 pub use image::{ImageFileError, read_image};
 pub use instructions::instructions;
 pub use path::display_path;
-pub use regular::{Reason, Unreadable};
+pub use regular::{Reason, Unreadable, open};
 pub use text::{Cut, TEXT_LIMIT, TextFile, read_text};
-pub use tree::{Skipped, TREE_LIMIT, Tree, files};
+pub use tree::{Skipped, TREE_LIMIT, Tree, files, walk};

@@ -75,7 +75,7 @@ impl Reason {
 
 /// Opens a regular file (through links) for reading. Looks at it before opening, because opening a pipe waits
 /// for its writer and opening a device may do anything; and again after, because it may have been replaced.
-pub(crate) fn open(path: &Path) -> Result<(File, Metadata), Reason> {
+pub fn open(path: &Path) -> Result<(File, Metadata), Reason> {
     check(std::fs::metadata(path)?.file_type())?;
     let mut options = OpenOptions::new();
     options.read(true);

@@ -91,7 +91,8 @@ pub fn files(root: &Path, limit: usize) -> Tree {
     tree
 }
 
-fn walk(root: &Path) -> ignore::Walk {
+/// Walks what [`files`] lists, folders too, each folder's entries by name, `root` first.
+pub fn walk(root: &Path) -> ignore::Walk {
     // Rules above the root count only in a repository: a stray .gitignore in the home folder is no rule for us.
     let in_repository = root_of(root).join(".git").exists();
     WalkBuilder::new(root)

@@ -71,6 +71,9 @@ pub struct SnapshotFile {
     /// What the person just typed; left out when the agent goes on by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptEntry>,
+    /// The first of the messages that no request has carried yet: from it on, they are what was just typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<MessageId>,
     /// `strata`: fold with this request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fold: bool,
@@ -101,6 +104,9 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SystemEntry {
+    /// The whole system prompt, in place of everything below: an extension's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Text>,
     /// The active agent's text; left out for the default agent (`system.md`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Text>,

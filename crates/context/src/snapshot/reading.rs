@@ -44,6 +44,7 @@ impl SnapshotFile {
             web_search: None,
             thinking: None,
             prompt: None,
+            fresh: None,
             fold: false,
             memory: Memory::default(),
             unavailable: Vec::new(),
@@ -139,6 +140,7 @@ impl SnapshotFile {
                 .thinking
                 .map_or(Thinking::Off, |thinking| Thinking::Budget(thinking.budget_tokens)),
             prompt: self.prompt.and_then(PromptEntry::into_prompt),
+            fresh: self.fresh,
             fold: self.fold,
             memory: self.memory,
         })
@@ -148,6 +150,7 @@ impl SnapshotFile {
 impl SystemEntry {
     fn into_parts(self) -> SystemParts {
         SystemParts {
+            whole: self.whole,
             agent: self.agent,
             extra: self.extra,
             append: self.append,

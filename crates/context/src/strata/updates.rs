@@ -98,21 +98,24 @@ fn is_last_word(strata: &StrataMemory, said: &[Said], key: &str, message: &Messa
         .is_some_and(|at| told.all(|update| position(&update.anchor).is_some_and(|before| before < at)))
 }
 
-/// The message that carries the news: the prompt, or the results of the tool round in progress. A person's message that
-/// is there already does not: news go before a person's words, and these may be cached by now. Nor does a message whose
+/// The message that carries the news: what was just typed, or the results of the tool round in progress. A person's message
+/// that was sent before does not: news go before a person's words, and these may be cached by now. Nor does a message whose
 /// name is taken: the news would stand with the other one, before what they replace.
 fn anchor(input: &Input<'_>, said: &[Said]) -> MessageId {
     let holds_results =
         |said: &&Said| said.contents.iter().any(|content| matches!(content, Content::Result(_)));
-    let (carrier, before) = match (&input.snapshot.prompt, said.split_last()) {
-        (Some(prompt), _) => (Some(&prompt.id), said),
-        (None, Some((last, before))) => {
+    let is_users = |said: &Said, id: &MessageId| said.role == Role::User && said.ids.contains(id);
+    let fresh = input.snapshot.fresh.as_ref();
+    let fresh = fresh.and_then(|id| Some((id, said.iter().rposition(|said| is_users(said, id))?)));
+    let (carrier, before) = match (fresh, &input.snapshot.prompt, said.split_last()) {
+        (Some((id, at)), ..) => (Some(id), &said[..at]),
+        (None, Some(prompt), _) => (Some(&prompt.id), said),
+        (None, None, Some((last, before))) => {
             (Some(last).filter(holds_results).and_then(|last| last.ids.last()), before)
         }
-        (None, None) => (None, said),
+        (None, None, None) => (None, said),
     };
-    let is_taken =
-        |id: &&MessageId| before.iter().any(|said| said.role == Role::User && said.ids.contains(id));
+    let is_taken = |id: &&MessageId| before.iter().any(|said| is_users(said, id));
     carrier.filter(|id| !is_taken(id)).cloned().unwrap_or_else(|| MessageId::from(NOWHERE))
 }
 

@@ -104,12 +104,13 @@ fn system(dice: &mut Dice) -> SystemEntry {
     let mut text = |n| {
         dice.rarely(n, |dice| Text::new(if dice.one_in(4) { String::new() } else { words::text(dice, 3) }))
     };
-    let (agent, extra, append, custom) = (text(3), text(6), text(6), text(6));
+    let (whole, agent, extra, append, custom) = (text(12), text(3), text(6), text(6), text(6));
     let project_file =
         |dice: &mut Dice| ProjectFile { path: "AGENTS.md".into(), content: words::body(dice).into() };
     let skill =
         Skill { name: "sort".into(), description: "Sorts.".into(), location: "skills/sort.md".into() };
     SystemEntry {
+        whole,
         agent,
         extra,
         append,

@@ -12,6 +12,8 @@ fn compaction(id: &str, parent: &str, first_kept: Option<&str>) -> Entry {
     let record = Record::Compaction {
         summary: Text::new(format!("sum {id}")),
         first_kept: first_kept.map(Into::into),
+        tokens_before: None,
+        details: None,
     };
     Entry::new(id, Some(parent), Some(Timestamp::UNIX_EPOCH), record)
 }

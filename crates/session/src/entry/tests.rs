@@ -1,4 +1,4 @@
-use hardpan_prompt::{Body, Json, Part, State, ToolCall};
+use hardpan_prompt::{Body, Json, Part, State, Text, ToolCall};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -36,6 +36,15 @@ fn every_record_is_written_as_documented() {
         r#"{"type":"name","id":"e","parent":"d","name":"A fix"}"#,
         r#"{"type":"compaction","id":"f","parent":"e","time":"2026-01-02T03:04:05Z","summary":"s","first_kept":"b"}"#,
         r#"{"type":"compaction","id":"g","parent":"f","summary":"s","first_kept":null}"#,
+        r#"{"type":"compaction","id":"h","parent":"g","summary":"s","first_kept":null,"tokens_before":9,"details":{"read":["a"]}}"#,
+        r#"{"type":"compaction","id":"i","parent":"h","summary":"s","first_kept":null,"tokens_before":"many"}"#,
+        r#"{"type":"partial","id":"j","parent":"i","of":"m","parts":[{"type":"text","text":"Hel"}],"provider":"p","model":"x"}"#,
+        r#"{"type":"partial","id":"k","parent":"i","of":"m","parts":[{"type":"reasoning","text":"hm","signature":"s"}]}"#,
+        r#"{"type":"memory","id":"l","parent":"i","memory":{"z":1,"a":[1.5,null]}}"#,
+        r#"{"type":"memory","id":"m","parent":"l","memory":null}"#,
+        r#"{"type":"request","id":"n","parent":"m","request":{"purpose":"turn","provider":"p","model":"x","message":"e","usage":{"input":1,"cache_read":2,"cache_write_5m":3,"cache_write_1h":4,"output":5,"reasoning":6},"dollars":0.0125,"factor":1.25,"started":"2026-01-02T03:04:05Z","first_token_ms":7,"ended_ms":8,"layout":"strata","ping":true}}"#,
+        r#"{"type":"request","id":"o","parent":"n","request":{"purpose":"compaction","provider":"p","model":"x","usage":{"input":1,"cache_read":0,"cache_write_5m":0,"cache_write_1h":0,"output":5},"dollars":0.0,"started":"2026-01-02T03:04:05Z","layout":"tiers"},"mood":1}"#,
+        r#"{"type":"custom","id":"p","parent":"o","custom_type":"todo","data":[1,{"b":2}]}"#,
     ];
     for line in lines {
         let entry = read(line);
@@ -69,6 +78,12 @@ fn a_record_that_cannot_be_read_keeps_its_place_and_its_line() {
         r#"{"type":"message","id":"a","parent":"p"}"#,
         r#"{"type":"name","id":"a","parent":"p","name":7,"mood":1}"#,
         r#"{"type":"compaction","id":"a","parent":"p","summary":"s"}"#,
+        r#"{"type":"partial","id":"a","parent":"p","of":"m","parts":[{"type":"dream"}]}"#,
+        r#"{"type":"partial","id":"a","parent":"p","parts":[]}"#,
+        r#"{"type":"memory","id":"a","parent":"p"}"#,
+        r#"{"type":"request","id":"a","parent":"p","request":{"purpose":"turn"}}"#,
+        r#"{"type":"custom","id":"a","parent":"p","custom_type":"t"}"#,
+        r#"{"type":"name","id":"a","parent":"p","name":"n","mood":"\ud800"}"#,
     ];
     for line in lines {
         let (entry, problem) = Entry::read(line).unwrap();
@@ -76,6 +91,26 @@ fn a_record_that_cannot_be_read_keeps_its_place_and_its_line() {
         assert_eq!((&*entry.id, entry.parent.as_deref()), ("a", Some("p")));
         assert_eq!(entry.to_line(), format!("{line}\n"));
     }
+}
+
+#[test]
+fn the_later_of_two_fields_with_one_name_counts() {
+    let entry = read(r#"{"type":"name","id":"a","parent":null,"name":"old","x":1,"name":"new","x":2}"#);
+    assert_eq!(entry.record, Record::Name { name: "new".into() });
+    assert_eq!(
+        entry.to_line(),
+        "{\"type\":\"name\",\"id\":\"a\",\"parent\":null,\"name\":\"new\",\"x\":2}\n"
+    );
+}
+
+#[test]
+fn the_name_of_a_message_is_that_of_its_entry() {
+    let entry = read(
+        r#"{"type":"message","id":"a\"b","parent":null,"message":{"id":"z","role":"user","content":"hi"}}"#,
+    );
+    let Record::Message(message) = &entry.record else { panic!("a message") };
+    assert_eq!(&*message.id.0, "a\"b");
+    assert_eq!(message.body, Body::User { content: vec![Part::text("hi")] });
 }
 
 #[test]

@@ -15,7 +15,8 @@ const PARAM_LIMIT: usize = 40;
 const RETURNS_LIMIT: usize = 60;
 
 pub(super) fn assemble(mut gathered: Gathered, words: Vec<&str>, text: &str) -> Outline {
-    let mut raws: Vec<RawDefinition> = std::mem::take(&mut gathered.definitions).into_values().collect();
+    let mut raws: Vec<RawDefinition> = std::mem::take(&mut gathered.definitions);
+    gathered.sort_params();
     raws.sort_by_key(|raw| (raw.node.start, Reverse(raw.node.end), raw.name.start));
     let nesting = Nesting::of(&raws);
     for (capture, span) in std::mem::take(&mut gathered.loose) {
@@ -139,10 +140,9 @@ fn definitions(
 fn signature(kind: Kind, raw: &RawDefinition, gathered: &Gathered, text: &str) -> String {
     let mut signature = String::new();
     if let Some(list) = raw.params.filter(|_| kind != Kind::Property) {
-        let params = gathered.params.get(&list).into_iter().flat_map(BTreeMap::values);
-        let params = params.map(|(span, form)| {
-            let name = tidy(text.get(span.clone()).unwrap_or_default(), PARAM_LIMIT);
-            match form {
+        let params = gathered.params(list).map(|param| {
+            let name = tidy(text.get(param.span.clone()).unwrap_or_default(), PARAM_LIMIT);
+            match param.form {
                 ParamForm::Plain => name,
                 ParamForm::Rest => format!("...{name}"),
                 ParamForm::Optional => format!("{name}?"),

@@ -13,7 +13,7 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 2..=100;
 ///
 /// Words are read off the bytes, not off the tree: visiting every node again would cost a quarter of the parse.
 pub(super) fn words<'t>(language: &Language, text: &'t str, gathered: &Gathered) -> Vec<&'t str> {
-    let mut names = gathered.definitions.keys().copied().peekable();
+    let mut names = gathered.names.keys().copied().peekable();
     let mut found: HashMap<&str, (), WordHash> = HashMap::default();
     let bytes = text.as_bytes();
     for code in code_spans(text.len(), gathered) {

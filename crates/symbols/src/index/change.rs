@@ -44,7 +44,8 @@ impl Index {
             Source::Known(hash, outline) => (hash, *outline),
             Source::Unreadable => (ContentHash::default(), Outline::skipped(Skip::Unreadable)),
         };
-        if self.hash(path) == Some(hash) {
+        // Files whose content nobody read have no hash.
+        if self.hash(path) == Some(hash) && hash != ContentHash::default() {
             return Change::None;
         }
         self.replace(path, hash, outline);
@@ -249,7 +250,7 @@ impl Index {
         }
     }
 
-    fn view(&self, id: FileId) -> Vec<FileId> {
+    pub(super) fn view(&self, id: FileId) -> Vec<FileId> {
         let Some(file) = self.by_id(id) else { return Vec::new() };
         let mut visible: Vec<FileId> = file.imports.targets.iter().map(|target| target.file).collect();
         let mut edge = visible.clone();
@@ -309,7 +310,7 @@ enum Paths {
 }
 
 /// The types that a file has members of, each once.
-fn owners(file: &File) -> Vec<NameId> {
+pub(super) fn owners(file: &File) -> Vec<NameId> {
     let mut owners: Vec<NameId> = file.owners.iter().map(|(_, owner)| *owner).collect();
     owners.sort_unstable();
     owners.dedup();

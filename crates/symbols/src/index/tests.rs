@@ -7,7 +7,7 @@ fn index(files: &[(&str, &str)]) -> Index {
     let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
     let content =
         |path: &str| files.iter().find(|(known, _)| *known == path).map(|(_, text)| text.as_bytes().to_vec());
-    index.fill(&paths, |path| content(path).map_or(Source::Unreadable, Source::Content), |_| ());
+    index.fill(&paths, |path, _| content(path).map_or(Source::Unreadable, Source::Content), |_| ());
     index
 }
 
@@ -87,16 +87,14 @@ fn tests_are_users_but_do_not_count() {
 }
 
 #[test]
-fn a_stored_outline_is_as_good_as_the_file() {
+fn a_known_outline_is_as_good_as_the_file() {
     let files = [("a.py", "def run(): ..."), ("b.py", "from a import run\nrun()")];
     let fresh = index(&files);
-    let mut stored = Index::default();
-    let known = |path: &str| {
-        let bytes = crate::encode(&fresh.outline(path).unwrap());
-        Source::Known(fresh.hash(path).unwrap(), Box::new(crate::decode(&bytes).unwrap()))
-    };
-    stored.fill(&["b.py", "a.py"], known, |_| ());
-    assert_eq!(state(&stored), state(&fresh));
+    let mut known = Index::default();
+    let read =
+        |path: &str, _| Source::Known(fresh.hash(path).unwrap(), Box::new(fresh.outline(path).unwrap()));
+    known.fill(&["b.py", "a.py"], read, |_| ());
+    assert_eq!(state(&known), state(&fresh));
 }
 
 /// Everything that can be seen of an index, by path.
@@ -182,5 +180,54 @@ proptest! {
         let anew = self::index(&anew);
         prop_assert_eq!(state(&index), state(&anew));
         prop_assert_eq!(map.text(), anew.map(&crate::MapRequest::default()).text());
+    }
+}
+
+#[test]
+fn a_saved_index_is_the_same_index() {
+    let mut fresh = index(&[
+        ("a.py", "class Clock:\n    async def now(self, zone=None) -> int: ...\ndef run(): ...\n"),
+        ("b.py", "from a import Clock, run\nimport requests\nrun(Clock().now())\n"),
+        ("test_b.py", "from b import *\n"),
+        ("Cargo.toml", "[package]\nname = \"a-b\"\n"),
+        ("src/lib.rs", "pub mod a;\npub use a::{B, C};\n#[derive(Clone)] pub struct D { e: u8 }\nimpl D { fn f(&self) { g() } }\n"),
+        ("src/a.rs", "pub struct B;\npub fn g() {}\n"),
+        ("pkg/one.go", "package pkg\nfunc One() { Two() }\n"),
+        ("pkg/two.go", "package pkg\nfunc Two() {}\n"),
+        ("x.min.js", ""),
+    ]);
+    let mut loaded = Index::load(&fresh.save()).unwrap();
+    assert_eq!(state(&loaded), state(&fresh));
+    // It can be worked with as if it had never been away.
+    for index in [&mut fresh, &mut loaded] {
+        index.update("b.py", b"from a import run\nimport flask\nrun()\n");
+        index.update("0.py", b"from b import run\nrun()\n");
+        index.remove("pkg/two.go");
+    }
+    assert_eq!(state(&loaded), state(&fresh));
+    assert_eq!(state(&Index::load(&loaded.save()).unwrap()), state(&fresh));
+    assert_eq!(loaded.save(), fresh.save());
+}
+
+proptest! {
+    #[test]
+    fn damaged_bytes_are_refused_or_read_and_never_more(places: [(usize, u8); 2], cut in 0..9usize) {
+        let fresh = index(&[
+            ("a.py", "from .b import c\nclass A(B):\n    x = 1\n    async def f(self, a, b=1) -> int:\n        return go(a)\n"),
+            ("b.py", "def go(a): ...\n"),
+            ("src/lib.rs", "pub mod a;\npub use a::{B, C};\nimpl D { fn f(&self) { g() } }\n"),
+            ("Cargo.toml", "[package]\nname = \"a-b\"\n"),
+        ]);
+        let mut bytes = fresh.save();
+        for (at, byte) in places {
+            let length = bytes.len();
+            bytes[at % length] = byte;
+        }
+        bytes.truncate(bytes.len() - cut);
+        if let Ok(mut index) = Index::load(&bytes) {
+            index.map(&crate::MapRequest::default());
+            index.update("a.py", b"def go(): c()\n");
+            index.save();
+        }
     }
 }

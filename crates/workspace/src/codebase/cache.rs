@@ -1,8 +1,8 @@
 //! The file that an index is kept in.
 //!
-//! A magic line, the format of the outlines, the number of entries, the entries, and a hash over all of it. It is
-//! written beside and moved into place, so that two programs never see half of one; whatever is not as it should be makes
-//! the whole file count as absent. It is safe to delete.
+//! A magic line, the format of the index, the index, the stamps of its files in their order, and a hash over all of it. It
+//! is written beside and moved into place, so that two programs never see half of one; whatever is not as it should be
+//! makes the whole file count as absent. It is safe to delete.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,9 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hardpan_prompt::Hash;
-use hardpan_symbols::{ContentHash, Index, Outline, decode, encode, format_id};
+use hardpan_symbols::{Index, format_id};
 
-const MAGIC: &str = "hardpan symbols 1\n";
+const MAGIC: &str = "hardpan symbols 2\n";
 
 /// A file written so shortly before the cache may have been written again within the same tick of the clock.
 const TICK_NS: u64 = 2_000_000_000;
@@ -26,20 +26,21 @@ pub struct Stamp {
     pub modified_ns: u64,
 }
 
+impl Stamp {
+    /// In place of the stamp of a file that cannot be read: no file is so large.
+    const NONE: Stamp = Stamp { size: u64::MAX, modified_ns: 0 };
+    /// Of a stored stamp, in bytes.
+    const LENGTH: usize = 16;
+}
+
 /// What is known from an earlier run.
 #[derive(Debug, Default)]
 pub struct Cache {
-    bytes: Vec<u8>,
-    entries: HashMap<String, Entry>,
+    /// What the files contained.
+    pub index: Index,
+    stamps: HashMap<Box<str>, Option<Stamp>>,
     /// When it was written, in nanoseconds since 1970.
     written_ns: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    stamp: Stamp,
-    hash: ContentHash,
-    outline: (usize, usize),
 }
 
 /// Where the index of `root` is kept.
@@ -54,93 +55,49 @@ impl Cache {
         let written = fs::metadata(path).and_then(|data| data.modified()).ok();
         let since = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let written_ns = since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0);
-        fs::read(path).ok().and_then(|bytes| Cache::parse(bytes, written_ns)).unwrap_or_default()
+        fs::read(path).ok().and_then(|bytes| Cache::parse(&bytes, written_ns)).unwrap_or_default()
     }
 
-    fn parse(bytes: Vec<u8>, written_ns: u64) -> Option<Self> {
+    fn parse(bytes: &[u8], written_ns: u64) -> Option<Self> {
         let (content, hash) = bytes.split_at_checked(bytes.len().checked_sub(16)?)?;
         if Hash::of(content).bytes() != hash {
             return None;
         }
         let rest = content.strip_prefix(MAGIC.as_bytes())?.strip_prefix(format_id().as_bytes())?;
-        let mut reader = Reader { bytes: rest, at: bytes.len() - 16 - rest.len() };
-        let mut entries = HashMap::new();
-        for _ in 0..reader.number()? {
-            let length = usize::try_from(reader.number()?).ok()?;
-            let name = std::str::from_utf8(reader.take(length)?).ok()?.to_owned();
-            let stamp = Stamp { size: reader.number()?, modified_ns: reader.number()? };
-            let hash = reader.take(16)?.try_into().ok()?;
-            let length = usize::try_from(reader.number()?).ok()?;
-            let outline = (reader.at, length);
-            reader.take(length)?;
-            entries.insert(name, Entry { stamp, hash, outline });
-        }
-        Some(Cache { entries, written_ns, bytes })
+        let (length, rest) = rest.split_first_chunk()?;
+        let (index, stamps) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        let index = Index::load(index).ok()?;
+        let (stamps, []) = stamps.as_chunks::<{ Stamp::LENGTH }>() else { return None };
+        let stamps = index.paths().map(Box::from).zip(stamps.iter().map(parse_stamp)).collect();
+        Some(Cache { index, stamps, written_ns })
     }
 
-    /// How many files it knows.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// The outline of a file with this stamp, if it was written well before the cache.
-    pub fn unchanged(&self, name: &str, stamp: Stamp) -> Option<(ContentHash, Outline)> {
-        let entry = self.entries.get(name).filter(|entry| entry.stamp == stamp)?;
-        if stamp.modified_ns.saturating_add(TICK_NS) > self.written_ns {
-            return None;
-        }
-        self.outline(entry)
-    }
-
-    /// The outline of a file with this content.
-    pub fn same_content(&self, name: &str, hash: ContentHash) -> Option<(ContentHash, Outline)> {
-        self.outline(self.entries.get(name).filter(|entry| entry.hash == hash)?)
-    }
-
-    fn outline(&self, entry: &Entry) -> Option<(ContentHash, Outline)> {
-        let (start, length) = entry.outline;
-        Some((entry.hash, decode(self.bytes.get(start..start + length)?).ok()?))
+    /// Whether a file is as it was. One that was written shortly before the cache may have been written again.
+    pub fn is_current(&self, name: &str, stamp: Option<Stamp>) -> bool {
+        let is_settled = |stamp: Stamp| stamp.modified_ns.saturating_add(TICK_NS) <= self.written_ns;
+        self.stamps.get(name).is_some_and(|known| *known == stamp) && stamp.is_none_or(is_settled)
     }
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+fn parse_stamp(bytes: &[u8; Stamp::LENGTH]) -> Option<Stamp> {
+    let half = |at: usize| bytes[at..].first_chunk().map(|half| u64::from_le_bytes(*half));
+    let stamp = Stamp { size: half(0)?, modified_ns: half(8)? };
+    (stamp != Stamp::NONE).then_some(stamp)
 }
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.bytes.split_at_checked(length)?;
-        self.bytes = rest;
-        self.at += length;
-        Some(taken)
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-}
-
-/// Keeps an index. Files that have no stamp any more are left out.
+/// Keeps an index.
 pub fn write(path: &Path, index: &Index, stamp: impl Fn(&str) -> Option<Stamp>) -> io::Result<()> {
-    let mut entries = Vec::new();
-    let mut count = 0_u64;
+    let stored = index.save();
+    let mut bytes = Vec::with_capacity(stored.len() + index.paths().len() * Stamp::LENGTH + 100);
+    bytes.extend(MAGIC.as_bytes());
+    bytes.extend(format_id().as_bytes());
+    bytes.extend((stored.len() as u64).to_le_bytes());
+    bytes.extend(&stored);
     for name in index.paths() {
-        let (Some(stamp), Some(hash), Some(outline)) = (stamp(name), index.hash(name), index.outline(name))
-        else {
-            continue;
-        };
-        count += 1;
-        let outline = encode(&outline);
-        entries.extend((name.len() as u64).to_le_bytes());
-        entries.extend(name.as_bytes());
-        entries.extend(stamp.size.to_le_bytes());
-        entries.extend(stamp.modified_ns.to_le_bytes());
-        entries.extend(hash);
-        entries.extend((outline.len() as u64).to_le_bytes());
-        entries.extend(outline);
+        let stamp = stamp(name).unwrap_or(Stamp::NONE);
+        bytes.extend(stamp.size.to_le_bytes());
+        bytes.extend(stamp.modified_ns.to_le_bytes());
     }
-    let mut bytes = [MAGIC.as_bytes(), format_id().as_bytes(), &count.to_le_bytes(), &entries].concat();
     let hash = Hash::of(&bytes);
     bytes.extend(hash.bytes());
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;

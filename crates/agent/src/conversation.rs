@@ -1,0 +1,201 @@
+//! The conversation in memory, and the log that it is stored in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hardpan_context::Memory;
+use hardpan_prompt::{AgentMessage, Body, MessageId, Part};
+use hardpan_session::{Entry, Fork, Header, Log, LogError, Partial, Record, RequestRecord, Saved, Session};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::recall::Change;
+use crate::spending::Spent;
+
+/// A branch of a session, open for writing.
+pub struct Conversation {
+    /// The session's id.
+    pub session: Arc<str>,
+    /// The messages as they are stored.
+    pub messages: Vec<AgentMessage>,
+    /// What the layouts remember.
+    pub memory: Memory,
+    /// What the whole session used.
+    pub spent: Spent,
+    /// How many requests that was.
+    pub requests: u64,
+    /// The provider and the model of the branch, where it says so.
+    pub model: Option<(Arc<str>, Arc<str>)>,
+    /// The level of thinking of the branch, where it says so.
+    pub thinking: Option<Arc<str>>,
+    /// The last state of each extension, by its name for it.
+    pub custom: BTreeMap<Arc<str>, Value>,
+    /// What was wrong with the file.
+    pub problems: Vec<String>,
+    path: PathBuf,
+    log: Log,
+    leaf: Option<Arc<str>>,
+    /// How many entries the file has, for the next name.
+    entries: usize,
+    taken: BTreeSet<Arc<str>>,
+}
+
+impl Conversation {
+    /// A new session. Its file is made when something is stored.
+    pub fn begin(path: &Path, header: Header) -> Result<Self, LogError> {
+        let session = header.id.clone();
+        Ok(Conversation::of(session, path, Log::create(path, header)?))
+    }
+
+    /// Goes on with a session: at its leaf, or at an entry.
+    pub fn resume(path: &Path, leaf: Option<&str>) -> Result<Self, String> {
+        let (log, session) = Log::open(path).map_err(|error| error.to_string())?;
+        let mut conversation = Conversation::of(session.header.id.clone(), path, log);
+        conversation.load(&session, leaf)?;
+        Ok(conversation)
+    }
+
+    /// A session of its own that begins as a branch of another.
+    pub fn fork(session: &Session, leaf: Option<&str>, path: &Path, header: Header) -> Result<Self, String> {
+        let Fork { header, entries } = session.fork(leaf, header).map_err(|error| error.to_string())?;
+        let mut conversation = Conversation::begin(path, header).map_err(|error| error.to_string())?;
+        for entry in entries {
+            drop(conversation.log.append(entry));
+        }
+        conversation.load(session, leaf)?;
+        Ok(conversation)
+    }
+
+    fn of(session: Arc<str>, path: &Path, log: Log) -> Self {
+        Conversation {
+            session,
+            messages: Vec::new(),
+            memory: Memory::default(),
+            spent: Spent::default(),
+            requests: 0,
+            model: None,
+            thinking: None,
+            custom: BTreeMap::new(),
+            problems: Vec::new(),
+            path: path.to_owned(),
+            log,
+            leaf: None,
+            entries: 0,
+            taken: BTreeSet::new(),
+        }
+    }
+
+    fn load(&mut self, session: &Session, leaf: Option<&str>) -> Result<(), String> {
+        let branch = session.branch(leaf).map_err(|error| error.to_string())?;
+        self.leaf = branch.leaf;
+        self.messages = branch.messages;
+        self.model = branch.model;
+        self.thinking = branch.thinking;
+        self.custom = branch.custom;
+        for change in branch.memories {
+            // A memory of another version is as good as none: it costs a fold.
+            match serde_json::from_value::<Change>(change) {
+                Ok(change) => change.apply(&mut self.memory),
+                Err(_) => self.memory = Memory::default(),
+            }
+        }
+        for request in session.requests() {
+            self.spent += spent(request);
+            self.requests += 1;
+        }
+        self.entries = session.entries.len();
+        self.taken = session.entries.iter().map(|entry| entry.id.clone()).collect();
+        self.problems =
+            session.problems.iter().map(|problem| format!("line {}: {}", problem.line, problem.what)).collect();
+        Ok(())
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The entry that the next one follows.
+    pub fn leaf(&self) -> Option<&Arc<str>> {
+        self.leaf.as_ref()
+    }
+
+    /// A name that no entry has.
+    fn next_id(&mut self) -> Arc<str> {
+        loop {
+            self.entries += 1;
+            let id: Arc<str> = format!("e{}", self.entries).into();
+            if self.taken.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+
+    /// A message with a name of its own; it is stored by [`Conversation::add`].
+    pub fn message(&mut self, body: Body, now: Timestamp) -> AgentMessage {
+        let id = self.next_id();
+        AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) }
+    }
+
+    /// Stores a message, and takes it into the conversation.
+    pub fn add(&mut self, message: AgentMessage, details: Option<Value>) -> Saved {
+        let mut entry = Entry::message(self.leaf.as_deref(), message.clone());
+        entry.extra.extend(details.map(|details| ("details".to_owned(), details)));
+        self.messages.push(message);
+        self.append(entry)
+    }
+
+    /// Stores anything else.
+    pub fn record(&mut self, record: Record, now: Timestamp) -> Saved {
+        let id = self.next_id();
+        let entry = Entry::new(id, self.leaf.as_deref(), Some(now), record);
+        self.append(entry)
+    }
+
+    fn append(&mut self, entry: Entry) -> Saved {
+        self.leaf = Some(entry.id.clone());
+        self.log.append(entry)
+    }
+
+    /// Stores a piece of an answer that is still coming: it is there should the rest never come. Nobody waits for it.
+    pub fn partial(&mut self, of: &MessageId, parts: Vec<Part>, maker: (&str, &str), now: Timestamp) {
+        let (provider, model) = (Some(maker.0.into()), Some(maker.1.into()));
+        let record = Record::Partial(Partial { of: of.0.clone(), parts, provider, model });
+        let entry = Entry::new(self.next_id(), self.leaf.as_deref(), Some(now), record);
+        drop(self.log.append(entry));
+    }
+
+    /// Takes over the memory of a request that the provider has begun to answer. Nobody waits for it to be stored: a
+    /// memory that is lost costs a fold.
+    pub fn remember(&mut self, memory: Memory, now: Timestamp) {
+        if let Some(change) = Change::between(&self.memory, &memory) {
+            let memory = serde_json::to_value(change).unwrap_or_default();
+            drop(self.record(Record::Memory { memory }, now));
+        }
+        self.memory = memory;
+    }
+
+    /// Stores what a request used.
+    pub fn bill(&mut self, request: RequestRecord, now: Timestamp) -> Saved {
+        self.spent += spent(&request);
+        self.requests += 1;
+        self.record(Record::Request(Arc::new(request)), now)
+    }
+
+    /// Tells when everything is stored.
+    pub fn flush(&self) -> Saved {
+        self.log.flush()
+    }
+}
+
+fn spent(request: &RequestRecord) -> Spent {
+    let usage = &request.usage;
+    Spent {
+        input: usage.input,
+        read: usage.cache_read,
+        written: usage.cache_write_5m + usage.cache_write_1h,
+        output: usage.output,
+        dollars: request.dollars,
+    }
+}

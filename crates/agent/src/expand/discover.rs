@@ -1,0 +1,234 @@
+//! From folders to skills and templates.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::frontmatter::{self, Parts, one_line};
+use super::{Expansions, Folder, Holds, Owner, Problem, Skill, Template, reading};
+
+/// The longest name of a skill, in characters.
+const NAME_LIMIT: usize = 64;
+/// The longest description of a skill, in characters: it is in every prompt.
+const DESCRIPTION_LIMIT: usize = 1_024;
+/// How much of a template's first line stands for its description, in characters.
+const FIRST_LINE: usize = 80;
+
+/// See [`Expansions::discover`].
+pub fn discover(folders: &[Folder], reserved: &[&str]) -> Expansions {
+    let mut search = Search { reserved, ..Search::default() };
+    for folder in folders {
+        for path in search.entries(&folder.path) {
+            match folder.holds {
+                Holds::Skills => search.skill(&path, &folder.owner),
+                Holds::Templates => search.template(&path, &folder.owner),
+            }
+        }
+    }
+    Expansions {
+        skills: search.skills.into_values().collect(),
+        templates: search.templates.into_values().collect(),
+        problems: search.problems,
+    }
+}
+
+#[derive(Default)]
+struct Search<'a> {
+    reserved: &'a [&'a str],
+    skills: BTreeMap<String, Skill>,
+    templates: BTreeMap<String, Template>,
+    problems: Vec<Problem>,
+}
+
+impl Search<'_> {
+    /// What lies in a folder, sorted, hidden files and READMEs left out. No folder, no entries.
+    fn entries(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let read = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let entries = match read {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound && folder.symlink_metadata().is_err() => {
+                Vec::new()
+            }
+            Err(error) => {
+                self.report(folder, reading::unreadable(folder, &error));
+                Vec::new()
+            }
+        };
+        let is_meant = |name: &OsStr| {
+            let name = name.as_encoded_bytes();
+            !name.starts_with(b".") && !name.eq_ignore_ascii_case(b"README.md")
+        };
+        let mut paths: Vec<PathBuf> =
+            entries.iter().filter(|entry| is_meant(&entry.file_name())).map(fs::DirEntry::path).collect();
+        paths.sort();
+        paths
+    }
+
+    fn skill(&mut self, entry: &Path, owner: &Owner) {
+        let path = if entry.is_dir() {
+            entry.join("SKILL.md")
+        } else if is_markdown(entry) || leads_nowhere(entry) {
+            entry.to_owned()
+        } else {
+            return;
+        };
+        if entry.is_dir() && path.symlink_metadata().is_err() {
+            return self.report(entry, "holds no SKILL.md: add one, or move the folder elsewhere".into());
+        }
+        match read_skill(&path, owner) {
+            Ok(skill) => match self.skills.get(&skill.name).map(|first| first.path.clone()) {
+                Some(first) => self.hidden(&path, &format!("the skill {}", skill.name), &first),
+                None => drop(self.skills.insert(skill.name.clone(), skill)),
+            },
+            Err(what) => self.report(&path, what),
+        }
+    }
+
+    fn template(&mut self, path: &Path, owner: &Owner) {
+        if (!is_markdown(path) || path.is_dir()) && !leads_nowhere(path) {
+            return;
+        }
+        match read_template(path, owner, self.reserved) {
+            Ok(template) => match self.templates.get(&template.name).map(|first| first.path.clone()) {
+                Some(first) => self.hidden(path, &format!("the template {}", template.name), &first),
+                None => drop(self.templates.insert(template.name.clone(), template)),
+            },
+            Err(what) => self.report(path, what),
+        }
+    }
+
+    /// A name that is taken. A file that is reached in two ways is no conflict with itself.
+    fn hidden(&mut self, path: &Path, what: &str, first: &Path) {
+        let real = |path: &Path| path.canonicalize().ok();
+        if real(path) != real(first) {
+            let first = first.display();
+            self.report(path, format!("{what} is already in {first}, which is used: rename one of them"));
+        }
+    }
+
+    fn report(&mut self, path: &Path, what: String) {
+        self.problems.push(Problem { path: path.to_owned(), what });
+    }
+}
+
+/// The front matter of a skill. What other agents write there besides is ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+struct SkillMatter {
+    name: Option<String>,
+    description: Option<String>,
+    disable_model_invocation: bool,
+}
+
+/// The front matter of a template, of which nothing is required.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+struct TemplateMatter {
+    description: Option<String>,
+    argument_hint: Option<String>,
+}
+
+fn read_skill(path: &Path, owner: &Owner) -> Result<Skill, String> {
+    let text = reading::text(path, owner)?;
+    let Parts { yaml, body } = frontmatter::cut(&text)?;
+    let Some(yaml) = yaml else {
+        return Err(
+            "has no front matter: begin it with lines of ---, `name: …`, `description: …`, ---".into()
+        );
+    };
+    let matter: SkillMatter = frontmatter::read(yaml)?;
+    let name = matter.name.ok_or("its front matter has no `name`: add one")?;
+    check_skill_name(&name)?;
+    let description = one_line(&matter.description.unwrap_or_default());
+    if description.is_empty() {
+        return Err("its front matter has no `description`: say there when to use the skill".into());
+    }
+    let length = description.chars().count();
+    if length > DESCRIPTION_LIMIT {
+        return Err(format!(
+            "its description has {length} characters: shorten it to {DESCRIPTION_LIMIT}, and say the rest below the front matter"
+        ));
+    }
+    if body.is_empty() {
+        return Err("has no text below its front matter: write what to do there".into());
+    }
+    Ok(Skill {
+        name,
+        description,
+        location: location(path, owner),
+        path: path.to_owned(),
+        body: body.to_owned(),
+        listed: !matter.disable_model_invocation,
+    })
+}
+
+fn check_skill_name(name: &str) -> Result<(), String> {
+    let fits = (1..=NAME_LIMIT).contains(&name.chars().count());
+    let is_allowed = |c: char| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit();
+    if fits && name.chars().all(is_allowed) {
+        return Ok(());
+    }
+    Err(format!(
+        "the name {name:?} cannot be used: take lower case letters, digits and hyphens, {NAME_LIMIT} at most"
+    ))
+}
+
+fn read_template(path: &Path, owner: &Owner, reserved: &[&str]) -> Result<Template, String> {
+    let name = template_name(path)?;
+    if reserved.contains(&name) {
+        return Err(format!("/{name} is a built-in command: rename the file"));
+    }
+    let text = reading::text(path, owner)?;
+    let Parts { yaml, body } = frontmatter::cut(&text)?;
+    let matter: TemplateMatter = frontmatter::read(yaml.unwrap_or_default())?;
+    let Some(first) = body.lines().next() else {
+        return Err("has no text: write the prompt into it, or remove it".into());
+    };
+    let described = matter.description.map(|text| one_line(&text)).filter(|text| !text.is_empty());
+    Ok(Template {
+        name: name.to_owned(),
+        description: described.unwrap_or_else(|| shortened(first.trim_start_matches('#'))),
+        argument_hint: matter.argument_hint.map(|text| one_line(&text)).filter(|text| !text.is_empty()),
+        path: path.to_owned(),
+        body: body.to_owned(),
+    })
+}
+
+/// What a template is called by: its file's name, as far as that can be typed after a slash as one word.
+fn template_name(path: &Path) -> Result<&str, String> {
+    let name = path.file_stem().and_then(OsStr::to_str);
+    let is_allowed = |c: char| matches!(c, '-' | '_' | '.') || c.is_alphanumeric();
+    name.filter(|name| name.chars().all(is_allowed)).ok_or_else(|| {
+        "its name cannot be typed as a command: take letters, digits, hyphens, underscores and points".into()
+    })
+}
+
+fn shortened(line: &str) -> String {
+    let line = one_line(line);
+    match line.char_indices().nth(FIRST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// How a file is called in a prompt: the machine's folders are nothing that a project's prompt should depend on.
+fn location(path: &Path, owner: &Owner) -> String {
+    let shown = match owner {
+        Owner::User => path,
+        Owner::Project { root } => path.strip_prefix(root).unwrap_or(path),
+    };
+    shown.display().to_string()
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// A link that leads nowhere or in circles: nobody knows what it should have been, so it is reported.
+fn leads_nowhere(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_symlink()) && path.metadata().is_err()
+}

@@ -1,0 +1,208 @@
+//! A run: from an accepted prompt to the moment when nothing more happens by itself.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use hardpan_context::{Input as LayoutInput, Memo, Snapshot};
+use hardpan_prompt::{AgentMessage, Body, MessageId, Text, Vocabulary};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, AgentError, lock};
+use crate::events::{
+    AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, QueueUpdate, Stop,
+    TurnEnd, TurnStart,
+};
+use crate::guard::Guard;
+use crate::queue::{Accepted, Delivery};
+use crate::setup::Look;
+use crate::turn::Answered;
+
+/// What a run works with, kept from run to run.
+pub struct Bench {
+    /// What was rendered and counted.
+    pub memo: Arc<Memo>,
+    pub vocabulary: Vocabulary,
+    /// What is around, as the run found it.
+    pub around: Option<Snapshot>,
+    /// The system prompt of this run, where an extension changed it.
+    pub system: Option<Text>,
+    pub guard: Guard,
+}
+
+impl Bench {
+    pub fn new(vocabulary: Vocabulary) -> Self {
+        let memo = Arc::new(Memo::new(vocabulary));
+        Bench { memo, vocabulary, around: None, system: None, guard: Guard::default() }
+    }
+}
+
+/// Waits for a future unless the run is stopped.
+pub(crate) async fn unless_stopped<T>(
+    token: &CancellationToken,
+    future: impl Future<Output = T>,
+) -> Result<T, Stop> {
+    tokio::select! {
+        biased;
+        () = token.cancelled() => Err(Stop::Aborted),
+        value = future => Ok(value),
+    }
+}
+
+impl Agent {
+    /// Works on a prompt to its end.
+    pub(crate) async fn run(&self, bench: &mut Bench, accepted: Accepted) -> Result<Stop, AgentError> {
+        let token = self.fresh_token();
+        lock(&self.inner.queues).open();
+        let first = lock(&self.inner.conversation).messages.len();
+        bench.guard.reset();
+        let result = self.work(bench, accepted, &token).await;
+        lock(&self.inner.queues).close();
+        let (stop, error) = match result {
+            Ok(stop) => (stop, None),
+            Err(error) => (Stop::Error { message: error.to_string() }, Some(error)),
+        };
+        let messages = lock(&self.inner.conversation).messages[first..].to_vec();
+        let (token_usage, queued) = (self.token_usage(), self.waiting());
+        self.events().tell(self, AgentEnd { messages, stop: stop.clone(), token_usage, queued }).await;
+        error.map_or(Ok(stop), Err)
+    }
+
+    async fn work(
+        &self,
+        bench: &mut Bench,
+        accepted: Accepted,
+        token: &CancellationToken,
+    ) -> Result<Stop, AgentError> {
+        // What was typed is stored first of all: whatever comes next, it is not lost.
+        let mut fresh = Some(self.say(Body::User { content: accepted.parts() }).await?);
+        let extension = match self.prepare(bench, &accepted, token).await {
+            Ok(messages) => messages,
+            Err(stop) => return Ok(stop),
+        };
+        let next_turn = std::mem::take(&mut *lock(&self.inner.next_turn));
+        for CustomMessage { custom_type, content, display } in next_turn.into_iter().chain(extension) {
+            self.say(Body::Custom { custom_type, content, display }).await?;
+        }
+        self.events().tell(self, AgentStart {}).await;
+        for turn in 1..=self.inner.setup.settings.most_turns {
+            self.events().tell(self, TurnStart { turn }).await;
+            let Answered { message, calls, stop } = match self.ask(bench, fresh.take(), token).await? {
+                Ok(answered) => answered,
+                Err(stop) => return Ok(stop),
+            };
+            let (tool_results, looping) = self.answer_calls(bench, &calls, token).await?;
+            let none = calls.is_empty();
+            self.events().tell(self, TurnEnd { turn, message, tool_results }).await;
+            if token.is_cancelled() {
+                return Ok(Stop::Aborted);
+            }
+            if let Some(tool) = looping {
+                return Ok(Stop::Looping { tool });
+            }
+            let mut due = self.due(Delivery::Steer);
+            if due.is_empty() && none {
+                match stop {
+                    Some(stop) if stop != Stop::Done => return Ok(stop),
+                    Some(_) => due = self.due(Delivery::FollowUp),
+                    None => continue,
+                }
+                if due.is_empty() {
+                    // Something may have come in since: then the run is not over.
+                    if lock(&self.inner.queues).close_if_empty() {
+                        return Ok(Stop::Done);
+                    }
+                    due = self.due(Delivery::Steer);
+                    if due.is_empty() {
+                        due = self.due(Delivery::FollowUp);
+                    }
+                }
+            }
+            fresh = self.deliver(bench, due).await?;
+        }
+        let most = self.inner.setup.settings.most_turns;
+        Ok(Stop::Error { message: format!("the run took {most} turns; say \"go on\" to continue") })
+    }
+
+    /// Delivers what was queued. The first of its messages is what was just said.
+    async fn deliver(&self, bench: &mut Bench, due: Vec<Accepted>) -> Result<Option<MessageId>, AgentError> {
+        let mut first = None;
+        for accepted in &due {
+            let id = self.say(Body::User { content: accepted.parts() }).await?;
+            first = first.or(Some(id));
+        }
+        if first.is_some() {
+            bench.guard.reset();
+            self.events().tell(self, QueueUpdate(self.waiting())).await;
+        }
+        Ok(first)
+    }
+
+    /// Puts a message into the conversation. It is acknowledged when it is stored.
+    pub(crate) async fn say(&self, body: Body) -> Result<MessageId, AgentError> {
+        let message = lock(&self.inner.conversation).message(body, self.now());
+        let id = message.id.clone();
+        self.events().tell(self, MessageStart { message: message.clone() }).await;
+        self.store(message, None).await?;
+        Ok(id)
+    }
+
+    /// Stores a message, then says so.
+    pub(crate) async fn store(
+        &self,
+        message: AgentMessage,
+        details: Option<serde_json::Value>,
+    ) -> Result<(), AgentError> {
+        let saved = lock(&self.inner.conversation).add(message.clone(), details);
+        saved.await?;
+        self.events().tell(self, MessageEnd { message }).await;
+        Ok(())
+    }
+
+    /// Looks around, and lets extensions add to the prompt: once per run.
+    async fn prepare(
+        &self,
+        bench: &mut Bench,
+        accepted: &Accepted,
+        token: &CancellationToken,
+    ) -> Result<Vec<CustomMessage>, Stop> {
+        let surroundings = self.inner.setup.surroundings.clone();
+        let window = self.target().model.context as usize;
+        let look = Look { now: self.now(), prompt: accepted.text.clone(), window };
+        let looking = tokio::task::spawn_blocking(move || surroundings.observe(&look));
+        let around = unless_stopped(token, looking).await?;
+        let around = around.map_err(|_| Stop::Error {
+            message: "looking at the folder failed inside; this is a fault of hardpan: please report it".into(),
+        })?;
+        bench.around = Some(around);
+        bench.system = None;
+        if !self.events().has::<BeforeAgentStart>() {
+            return Ok(Vec::new());
+        }
+        let base = self.system_prompt(bench);
+        let event = BeforeAgentStart {
+            prompt: accepted.text.clone(),
+            images: accepted.images.clone(),
+            system_prompt: base.clone(),
+        };
+        let mut messages = Vec::new();
+        let asking = self.events().ask(self, event, |event, reply| {
+            messages.extend(reply.message);
+            event.system_prompt = reply.system_prompt.unwrap_or_else(|| std::mem::take(&mut event.system_prompt));
+            ControlFlow::Continue(())
+        });
+        let (event, faults) = unless_stopped(token, asking).await?;
+        self.events().report(&faults);
+        bench.system = (event.system_prompt != base).then(|| Text::new(event.system_prompt));
+        Ok(messages)
+    }
+
+    /// The system prompt as the recipe has it.
+    fn system_prompt(&self, bench: &Bench) -> String {
+        let choice = lock(&self.inner.choice).clone();
+        let snapshot = self.snapshot(bench, &choice, None, Vec::new());
+        let texts: &Arc<_> = &self.inner.setup.texts;
+        let input = LayoutInput { snapshot: &snapshot, target: &choice.target, texts, memo: &bench.memo };
+        let segments = hardpan_context::system_prompt(&input, choice.layout);
+        segments.iter().map(|segment| segment.text.as_str()).collect()
+    }
+}

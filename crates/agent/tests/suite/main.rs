@@ -1,0 +1,4 @@
+//! The agent against the simulator, over real HTTP: every stage, every event, in every layout.
+
+mod first; // the way of a prompt, whole
+mod trial; // an agent in a folder of its own

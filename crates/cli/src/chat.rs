@@ -1,0 +1,121 @@
+//! A conversation: one prompt and its answer, JSON events, or line by line.
+
+mod attach; // @file, images, standard input: what goes with a prompt
+mod around; // what is around the agent: the folder
+mod commands; // what can be typed after a slash
+mod lines; // the conversation line by line
+mod open; // from flags to an agent
+mod show; // what a person sees of the events
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use hardpan_agent::{AgentError, Input, InputSource, Stop, Taken};
+
+use crate::args::{Chat, Output};
+use crate::output;
+use open::Opened;
+
+/// How a run that did not end well is told to the shell.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Unfinished {
+    /// The exit code.
+    pub code: u8,
+    /// What is said.
+    pub message: String,
+}
+
+impl Unfinished {
+    /// The code of an error, if it has one of its own.
+    pub fn code_of(error: &anyhow::Error) -> ExitCode {
+        error.downcast_ref::<Unfinished>().map_or(ExitCode::FAILURE, |unfinished| ExitCode::from(unfinished.code))
+    }
+}
+
+/// Begins the conversation that the flags ask for.
+pub fn chat(flags: &Chat) -> Result<()> {
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if flags.print.is_none() && !terminal {
+        return crate::run::welcome();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // One for the loop; the others so that a handler that blocks does not hold it up.
+        .worker_threads(4)
+        .enable_all()
+        .build()
+        .context("no runtime can be made")?;
+    let result = runtime.block_on(async {
+        match &flags.print {
+            Some(prompt) => print(flags, prompt).await,
+            None => lines::converse(flags).await,
+        }
+    });
+    // A tool or a handler that hangs on a thread of its own must not keep the process.
+    runtime.shutdown_background();
+    result
+}
+
+/// One prompt, its answer, and out.
+async fn print(flags: &Chat, prompt: &str) -> Result<()> {
+    let prompt = attach::prompt(prompt)?;
+    let opened = Opened::new(flags)?;
+    let agent = opened.agent.clone();
+    let shown = match flags.output {
+        Output::Json => {
+            agent.events().watch(|event| {
+                // A reader that has gone away ends the process where the answer is finished.
+                let _ = output::print(format!("{event}\n"));
+            });
+            None
+        }
+        Output::Text => Some(show::Text::follow(&agent, std::io::stdout().is_terminal())),
+    };
+    agent.start().await;
+    let images = opened.attach(&prompt)?;
+    let working = agent.prompt(Input { text: prompt, images, source: InputSource::Interactive });
+    tokio::pin!(working);
+    let taken = loop {
+        tokio::select! {
+            taken = &mut working => break taken,
+            signal = tokio::signal::ctrl_c() => {
+                signal.context("interrupts cannot be listened to")?;
+                agent.abort();
+            }
+        }
+    };
+    opened.keep().await;
+    agent.shutdown().await?;
+    if let Some(shown) = &shown {
+        shown.finish()?;
+    }
+    if flags.hud {
+        show::print_hud(&agent, flags.output);
+    }
+    end(taken, flags.output)
+}
+
+/// What the shell is told.
+fn end(taken: Result<Taken, AgentError>, shown: Output) -> Result<()> {
+    let unfinished = |code, message: String| Err(Unfinished { code, message }.into());
+    match taken? {
+        Taken::Command { said } => {
+            if let (Some(said), Output::Text) = (said, shown) {
+                output::print(said + "\n")?;
+            }
+            Ok(())
+        }
+        Taken::Handled | Taken::Queued(_) | Taken::Ran(Stop::Done) => Ok(()),
+        Taken::Ran(Stop::Aborted) => unfinished(130, "interrupted; what was received is kept".into()),
+        Taken::Ran(Stop::Length) => {
+            unfinished(3, "the answer was cut at its limit of tokens (--max-tokens)".into())
+        }
+        Taken::Ran(Stop::Refused) => unfinished(3, "the model refused".into()),
+        Taken::Ran(Stop::Looping { tool }) => {
+            unfinished(3, format!("stopped: the model kept making the same failing call of {tool}"))
+        }
+        Taken::Ran(Stop::Error { message }) => unfinished(1, message),
+    }
+}
+

@@ -1,0 +1,91 @@
+//! What is around the agent: the folder, its instructions, its map, and the files that the person named.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hardpan_agent::{Look, Surroundings};
+use hardpan_context::{PromptEntry, Snapshot};
+use hardpan_prompt::Text;
+use serde::{Deserialize, Serialize};
+
+use crate::gather;
+use crate::map::{self, Mapped};
+use crate::settings::Settings;
+
+/// The folder that the agent works in.
+pub struct Around {
+    folder: PathBuf,
+    settings: Arc<Settings>,
+    skills: Vec<hardpan_context::Skill>,
+    /// The most tokens of the map; none for a share of the window.
+    map_tokens: Option<usize>,
+    kept: Mutex<Kept>,
+}
+
+/// What must stay as it is from request to request, also after a resume.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    /// The files that the person named, in that order.
+    pub files: Vec<PathBuf>,
+    /// What the map chose.
+    pub map: Mapped,
+}
+
+impl Around {
+    /// The surroundings of a folder, with what an earlier run kept.
+    pub fn new(
+        folder: &Path,
+        settings: Arc<Settings>,
+        skills: Vec<hardpan_context::Skill>,
+        map_tokens: Option<usize>,
+        kept: Kept,
+    ) -> Self {
+        Around { folder: folder.to_owned(), settings, skills, map_tokens, kept: Mutex::new(kept) }
+    }
+
+    /// Opens a file: it is in the context from now on.
+    pub fn open(&self, path: PathBuf) {
+        let mut kept = self.kept();
+        if !kept.files.contains(&path) {
+            kept.files.push(path);
+        }
+    }
+
+    /// Closes a file. False if it was not open.
+    pub fn close(&self, path: &Path) -> bool {
+        let mut kept = self.kept();
+        let before = kept.files.len();
+        kept.files.retain(|open| open != path);
+        kept.files.len() < before
+    }
+
+    /// What must be kept for a resume.
+    pub fn keep(&self) -> Kept {
+        self.kept().clone()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Surroundings for Around {
+    fn observe(&self, look: &Look) -> Snapshot {
+        let mut file = gather::from_folder(&self.folder, &self.settings, look.now);
+        file.system.skills = self.skills.clone();
+        let mut kept = self.keep();
+        for path in &kept.files {
+            gather::add_file(&mut file, &self.folder, path);
+        }
+        // An image goes with the prompt that names it, not with every request.
+        file.images.clear();
+        let tokens = self.map_tokens.unwrap_or_else(|| map::usual_tokens(look.window));
+        file.prompt = Some(PromptEntry::Text(Text::new(look.prompt.as_str())));
+        file.symbols = map::for_prompt(&self.folder, &file, tokens, &mut kept.map);
+        file.prompt = None;
+        self.kept().map = kept.map;
+        let now = look.now;
+        file.into_snapshot("the folder").unwrap_or_else(|_| Snapshot::empty(now))
+    }
+}

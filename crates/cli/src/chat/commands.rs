@@ -1,0 +1,211 @@
+//! What can be typed after a slash.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hardpan_agent::{Agent, Switch};
+use hardpan_models::did_you_mean;
+use hardpan_prompt::{Body, Part, Thinking};
+use hardpan_session::{Record, Session};
+
+use super::open::{self, Opened};
+use super::show;
+use crate::output::{cut, thousands};
+use crate::{gather, views};
+
+/// Each command with what it does.
+const COMMANDS: [(&str, &str); 16] = [
+    ("help", "what can be typed"),
+    ("quit", "end the conversation"),
+    ("model", "show the model, or choose another: /model NAME"),
+    ("thinking", "let the model think first: /thinking TOKENS, or off"),
+    ("context", "what the last request held"),
+    ("hud", "tokens, cache and cost of the last request"),
+    ("open", "add a file to the context: /open PATH"),
+    ("close", "take a file out of the context: /close PATH"),
+    ("queue", "what waits to be delivered"),
+    ("unqueue", "drop what waits"),
+    ("later", "say something when the agent is done: /later TEXT"),
+    ("session", "which conversation this is"),
+    ("name", "give the conversation a name: /name TEXT"),
+    ("new", "begin another conversation"),
+    ("tree", "the messages, with the names to go back to"),
+    ("fork", "go on in a conversation of its own: /fork [ENTRY]"),
+];
+
+/// The names, which no template can have.
+pub fn names() -> Vec<&'static str> {
+    COMMANDS.map(|(name, _)| name).to_vec()
+}
+
+/// What is said to a command that nobody knows. A path, or a sentence that begins with a slash, is none.
+pub fn unknown(agent: &Agent, text: &str) -> Option<String> {
+    let name = text.strip_prefix('/')?.split(char::is_whitespace).next().unwrap_or_default();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'));
+    if !is_name || name == "later" || agent.commands().contains_key(name) || agent.expansions().known(name) {
+        return None;
+    }
+    let meant = agent.expansions().nearest(name, &names());
+    Some(format!("there is no command /{name}{}; /help lists them", did_you_mean(&meant)))
+}
+
+/// Registers the commands. What comes back becomes true when the person wants to leave.
+pub fn register(opened: &Arc<Opened>) -> Arc<AtomicBool> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let agent = &opened.agent;
+    for (name, description) in COMMANDS.into_iter().filter(|(name, _)| *name != "later") {
+        let (opened, ended) = (Arc::downgrade(opened), ended.clone());
+        agent.command(name, description, move |arguments, agent| {
+            let (opened, ended) = (opened.upgrade(), ended.clone());
+            async move {
+                let Some(opened) = opened else { return Ok(None) };
+                run(name, &arguments, &opened, &agent, &ended).await
+            }
+        });
+    }
+    ended
+}
+
+async fn run(
+    name: &str,
+    arguments: &str,
+    opened: &Opened,
+    agent: &Agent,
+    ended: &AtomicBool,
+) -> Result<Option<String>, String> {
+    Ok(Some(match name {
+        "help" => help(agent),
+        "quit" => {
+            ended.store(true, Ordering::Relaxed);
+            agent.abort();
+            return Ok(None);
+        }
+        "model" => model(arguments, opened, agent).await?,
+        "thinking" => thinking(arguments, agent).await?,
+        "context" => match agent.breakdown() {
+            Some(breakdown) => views::context(&breakdown, &agent.target().provider),
+            None => "nothing has been sent yet".into(),
+        },
+        "hud" => show::hud(agent).unwrap_or_else(|| "nothing has been sent yet".into()),
+        "open" => open_file(arguments, opened)?,
+        "close" => {
+            if !opened.around.close(&PathBuf::from(arguments)) {
+                return Err(format!("{arguments} is not open; `/open` without a name lists what is"));
+            }
+            format!("{arguments} is closed")
+        }
+        "queue" => queue(agent),
+        "unqueue" => {
+            let dropped = agent.unqueue().await;
+            let texts = dropped.steering.iter().chain(&dropped.follow_up).map(|accepted| accepted.typed.clone());
+            format!("dropped:\n{}", texts.collect::<Vec<_>>().join("\n"))
+        }
+        "session" => {
+            let (id, path) = agent.session();
+            let usage = agent.token_usage();
+            let count = agent.messages().len();
+            format!("{id} · {count} messages · {} requests · {}", usage.requests, path.display())
+        }
+        "name" if arguments.is_empty() => return Err("it needs a name: /name TEXT".into()),
+        "name" => {
+            agent.rename(arguments).await.map_err(|error| error.to_string())?;
+            format!("this conversation is called {arguments}")
+        }
+        "new" => {
+            let conversation = open::begin(&opened.store, &opened.folder).map_err(|error| format!("{error:#}"))?;
+            agent.switch(conversation, Switch::Other).await;
+            "a new conversation".into()
+        }
+        "tree" => tree(agent)?,
+        "fork" => fork(arguments, opened, agent).await?,
+        _ => return Err("it is not known".into()),
+    }))
+}
+
+fn help(agent: &Agent) -> String {
+    let commands = COMMANDS.iter().map(|(name, what)| format!("  /{name:<10} {what}"));
+    let own = agent.expansions().names();
+    let own = own.iter().map(|known| format!("  /{:<10} {}", known.name, known.description));
+    let typing = "  @path       add a file, or attach an image; lines typed while the agent works are queued; Ctrl-C stops it";
+    commands.chain(own).chain([typing.to_owned()]).collect::<Vec<_>>().join("\n")
+}
+
+async fn model(name: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
+    let target = agent.target();
+    if name.is_empty() {
+        return Ok(format!("{} ({} tokens); /model NAME chooses another", target.model.name(), thousands(target.model.context as usize)));
+    }
+    let whom = crate::args::Whom { model: Some(name.to_owned()), ..Default::default() };
+    let target = gather::target(&whom, &opened.settings, None).map_err(|error| format!("{error:#}"))?;
+    let chosen = target.model.name();
+    agent.select_model(target).await.map_err(|error| error.to_string())?;
+    Ok(format!("{chosen} answers from now on; its cache is empty, so the next request is paid in full"))
+}
+
+async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
+    let thinking = match (level, level.parse()) {
+        ("", _) => {
+            return Ok(match agent.thinking() {
+                Thinking::Off => "off".into(),
+                Thinking::Budget(tokens) => format!("at most {tokens} tokens"),
+            });
+        }
+        ("off" | "0", _) => Thinking::Off,
+        (_, Ok(tokens)) => Thinking::Budget(tokens),
+        (_, Err(_)) => return Err("expected a number of tokens, or off".into()),
+    };
+    agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
+    Ok("from the next request on; the messages before it are cached anew".into())
+}
+
+fn open_file(name: &str, opened: &Opened) -> Result<String, String> {
+    if name.is_empty() {
+        let files = opened.around.keep().files;
+        let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+        return Ok(if names.is_empty() { "no file is open".into() } else { names.join("\n") });
+    }
+    if !opened.folder.join(name).is_file() {
+        return Err(format!("{name} is no file here"));
+    }
+    opened.around.open(PathBuf::from(name));
+    Ok(format!("{name} is part of the context from the next prompt on"))
+}
+
+fn queue(agent: &Agent) -> String {
+    let waiting = agent.waiting();
+    let steering = waiting.steering.iter().map(|accepted| format!("  next: {}", accepted.typed));
+    let later = waiting.follow_up.iter().map(|accepted| format!("  later: {}", accepted.typed));
+    let lines: Vec<String> = steering.chain(later).collect();
+    if lines.is_empty() { "nothing waits".into() } else { lines.join("\n") }
+}
+
+fn tree(agent: &Agent) -> Result<String, String> {
+    let (_, path) = agent.session();
+    let session = Session::open(&path).map_err(|error| error.to_string())?;
+    let lines = session.entries.iter().filter_map(|entry| {
+        let Record::Message(message) = &entry.record else { return None };
+        let (who, parts) = match &message.body {
+            Body::User { content } => ("you", content),
+            Body::Assistant { content, .. } => ("model", content),
+            _ => return None,
+        };
+        let text: String =
+            parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect();
+        Some(cut(&format!("{:>6}  {who:<5}  {}", entry.id, text.replace('\n', " ")), 100))
+    });
+    let lines: Vec<String> = lines.collect();
+    Ok(if lines.is_empty() { "nothing was said yet".into() } else { lines.join("\n") })
+}
+
+async fn fork(entry: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
+    let (_, path) = agent.session();
+    let session = Session::open(&path).map_err(|error| error.to_string())?;
+    let at = Some(entry).filter(|entry| !entry.is_empty());
+    let conversation =
+        open::fork(&opened.store, &opened.folder, &session, at).map_err(|error| format!("{error:#}"))?;
+    let messages = conversation.messages.len();
+    agent.switch(conversation, Switch::Fork { entry: at.map(Into::into) }).await;
+    let (id, _) = agent.session();
+    Ok(format!("a conversation of its own, {id}, with {messages} messages; the one before is as it was"))
+}

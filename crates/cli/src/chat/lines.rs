@@ -1,0 +1,158 @@
+//! The conversation line by line: what is typed while the agent works is queued, and Ctrl-C stops what it does.
+
+use std::io::{BufRead, Write};
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context, Result};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use hardpan_agent::{AgentError, Delivery, Input, InputSource, Stop, Taken};
+use tokio::sync::mpsc;
+
+use super::commands;
+use super::open::Opened;
+use super::show;
+use crate::args::{Chat, Output};
+use crate::output::{self, safe, safe_lines};
+
+type Pending = FuturesUnordered<BoxFuture<'static, Result<Taken, AgentError>>>;
+
+/// Talks until the person has had enough.
+pub async fn converse(flags: &Chat) -> Result<()> {
+    let opened = std::sync::Arc::new(Opened::new(flags)?);
+    let agent = opened.agent.clone();
+    let ended = commands::register(&opened);
+    match flags.output {
+        Output::Json => agent.events().watch(|event| drop(output::print(format!("{event}\n")))),
+        Output::Text => drop(show::Text::follow(&agent, true)),
+    }
+    agent.start().await;
+    if flags.output == Output::Text {
+        greet(&opened);
+    }
+    let mut lines = typed_lines();
+    let mut pending: Pending = FuturesUnordered::new();
+    while !ended.load(Ordering::Relaxed) {
+        if pending.is_empty() && flags.output == Output::Text {
+            prompt();
+        }
+        tokio::select! {
+            line = lines.recv() => match line {
+                Some(line) => begin(&opened, line, &mut pending),
+                None if pending.is_empty() => break,
+                // The end of what is typed: what was asked for is still done.
+                None => finish(&opened, flags, &mut pending).await,
+            },
+            Some(taken) = pending.next() => after(&opened, flags, taken).await,
+            signal = tokio::signal::ctrl_c() => {
+                signal.context("interrupts cannot be listened to")?;
+                if pending.is_empty() {
+                    eprintln!();
+                    break;
+                }
+                agent.abort();
+            }
+        }
+    }
+    opened.keep().await;
+    agent.shutdown().await?;
+    let (id, path) = agent.session();
+    if path.exists() && flags.output == Output::Text && !flags.no_session {
+        eprintln!("go on with: hardpan --resume {id}");
+    }
+    Ok(())
+}
+
+fn greet(opened: &Opened) {
+    let agent = &opened.agent;
+    let target = agent.target();
+    let messages = agent.messages().len();
+    let resumed = if messages > 0 { format!(" · {messages} messages so far") } else { String::new() };
+    eprintln!("hardpan · {} · {}{resumed}", safe(&target.model.name()), agent.layout());
+    eprintln!("Type a question; @file adds a file, /help tells more, Ctrl-D ends.");
+}
+
+fn prompt() {
+    eprint!("> ");
+    let _ = std::io::stderr().flush();
+}
+
+/// Lines as they are typed, from a thread of its own: reading a terminal cannot be cancelled.
+fn typed_lines() -> mpsc::UnboundedReceiver<String> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// Gives a line to the agent: it runs a command, begins a run, or waits for its time.
+fn begin(opened: &std::sync::Arc<Opened>, line: String, pending: &mut Pending) {
+    let text = line.trim().to_owned();
+    if text.is_empty() {
+        return;
+    }
+    if let Some(hint) = commands::unknown(&opened.agent, &text) {
+        eprintln!("{}", safe(&hint));
+        return;
+    }
+    let images = match opened.attach(&text) {
+        Ok(images) => images,
+        Err(error) => {
+            eprintln!("hardpan: {}", safe_lines(&format!("{error:#}")));
+            return;
+        }
+    };
+    let agent = opened.agent.clone();
+    let (text, delivery) = match text.strip_prefix("/later ") {
+        Some(later) => (later.trim().to_owned(), Delivery::FollowUp),
+        None => (text, Delivery::Steer),
+    };
+    let input = Input { text, images, source: InputSource::Interactive };
+    pending.push(Box::pin(async move { agent.queue(input, delivery).await }));
+}
+
+async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending) {
+    while let Some(taken) = pending.next().await {
+        after(opened, flags, taken).await;
+    }
+}
+
+/// What is said once an input is dealt with.
+async fn after(opened: &Opened, flags: &Chat, taken: Result<Taken, AgentError>) {
+    match taken {
+        Ok(Taken::Command { said }) => said.iter().for_each(|said| eprintln!("{}", safe_lines(said))),
+        Ok(Taken::Handled) => {}
+        Ok(Taken::Queued(_)) => eprintln!("(queued; /queue shows what waits)"),
+        Ok(Taken::Ran(stop)) => {
+            opened.keep().await;
+            match stop {
+                Stop::Done => {}
+                Stop::Aborted => eprintln!("stopped; what was received is kept"),
+                Stop::Length => eprintln!("hardpan: the answer was cut at its limit of tokens (--max-tokens)"),
+                Stop::Refused => eprintln!("hardpan: the model refused"),
+                Stop::Looping { tool } => {
+                    eprintln!("hardpan: stopped: the model kept making the same failing call of {}", safe(&tool));
+                }
+                Stop::Error { message } => eprintln!("hardpan: {}", safe_lines(&message)),
+            }
+            let waiting = opened.agent.waiting();
+            if !waiting.is_empty() {
+                let count = waiting.steering.len() + waiting.follow_up.len();
+                eprintln!("({count} queued; delivered with the next prompt, /unqueue drops them)");
+            }
+            if flags.hud {
+                show::print_hud(&opened.agent, flags.output);
+            } else if flags.output == Output::Text {
+                show::status(&opened.agent).iter().for_each(|line| eprintln!("{line}"));
+            }
+        }
+        Err(error) => eprintln!("hardpan: {}", safe_lines(&error.to_string())),
+    }
+}

@@ -1,0 +1,390 @@
+//! Breakdowns made by hand, and what is shown of them.
+
+use std::collections::BTreeMap;
+
+use hardpan_context::{
+    BreakdownBlock, BreakdownContent, MarkedBlock, Memo, SnapshotFile, Target, Texts, assemble,
+};
+use hardpan_models::Catalogue;
+use hardpan_prompt::Vocabulary;
+use unicode_width::UnicodeWidthStr;
+
+use super::*;
+
+/// A region that holds (kind, key, tokens).
+fn block(name: &'static str, cached: bool, contents: &[(&'static str, &str, usize)]) -> BreakdownBlock {
+    let content = |&(kind, key, tokens): &(&'static str, &str, usize)| BreakdownContent {
+        kind,
+        key: key.into(),
+        tokens,
+        n: None,
+        threshold: None,
+        hit: None,
+        cost: None,
+    };
+    BreakdownBlock {
+        name,
+        tier: name,
+        tokens: contents.iter().map(|content| content.2).sum(),
+        cached,
+        span: (0, 1),
+        contents: contents.iter().map(content).collect(),
+    }
+}
+
+/// The breakdown of these regions, with a breakpoint after so many tokens.
+fn breakdown(layout: LayoutName, blocks: Vec<BreakdownBlock>, frontier: usize) -> Breakdown {
+    let mut kinds: BTreeMap<&'static str, usize> = Kind::ALL.iter().map(|kind| (kind.column(), 0)).collect();
+    for content in blocks.iter().flat_map(|block| &block.contents) {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.word() == content.kind).unwrap();
+        *kinds.get_mut(kind.column()).unwrap() += content.tokens;
+    }
+    let mut made = of_a_small_request(layout);
+    made.max_input_tokens = 168_000;
+    made.total_tokens = blocks.iter().map(|block| block.tokens).sum();
+    made.blocks = blocks;
+    made.breakdown = kinds;
+    made.breakpoints = vec![MarkedBlock { block: "x".into(), tokens: frontier, ttl: "5m" }];
+    made
+}
+
+/// A real breakdown, whose figures are then replaced.
+fn of_a_small_request(layout: LayoutName) -> Breakdown {
+    let json = r#"{"version": 1, "now": "2026-02-19T14:00:00Z", "prompt": "x"}"#;
+    let snapshot = SnapshotFile::parse("test", json).unwrap().into_snapshot("test").unwrap();
+    let target = Target::new(Catalogue::builtin(), None, "claude-sonnet-5").unwrap();
+    let memo = Memo::new(Vocabulary::O200k);
+    let assembled = assemble(&snapshot, layout, &target, &Texts::builtin().unwrap(), &memo).unwrap();
+    Breakdown::of(&assembled, &snapshot, &target, &memo)
+}
+
+fn strata() -> Breakdown {
+    let blocks = vec![
+        block("tools", true, &[("tool", "tool:read", 400), ("tool", "tool:grep", 600)]),
+        block("system", true, &[("system", "rule:agent", 2_900), ("system", "rule:skills", 100)]),
+        block(
+            "base",
+            true,
+            &[
+                ("panel", "rule:base group", 10),
+                ("tree", "tree", 990),
+                ("legend", "legend", 200),
+                ("symbols", "symbols:a.rs", 3_000),
+                ("symbols", "symbols:b.rs", 1_800),
+                ("file", "file:src/main.rs", 4_000),
+            ],
+        ),
+        block(
+            "conversation",
+            false,
+            &[
+                ("history", "message:1", 2_000),
+                ("history", "message:2", 2_500),
+                ("file", "file:src/main.rs (update)", 300),
+                ("history", "message:1", 200),
+            ],
+        ),
+        block("tail", false, &[("panel", "rule:clock", 25), ("panel", "rule:working directory", 75)]),
+    ];
+    breakdown(LayoutName::Strata, blocks, 18_000)
+}
+
+fn tiers() -> Breakdown {
+    let blocks = vec![
+        block(
+            "L0",
+            true,
+            &[("system", "rule:agent", 3_000), ("legend", "legend", 300), ("symbols", "symbols:a", 700)],
+        ),
+        block(
+            "L3",
+            true,
+            &[("symbols", "symbols:b", 500), ("file", "file:c", 1_500), ("history", "message:1", 40)],
+        ),
+        block(
+            "active",
+            false,
+            &[
+                ("tree", "rule:file tree header", 15),
+                ("tree", "tree", 485),
+                ("url", "url:https://example.org/", 900),
+                ("file", "file:d", 100),
+                ("history", "message:2", 60),
+                ("history", "message:3", 400),
+            ],
+        ),
+    ];
+    let mut tiers = breakdown(LayoutName::Tiers, blocks, 6_040);
+    tiers.empty_tiers = 2;
+    tiers.tokenizer.exact = true;
+    tiers
+}
+
+fn hud(breakdown: &Breakdown) -> Hud<'_> {
+    Hud {
+        breakdown,
+        provider: "anthropic",
+        max_output: 32_000,
+        last: None,
+        session: Spent::default(),
+        requests: 0,
+        empty_tiers: 0,
+    }
+}
+
+/// Our counts are 5% below the provider's, as estimates are.
+fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
+    Hud {
+        last: Some(Spent { input: 1_155, read: 15_750, written: 3_150, output: 321, dollars: 0.0213 }),
+        session: Spent { input: 9_155, read: 45_750, written: 21_150, output: 2_321, dollars: 0.2134 },
+        requests: 7,
+        ..hud(breakdown)
+    }
+}
+
+fn warm_tiers(breakdown: &Breakdown) -> Hud<'_> {
+    Hud {
+        last: Some(Spent { input: 1_960, read: 4_000, written: 2_040, output: 12, dollars: 0.0198 }),
+        session: Spent {
+            input: 1_234_567_890,
+            read: 98_765_432,
+            written: 999_999,
+            output: 12_345,
+            dollars: 4321.5,
+        },
+        requests: 1_234,
+        empty_tiers: 17,
+        ..hud(breakdown)
+    }
+}
+
+#[test]
+fn strata_in_sixty_columns() {
+    let expected = "\
+anthropic/claude-sonnet-5 · strata
+input about 19,100 of 168,000 tokens (11.4%)
+answer up to 32,000 tokens
+
+system       3,000   15.7%  █████
+legend         200    1.0%  ▍
+symbol map   4,800   25.1%  ████████
+tree           990    5.2%  █▋
+files        4,300   22.5%  ███████▎
+history      4,700   24.6%  ███████▉
+panels         110    0.6%  ▏
+tools        1,000    5.2%  █▋
+
+tokens        input    read  written  output     cost
+last request  1,155  15,750    3,150     321  $0.0213
+session (7)   9,155  45,750   21,150   2,321  $0.2134
+from the cache: 78.5% of the last prompt, 60.2% of all
+
+┌─ cache blocks ───────────────────────────────────────────┐
+│ block         tokens  cached   hit  holds                │
+├──────────────────────────────────────────────────────────┤
+│ tools          1,000  yes     100%  2 tools              │
+│ system         3,000  yes     100%  system prompt        │
+│ base          10,000  yes     100%  tree, legend,        │
+│                                     2 symbols, 1 file    │
+├──────────────────────────────────────────────────────────┤
+│ conversation   5,000  partly   20%  2 messages, 1 update │
+│ tail             100  no        0%  clock,               │
+│                                     working directory    │
+└──────────────────────────────────────────────────────────┘
+";
+    assert_eq!(warm_strata(&strata()).render(60), expected);
+}
+
+#[test]
+fn strata_in_a_wide_terminal() {
+    let expected = "\
+anthropic/claude-sonnet-5 · strata
+input about 19,100 of 168,000 tokens (11.4%)
+answer up to 32,000 tokens
+
+system       3,000   15.7%  █████████▊
+legend         200    1.0%  ▋
+symbol map   4,800   25.1%  ███████████████▋
+tree           990    5.2%  ███▎
+files        4,300   22.5%  ██████████████
+history      4,700   24.6%  ███████████████▎
+panels         110    0.6%  ▍
+tools        1,000    5.2%  ███▎
+
+tokens        input    read  written  output     cost
+last request  1,155  15,750    3,150     321  $0.0213
+session (7)   9,155  45,750   21,150   2,321  $0.2134
+from the cache: 78.5% of the last prompt, 60.2% of all
+
+┌─ cache blocks ─────────────────────────────────────────────────────────────────────────┐
+│ block         tokens  cached   hit              holds                                  │
+├────────────────────────────────────────────────────────────────────────────────────────┤
+│ tools          1,000  yes     100%  ██████████  2 tools                                │
+│ system         3,000  yes     100%  ██████████  system prompt                          │
+│ base          10,000  yes     100%  ██████████  tree, legend, 2 symbols, 1 file        │
+├────────────────────────────────────────────────────────────────────────────────────────┤
+│ conversation   5,000  partly   20%  ██          2 messages, 1 update                   │
+│ tail             100  no        0%              clock, working directory               │
+└────────────────────────────────────────────────────────────────────────────────────────┘
+";
+    assert_eq!(warm_strata(&strata()).render(90), expected);
+}
+
+#[test]
+fn tiers_in_sixty_columns() {
+    let expected = "\
+anthropic/claude-sonnet-5 · tiers
+input 8,000 of 168,000 tokens (4.8%)
+answer up to 32,000 tokens
+
+system      3,000   37.5%  ████████████▍
+legend        300    3.8%  █▎
+symbol map  1,200   15.0%  █████
+tree          500    6.2%  ██▏
+files       1,600   20.0%  ██████▋
+pages         900   11.2%  ███▊
+history       500    6.2%  ██▏
+
+tokens           input   read  written  output        cost
+last request     1,960  4,000    2,040      12     $0.0198
+session (1,234)   1.2G  98.8M     1.0M   12.3k  $4321.5000
+from the cache: 50.0% of the last prompt, 7.4% of all
+
+┌─ cache blocks ───────────────────────────────────────────┐
+│ block   tokens  cached   hit  holds                      │
+├──────────────────────────────────────────────────────────┤
+│ L0       4,000  yes     100%  system prompt, legend,     │
+│                               1 symbol                   │
+│ L3       2,040  yes       0%  1 symbol, 1 file,          │
+│                               1 message                  │
+├──────────────────────────────────────────────────────────┤
+│ active   1,960  no        0%  tree, 1 page, 1 file,      │
+│                               2 messages                 │
+└─ empty tiers: 2 now, 17 in the session ──────────────────┘
+";
+    assert_eq!(warm_tiers(&tiers()).render(60), expected);
+}
+
+#[test]
+fn before_the_first_answer_there_are_no_hits() {
+    let expected = "\
+anthropic/claude-sonnet-5 · tiers
+input 8,000 of 168,000 tokens (4.8%)
+answer up to 32,000 tokens
+
+system      3,000   37.5%  ████████████▍
+legend        300    3.8%  █▎
+symbol map  1,200   15.0%  █████
+tree          500    6.2%  ██▏
+files       1,600   20.0%  ██████▋
+pages         900   11.2%  ███▊
+history       500    6.2%  ██▏
+
+tokens        input  read  written  output     cost
+last request      -     -        -       -        -
+session (0)       0     0        0       0  $0.0000
+from the cache: 0.0% of all
+
+┌─ cache blocks ───────────────────────────────────────────┐
+│ block   tokens  cached   hit  holds                      │
+├──────────────────────────────────────────────────────────┤
+│ L0       4,000  yes        -  system prompt, legend,     │
+│                               1 symbol                   │
+│ L3       2,040  yes        -  1 symbol, 1 file,          │
+│                               1 message                  │
+├──────────────────────────────────────────────────────────┤
+│ active   1,960  no         -  tree, 1 page, 1 file,      │
+│                               2 messages                 │
+└─ empty tiers: 2 now, 0 in the session ───────────────────┘
+";
+    assert_eq!(hud(&tiers()).render(60), expected);
+}
+
+#[test]
+fn the_same_is_there_for_programs() {
+    let tiers = tiers();
+    let value = warm_tiers(&tiers).json();
+    let expected = json!({
+        "provider": "anthropic",
+        "model": "claude-sonnet-5",
+        "layout": "tiers",
+        "tokens": 8_000,
+        "exact": true,
+        "max_input_tokens": 168_000,
+        "max_output_tokens": 32_000,
+        "categories": {
+            "files": 1_600, "history": 500, "legend": 300, "panels": 0, "symbol_map": 1_200,
+            "system": 3_000, "tools": 0, "tree": 500, "urls": 900,
+        },
+        "last_request": { "input": 1_960, "read": 4_000, "written": 2_040, "output": 12, "dollars": 0.0198 },
+        "session": {
+            "input": 1_234_567_890, "read": 98_765_432, "written": 999_999, "output": 12_345, "dollars": 4321.5,
+        },
+        "requests": 1_234,
+        "blocks": [
+            {
+                "name": "L0", "tier": "L0", "tokens": 4_000, "cached": "yes", "read": 4_000, "hit_percent": 100,
+                "holds": { "system_prompt": 1, "legend": 1, "symbols": 1 },
+            },
+            {
+                "name": "L3", "tier": "L3", "tokens": 2_040, "cached": "yes", "read": 0, "hit_percent": 0,
+                "holds": { "symbols": 1, "files": 1, "messages": 1 },
+            },
+            {
+                "name": "active", "tier": "active", "tokens": 1_960, "cached": "no", "read": 0, "hit_percent": 0,
+                "holds": { "tree": 1, "pages": 1, "files": 1, "messages": 2 },
+            },
+        ],
+        "empty_tiers": { "last_request": 2, "session": 17 },
+    });
+    assert_eq!(value, expected);
+}
+
+#[test]
+fn no_line_is_too_wide_and_no_name_steers_the_terminal() {
+    let mut breakdown = strata();
+    breakdown.model = format!("{}\x1b[2J", "long".repeat(40));
+    for width in [0, 40, 60, 61, 79, 80, 100, 200] {
+        let mut hud = warm_tiers(&breakdown);
+        hud.provider = "a\nb";
+        let text = hud.render(width);
+        assert!(!text.contains('\x1b') && text.starts_with("a\u{fffd}b/long"), "{text}");
+        for line in text.lines() {
+            assert!(line.width() <= width.clamp(40, 100), "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_was_read_fills_the_regions_from_the_front() {
+    let breakdown = strata();
+    let hits = |read: u64, input: u64| {
+        let last = Some(Spent { read, input, ..Spent::default() });
+        regions(&breakdown, last).iter().map(|region| region.hit().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(hits(0, 19_100), [0, 0, 0, 0, 0]);
+    assert_eq!(hits(1, 19_099), [1, 0, 0, 0, 0]);
+    assert_eq!(hits(3_999, 15_101), [100, 99, 0, 0, 0]);
+    assert_eq!(hits(9_000, 10_100), [100, 100, 50, 0, 0]);
+    assert_eq!(hits(19_100, 0), [100, 100, 100, 100, 100]);
+    // The provider counts twice what we do.
+    assert_eq!(hits(18_000, 20_200), [100, 100, 50, 0, 0]);
+    assert_eq!(hits(0, 0), [0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_price_that_is_not_known_is_not_zero() {
+    let mut breakdown = tiers();
+    breakdown.price.known = false;
+    let mut hud = warm_tiers(&breakdown);
+    hud.last = Some(Spent { dollars: 0.0, ..hud.last.unwrap() });
+    let text = hud.render(100);
+    let row = text.lines().find(|line| line.starts_with("last request")).unwrap();
+    assert!(row.ends_with(" -"), "{row}");
+}
+
+#[test]
+fn large_numbers_are_shortened_only_where_there_is_no_room() {
+    let numbers = [9_999, 10_000, 99_949, 99_950, 999_499, 999_500, 999_499_999, 1_000_000_000].map(short);
+    assert_eq!(numbers, ["9,999", "10.0k", "99.9k", "100k", "999k", "1.0M", "999.5M", "1.0G"]);
+}

@@ -1,0 +1,307 @@
+//! `hardpan sessions`: lists, searches, shows, exports and deletes conversations.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+use hardpan_session::{Extent, Format, Session, Store, Summary};
+use jiff::Timestamp;
+
+use crate::gather;
+use crate::output::{self, Align, Table, dollars, safe};
+use crate::settings::data_folder;
+use crate::views::width;
+
+/// So many characters of a message are shown in a tree.
+const GIST: usize = 200;
+
+/// How something is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Show {
+    Text,
+    Json,
+}
+
+/// Whether a person is asked first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    First,
+    Not,
+}
+
+/// What of the sessions is wanted.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Sessions {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    whose: Whose,
+    /// Print them as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Of which folder.
+#[derive(Debug, clap::Args)]
+struct Whose {
+    /// Those of all folders
+    #[arg(long)]
+    all: bool,
+    /// The folder [default: this one]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
+    dir: Option<PathBuf>,
+}
+
+/// One session.
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Its id or the beginning of it, its name or a part of it, or its file
+    #[arg(value_name = "SESSION")]
+    text: String,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Find messages that hold all of these words
+    Search {
+        /// The words, in any case of letters
+        #[arg(required = true)]
+        words: Vec<String>,
+        #[command(flatten)]
+        whose: Whose,
+        /// Print the messages as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a session's messages as a tree; `*` is where it goes on
+    Show {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Print a session as a document
+    Export {
+        #[command(flatten)]
+        which: Which,
+        /// markdown, html (one page that needs nothing else) or jsonl
+        #[arg(long, default_value = "markdown")]
+        format: Format,
+        /// Write to this file instead of standard output
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The branch that ends at this entry [default: the last one]
+        #[arg(long, value_name = "ENTRY")]
+        branch: Option<String>,
+        /// Every branch
+        #[arg(long, conflicts_with = "branch")]
+        all: bool,
+    },
+    /// Print the path of a session's file
+    Path {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Delete a session for good
+    Delete {
+        #[command(flatten)]
+        which: Which,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Runs what was asked for.
+pub fn sessions(args: &Sessions) -> Result<()> {
+    let store = store()?;
+    match &args.command {
+        None => list(&store, &args.whose, show_as(args.json)),
+        Some(Command::Search { words, whose, json }) => search(&store, words, whose, show_as(*json)),
+        Some(Command::Show { which }) => show(&find(&store, which)?),
+        Some(Command::Export { which, format, output, branch, all }) => {
+            let extent = if *all { Extent::All } else { Extent::Branch(branch.as_deref()) };
+            export(&find(&store, which)?, extent, *format, output.as_deref())
+        }
+        Some(Command::Path { which }) => {
+            let path = find(&store, which)?.path;
+            Ok(output::print(format!("{}\n", path.display()))?)
+        }
+        Some(Command::Delete { which, yes }) => {
+            delete(&store, &find(&store, which)?, if *yes { Ask::Not } else { Ask::First })
+        }
+    }
+}
+
+fn show_as(json: bool) -> Show {
+    if json { Show::Json } else { Show::Text }
+}
+
+/// Where the sessions are kept.
+fn store() -> Result<Store> {
+    let folder = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR")?;
+    Ok(Store::new(folder.join("sessions")))
+}
+
+impl Whose {
+    fn folder(&self) -> Result<Option<PathBuf>> {
+        if self.all { Ok(None) } else { gather::folder(self.dir.as_deref()).map(Some) }
+    }
+}
+
+fn find(store: &Store, which: &Which) -> Result<Summary> {
+    Ok(store.find(Some(&gather::folder(None)?), &which.text)?)
+}
+
+fn list(store: &Store, whose: &Whose, show: Show) -> Result<()> {
+    let sessions = store.list(whose.folder()?.as_deref());
+    if show == Show::Json {
+        return Ok(output::print(serde_json::to_string_pretty(&sessions)? + "\n")?);
+    }
+    if sessions.is_empty() {
+        let place = if whose.all { "" } else { " here" };
+        eprintln!("no sessions{place} yet: hardpan -p \"…\" starts one");
+        return Ok(());
+    }
+    let folder: &[(&'static str, Align)] = if whose.all { &[("folder", Align::Left)] } else { &[] };
+    let columns = [
+        ("id", Align::Left),
+        ("last used (UTC)", Align::Left),
+        ("messages", Align::Right),
+        ("cost", Align::Right),
+        ("model", Align::Left),
+    ];
+    let mut table = Table::new(&[&columns[..], folder, &[("about", Align::Left)]].concat());
+    for session in &sessions {
+        let mut cells = vec![
+            session.id.to_string(),
+            day_and_minute(session.last_activity),
+            session.messages.to_string(),
+            dollars(session.dollars),
+            session.model.as_deref().unwrap_or("-").to_owned(),
+        ];
+        cells.extend(whose.all.then(|| session.cwd.to_string()));
+        cells.push(about(session));
+        table.row(cells);
+    }
+    Ok(output::print(table.render(width()))?)
+}
+
+/// `2026-11-15 07:12`.
+fn day_and_minute(time: Option<Timestamp>) -> String {
+    time.map_or_else(|| "-".into(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// Its name, else what was first asked.
+fn about(session: &Summary) -> String {
+    let name = session.name.as_deref().or(session.first_prompt.as_deref()).unwrap_or("");
+    match session.problems {
+        0 => name.to_owned(),
+        1 => format!("(1 damaged line) {name}"),
+        several => format!("({several} damaged lines) {name}"),
+    }
+}
+
+fn search(store: &Store, words: &[String], whose: &Whose, show: Show) -> Result<()> {
+    let matches = store.search(whose.folder()?.as_deref(), words);
+    if show == Show::Json {
+        return Ok(output::print(serde_json::to_string_pretty(&matches)? + "\n")?);
+    }
+    if matches.is_empty() {
+        let (here, wider) =
+            if whose.all { ("", "") } else { (" here", "; --all searches those of all folders") };
+        eprintln!("no message of the sessions{here} holds all of these words{wider}");
+        return Ok(());
+    }
+    let columns =
+        [("session", Align::Left), ("entry", Align::Left), ("role", Align::Left), ("line", Align::Left)];
+    let mut table = Table::new(&columns);
+    for found in matches {
+        table.row([found.summary.id.to_string(), found.entry, found.role.to_owned(), found.excerpt]);
+    }
+    Ok(output::print(table.render(width()))?)
+}
+
+/// Opens a session, and says what is wrong with it.
+fn open(summary: &Summary) -> Result<Session> {
+    let session = Session::open(&summary.path)?;
+    for problem in &session.problems {
+        eprintln!("{}", safe(&format!("{}:{}: {}", summary.path.display(), problem.line, problem.what)));
+    }
+    Ok(session)
+}
+
+fn show(summary: &Summary) -> Result<()> {
+    let session = open(summary)?;
+    let name = session.name().map_or_else(String::new, |name| format!(" \"{name}\""));
+    let mut text = safe(&format!("{}{name}, begun in {}", session.header.id, session.header.cwd)) + "\n";
+    for line in tree_lines(&session) {
+        let _ = writeln!(text, "{}", output::cut(&safe(&line), width()));
+    }
+    Ok(output::print(text)?)
+}
+
+/// One line per message. Where a conversation parts, its branches are set in.
+fn tree_lines(session: &Session) -> Vec<String> {
+    let (tree, labels) = (session.tree(), session.labels());
+    let gists: Vec<_> = session.entries.iter().map(|entry| entry.gist(GIST)).collect();
+    // An entry follows another on an earlier line, so that all below one are known when it is its turn.
+    let mut is_shown: Vec<bool> = gists.iter().map(Option::is_some).collect();
+    for at in (0..is_shown.len()).rev() {
+        is_shown[at] |= tree.children[at].iter().any(|&child| is_shown[child]);
+    }
+    // The last message on the way to the leaf: requests and the like may come after it.
+    let path = session.path_to(None).unwrap_or_default();
+    let last = path.iter().rev().find(|entry| entry.gist(GIST).is_some()).map(|entry| &*entry.id);
+    let mut lines = Vec::new();
+    // Not recursive: a conversation may be longer than a stack is deep.
+    let mut waiting: Vec<(usize, usize)> = tree.roots.iter().rev().map(|&root| (root, 0)).collect();
+    while let Some((at, depth)) = waiting.pop() {
+        let entry = &session.entries[at];
+        if let Some(gist) = &gists[at] {
+            let mark = if last == Some(&entry.id) { '*' } else { ' ' };
+            let label = labels.get(&*entry.id).map_or_else(String::new, |label| format!("[{label}] "));
+            let indent = "  ".repeat(depth);
+            lines.push(format!("{mark} {indent}{}  {}: {label}{}", entry.id, gist.role, gist.text));
+        }
+        let children: Vec<usize> =
+            tree.children[at].iter().copied().filter(|&child| is_shown[child]).collect();
+        let depth = depth + usize::from(children.len() > 1);
+        waiting.extend(children.into_iter().rev().map(|child| (child, depth)));
+    }
+    lines
+}
+
+fn export(summary: &Summary, extent: Extent<'_>, format: Format, file: Option<&Path>) -> Result<()> {
+    let text = open(summary)?.export(extent, format)?;
+    match file {
+        Some(file) => {
+            std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
+        }
+        None if io::stdout().is_terminal() => Ok(output::print(output::safe_lines(&text))?),
+        None => Ok(output::print(text)?),
+    }
+}
+
+fn delete(store: &Store, summary: &Summary, ask: Ask) -> Result<()> {
+    let what = safe(&format!("{} ({})", summary.id, about(summary)));
+    if ask == Ask::First && !io::stdin().is_terminal() {
+        bail!("{what} is not deleted without being asked for: add --yes");
+    }
+    if ask == Ask::First && !is_confirmed(&what)? {
+        eprintln!("nothing was deleted");
+        return Ok(());
+    }
+    store.delete(summary)?;
+    eprintln!("deleted {what}");
+    Ok(())
+}
+
+fn is_confirmed(what: &str) -> Result<bool> {
+    eprint!("delete {what} for good? [y/N] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

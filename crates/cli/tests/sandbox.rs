@@ -1,0 +1,235 @@
+//! The sandbox, proved from inside: commands that try what they may not.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hardpan_prompt::{Json, Part};
+use hardpan_tools::{
+    Call, Launcher, Network, Options, Outcome, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing, scrubbed, support,
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+/// A workspace, a folder with keys, a folder that is nobody's business, and the tool `bash`.
+struct Bench {
+    folder: TempDir,
+    scope: Scope,
+    bash: Arc<dyn Tool>,
+}
+
+/// None where the kernel has no Landlock.
+fn bench(network: Network) -> Option<Bench> {
+    if let Support::None(why) = support() {
+        eprintln!("not tested here: {why}");
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().canonicalize().expect("a real path");
+    for name in ["work", "config", "other"] {
+        fs::create_dir(root.join(name)).expect("a folder");
+    }
+    fs::write(root.join("config/keys.toml"), "the key\n").expect("a file");
+    fs::write(root.join("other/notes"), "notes\n").expect("a file");
+    fs::write(root.join("beside"), "beside\n").expect("a file");
+    let sandbox = Sandbox {
+        launcher: Launcher { program: env!("CARGO_BIN_EXE_hardpan").into(), arguments: vec!["__sandbox".into()] },
+        writable: Vec::new(),
+        hidden: vec![root.join("config")],
+        network,
+    };
+    let shell = Shell {
+        outputs: root.join("outputs"),
+        temp: root.join("temp"),
+        environment: scrubbed(std::env::vars_os(), &[], &[]),
+        sandbox: Some(sandbox),
+    };
+    let tools = changing(Options { seen: Seen::default(), journal: None, shell, web: Web::default() });
+    let bash = tools.into_iter().find(|tool| &*tool.declaration().name == "bash").expect("the tool");
+    Some(Bench { scope: Scope::new(root.join("work"), root.join("work")), folder, bash })
+}
+
+impl Bench {
+    fn run(&self, command: &str) -> (String, Outcome) {
+        let arguments = Json::new(&json!({"command": command, "timeout": 60}));
+        let call = Call { id: "1", arguments: &arguments, scope: &self.scope, progress: &|_| {} };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let outcome = runtime.block_on(self.bash.run(call));
+        let Part::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
+        (text.to_string(), outcome)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().expect("a real path").join(name)
+    }
+}
+
+fn has(program: &str) -> bool {
+    let found = std::process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    found.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_command_works_in_the_workspace_and_its_own_temporary_folder() {
+    let Some(bench) = bench(Network::Off) else { return };
+    let script = "echo x > a && mkdir b && mv a b/c && cat b/c && rm -r b && echo y > $TMPDIR/t && cat $TMPDIR/t \
+        && cat ../other/notes ../beside && ls .. > /dev/null && echo $((6 * 7)) | tr 4 5 && (sleep 0 & wait)";
+    let (text, outcome) = bench.run(script);
+    assert_eq!((&*text, outcome.is_error), ("x\ny\nnotes\nbeside\n52\n", false));
+}
+
+#[test]
+fn writing_outside_is_denied_in_every_way_and_told() {
+    let Some(bench) = bench(Network::Off) else { return };
+    let notes = bench.path("other/notes");
+    for command in [
+        "echo x > ../other/new",
+        "echo x >> ../other/notes",
+        ": > ../other/notes",
+        "rm -f ../other/notes",
+        "mkdir ../other/folder",
+        "mv ../other/notes .",
+        "ln -s /etc ../other/link",
+        "ln -s ../other link && touch link/new",
+        "ln ../other/notes hard && echo x > hard",
+        "cp a ../other/a || touch ../other/a",
+        "truncate -s 0 ../other/notes",
+    ] {
+        let (text, outcome) = bench.run(command);
+        assert!(outcome.is_error, "{command}: {text}");
+        assert_eq!(fs::read_to_string(&notes).expect(command), "notes\n", "{command}");
+        assert_eq!(fs::read_dir(bench.path("other")).expect("the folder").count(), 1, "{command}");
+    }
+    let (text, outcome) = bench.run("echo x > ../other/new");
+    let told = format!(
+        "The sandbox denied writing to {}: commands may write only in the workspace and $TMPDIR.",
+        bench.path("other/new").display()
+    );
+    assert!(text.ends_with(&told), "{text}");
+    assert_eq!(outcome.details.expect("details")["denied"], json!([told]));
+}
+
+#[test]
+fn keys_cannot_be_read_by_any_way_there() {
+    let Some(bench) = bench(Network::Off) else { return };
+    for command in [
+        "cat ../config/keys.toml",
+        "ln -s ../config/keys.toml link; cat link",
+        "cp -r ../config copy",
+        "mv ../config moved; cat moved/keys.toml",
+        "ln ../config/keys.toml hard; cat hard",
+        "cat /proc/self/cwd/../config/keys.toml",
+        "cd ../config && cat < keys.toml",
+    ] {
+        let (text, outcome) = bench.run(command);
+        assert!(outcome.is_error && !text.contains("the key"), "{command}: {text}");
+    }
+    let (text, _) = bench.run("cat ../config/keys.toml");
+    let keys = bench.path("config/keys.toml");
+    assert!(text.ends_with(&format!("The sandbox denied reading {}: keys are kept there.", keys.display())), "{text}");
+}
+
+#[test]
+fn what_started_the_command_can_neither_be_read_nor_be_killed() {
+    let Some(bench) = bench(Network::Off) else { return };
+    let this = std::process::id();
+    let (text, _) = bench.run(&format!("cat /proc/{this}/environ; echo; cat /proc/{this}/mem"));
+    assert!(text.contains("denied") && !text.contains("CARGO"), "{text}");
+    // Signals can be kept back from Linux 6.12 on; signal 0 only asks.
+    let (text, outcome) = bench.run(&format!("kill -0 {this}; kill -0 $$ && echo itself"));
+    assert!(text.contains("itself"), "{text}");
+    if support() == Support::Full && kernel() >= (6, 12) {
+        assert!(text.contains("not permitted"), "{text} {outcome:?}");
+    }
+}
+
+fn kernel() -> (u32, u32) {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(['.', '-']).map(|number| number.trim().parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+#[test]
+fn there_is_no_network_unless_it_is_allowed() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
+    if let Some(bench) = bench(Network::Off) {
+        let (text, outcome) = bench.run(&connect);
+        assert!(outcome.is_error && !text.contains("connected\n"), "{text}");
+        assert!(text.ends_with("The sandbox denied the network: commands have none unless the user allows it."), "{text}");
+        let (text, _) = bench.run("exec 3<>/dev/udp/127.0.0.1/53 && echo connected");
+        assert!(!text.contains("connected\n"), "{text}");
+    }
+    if let Some(bench) = bench(Network::On) {
+        let (text, outcome) = bench.run(&connect);
+        assert_eq!((&*text, outcome.is_error), ("connected\n", false));
+    }
+}
+
+#[test]
+fn servers_on_this_machine_cannot_be_reached_but_a_programs_own_children_can() {
+    let Some(bench) = bench(Network::Off) else { return };
+    if !has("python3") {
+        return eprintln!("not tested here: there is no python3");
+    }
+    let socket = bench.path("work/server.sock");
+    let _listener = UnixListener::bind(&socket).expect("a socket");
+    let script = r#"
+import socket
+a, b = socket.socketpair()
+a.send(b"pair"); print(b.recv(9).decode())
+for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
+    try:
+        s = socket.socket(family); s.connect("server.sock" if family == socket.AF_UNIX else ("localhost", 80)); print("connected")
+    except PermissionError as error:
+        print(family.name, "refused")
+"#;
+    fs::write(bench.path("work/try.py"), script).expect("a script");
+    let (text, _) = bench.run("python3 try.py");
+    assert!(text.starts_with("pair\nAF_UNIX refused\nAF_INET refused\nAF_INET6 refused\n"), "{text}");
+}
+
+#[test]
+fn a_command_has_no_terminal() {
+    let Some(bench) = bench(Network::Off) else { return };
+    let (text, _) = bench.run("echo x > /dev/tty && echo written; ps -o sid= -p $$ 2>/dev/null | tr -d ' '; echo $$");
+    assert!(!text.contains("written"), "{text}");
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_runs_nothing() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_hardpan"))
+        .args(["__sandbox", "{}", "sh", "-c", "echo ran"])
+        .output()
+        .expect("the program");
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the policy is not valid"));
+}
+
+#[test]
+fn aborting_ends_what_runs_in_the_sandbox() {
+    let Some(bench) = bench(Network::Off) else { return };
+    let arguments = Json::new(&json!({"command": "trap '' TERM; echo $$ > pid; sleep 1000 & wait"}));
+    let call = Call { id: "1", arguments: &arguments, scope: &bench.scope, progress: &|_| {} };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let pid = bench.path("work/pid");
+    runtime.block_on(async {
+        let begun = async {
+            while !fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            outcome = bench.bash.run(call) => panic!("{outcome:?}"),
+            () = begun => {}
+        }
+    });
+    let pid = fs::read_to_string(pid).expect("the number");
+    let process = PathBuf::from(format!("/proc/{}", pid.trim()));
+    while process.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}

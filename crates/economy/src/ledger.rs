@@ -1,0 +1,192 @@
+//! What was paid, and for what.
+//!
+//! Every answered request becomes a [`Charge`]: what the provider billed, at the prices of that moment, split over the items
+//! of its prompt so that the parts add up to the bill. A [`Ledger`] adds charges up: for the session, per day, model,
+//! purpose, kind and key. It grows with the number of keys, not with the number of requests.
+//!
+//! What a session file keeps is [`Charge::brief`] for each request, or the ledger itself now and then.
+
+mod answered; // Answered, Tokens, Prices: what the agent hands in
+mod charge; // Charge: one request's bill, split
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_prompt::Kind;
+use serde::{Deserialize, Serialize};
+
+pub use answered::{Answered, Prices, Purpose, Start, Tokens};
+pub use charge::{Account, Charge, Row};
+
+use crate::verdict::Verdict;
+
+/// A sum of charges, or of parts of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    /// How many requests had a part in it.
+    pub requests: u64,
+    /// The tokens, by how they were billed.
+    #[serde(flatten)]
+    pub tokens: Tokens,
+    /// What they cost.
+    pub dollars: f64,
+    /// Requests in which most of it was read from the cache, by the provider's report.
+    pub hits: u64,
+    /// Requests in which most of it was not.
+    pub misses: u64,
+}
+
+impl Totals {
+    fn count(&mut self, tokens: &Tokens, dollars: f64) {
+        self.requests += 1;
+        self.tokens.add(tokens);
+        self.dollars += dollars;
+        // The seam between read and not read falls on our count of it, so an item can be cut by a few tokens: what most
+        // of it was, it was.
+        match tokens.prompt() {
+            0 => {}
+            prompt if tokens.read > prompt / 2 => self.hits += 1,
+            _ => self.misses += 1,
+        }
+    }
+
+    fn merge(&mut self, other: &Totals) {
+        let Totals { requests, tokens, dollars, hits, misses } = other;
+        self.requests += requests;
+        self.tokens.add(tokens);
+        self.dollars += dollars;
+        self.hits += hits;
+        self.misses += misses;
+    }
+}
+
+/// What one cause has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Losses {
+    /// How often.
+    pub times: u64,
+    /// The tokens paid again.
+    pub tokens: u64,
+    /// What was paid for them beyond reading them.
+    pub dollars: f64,
+}
+
+/// A row of [`Ledger::by_key`] in its written form, since JSON has only strings for keys.
+#[derive(Serialize, Deserialize)]
+struct KeyRow {
+    #[serde(flatten)]
+    account: Account,
+    totals: Totals,
+}
+
+/// Everything that was paid in a session, or in several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ledger {
+    /// All of it, helper calls included.
+    pub total: Totals,
+    /// By the person's day.
+    pub by_day: BTreeMap<Arc<str>, Totals>,
+    /// By `provider/model`.
+    pub by_model: BTreeMap<Arc<str>, Totals>,
+    /// By what requests were for.
+    pub by_purpose: BTreeMap<Purpose, Totals>,
+    /// By what is paid for, in full detail.
+    #[serde(with = "keys")]
+    pub by_key: BTreeMap<Account, Totals>,
+    /// What was paid again, by the name of the cause.
+    pub losses: BTreeMap<Arc<str>, Losses>,
+}
+
+impl Ledger {
+    /// Splits the bill of a request and adds it.
+    pub fn charge(&mut self, answered: &Answered<'_>) -> Charge {
+        let charge = Charge::of(answered);
+        self.add(&charge);
+        charge
+    }
+
+    /// Adds a bill, as when a session is read again.
+    pub fn add(&mut self, charge: &Charge) {
+        let model: Arc<str> = format!("{}/{}", charge.provider, charge.model).into();
+        let sums = [
+            &mut self.total,
+            self.by_day.entry(charge.day.clone()).or_default(),
+            self.by_model.entry(model).or_default(),
+            self.by_purpose.entry(charge.purpose).or_default(),
+        ];
+        sums.into_iter().for_each(|sum| sum.count(&charge.tokens, charge.dollars));
+        for row in &charge.rows {
+            self.by_key.entry(row.account.clone()).or_default().count(&row.tokens, row.dollars);
+        }
+    }
+
+    /// Adds what a verdict says was lost.
+    pub fn note(&mut self, verdict: &Verdict) {
+        if verdict.is_loss() {
+            let losses = self.losses.entry(verdict.cause.name().into()).or_default();
+            losses.times += 1;
+            losses.tokens += verdict.lost_tokens;
+            losses.dollars += verdict.lost_dollars;
+        }
+    }
+
+    /// Adds another ledger: that of another session.
+    pub fn merge(&mut self, other: &Ledger) {
+        fn each<K: Ord + Clone>(into: &mut BTreeMap<K, Totals>, from: &BTreeMap<K, Totals>) {
+            from.iter().for_each(|(key, totals)| into.entry(key.clone()).or_default().merge(totals));
+        }
+        let Ledger { total, by_day, by_model, by_purpose, by_key, losses } = other;
+        self.total.merge(total);
+        each(&mut self.by_day, by_day);
+        each(&mut self.by_model, by_model);
+        each(&mut self.by_purpose, by_purpose);
+        each(&mut self.by_key, by_key);
+        for (cause, Losses { times, tokens, dollars }) in losses {
+            let losses = self.losses.entry(cause.clone()).or_default();
+            losses.times += times;
+            losses.tokens += tokens;
+            losses.dollars += dollars;
+        }
+    }
+
+    /// By kind. `None`: the answers, and what the provider added. Requests, hits and misses count each key of the kind.
+    pub fn by_kind(&self) -> BTreeMap<Option<Kind>, Totals> {
+        let mut kinds: BTreeMap<Option<Kind>, Totals> = BTreeMap::new();
+        for (account, totals) in &self.by_key {
+            kinds.entry(account.kind).or_default().merge(totals);
+        }
+        kinds
+    }
+
+    /// What an item or panel has cost so far.
+    pub fn of_key(&self, key: &str) -> Totals {
+        let mut sum = Totals::default();
+        let found = self.by_key.iter().filter(|(account, _)| *account.key == *key);
+        found.for_each(|(_, totals)| sum.merge(totals));
+        sum
+    }
+}
+
+mod keys {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::{Account, KeyRow, Totals};
+
+    pub fn serialize<S: Serializer>(map: &BTreeMap<Account, Totals>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(
+            map.iter().map(|(account, totals)| KeyRow { account: account.clone(), totals: *totals }),
+        )
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<Account, Totals>, D::Error> {
+        let rows = Vec::<KeyRow>::deserialize(from)?;
+        Ok(rows.into_iter().map(|KeyRow { account, totals }| (account, totals)).collect())
+    }
+}

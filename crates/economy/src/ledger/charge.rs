@@ -1,0 +1,225 @@
+//! One request's bill, split over what was in its prompt.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_prompt::{Block, Content, Kind, Origin, Prompt, ResultPart, Source};
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::{Answered, Prices, Purpose, Tokens};
+
+/// How far our counts are stretched to meet the provider's total. More than a quarter is no error of counting: the provider
+/// has put something in that we did not send (a preamble for tools, results of its web search), and that gets a row of
+/// its own. A quarter is the spread of the first guess for a vocabulary that is not public.
+const MOST_STRETCH: f64 = 1.25;
+
+/// What tokens are charged to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Account {
+    /// What sort of thing it is. `None`: not a part of the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// The item's key, `messages`, `tool:NAME`, `rule:NAME`; `answer` and `unaccounted` outside the prompt; `all` where
+    /// the keys of a kind have been added up.
+    pub key: Arc<str>,
+}
+
+impl Account {
+    fn of(origin: &Origin) -> Self {
+        let key: Arc<str> = match &origin.source {
+            Source::Item { key, .. } => key.clone(),
+            Source::Message(_) => "messages".into(),
+            Source::Tool(name) => format!("tool:{name}").into(),
+            Source::Rule(name) => format!("rule:{name}").into(),
+        };
+        Account { kind: Some(origin.kind), key }
+    }
+
+    /// What the model answered.
+    pub fn answer() -> Self {
+        Account { kind: None, key: "answer".into() }
+    }
+
+    /// What the provider billed and we did not send.
+    pub fn unaccounted() -> Self {
+        Account { kind: None, key: "unaccounted".into() }
+    }
+}
+
+/// A part of a bill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What it is charged to.
+    #[serde(flatten)]
+    pub account: Account,
+    /// The tokens, by how they were billed.
+    #[serde(flatten)]
+    pub tokens: Tokens,
+    /// What they cost.
+    pub dollars: f64,
+}
+
+/// The bill of one request. Its rows add up to its tokens exactly, and to its dollars.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Charge {
+    /// When it was sent, in milliseconds since 1970.
+    pub at: i64,
+    /// The person's day.
+    pub day: Arc<str>,
+    /// The provider's id.
+    pub provider: Arc<str>,
+    /// The model's id.
+    pub model: Arc<str>,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// What was billed.
+    pub tokens: Tokens,
+    /// What it cost.
+    pub dollars: f64,
+    /// The prices at the time.
+    pub prices: Prices,
+    /// The prompt's tokens by our own count, before they were reconciled with the bill.
+    pub counted: u64,
+    /// Whether the tokens are our own count, because the provider reported none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+    /// What it is made of, in the order of the prompt.
+    pub rows: Vec<Row>,
+}
+
+impl Charge {
+    /// Splits the bill of a request. What is read fills the prompt from its front; then comes what was written for an
+    /// hour, then what was written for the usual lifetime, then plain input: the order in which providers bill.
+    pub fn of(answered: &Answered<'_>) -> Self {
+        let tokens = answered.billed();
+        let prices = answered.prices();
+        let parts = parts(answered);
+        let counted = parts.iter().map(|(_, count)| u64::from(*count)).sum();
+        let mut rows = Rows { bill: tokens, at: 0, order: BTreeMap::new(), rows: Vec::new() };
+        let target = target(counted, tokens.prompt());
+        // What the provider adds stands mostly at the front, as its preamble for tools does.
+        rows.take(Account::unaccounted(), tokens.prompt() - target);
+        let (mut sum, mut taken) = (0_u64, 0_u64);
+        for (account, count) in parts {
+            sum += u64::from(count);
+            // Running totals are scaled, not the parts: so they add up to the token.
+            let end = (u128::from(sum) * u128::from(target) / u128::from(counted.max(1))) as u64;
+            rows.take(account, end - taken);
+            taken = end;
+        }
+        let mut rows = rows.rows;
+        if tokens.output > 0 {
+            let answer = Tokens { output: tokens.output, ..Tokens::default() };
+            rows.push(Row { account: Account::answer(), tokens: answer, dollars: 0.0 });
+        }
+        rows.iter_mut().for_each(|row| row.dollars = prices.dollars(&row.tokens));
+        Charge {
+            at: answered.sent.0,
+            day: answered.day.into(),
+            provider: answered.model.provider.as_str().into(),
+            model: answered.model.id.as_str().into(),
+            purpose: answered.purpose,
+            tokens,
+            dollars: prices.dollars(&tokens),
+            prices,
+            counted,
+            estimated: answered.used.is_none(),
+            rows,
+        }
+    }
+
+    /// The same with one row per kind: small enough to be kept for every request. It still adds up.
+    pub fn brief(&self) -> Self {
+        let mut rows: Vec<Row> = Vec::new();
+        for row in &self.rows {
+            let key = if row.account.kind.is_some() { "all".into() } else { row.account.key.clone() };
+            let account = Account { kind: row.account.kind, key };
+            match rows.iter_mut().find(|known| known.account == account) {
+                Some(known) => {
+                    known.tokens.add(&row.tokens);
+                    known.dollars += row.dollars;
+                }
+                None => rows.push(Row { account, ..row.clone() }),
+            }
+        }
+        Charge { rows, ..self.clone() }
+    }
+}
+
+/// How many of the billed tokens our parts stand for: all of them, unless that would stretch our counts too far. Downwards
+/// there is no limit: parts never add up to more than the bill.
+fn target(counted: u64, billed: u64) -> u64 {
+    billed.min((counted as f64 * MOST_STRETCH).floor() as u64)
+}
+
+/// The rows of a bill as they are filled from the front.
+struct Rows {
+    bill: Tokens,
+    /// How many tokens have been given out.
+    at: u64,
+    order: BTreeMap<Account, usize>,
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    fn take(&mut self, account: Account, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let (from, to) = (self.at, self.at.saturating_add(count));
+        self.at = to;
+        let Tokens { read, write, write_1h, input, .. } = self.bill;
+        let mut start = 0_u64;
+        let mut within = |size: u64| {
+            let (first, last) = (start, start.saturating_add(size));
+            start = last;
+            to.min(last).saturating_sub(from.max(first))
+        };
+        let read = within(read);
+        let write_1h = within(write_1h);
+        let write = within(write);
+        let tokens = Tokens { read, write_1h, write, input: within(input), output: 0 };
+        let index = *self.order.entry(account.clone()).or_insert(self.rows.len());
+        match self.rows.get_mut(index) {
+            Some(row) => row.tokens.add(&tokens),
+            None => self.rows.push(Row { account, tokens, dollars: 0.0 }),
+        }
+    }
+}
+
+/// Every part of a prompt with its count, in the provider's order.
+fn parts(answered: &Answered<'_>) -> Vec<(Account, u32)> {
+    let Prompt { tools, .. } = answered.prompt;
+    let tools = tools.iter().map(|block| {
+        let source = Source::Tool(block.tool.name.clone());
+        vec![Account::of(&Origin { kind: Kind::Tool, source })]
+    });
+    let blocks = answered.prompt.blocks().map(accounts);
+    let mut parts = Vec::new();
+    for (accounts, measured) in tools.chain(blocks).zip(&answered.measured.blocks) {
+        parts.extend(accounts.into_iter().zip(measured.segments.iter().copied()));
+    }
+    parts
+}
+
+/// What each piece of a block is charged to: as many as [`MeasuredBlock`](hardpan_prompt::MeasuredBlock) has segments.
+fn accounts(block: &Block) -> Vec<Account> {
+    match &block.content {
+        Content::Text(segments) => segments.iter().map(|segment| Account::of(&segment.origin)).collect(),
+        Content::Image(_, origin) => vec![Account::of(origin)],
+        Content::Reasoning(reasoning) => vec![Account::of(&reasoning.origin)],
+        Content::Call(call) => vec![Account::of(&call.origin)],
+        Content::Result(result) => {
+            let mut accounts = Vec::new();
+            for part in &result.parts {
+                match part {
+                    ResultPart::Text(segments) => {
+                        accounts.extend(segments.iter().map(|segment| Account::of(&segment.origin)));
+                    }
+                    ResultPart::Image(_) => accounts.push(Account::of(&result.origin)),
+                }
+            }
+            accounts
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What differs first between two prompts of a conversation, read off the prompts alone.
+
+use hardpan_prompt::Place;
+
+use crate::cache::{Invalidation, Rules, Section};
+use crate::verdict::trace::{Setting, Trace, Whence};
+use crate::verdict::{Cause, How};
+
+/// A change that loses what is cached from some block on.
+pub(super) struct Difference {
+    /// The first block that is lost, in the later prompt.
+    pub from: usize,
+    pub cause: Cause,
+    /// The block that differs, and where that came from; none for a setting.
+    pub at: Option<(usize, Option<Whence>)>,
+}
+
+/// The first change that loses anything up to and including block `end` of the earlier prompt.
+pub(super) fn first(rules: &Rules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
+    if before.provider != now.provider {
+        let (from, to) = (before.provider.clone(), now.provider.clone());
+        return Some(Difference { from: 0, cause: Cause::ProviderChanged { from, to }, at: None });
+    }
+    if before.model != now.model {
+        let (from, to) = (before.model.clone(), now.model.clone());
+        return Some(Difference { from: 0, cause: Cause::ModelChanged { from, to }, at: None });
+    }
+    let text = in_text(rules, before, now);
+    let setting = in_settings(rules, before, now);
+    // Settings count from the beginning of a section: before its texts.
+    let found = match (setting, text) {
+        (Some(setting), Some(text)) if text.from < setting.from => Some(text),
+        (Some(setting), _) => Some(setting),
+        (None, text) => text,
+    };
+    found.filter(|difference| difference.from <= end)
+}
+
+fn in_settings(rules: &Rules, before: &Trace, now: &Trace) -> Option<Difference> {
+    if rules.invalidation == Invalidation::None {
+        return None;
+    }
+    let value = |trace: &Trace, wanted: Setting| {
+        trace.settings.iter().find(|(setting, _)| *setting == wanted).map(|(_, value)| value.clone())
+    };
+    // Those that lose more come first.
+    let order = [
+        (Setting::WebSearch, Section::System),
+        (Setting::Citations, Section::System),
+        (Setting::Thinking, Section::Messages),
+        (Setting::Effort, Section::Messages),
+        (Setting::ToolChoice, Section::Messages),
+        (Setting::ParallelTools, Section::Messages),
+        (Setting::Images, Section::Messages),
+    ];
+    let changed = |(setting, _): &&(Setting, Section)| value(before, *setting) != value(now, *setting);
+    let (setting, section) = order.iter().find(changed)?;
+    let cause = match setting {
+        Setting::WebSearch => Cause::SettingChanged("web search".into()),
+        Setting::Citations => Cause::SettingChanged("citations".into()),
+        Setting::ToolChoice => Cause::SettingChanged("tool choice".into()),
+        Setting::ParallelTools => Cause::SettingChanged("parallel tools".into()),
+        Setting::Thinking => Cause::ThinkingChanged,
+        Setting::Effort => Cause::EffortChanged,
+        Setting::Images if value(now, Setting::Images).is_some() => Cause::ImageAdded,
+        Setting::Images => Cause::ImageRemoved,
+    };
+    Some(Difference { from: now.start_of(*section), cause, at: None })
+}
+
+fn in_text(rules: &Rules, before: &Trace, now: &Trace) -> Option<Difference> {
+    let block = before.first_difference(now)?;
+    let section = before.section(block).min(now.section(block));
+    let (was, is) = first_pieces(before, now, block);
+    let whence = is.or(was).cloned();
+    let (from, cause) = match section {
+        // By Anthropic's table any change of the tools loses everything, also one that comes after a marked tool.
+        Section::Tools if rules.invalidation == Invalidation::BySection => (0, tools(before, now)),
+        Section::Tools => (block, tools(before, now)),
+        Section::System => {
+            let segment = whence.as_ref().map_or_else(|| "a block".into(), Whence::words);
+            (block, Cause::SystemChanged(segment))
+        }
+        Section::Messages => (block, in_messages(before, now, block)),
+    };
+    Some(Difference { from, cause, at: Some((block, whence)) })
+}
+
+fn tools(before: &Trace, now: &Trace) -> Cause {
+    let has = |trace: &Trace, name: &str| trace.tools().any(|(other, _)| **other == *name);
+    let missing = |from: &Trace, of: &Trace| -> Vec<_> {
+        of.tools().filter(|(name, _)| !has(from, name)).map(|(name, _)| name.clone()).collect()
+    };
+    let is_other = |name: &str, hash: u64| before.tools().any(|(other, was)| **other == *name && was != hash);
+    let changed = now.tools().filter(|(name, hash)| is_other(name, *hash)).map(|(name, _)| name.clone());
+    Cause::ToolsChanged {
+        added: missing(before, now),
+        removed: missing(now, before),
+        changed: changed.collect(),
+    }
+}
+
+/// Two origins of the same place: as it was and as it is.
+type Pair<'a> = (Option<&'a Whence>, Option<&'a Whence>);
+
+/// The number of the first piece of a block that differs. Where all are the same, the block's frame is not (its speaker, its
+/// call), and its first piece stands for it.
+fn seam(before: &Trace, now: &Trace, block: usize) -> usize {
+    let (was, is) = (before.pieces(block), now.pieces(block));
+    let same = was.iter().zip(is).take_while(|(was, is)| was.0 == is.0).count();
+    if same == was.len() && same == is.len() { 0 } else { same }
+}
+
+/// The pieces of a block that differ first.
+fn first_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> Pair<'a> {
+    let at = seam(before, now, block);
+    let of = |trace: &'a Trace| trace.pieces(block).get(at).and_then(|piece| trace.whence(*piece));
+    (of(before), of(now))
+}
+
+fn in_messages(before: &Trace, now: &Trace, block: usize) -> Cause {
+    let (old, new) = (before.messages(), now.messages());
+    let replaced = |ours: &[_], theirs: &[_]| ours.first().is_some_and(|first| !theirs.contains(first));
+    // The conversation began with another message, and begins with one that is new, as a summary is. Where that is the
+    // only one, a person has said it anew.
+    if replaced(&old, &new) && replaced(&new, &old) && new.len() > 1 {
+        return Cause::Compacted;
+    }
+    if before.base() != now.base() {
+        return Cause::Folded;
+    }
+    let (was, is) = telling_pieces(before, now, block);
+    let all_there = old.iter().all(|id| new.contains(id));
+    let is_update =
+        matches!(was, Some(Whence::Item(_) | Whence::Stub(_))) && before.place(block) == Some(Place::Log);
+    // What was told about an item since the last fold has moved to BASE; a body that moved there leaves a stub.
+    if matches!(is, Some(Whence::Stub(_))) || (is_update && all_there && was != is) {
+        return Cause::Folded;
+    }
+    let named = |whence: &Whence, how| match whence {
+        Whence::Item(key) | Whence::Stub(key) => Cause::ItemChanged { key: key.clone(), how },
+        Whence::Message(id) => Cause::MessageChanged { id: id.clone(), how },
+        Whence::Tool(name) | Whence::Rule(name) => Cause::LayoutChanged(name.to_string()),
+    };
+    match (was, is) {
+        (Some(was), Some(is)) if was == is => named(is, How::Changed),
+        (Some(was), _) if !was.is_rule() && !now.shows(was) => named(was, How::Removed),
+        (_, Some(is)) if !is.is_rule() && !before.shows(is) => named(is, How::Added),
+        (Some(was), None) => named(was, How::Removed),
+        (_, Some(is)) => named(is, How::Moved),
+        (None, None) => Cause::LayoutChanged("a block".into()),
+    }
+}
+
+/// The first pieces that differ. A rule's text (the call that frames a panel) says little about what happened: then the next
+/// pieces that are no rule's count, if these differ.
+fn telling_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> Pair<'a> {
+    let (was, is) = first_pieces(before, now, block);
+    if ![was, is].into_iter().flatten().any(Whence::is_rule) {
+        return (was, is);
+    }
+    let at = seam(before, now, block);
+    let next = |trace: &'a Trace| {
+        let pieces = trace.pieces_from(block).iter().skip(at);
+        let mut known = pieces.filter_map(|piece| Some((piece.0, trace.whence(*piece)?)));
+        known.find(|(_, whence)| !whence.is_rule())
+    };
+    match (next(before), next(now)) {
+        (Some((was_hash, _)), Some((is_hash, _))) if was_hash == is_hash => (was, is),
+        (was, is) => (was.map(|(_, whence)| whence), is.map(|(_, whence)| whence)),
+    }
+}

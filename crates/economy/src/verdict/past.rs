@@ -1,0 +1,180 @@
+//! What a request left in the cache, as far as a conversation knows.
+
+use hardpan_models::CacheKind;
+use hardpan_prompt::Lifetime;
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{Moment, Rules};
+use crate::ledger::{Answered, Tokens};
+use crate::verdict::trace::Trace;
+
+/// The least doubt about our count of a part of a prompt, as a share of it. On whole prompts the learned factor misses by a
+/// tenth of a percent (see [`Factor`](hardpan_prompt::Factor)), but code, prose and numbers each have a factor of their
+/// own, and they differ by several percent.
+const LEAST_DOUBT: f64 = 0.05;
+/// The most: beyond it nothing could be told.
+const MOST_DOUBT: f64 = 0.5;
+
+/// So many of the provider's tokens, give or take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct About {
+    pub tokens: u64,
+    /// How far off that may be.
+    pub off: u64,
+}
+
+/// A cache entry: the block it ends with, and how long it lives in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry(pub usize, pub Option<i64>);
+
+/// What the next request can count on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Promise {
+    /// The last block of it.
+    pub block: usize,
+    pub about: About,
+}
+
+/// The last request of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Past {
+    pub trace: Trace,
+    pub billed: Tokens,
+    /// Where entries end that the next request may read, in order; of an automatic cache only the last is listed.
+    pub entries: Vec<Entry>,
+    /// What it left in the cache. `None`: nothing that it was meant to.
+    pub promise: Option<Promise>,
+    /// Set where a breakpoint was asked for and the prefix was too small: its tokens.
+    pub too_small: Option<u64>,
+    /// When its answer began: before that its entries could not be read.
+    pub began: i64,
+    /// When the entries were last used: lifetimes count from here.
+    pub used: i64,
+}
+
+impl Past {
+    pub fn of(answered: &Answered<'_>, trace: Trace, before: Option<&Past>) -> Self {
+        let rules = answered.rules();
+        let billed = answered.billed();
+        let mut past = Past {
+            entries: entries(&rules, &trace, before, answered.sent),
+            trace,
+            billed,
+            promise: None,
+            too_small: None,
+            began: answered.began.0,
+            used: answered.sent.0,
+        };
+        past.promise = past.promise(&rules);
+        let asked = past.entries.last().filter(|_| rules.cache.kind == CacheKind::Markers);
+        let marked = asked.map(|entry| past.part(past.trace.through(entry.0)));
+        // Breakpoints stand only where we counted enough; the provider may have counted less.
+        let small = |about: &About| about.tokens.saturating_sub(about.off) < rules.minimum() as u64;
+        past.too_small =
+            marked.filter(|about| past.billed.cached() == 0 && small(about)).map(|about| about.tokens);
+        past.promise = past.promise.filter(|_| past.too_small.is_none());
+        past
+    }
+
+    /// A part of this prompt, from our count of it to the provider's tokens. Its total is known exactly, so what is uncertain
+    /// is only how it divides: the error of the part is that of the rest.
+    pub fn part(&self, counted: u64) -> About {
+        part(&self.billed, &self.trace, counted)
+    }
+
+    fn promise(&self, rules: &Rules) -> Option<Promise> {
+        let step = u64::from(rules.cache.step.max(1));
+        let Entry(block, _) = *self.entries.last()?;
+        let about = self.part(self.trace.through(block));
+        if rules.cache.kind == CacheKind::Automatic {
+            let tokens = about.tokens.min(self.billed.prompt().saturating_sub(1)) / step * step;
+            let about = About { tokens, off: about.off + step };
+            return Some(Promise { block, about }).filter(|_| tokens >= rules.minimum() as u64);
+        }
+        // Up to the last marker the provider has counted for us. Some report no writes: then our own count must do.
+        let is_last = self.trace.markers(rules).last().is_some_and(|(last, _)| *last == block);
+        let reported = self.billed.cached();
+        let says_writes =
+            self.billed.write + self.billed.write_1h > 0 || about.tokens <= reported + about.off;
+        let exact = is_last && reported > 0 && says_writes;
+        let about = if exact { About { tokens: reported, off: step } } else { about };
+        Some(Promise { block, about })
+    }
+
+    /// The last entry that still lived at a moment.
+    pub fn alive(&self, at: Moment) -> Option<usize> {
+        let lives = |entry: &&Entry| entry.1.is_none_or(|lifetime| at.since(Moment(self.used)) < lifetime);
+        self.entries.iter().rfind(lives).map(|entry| entry.0)
+    }
+
+    /// When the promised entry expires, where that is known.
+    pub fn expires(&self) -> Option<Moment> {
+        self.entries.last()?.1.map(|lifetime| Moment(self.used).plus(lifetime))
+    }
+
+    /// The most that can be read of this prompt where everything from block `from` on is lost, at a moment.
+    pub fn survives(&self, rules: &Rules, from: usize, at: Moment) -> About {
+        let alive = self.alive(at);
+        let end = match rules.cache.kind {
+            CacheKind::None => None,
+            CacheKind::Automatic => alive.and_then(|alive| from.checked_sub(1).map(|last| last.min(alive))),
+            CacheKind::Markers => {
+                let lives = |block: usize| alive.is_some_and(|alive| block <= alive);
+                let before = self.entries.iter().filter(|entry| entry.0 < from && lives(entry.0));
+                before.map(|entry| entry.0).max()
+            }
+        };
+        let Some(end) = end else { return About::default() };
+        let about = match self.promise {
+            Some(promise) if promise.block == end => promise.about,
+            _ => self.part(self.trace.through(end)),
+        };
+        let step = u64::from(rules.cache.step.max(1));
+        let tokens = Some(about.tokens / step * step).filter(|tokens| *tokens >= rules.minimum() as u64);
+        About { tokens: tokens.unwrap_or(0), off: about.off + step }
+    }
+}
+
+/// A part of a prompt of which the whole was billed.
+pub(super) fn part(billed: &Tokens, trace: &Trace, counted: u64) -> About {
+    let (total, whole) = (billed.prompt(), trace.total());
+    let counted = counted.min(whole);
+    if counted == whole {
+        return About { tokens: total, off: 0 };
+    }
+    let ratio = total as f64 / whole.max(1) as f64;
+    let doubt = (ratio - 1.0).abs().clamp(LEAST_DOUBT, MOST_DOUBT);
+    let less = counted.min(whole - counted) as f64;
+    About { tokens: (counted as f64 * ratio).round() as u64, off: (less * ratio * doubt).ceil() as u64 }
+}
+
+/// What may be read next time: entries end at markers, or, without markers, wherever a request ends. What passes with its
+/// request (TAIL, the active tier) is not counted on.
+fn entries(rules: &Rules, trace: &Trace, before: Option<&Past>, at: Moment) -> Vec<Entry> {
+    let usual = |lifetime: Option<u32>| lifetime.map(|seconds| i64::from(seconds) * 1000);
+    match rules.cache.kind {
+        CacheKind::None => Vec::new(),
+        CacheKind::Automatic => {
+            let last = (0..trace.len()).rev().find(|block| !trace.passes(*block));
+            last.map(|block| Entry(block, usual(rules.cache.lifetime))).into_iter().collect()
+        }
+        CacheKind::Markers => {
+            let markers = trace.markers(rules).into_iter().filter(|(block, _)| !trace.passes(*block));
+            markers
+                .map(|(block, asked)| {
+                    let long = rules.cache.long_lifetime.filter(|_| asked == Lifetime::OneHour);
+                    let lifetime = usual(long.or(rules.cache.lifetime));
+                    Entry(block, before.and_then(|before| kept(before, trace, block, at)).unwrap_or(lifetime))
+                })
+                .collect()
+        }
+    }
+}
+
+/// An entry that is read keeps the lifetime it was written with, whatever the marker asks for now.
+fn kept(before: &Past, trace: &Trace, block: usize, at: Moment) -> Option<Option<i64>> {
+    let same = before.trace.model == trace.model && before.trace.provider == trace.provider;
+    let unchanged = before.trace.first_difference(trace).is_none_or(|first| block < first);
+    let entry = before.entries.iter().find(|entry| entry.0 == block)?;
+    (same && unchanged && before.alive(at) >= Some(block)).then_some(entry.1)
+}

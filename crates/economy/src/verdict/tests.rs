@@ -1,0 +1,74 @@
+//! Every cause as a small conversation, with this crate's own model of a provider on the other side.
+
+mod clean; // long conversations that lose nothing
+mod rules; // lifetimes, look-back, minimum, eviction: what the provider's rules lose
+mod texts; // what changes in the prompt lose
+
+use super::*;
+use crate::trial::{Talk, Trial};
+
+/// A conversation of a few turns that is warm.
+fn warm(trial: &mut Trial) -> Talk {
+    let mut talk = Talk::new();
+    talk.user("m1", "Hello! What is in a.rs?");
+    assert_eq!(trial.next(&mut talk).cause, Cause::FirstRequest);
+    for (answer, question) in [("m2", "m3"), ("m4", "m5")] {
+        talk.assistant(answer, &crate::trial::long(answer, 300))
+            .user(question, &crate::trial::long(question, 100));
+        let verdict = trial.next(&mut talk);
+        assert_eq!(verdict.cause, Cause::AsExpected, "{}", verdict.sentence());
+        assert!(verdict.read > 7000);
+    }
+    talk.assistant("m6", "That is all.").user("m7", "Thank you. Go on.");
+    talk
+}
+
+/// What one change to a warm conversation loses.
+fn after(change: impl FnOnce(&mut Trial, &mut Talk)) -> Verdict {
+    let mut trial = Trial::anthropic();
+    let mut talk = warm(&mut trial);
+    change(&mut trial, &mut talk);
+    trial.next(&mut talk)
+}
+
+#[test]
+fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
+    let verdict = Verdict {
+        lost_tokens: 49_120,
+        lost_dollars: 0.154,
+        ours: Blame::Us,
+        ..Verdict::fine(Cause::SystemChanged("project files".into()), 49_120, 0)
+    };
+    let expected = "49,120 tokens ($0.15) were paid again: the system prompt changed (project files). Ours.";
+    assert_eq!(verdict.sentence(), expected);
+    let free = Verdict {
+        lost_dollars: 0.0,
+        lost_tokens: 1,
+        cause: Cause::Evicted,
+        ours: Blame::Provider,
+        ..verdict
+    };
+    let expected =
+        "1 token was paid again: nothing of ours differs, and the provider no longer had it. The provider's.";
+    assert_eq!(free.sentence(), expected);
+    let first = Verdict::fine(Cause::FirstRequest, 0, 0);
+    assert_eq!(
+        first.sentence(),
+        "Nothing was lost: the first request of a conversation finds nothing cached."
+    );
+}
+
+#[test]
+fn a_verdict_survives_its_written_form() {
+    let verdict = after(|_, talk| drop(talk.tools.pop()));
+    assert!(verdict.is_loss());
+    let written = serde_json::to_string(&verdict).unwrap();
+    assert_eq!(serde_json::from_str::<Verdict>(&written).unwrap(), verdict);
+}
+
+#[test]
+fn names_cannot_write_to_the_terminal() {
+    let cause = Cause::ItemChanged { key: "file:\u{1b}[2J".into(), how: How::Changed };
+    let verdict = Verdict { lost_tokens: 5, ours: Blame::Us, ..Verdict::fine(cause, 5, 0) };
+    assert!(!verdict.sentence().contains('\u{1b}'));
+}

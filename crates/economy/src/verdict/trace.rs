@@ -1,0 +1,309 @@
+//! What is remembered of a prompt: enough to say what changed, without its texts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_prompt::{Block, Content, Copy, Hash, Lifetime, Origin, Place, ResultPart, Source};
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{Implicit, Request, Rules, Salts, Section};
+use crate::ledger::Answered;
+
+/// Where a piece of a prompt came from, in a form that can be kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whence {
+    /// An item, by its key.
+    Item(Arc<str>),
+    /// A line that says where an item's body went.
+    Stub(Arc<str>),
+    /// A message, by its id.
+    Message(Arc<str>),
+    /// A tool, by its name.
+    Tool(Arc<str>),
+    /// A rule of the layout.
+    Rule(Arc<str>),
+}
+
+impl Whence {
+    fn of(origin: &Origin) -> Self {
+        match &origin.source {
+            Source::Item { key, copy: Copy::Stub } => Whence::Stub(key.clone()),
+            Source::Item { key, .. } => Whence::Item(key.clone()),
+            Source::Message(id) => Whence::Message(id.0.clone()),
+            Source::Tool(name) => Whence::Tool(name.clone()),
+            Source::Rule(name) => Whence::Rule((*name).into()),
+        }
+    }
+
+    /// The words for it: `file:src/a.rs`, `message m3`, `tool read`, `project files`.
+    pub fn words(&self) -> String {
+        match self {
+            Whence::Item(key) => key.to_string(),
+            Whence::Stub(key) => format!("the stub of {key}"),
+            Whence::Message(id) => format!("message {id}"),
+            Whence::Tool(name) => format!("tool {name}"),
+            Whence::Rule(name) => name.to_string(),
+        }
+    }
+
+    pub(super) fn is_rule(&self) -> bool {
+        matches!(self, Whence::Rule(_))
+    }
+}
+
+/// Who had the last word before an answer was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LastWord {
+    Person,
+    Tools,
+}
+
+/// A segment: its hash, its tokens by our count, the number of its origin. Written as a list, since there are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Piece(pub u64, pub u32, u32);
+
+/// A block: its hash, the number of its pieces, its region, its marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct TraceBlock(u64, u32, Place, Option<Lifetime>);
+
+/// A setting that a cache may look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Setting {
+    WebSearch,
+    Citations,
+    ToolChoice,
+    ParallelTools,
+    Images,
+    Thinking,
+    Effort,
+}
+
+/// What is remembered of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Trace {
+    pub provider: Arc<str>,
+    pub model: Arc<str>,
+    pub last_word: LastWord,
+    /// Those that a prompt has; switched off, they are not there.
+    pub settings: Vec<(Setting, String)>,
+    tools: usize,
+    system: usize,
+    blocks: Vec<TraceBlock>,
+    pieces: Vec<Piece>,
+    origins: Vec<Whence>,
+}
+
+impl Trace {
+    pub fn of(answered: &Answered<'_>) -> Self {
+        let Answered { prompt, measured, model, settings, .. } = answered;
+        let request = Request::from_prompt(prompt, measured, answered.sent);
+        let mut trace = Trace {
+            provider: model.provider.as_str().into(),
+            model: model.id.as_str().into(),
+            last_word: last_word(prompt.turns.last().map_or(&[], |turn| &turn.blocks)),
+            settings: kept(settings, &request.salts),
+            tools: prompt.tools.len(),
+            system: prompt.system.len(),
+            blocks: Vec::with_capacity(request.blocks.len()),
+            pieces: Vec::new(),
+            origins: Vec::new(),
+        };
+        let mut numbers = BTreeMap::new();
+        let tools = prompt.tools.iter().map(|block| (block.place, None, Some(block.tool.name.clone())));
+        let others = prompt.blocks().map(|block| (block.place, Some(block), None));
+        for (index, ((place, block, tool), cached)) in tools.chain(others).zip(&request.blocks).enumerate() {
+            let hash = short(cached.hash);
+            let found = match (block, tool) {
+                (Some(block), _) => pieces(block, hash),
+                (None, name) => vec![(hash, Whence::Tool(name.unwrap_or_default()))],
+            };
+            let sizes = measured.blocks.get(index).map_or(&[][..], |block| &block.segments);
+            trace.blocks.push(TraceBlock(hash, found.len() as u32, place, cached.marker));
+            for (at, (hash, whence)) in found.into_iter().enumerate() {
+                let next = trace.origins.len() as u32;
+                let number = *numbers.entry(whence.clone()).or_insert(next);
+                if number == next {
+                    trace.origins.push(whence);
+                }
+                trace.pieces.push(Piece(hash, sizes.get(at).copied().unwrap_or(0), number));
+            }
+        }
+        trace
+    }
+
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub fn section(&self, block: usize) -> Section {
+        match block {
+            block if block < self.tools => Section::Tools,
+            block if block < self.tools + self.system => Section::System,
+            _ => Section::Messages,
+        }
+    }
+
+    /// The first block of a section, or where it would be.
+    pub fn start_of(&self, section: Section) -> usize {
+        match section {
+            Section::Tools => 0,
+            Section::System => self.tools,
+            Section::Messages => self.tools + self.system,
+        }
+    }
+
+    pub fn place(&self, block: usize) -> Option<Place> {
+        self.blocks.get(block).map(|block| block.2)
+    }
+
+    /// Whether a block is meant to be gone by the next request: no layout counts on its being cached.
+    pub fn passes(&self, block: usize) -> bool {
+        matches!(self.place(block), Some(Place::Tail | Place::Active))
+    }
+
+    /// The markers that the provider sees, its own included.
+    pub fn markers(&self, rules: &Rules) -> Vec<(usize, Lifetime)> {
+        let implicit = match rules.implicit {
+            Implicit::Last => self.len().checked_sub(1),
+            Implicit::None => None,
+        };
+        let marker = |(index, block): (usize, &TraceBlock)| {
+            let unasked = Some(Lifetime::FiveMinutes).filter(|_| implicit == Some(index));
+            block.3.or(unasked).map(|lifetime| (index, lifetime))
+        };
+        self.blocks.iter().enumerate().filter_map(marker).collect()
+    }
+
+    /// Tokens by our own count up to and including a block.
+    pub fn through(&self, block: usize) -> u64 {
+        self.pieces[..self.first_piece(block + 1)].iter().map(|piece| u64::from(piece.1)).sum()
+    }
+
+    pub fn total(&self) -> u64 {
+        self.through(self.len())
+    }
+
+    fn first_piece(&self, block: usize) -> usize {
+        self.blocks.iter().take(block).map(|block| block.1 as usize).sum()
+    }
+
+    pub fn pieces(&self, block: usize) -> &[Piece] {
+        self.blocks
+            .get(block)
+            .map_or(&[], |_| &self.pieces[self.first_piece(block)..self.first_piece(block + 1)])
+    }
+
+    pub fn pieces_from(&self, block: usize) -> &[Piece] {
+        &self.pieces[self.first_piece(block)..]
+    }
+
+    pub fn pieces_through(&self, block: usize) -> &[Piece] {
+        &self.pieces[..self.first_piece(block + 1)]
+    }
+
+    pub fn whence(&self, piece: Piece) -> Option<&Whence> {
+        self.origins.get(piece.2 as usize)
+    }
+
+    /// Where the block stands that shows something, if any does.
+    pub fn block_of(&self, wanted: impl Fn(&Whence) -> bool) -> Option<usize> {
+        (0..self.len())
+            .find(|block| self.pieces(*block).iter().any(|piece| self.whence(*piece).is_some_and(&wanted)))
+    }
+
+    pub fn shows(&self, whence: &Whence) -> bool {
+        self.origins.contains(whence)
+    }
+
+    /// The messages of the conversation, in order.
+    pub fn messages(&self) -> Vec<&Arc<str>> {
+        let messages = self.origins.iter().filter_map(|whence| match whence {
+            Whence::Message(id) => Some(id),
+            _ => None,
+        });
+        messages.collect()
+    }
+
+    /// The tools' names with their hashes, in order.
+    pub fn tools(&self) -> impl Iterator<Item = (&Arc<str>, u64)> {
+        // A tool is one piece.
+        self.pieces.iter().take(self.tools).filter_map(|piece| match self.whence(*piece) {
+            Some(Whence::Tool(name)) => Some((name, piece.0)),
+            _ => None,
+        })
+    }
+
+    /// The hashes of BASE in `strata`: the only layout that puts messages there.
+    pub fn base(&self) -> Vec<u64> {
+        let messages = self.start_of(Section::Messages)..self.len();
+        let base = messages.filter(|block| self.place(*block) == Some(Place::Base));
+        base.map(|block| self.blocks[block].0).collect()
+    }
+
+    /// The first block that is not the same in both; where one has ended, the block after its last.
+    pub fn first_difference(&self, other: &Trace) -> Option<usize> {
+        let same =
+            self.blocks.iter().zip(&other.blocks).take_while(|(ours, theirs)| ours.0 == theirs.0).count();
+        (same < self.len().max(other.len())).then_some(same)
+    }
+}
+
+fn short(hash: Hash) -> u64 {
+    let bytes = hash.bytes();
+    bytes[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// The pieces of a block: as many as its measure has segments.
+fn pieces(block: &Block, hash: u64) -> Vec<(u64, Whence)> {
+    let segments = |segments: &[hardpan_prompt::Segment]| -> Vec<(u64, Whence)> {
+        segments.iter().map(|segment| (short(segment.text.hash()), Whence::of(&segment.origin))).collect()
+    };
+    match &block.content {
+        Content::Text(parts) => segments(parts),
+        Content::Result(result) => {
+            let part = |part: &ResultPart| match part {
+                ResultPart::Text(parts) => segments(parts),
+                ResultPart::Image(image) => vec![(short(image.hash()), Whence::of(&result.origin))],
+            };
+            result.parts.iter().flat_map(part).collect()
+        }
+        Content::Image(_, origin) => vec![(hash, Whence::of(origin))],
+        Content::Reasoning(reasoning) => vec![(hash, Whence::of(&reasoning.origin))],
+        Content::Call(call) => vec![(hash, Whence::of(&call.origin))],
+    }
+}
+
+/// A person's, if the last message of the request holds words of the conversation.
+fn last_word(blocks: &[Block]) -> LastWord {
+    let is_said = |block: &Block| {
+        let Content::Text(segments) = &block.content else { return false };
+        segments.iter().any(|segment| matches!(segment.origin.source, Source::Message(_)))
+    };
+    if blocks.iter().any(is_said) { LastWord::Person } else { LastWord::Tools }
+}
+
+/// The settings that are on: what a prompt holds itself is read off the prompt.
+fn kept(given: &Salts, prompt: &Salts) -> Vec<(Setting, String)> {
+    // Every field is named, so that a new one forces a decision here.
+    let Salts { citations, tool_choice, parallel_tools_off, effort, web_search: _, images: _, thinking: _ } =
+        given;
+    let on = |setting, on: bool| on.then(|| (setting, "on".to_owned()));
+    let word = |setting, word: &Option<Arc<str>>| word.as_ref().map(|word| (setting, word.to_string()));
+    let thinking = match prompt.thinking {
+        hardpan_prompt::Thinking::Off => None,
+        hardpan_prompt::Thinking::Budget(tokens) => Some((Setting::Thinking, format!("{tokens} tokens"))),
+    };
+    let all = [
+        on(Setting::WebSearch, prompt.web_search),
+        on(Setting::Citations, *citations),
+        word(Setting::ToolChoice, tool_choice),
+        on(Setting::ParallelTools, *parallel_tools_off).map(|(setting, _)| (setting, "off".to_owned())),
+        on(Setting::Images, prompt.images),
+        thinking,
+        word(Setting::Effort, effort),
+    ];
+    all.into_iter().flatten().collect()
+}

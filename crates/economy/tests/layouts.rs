@@ -1,0 +1,176 @@
+//! Verdicts and bills for the prompts that the layouts really make.
+
+use hardpan_context::{Assembled, LayoutName, Memo, Memory, Snapshot, SnapshotFile, Target, Texts, assemble};
+use hardpan_economy::cache::{CacheModel, Moment, Request, Rules, Salts};
+use hardpan_economy::ledger::{Purpose, Start, Tokens};
+use hardpan_economy::verdict::Verdict;
+use hardpan_economy::{Answered, Cause, Ledger, Watch};
+use hardpan_models::{CacheKind, Catalogue};
+use hardpan_prompt::Vocabulary;
+use serde_json::{Value, json};
+
+/// A session in one layout, and its provider.
+struct Session {
+    layout: LayoutName,
+    target: Target,
+    texts: Texts,
+    memo: Memo,
+    memory: Memory,
+    messages: Vec<Value>,
+    files: Vec<Value>,
+    fold: bool,
+    now: i64,
+    cache: CacheModel,
+    watch: Watch,
+    ledger: Ledger,
+}
+
+impl Session {
+    fn new(layout: LayoutName, model: &str) -> Self {
+        let file = |name: &str| json!({"path": name, "content": format!("{name}\n").repeat(600)});
+        Session {
+            layout,
+            target: Target::new(Catalogue::builtin(), None, model).expect("a known model"),
+            texts: Texts::builtin().expect("the built-in texts"),
+            memo: Memo::new(Vocabulary::O200k),
+            memory: Memory::default(),
+            messages: Vec::new(),
+            files: vec![file("a.rs"), file("b.rs")],
+            fold: false,
+            now: 1_771_509_600_000,
+            cache: CacheModel::new(),
+            watch: Watch::new(),
+            ledger: Ledger::default(),
+        }
+    }
+
+    fn snapshot(&self, prompt: &str) -> Snapshot {
+        let minute = (self.now / 60_000) % 60;
+        let json = json!({
+            "version": 1,
+            "now": format!("2026-02-19T14:{minute:02}:00Z"),
+            "working_directory": "/project",
+            "messages": self.messages,
+            "files": self.files,
+            "prompt": {"id": prompt, "text": format!("{prompt}: go on.")},
+        });
+        let file = SnapshotFile::parse("test", &json.to_string()).expect("a snapshot");
+        let snapshot = file.into_snapshot("test").expect("a snapshot");
+        Snapshot { memory: self.memory.clone(), fold: self.fold, ..snapshot }
+    }
+
+    /// Sends a prompt after a minute; the model answers in a few words.
+    fn ask(&mut self, prompt: &str) -> Verdict {
+        self.now += 60_000;
+        let snapshot = self.snapshot(prompt);
+        let assembled =
+            assemble(&snapshot, self.layout, &self.target, &self.texts, &self.memo).expect("a prompt");
+        let Assembled { prompt: sent, memory, measured, .. } = assembled;
+        let rules = Rules::of(&self.target.model, &self.target.wire);
+        let request = Request::from_prompt(&sent, &measured, Moment(self.now));
+        let mut used = Tokens::from(self.cache.send(&rules, &request, Moment(self.now + 500)).amounts);
+        if rules.cache.kind == CacheKind::Automatic {
+            used.input += std::mem::take(&mut used.write); // such providers report no writes
+        }
+        used.output = 12;
+        let answered = Answered {
+            prompt: &sent,
+            measured: &measured,
+            model: &self.target.model,
+            wire: &self.target.wire,
+            settings: Salts::default(),
+            used: Some(used),
+            sent: Moment(self.now),
+            began: Moment(self.now + 500),
+            day: "2026-02-19",
+            purpose: Purpose::Turn,
+            start: Start::Continued,
+        };
+        let verdict = self.watch.examine(&answered);
+        let charge = self.ledger.charge(&answered);
+        let mut sum = Tokens::default();
+        charge.rows.iter().for_each(|row| sum.add(&row.tokens));
+        assert_eq!(sum, used, "{:?}", self.layout);
+        self.memory = memory;
+        self.fold = false;
+        self.messages.push(json!({"id": prompt, "role": "user", "content": format!("{prompt}: go on.")}));
+        let answer = format!("{prompt}a");
+        let said = "I have done what was asked. ".repeat(40);
+        self.messages.push(json!({"id": answer, "role": "assistant", "content": said}));
+        verdict
+    }
+}
+
+#[test]
+fn strata_loses_nothing_while_it_grows_and_files_change() {
+    for model in ["claude-sonnet-5", "gpt-5.5", "gpt-5.6"] {
+        let mut session = Session::new(LayoutName::Strata, model);
+        for number in 0..40 {
+            if number % 5 == 4 {
+                let content = format!("number {number}\n").repeat(500 + number);
+                session.files[number % 2]["content"] = json!(content);
+            }
+            let verdict = session.ask(&format!("m{number}"));
+            assert!(!verdict.is_loss(), "{model}, request {number}: {}", verdict.sentence());
+            assert!(number == 0 || verdict.read > 0, "{model}, request {number}: {}", verdict.sentence());
+        }
+    }
+}
+
+#[test]
+fn a_fold_and_a_compaction_are_told_apart() {
+    for model in ["claude-sonnet-5", "gpt-5.5"] {
+        let mut session = Session::new(LayoutName::Strata, model);
+        for number in 0..6 {
+            session.ask(&format!("m{number}"));
+        }
+        session.files[0]["content"] = json!("another\n".repeat(600));
+        session.fold = true;
+        let fold = session.ask("f");
+        assert_eq!(fold.cause, Cause::Folded, "{model}: {}", fold.sentence());
+        session.ask("g");
+        let kept = session.messages.split_off(6);
+        session.messages =
+            vec![json!({"id": "k", "role": "compaction_summary", "summary": "All went well."})];
+        session.messages.extend(kept);
+        session.fold = true;
+        let compaction = session.ask("h");
+        assert_eq!(compaction.cause, Cause::Compacted, "{model}: {}", compaction.sentence());
+    }
+}
+
+#[test]
+fn a_clock_in_the_system_prompt_is_found() {
+    for (layout, model) in [(LayoutName::Panels, "claude-sonnet-5"), (LayoutName::Inline, "gpt-5.5")] {
+        let mut session = Session::new(layout, model);
+        session.ask("m1");
+        session.ask("m2");
+        let last = session.ask("m3");
+        assert_eq!(last.cause, Cause::SystemChanged("date and directory".into()), "{layout:?}: {last:?}");
+        assert!(last.is_loss());
+    }
+}
+
+#[test]
+fn a_layout_without_breakpoints_is_told_so() {
+    let mut session = Session::new(LayoutName::Inline, "claude-sonnet-5");
+    session.ask("m1");
+    let verdict = session.ask("m2");
+    assert_eq!((verdict.cause.clone(), verdict.is_loss()), (Cause::Unmarked, false));
+}
+
+#[test]
+fn bills_add_up_in_all_layouts_and_to_the_items() {
+    for layout in [LayoutName::Strata, LayoutName::Panels, LayoutName::Tiers, LayoutName::Inline] {
+        for model in ["claude-sonnet-5", "gpt-5.5"] {
+            let mut session = Session::new(layout, model);
+            for number in 0..4 {
+                session.ask(&format!("m{number}"));
+            }
+            let file = session.ledger.of_key("file:a.rs");
+            assert_eq!((file.requests, file.hits + file.misses), (4, 4), "{layout:?}");
+            let kinds: u64 = session.ledger.by_kind().values().map(|totals| totals.tokens.total()).sum();
+            assert_eq!(kinds, session.ledger.total.tokens.total());
+        }
+    }
+}

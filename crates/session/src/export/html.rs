@@ -1,0 +1,94 @@
+//! One page, complete in itself: no scripts, nothing loaded, light or dark as the reader's system is.
+
+use super::{Document, Piece, Section, data_uri, escape, is_fence};
+
+/// Nothing but the page's own style and images may be used: what a session holds is foreign text.
+const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+
+const STYLE: &str = "
+:root { color-scheme: light dark; --line: #d0d0d0; --shade: #f4f4f4; --quiet: #666; --user: #2a6; --assistant: #36c; }
+@media (prefers-color-scheme: dark) { :root { --line: #444; --shade: #222; --quiet: #999; --user: #5c8; --assistant: #7af; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; color: var(--quiet); } dd { margin: 0; }
+section { border-left: 3px solid var(--line); padding-left: 1rem; margin: 1.5rem 0; }
+section.user { border-color: var(--user); } section.assistant { border-color: var(--assistant); }
+h2 { font-size: 1rem; margin: 0 0 .5rem; } time, .after { color: var(--quiet); font-weight: normal; font-size: .85rem; }
+.label { border: 1px solid var(--line); border-radius: 4px; padding: 0 .3rem; font-size: .85rem; }
+.words { white-space: pre-wrap; overflow-wrap: anywhere; }
+pre { background: var(--shade); padding: .6rem; overflow-x: auto; font-size: .85rem; white-space: pre; }
+summary { cursor: pointer; color: var(--quiet); } img { max-width: 100%; }
+";
+
+/// The page.
+pub(super) fn render(document: &Document<'_>) -> String {
+    let title = escape(&document.title);
+    let facts: String = document
+        .facts
+        .iter()
+        .map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>\n", escape(value)))
+        .collect();
+    let sections: String = document.sections.iter().map(section).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<dl>\n{facts}</dl>\n{sections}</body>\n</html>\n"
+    )
+}
+
+fn section(section: &Section<'_>) -> String {
+    let Section { heading, role, id, time, label, after, pieces } = section;
+    let after = after.map_or_else(String::new, |after| {
+        format!("<p class=\"after\">another branch, after <a href=\"#{0}\">{0}</a></p>\n", escape(after))
+    });
+    let label =
+        label.map_or_else(String::new, |label| format!(" <span class=\"label\">{}</span>", escape(label)));
+    let time = time.map_or_else(String::new, |time| format!(" <time>{time}</time>"));
+    let pieces: String = pieces.iter().map(piece).collect();
+    let (heading, id) = (escape(heading), escape(id));
+    format!(
+        "{after}<section class=\"{role}\" id=\"{id}\">\n<h2>{heading}{label}{time}</h2>\n{pieces}</section>\n"
+    )
+}
+
+fn piece(piece: &Piece<'_>) -> String {
+    match piece {
+        Piece::Words(text) => words(text),
+        Piece::Folded { title, text } => format!(
+            "<details><summary>{}</summary>\n<pre>{}</pre>\n</details>\n",
+            escape(title),
+            escape(text)
+        ),
+        Piece::Image(image) => match data_uri(image) {
+            Some(uri) => format!("<img alt=\"image\" src=\"{uri}\">\n"),
+            None => "<p>(an image that cannot be shown)</p>\n".into(),
+        },
+    }
+}
+
+/// Text as it was written, with its blocks of code set apart.
+fn words(text: &str) -> String {
+    let mut out = String::new();
+    let mut block = String::new();
+    let mut is_code = false;
+    let mut end = |block: &mut String, is_code: bool| {
+        let text = escape(block.trim_end_matches('\n'));
+        match (text.is_empty(), is_code) {
+            (true, _) => {}
+            (false, true) => out += &format!("<pre><code>{text}</code></pre>\n"),
+            (false, false) => out += &format!("<div class=\"words\">{text}</div>\n"),
+        }
+        block.clear();
+    };
+    for line in text.lines() {
+        if is_fence(line) {
+            end(&mut block, is_code);
+            is_code = !is_code;
+        } else {
+            block.push_str(line);
+            block.push('\n');
+        }
+    }
+    end(&mut block, is_code);
+    out
+}

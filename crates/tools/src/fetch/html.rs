@@ -1,0 +1,272 @@
+//! HTML as a series of tags and texts. Every byte is looked at a fixed number of times, whatever the page holds, and no
+//! tree is built: a hostile page can neither take long nor nest too deep.
+
+use std::borrow::Cow;
+
+/// One piece of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// Text, with entities still in it.
+    Text(&'a str),
+    /// The beginning of an element; the name in lower case.
+    Open(String, Attributes<'a>),
+    /// The end of one.
+    Close(String),
+}
+
+/// The attributes of a tag, as they stand there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Attributes<'a>(&'a str);
+
+/// Elements whose content is not HTML. Only the title's is of use.
+const RAW: [&str; 8] = ["script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp"];
+
+/// The pieces of a page.
+pub(super) struct Tokens<'a> {
+    rest: &'a str,
+    /// A raw element was opened: its content is text up to its end.
+    raw: Option<String>,
+}
+
+pub(super) fn tokens(html: &str) -> Tokens<'_> {
+    Tokens { rest: html, raw: None }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        if let Some(name) = self.raw.take() {
+            let text = self.take(raw_end(self.rest, &name));
+            if !text.is_empty() {
+                return Some(Token::Text(text));
+            }
+        }
+        loop {
+            if self.rest.is_empty() {
+                return None;
+            }
+            let text = self.take(markup(self.rest));
+            if !text.is_empty() {
+                return Some(Token::Text(text));
+            }
+            if let Some(token) = self.tag() {
+                return Some(token);
+            }
+        }
+    }
+}
+
+impl<'a> Tokens<'a> {
+    fn take(&mut self, length: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+
+    /// Takes what `<` begins. Comments and declarations are nothing.
+    fn tag(&mut self) -> Option<Token<'a>> {
+        if self.rest.starts_with("<!--") {
+            let end = self.rest[4..].find("-->").map_or(self.rest.len(), |end| 4 + end + 3);
+            self.take(end);
+            return None;
+        }
+        let tag = self.take(tag_end(self.rest));
+        let inner = tag.trim_start_matches('<').trim_end_matches('>');
+        if inner.starts_with(['!', '?']) {
+            return None;
+        }
+        let (name, closes) = match inner.strip_prefix('/') {
+            Some(name) => (name, true),
+            None => (inner, false),
+        };
+        let end = name.find(|char: char| char.is_ascii_whitespace() || char == '/').unwrap_or(name.len());
+        let (name, attributes) = name.split_at(end);
+        let name = name.to_ascii_lowercase();
+        if closes {
+            return Some(Token::Close(name));
+        }
+        if RAW.contains(&&*name) {
+            self.raw = Some(name.clone());
+        }
+        Some(Token::Open(name, Attributes(attributes)))
+    }
+}
+
+/// Where the first tag begins: `<` before a letter, `/`, `!` or `?`.
+fn markup(text: &str) -> usize {
+    let begins = |(at, _): &(usize, &str)| match text.as_bytes().get(at + 1) {
+        Some(b'/') => text.as_bytes().get(at + 2).is_some_and(u8::is_ascii_alphabetic),
+        Some(byte) => byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'?'),
+        None => false,
+    };
+    text.match_indices('<').find(begins).map_or(text.len(), |(at, _)| at)
+}
+
+/// Where a tag ends: after the first `>` that is in no quotes.
+fn tag_end(tag: &str) -> usize {
+    let mut quote = None;
+    let mut before = b' ';
+    for (at, &byte) in tag.as_bytes().iter().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return at + 1,
+            // A quote counts only where a value begins.
+            (None, b'"' | b'\'') if before == b'=' => quote = Some(byte),
+            (Some(open), byte) if byte == open => quote = None,
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            before = byte;
+        }
+    }
+    tag.len()
+}
+
+/// Where the content of a raw element ends.
+fn raw_end(text: &str, name: &str) -> usize {
+    let ends = |at: usize| {
+        let after = &text.as_bytes()[at + 2..];
+        after.len() >= name.len() && after[..name.len()].eq_ignore_ascii_case(name.as_bytes())
+    };
+    text.match_indices("</").map(|(at, _)| at).find(|&at| ends(at)).unwrap_or(text.len())
+}
+
+impl<'a> Attributes<'a> {
+    /// The value of an attribute, entities decoded.
+    pub fn get(&self, wanted: &str) -> Option<Cow<'a, str>> {
+        let mut rest = self.0;
+        loop {
+            rest = rest.trim_start_matches(|char: char| char.is_ascii_whitespace() || char == '/');
+            if rest.is_empty() {
+                return None;
+            }
+            let end = rest[1..].find(|char: char| char.is_ascii_whitespace() || "=/".contains(char));
+            let (name, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            let (value, after) = match after.trim_start().strip_prefix('=') {
+                Some(after) => value(after.trim_start()),
+                None => ("", after),
+            };
+            if name.eq_ignore_ascii_case(wanted) {
+                return Some(decoded(value));
+            }
+            rest = after;
+        }
+    }
+}
+
+/// A value, in quotes or not, and what follows.
+fn value(text: &str) -> (&str, &str) {
+    for quote in ['"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote) {
+            return inner.split_once(quote).unwrap_or((inner, ""));
+        }
+    }
+    text.split_at(text.find(|char: char| char.is_ascii_whitespace()).unwrap_or(text.len()))
+}
+
+/// A text with its entities replaced by what they stand for.
+pub(super) fn decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return text.into();
+    }
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        result.push_str(&rest[..at]);
+        rest = &rest[at..];
+        // The longest name here is eight letters long.
+        let end = rest.as_bytes().iter().take(12).position(|&byte| byte == b';');
+        match end.and_then(|end| Some((character(&rest[1..end])?, end))) {
+            Some((char, end)) => {
+                result.push(char);
+                rest = &rest[end + 1..];
+            }
+            None => {
+                result.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    result.push_str(rest);
+    result.into()
+}
+
+fn character(name: &str) -> Option<char> {
+    if let Some(number) = name.strip_prefix('#') {
+        let hexadecimal = number.strip_prefix(['x', 'X']).map(|digits| u32::from_str_radix(digits, 16));
+        return char::from_u32(hexadecimal.unwrap_or_else(|| number.parse()).ok()?);
+    }
+    let known = NAMED.iter().find(|(known, _)| *known == name).map(|&(_, char)| char);
+    known.or_else(|| {
+        let place = LATIN.split_ascii_whitespace().position(|known| known == name)?;
+        char::from_u32(0xA0 + u32::try_from(place).ok()?)
+    })
+}
+
+/// The characters that have names, but for those of Latin-1.
+const NAMED: [(&str, char); 38] = [
+    ("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\''), ("hellip", '…'), ("mdash", '—'),
+    ("ndash", '–'), ("lsquo", '‘'), ("rsquo", '’'), ("sbquo", '‚'), ("ldquo", '“'), ("rdquo", '”'), ("bdquo", '„'),
+    ("bull", '•'), ("trade", '™'), ("euro", '€'), ("larr", '←'), ("uarr", '↑'), ("rarr", '→'), ("darr", '↓'),
+    ("harr", '↔'), ("rArr", '⇒'), ("le", '≤'), ("ge", '≥'), ("ne", '≠'), ("asymp", '≈'), ("infin", '∞'),
+    ("minus", '−'), ("prime", '′'), ("Prime", '″'), ("dagger", '†'), ("check", '✓'), ("thinsp", '\u{2009}'),
+    ("zwnj", '\u{200c}'), ("lsaquo", '‹'), ("rsaquo", '›'), ("oelig", 'œ'),
+];
+
+/// The names of the characters from U+00A0 to U+00FF, in order.
+const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 \
+    sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml \
+    Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml \
+    times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave \
+    eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute \
+    ucirc uuml yacute thorn yuml";
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn tags_and_texts_are_told_apart() {
+        let page = "<!DOCTYPE html><P CLASS='a>b' id=x>1 < 2<br/><!-- <b> --><script>if (a</b) x</SCRIPT></p> &amp; a</";
+        let shown: Vec<String> = tokens(page).map(|token| match token {
+            Token::Text(text) => text.to_owned(),
+            Token::Open(name, attributes) => format!("+{name} {:?}", attributes.get("class")),
+            Token::Close(name) => format!("-{name}"),
+        }).collect();
+        let expected = [
+            "+p Some(\"a>b\")", "1 < 2", "+br None", "+script None", "if (a</b) x", "-script", "-p", " &amp; a</",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn entities_are_decoded_and_what_is_none_stays() {
+        assert_eq!(decoded("a &lt;b&gt; &auml;&yuml;&nbsp;&#228;&#xE4; &hellip;"), "a <b> äÿ\u{a0}ää …");
+        assert_eq!(decoded("R&D &unknown; &#99999999; &;"), "R&D &unknown; &#99999999; &;");
+    }
+
+    #[test]
+    fn attributes_are_found_whatever_their_quotes() {
+        let page = "<a data-x href = \"a&amp;b\" title='t' rel=nofollow checked>";
+        let Some(Token::Open(_, attributes)) = tokens(page).next() else { panic!() };
+        let get = |name| attributes.get(name).map(Cow::into_owned);
+        assert_eq!(get("href").as_deref(), Some("a&b"));
+        assert_eq!(get("title").as_deref(), Some("t"));
+        assert_eq!(get("REL").as_deref(), Some("nofollow"));
+        assert_eq!(get("checked").as_deref(), Some(""));
+        assert_eq!(get("x"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_to_an_end(page in "[a-b<>/!?='\"& ;-]{0,80}") {
+            for token in tokens(&page) {
+                if let Token::Open(_, attributes) = token {
+                    attributes.get("b");
+                }
+            }
+        }
+    }
+}

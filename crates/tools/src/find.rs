@@ -1,0 +1,103 @@
+//! `find`: files and folders by name.
+
+use std::sync::LazyLock;
+
+use futures_util::future::BoxFuture;
+use hardpan_workspace::walk;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Scope;
+use crate::blocking::{self, Cancel};
+use crate::glob::Glob;
+use crate::limits::{Full, Lines, counted};
+use crate::nearest::existing;
+use crate::texts::declare;
+use crate::tool::{Call, Effect, Outcome, Tool};
+
+/// The most paths, where nobody asks for fewer or more.
+const LIMIT: usize = 1000;
+
+/// The tool `find`.
+pub struct Find;
+
+static DECLARATION: LazyLock<hardpan_prompt::Tool> =
+    LazyLock::new(|| declare("find", include_str!("../texts/find.toml")));
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    pattern: String,
+    path: Option<String>,
+    limit: Option<usize>,
+}
+
+impl Tool for Find {
+    fn declaration(&self) -> &hardpan_prompt::Tool {
+        &DECLARATION
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Reads
+    }
+
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+        blocking::run(call, |arguments, scope, cancel| find(&arguments, scope, cancel))
+    }
+}
+
+fn find(arguments: &Arguments, scope: &Scope, cancel: &Cancel) -> Result<Outcome, Outcome> {
+    let glob = Glob::new(&arguments.pattern)?;
+    let path = arguments.path.as_deref().unwrap_or(".");
+    let folder = scope.to_read(path)?;
+    if !existing(scope, path, &folder)?.is_dir() {
+        return Err(Outcome::failed(format!("{} is a file: name a folder.", scope.shown(&folder))));
+    }
+    let bounds = scope.bounds();
+    let mut lines = Lines::new(arguments.limit.unwrap_or(LIMIT).max(1));
+    let (mut looked_at, mut unreadable, mut full) = (0, 0, None);
+    for entry in walk(&folder) {
+        if cancel.is_set() {
+            break;
+        }
+        let Ok(entry) = entry else {
+            unreadable += 1;
+            continue;
+        };
+        if entry.depth() == 0 {
+            continue;
+        }
+        looked_at += 1;
+        if !entry.path().strip_prefix(&folder).is_ok_and(|path| glob.matches(path)) {
+            continue;
+        }
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let line = bounds.shown(entry.path()) + if is_folder { "/" } else { "" };
+        if let Err(limit) = lines.push(&line) {
+            full = Some(limit);
+            break;
+        }
+    }
+    let mut notices = Vec::new();
+    match full {
+        Some(Full::Lines) => {
+            notices.push(format!("the first {}; narrow pattern or path, or raise limit", lines.count));
+        }
+        Some(Full::Bytes) => {
+            notices.push(format!("the first {}, 50 KB; narrow pattern or path", lines.count));
+        }
+        None if lines.count == 0 => {
+            let looked = counted(looked_at, "path", "paths");
+            notices.push(format!("nothing matches; {looked} looked at, without what git ignores"));
+        }
+        None => {}
+    }
+    if unreadable > 0 {
+        notices.push(format!("{} could not be read", counted(unreadable, "folder", "folders")));
+    }
+    let details = json!({"paths": lines.count, "cut": full.is_some(), "unreadable": unreadable});
+    Ok(Outcome::text(lines.with_notices(&notices)).with_details(details))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::change::Changes;
+use crate::fixture::{Fixture, workspace};
+use crate::write::Write;
+
+struct Bench {
+    fixture: Fixture,
+    journal: Arc<Journal>,
+    write: Write,
+}
+
+fn bench(files: &[(&str, &str)]) -> Bench {
+    let fixture = workspace(files);
+    let journal = Arc::new(Journal::open(fixture.outside().join("journal")).unwrap());
+    let changes = Changes { journal: Some(journal.clone()), ..Changes::default() };
+    for (name, text) in files {
+        changes.seen.note(&fixture.path(name), Hash::of(text.as_bytes()));
+    }
+    Bench { write: Write(changes), fixture, journal }
+}
+
+impl Bench {
+    fn write(&self, path: &str, content: &str) {
+        self.fixture.text(&self.write, &json!({"path": path, "content": content}));
+    }
+
+    fn undo(&self, turn: u64) -> Vec<(String, How)> {
+        let undone = self.journal.undo(turn).unwrap();
+        undone.into_iter().map(|undone| (self.fixture.scope.shown(&undone.path), undone.how)).collect()
+    }
+
+    fn content(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.fixture.path(name)).ok()
+    }
+}
+
+#[test]
+fn a_turn_is_taken_back_to_what_was_before_it() {
+    let bench = bench(&[("a", "a1"), ("b", "b1")]);
+    fs::set_permissions(bench.fixture.path("a"), fs::Permissions::from_mode(0o700)).unwrap();
+    bench.journal.begin(1);
+    bench.write("a", "a2");
+    bench.journal.begin(2);
+    bench.write("a", "a3");
+    bench.write("a", "a4");
+    bench.write("new/deep/c", "c1");
+    assert_eq!(bench.journal.last_turn(), Some(2));
+    let changed = bench.journal.changed(2);
+    assert_eq!(changed, [bench.fixture.path("a"), bench.fixture.path("new/deep/c")]);
+
+    assert_eq!(bench.undo(2), [("a".to_owned(), How::Restored), ("new/deep/c".to_owned(), How::Removed)]);
+    assert_eq!(bench.content("a").as_deref(), Some("a2"));
+    assert_eq!(bench.fixture.path("a").metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(!bench.fixture.path("new").exists(), "folders that were made go, too");
+
+    assert_eq!(bench.journal.last_turn(), Some(1));
+    assert!(matches!(bench.journal.undo(2), Err(JournalError::Nothing { turn: 2 })));
+    assert_eq!(bench.undo(1), [("a".to_owned(), How::Restored)]);
+    assert_eq!(bench.content("a").as_deref(), Some("a1"));
+    assert_eq!(bench.journal.last_turn(), None);
+}
+
+#[test]
+fn a_file_that_changed_since_is_left_alone_and_named() {
+    let bench = bench(&[("a", "a1"), ("b", "b1")]);
+    bench.journal.begin(1);
+    bench.write("a", "a2");
+    bench.write("b", "b2");
+    bench.write("new/c", "c1");
+    bench.fixture.write("a", "by hand");
+    bench.fixture.write("new/d", "by hand");
+    fs::remove_file(bench.fixture.path("new/c")).unwrap();
+    let undone = bench.undo(1);
+    let expected = [
+        ("a".to_owned(), How::ChangedSince),
+        ("b".to_owned(), How::Restored),
+        ("new/c".to_owned(), How::Unchanged),
+    ];
+    assert_eq!(undone, expected);
+    assert_eq!(bench.content("a").as_deref(), Some("by hand"));
+    assert_eq!(bench.content("b").as_deref(), Some("b1"));
+    assert_eq!(bench.content("new/d").as_deref(), Some("by hand"), "a folder that holds something stays");
+}
+
+#[test]
+fn a_journal_survives_its_process_and_a_torn_line() {
+    let bench = bench(&[("a", "a1")]);
+    bench.journal.begin(7);
+    bench.write("a", "a2");
+    let folder = bench.fixture.outside().join("journal");
+    let list = folder.join(LIST);
+    let mut torn = fs::read(&list).unwrap();
+    torn.extend(b"{\"changed\":{\"turn\":8,\"pa");
+    fs::write(&list, torn).unwrap();
+    let journal = Journal::open(&folder).unwrap();
+    assert_eq!(journal.last_turn(), Some(7));
+    journal.undo(7).unwrap();
+    assert_eq!(bench.content("a").as_deref(), Some("a1"));
+    assert_eq!(Journal::open(&folder).unwrap().last_turn(), None);
+}
+
+#[test]
+fn a_change_that_was_recorded_but_never_made_is_nothing_to_undo() {
+    let bench = bench(&[("a", "a1")]);
+    let anchor = Anchor::of(&bench.fixture.path("a"), Folders::Need).unwrap();
+    let found = anchor.find().unwrap();
+    bench.journal.record(&bench.fixture.path("a"), found.as_ref(), Hash::of(b"a2"), &[]).unwrap();
+    assert_eq!(bench.undo(0), [("a".to_owned(), How::Unchanged)]);
+}
+
+#[test]
+fn without_a_journal_that_can_be_written_nothing_is_changed() {
+    let bench = bench(&[("a", "a1")]);
+    fs::remove_dir_all(bench.fixture.outside().join("journal")).unwrap();
+    let told = bench.fixture.failure(&bench.write, &json!({"path": "a", "content": "a2"}));
+    assert!(told.starts_with("a was not changed, because the change could not be journalled"), "{told}");
+    assert_eq!(bench.content("a").as_deref(), Some("a1"));
+}
+
+#[test]
+fn only_the_owner_can_read_what_is_kept() {
+    let bench = bench(&[("a", "secret")]);
+    bench.write("a", "b");
+    let folder = bench.fixture.outside().join("journal");
+    for entry in fs::read_dir(folder).unwrap() {
+        assert_eq!(entry.unwrap().metadata().unwrap().permissions().mode() & 0o077, 0);
+    }
+}
+
+#[test]
+fn what_an_undo_replaces_is_kept() {
+    let bench = bench(&[("a", "a1")]);
+    bench.write("a", "a2");
+    bench.undo(0);
+    let kept = bench.fixture.outside().join("journal").join(Hash::of(b"a2").to_string());
+    assert_eq!(fs::read(kept).unwrap(), b"a2");
+}

@@ -1,0 +1,145 @@
+//! What a policy has denied, from what the command said.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+use super::{Network, Policy};
+
+/// What the system says when it refuses.
+const REFUSALS: [&str; 4] =
+    ["Permission denied", "Operation not permitted", "Read-only file system", "PermissionError"];
+
+/// What programs say when there is no network.
+const NO_NETWORK: [&str; 12] = [
+    "resolve host",
+    "name resolution",
+    "Name or service not known",
+    "Network is unreachable",
+    "getaddrinfo",
+    "connect",
+    "socket",
+    "dns error",
+    "Failed to download",
+    "failed to download",
+    "lookup ",
+    "network",
+];
+
+/// How many sentences are enough.
+const TOLD: usize = 5;
+
+/// One sentence for each thing that the sandbox has denied, as far as the output tells: a line that complains, about
+/// something that the policy forbids and that the person themselves could do.
+pub(crate) fn denied(policy: &Policy, folder: &Path, output: &str) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for line in output.lines() {
+        let refused = REFUSALS.iter().any(|refusal| line.contains(refusal));
+        let sentence = if refused && let Some(sentence) = about_a_file(policy, folder, line) {
+            sentence
+        } else if policy.network == Network::Off && about_the_network(line, refused) {
+            "The sandbox denied the network: commands have none unless the user allows it.".to_owned()
+        } else {
+            continue;
+        };
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+        if sentences.len() == TOLD {
+            break;
+        }
+    }
+    sentences
+}
+
+fn about_the_network(line: &str, refused: bool) -> bool {
+    // The first four are told for no other reason; the others only where something was refused.
+    let known = if refused { &NO_NETWORK[..] } else { &NO_NETWORK[..4] };
+    known.iter().any(|words| line.contains(words))
+}
+
+fn about_a_file(policy: &Policy, folder: &Path, line: &str) -> Option<String> {
+    for named in paths(line) {
+        let path = resolved(&folder.join(named));
+        let within = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
+        if within(&policy.hidden) {
+            return Some(format!("The sandbox denied reading {}: keys are kept there.", path.display()));
+        }
+        if !within(&policy.writable) && could_write(&path) {
+            return Some(format!(
+                "The sandbox denied writing to {}: commands may write only in the workspace and $TMPDIR.",
+                path.display()
+            ));
+        }
+    }
+    None
+}
+
+/// What in a line could be a path: words with a slash, without the marks that programs put around them.
+fn paths(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|char: char| char.is_whitespace() || "'\"`‘’“”()<>=".contains(char));
+    words.map(|word| word.trim_end_matches([':', ',', ';', '.'])).filter(|word| word.contains('/') && word.len() > 1)
+}
+
+/// The path with the links of what exists of it followed.
+fn resolved(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (_, Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// Whether the person may write there: what they may not do themselves, no sandbox has denied.
+fn could_write(path: &Path) -> bool {
+    let there = path.ancestors().find(|path| path.exists());
+    there.is_some_and(|there| rustix::fs::access(there, Access::WRITE_OK).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(root: &Path, network: Network) -> Policy {
+        Policy { writable: vec![root.join("work")], hidden: vec![root.join("keys")], network }
+    }
+
+    #[test]
+    fn what_the_policy_forbids_is_told_and_other_complaints_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("work")).unwrap();
+        let policy = policy(&root, Network::Off);
+        let told = |line: String| denied(&policy, &root.join("work"), &line);
+        let outside = root.join("other/x");
+        let writing = format!(
+            "The sandbox denied writing to {}: commands may write only in the workspace and $TMPDIR.",
+            outside.display()
+        );
+        for line in [
+            format!("bash: line 1: {}: Permission denied", outside.display()),
+            format!("touch: cannot touch '{}': Permission denied", outside.display()),
+            "cp: cannot create regular file '../other/x': Permission denied".to_owned(),
+            format!("PermissionError: [Errno 13] Permission denied: '{}'", outside.display()),
+        ] {
+            assert_eq!(told(line), std::slice::from_ref(&writing));
+        }
+        let keys = root.join("keys/keys.toml");
+        assert_eq!(
+            told(format!("cat: {}: Permission denied", keys.display())),
+            [format!("The sandbox denied reading {}: keys are kept there.", keys.display())]
+        );
+        assert!(told(format!("wrote {}", outside.display())).is_empty());
+        assert!(told("bash: ./script.sh: Permission denied".to_owned()).is_empty());
+        assert!(told("sudo: Operation not permitted".to_owned()).is_empty());
+    }
+
+    #[test]
+    fn a_missing_network_is_told_once_and_only_where_it_is_off() {
+        let lines = "curl: (6) Could not resolve host: a.example\nsocket: Operation not permitted\n";
+        let told = denied(&policy(Path::new("/"), Network::Off), Path::new("/"), lines);
+        assert_eq!(told, ["The sandbox denied the network: commands have none unless the user allows it."]);
+        assert!(denied(&policy(Path::new("/"), Network::On), Path::new("/"), lines).is_empty());
+        assert!(denied(&policy(Path::new("/"), Network::Off), Path::new("/"), "network: 3 tests pass").is_empty());
+    }
+}

@@ -1,0 +1,141 @@
+//! Landlock and seccomp.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
+
+use super::{Network, Policy, Support};
+
+/// The rights that are handled: all that keep files from being changed. Linux 6.2 has the last of them (truncation).
+const FILES: ABI = ABI::V3;
+
+/// Devices that hold nothing.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+pub(super) fn support() -> Support {
+    let handles = |abi| {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        ruleset.handle_access(AccessFs::from_all(abi)).and_then(Ruleset::create).is_ok()
+    };
+    if !handles(ABI::V1) {
+        return Support::None("the kernel has no Landlock, or it is not enabled (Linux 5.13, lsm=landlock)".to_owned());
+    }
+    if !handles(FILES) {
+        return Support::Partial("the kernel cannot keep commands from truncating files (Linux 6.2 can)".to_owned());
+    }
+    match filter(Network::Off) {
+        Ok(_) if Path::new("/proc/sys/kernel/seccomp").exists() => Support::Full,
+        _ => Support::Partial("there is no seccomp filter: only TCP is kept from commands (Linux 6.7)".to_owned()),
+    }
+}
+
+/// Restricts this thread and all that it starts.
+pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
+    restrict_files(policy).map_err(|error| io::Error::other(format!("the sandbox (Landlock): {error}")))?;
+    // Where there is none, TCP is still kept away; whoever chose to go on was told.
+    if let Ok(filter) = filter(policy.network) {
+        seccompiler::apply_filter(&filter)
+            .map_err(|error| io::Error::other(format!("the sandbox (seccomp): {error}")))?;
+    }
+    Ok(())
+}
+
+fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_all(FILES))?
+        // Signals reach only what the command started itself.
+        .scope(Scope::from_all(ABI::V6))?;
+    if policy.network == Network::Off {
+        ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
+    }
+    let mut rules = Rules { ruleset: ruleset.create()?, hidden: &policy.hidden };
+    // Names may be listed everywhere.
+    rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
+    rules.allow_but_hidden(Path::new("/"), AccessFs::ReadFile | AccessFs::Execute | AccessFs::ReadDir)?;
+    for folder in &policy.writable {
+        rules.allow_but_hidden(folder, AccessFs::from_all(FILES))?;
+    }
+    for device in DEVICES {
+        rules.allow(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
+    }
+    let status = rules.ruleset.restrict_self()?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err(RulesetError::CreateRuleset(landlock::CreateRulesetError::MissingHandledAccess)),
+        _ => Ok(()),
+    }
+}
+
+struct Rules<'a> {
+    ruleset: RulesetCreated,
+    hidden: &'a [PathBuf],
+}
+
+impl Rules<'_> {
+    /// Allows something for a file or for all below a folder.
+    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+        // What is not there, or cannot be opened, needs no right.
+        let Ok(opened) = PathFd::new(path) else { return Ok(()) };
+        let access = if path.is_dir() { access } else { access & AccessFs::from_file(FILES) };
+        if !access.is_empty() {
+            (&mut self.ruleset).add_rule(PathBeneath::new(opened, access))?;
+        }
+        Ok(())
+    }
+
+    /// The same but for what is hidden. Rights can only be given, never taken from a part: so a folder that holds
+    /// something hidden gets none, but each of its other entries does.
+    fn allow_but_hidden(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+            return Ok(());
+        }
+        if !self.hidden.iter().any(|hidden| hidden.starts_with(path)) {
+            return self.allow(path, access);
+        }
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        // A link would be followed, to what may be hidden; where it leads has a rule of its own.
+        let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        for entry in entries {
+            self.allow_but_hidden(&entry.path(), access)?;
+        }
+        Ok(())
+    }
+}
+
+/// What no command may ask of the kernel; it is answered with "Operation not permitted".
+fn filter(network: Network) -> Result<BpfProgram, seccompiler::Error> {
+    let mut calls: Vec<(i64, Vec<SeccompRule>)> = vec![
+        // It does what other calls do, unseen by filters.
+        (libc::SYS_io_uring_setup, vec![]),
+        // Types into a terminal in the person's place.
+        (libc::SYS_ioctl, vec![rule(1, SeccompCmpOp::Eq, libc::TIOCSTI)?]),
+    ];
+    if network == Network::Off {
+        // Pairs of sockets stay possible: programs talk to their own children by them.
+        #[allow(clippy::unnecessary_cast, reason = "the widths differ from system to system")]
+        calls.push((libc::SYS_socket, vec![rule(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?]));
+        // A server on this machine (docker, a session bus) would do for the command what it may not do itself.
+        calls.push((libc::SYS_connect, vec![]));
+    }
+    // The second way to call the same on x86-64 (x32).
+    if cfg!(target_arch = "x86_64") {
+        let twins: Vec<_> = calls.iter().map(|(call, rules)| (call | 0x4000_0000, rules.clone())).collect();
+        calls.extend(twins);
+    }
+    let calls: BTreeMap<i64, Vec<SeccompRule>> = calls.into_iter().collect();
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    #[allow(clippy::cast_sign_loss, reason = "error numbers are positive")]
+    let refuse = SeccompAction::Errno(libc::EPERM as u32);
+    Ok(SeccompFilter::new(calls, SeccompAction::Allow, refuse, arch)?.try_into()?)
+}
+
+fn rule(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?])
+}
