@@ -34,6 +34,24 @@ pub enum AgentError {
     /// There is nothing to say.
     #[error("there is nothing to send: type a prompt")]
     Empty,
+    /// The conversation was not compacted.
+    #[error("not compacted: {reason}")]
+    Compact {
+        /// Why.
+        reason: String,
+    },
+    /// A command of the person was not run.
+    #[error("{reason}")]
+    Bash {
+        /// Why.
+        reason: String,
+    },
+    /// There is no such entry, or it cannot be gone to.
+    #[error("{reason}")]
+    Entry {
+        /// Why.
+        reason: String,
+    },
     /// What happened cannot be stored.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -98,6 +116,10 @@ pub(crate) struct Inner {
     pub choice: Mutex<Choice>,
     pub asked: Mutex<Option<Asked>>,
     pub abort: Mutex<CancellationToken>,
+    /// Ends the command that the person runs.
+    pub shell_token: Mutex<CancellationToken>,
+    /// What commands printed while the model was answering.
+    pub late: Mutex<Vec<AgentMessage>>,
     /// Held while the agent works: one run at a time.
     pub bench: tokio::sync::Mutex<Bench>,
 }
@@ -129,6 +151,8 @@ impl Agent {
             choice: Mutex::new(choice),
             asked: Mutex::default(),
             abort: Mutex::new(CancellationToken::new()),
+            shell_token: Mutex::new(CancellationToken::new()),
+            late: Mutex::default(),
             setup,
         };
         Agent { inner: Arc::new(inner) }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hardpan_context::fill;
-use hardpan_prompt::{AgentMessage, Body};
+use hardpan_prompt::{AgentMessage, Body, Hash};
 use hardpan_providers::AnswerCall;
 use hardpan_tools::{Call, Effect, Outcome, Tool};
 use serde_json::Value;
@@ -22,6 +22,13 @@ use crate::events::{
 use crate::guard::{Advice, MOST_FAILURES};
 use crate::run::{Bench, unless_stopped};
 use crate::setup::{Approval, Approved, Reads, needs_approval};
+
+/// The file that a call left as the model now knows it: the path below the workspace, and the hash of its content.
+fn written(outcome: &Outcome) -> Option<(String, Hash)> {
+    let details = outcome.details.as_ref().filter(|details| !outcome.is_error && details["diff"].is_string())?;
+    let hash = serde_json::from_value(details["hash"].clone()).ok()?;
+    Some((details["path"].as_str()?.to_owned(), hash))
+}
 
 /// What is decided about a call before it runs.
 enum Decision {
@@ -63,8 +70,11 @@ impl Agent {
                 if ran {
                     bench.guard.note(&call.call.name, &call.raw, outcome.is_error);
                 }
+                let written = written(&outcome);
                 let outcome = self.revise(call, outcome).await;
-                results.push(self.answer(call, outcome).await?);
+                let result = self.answer(call, outcome).await?;
+                bench.told.extend(written.map(|(path, hash)| (path, (hash, result.id.clone()))));
+                results.push(result);
             }
         }
         Ok((results, looping))
@@ -80,6 +90,12 @@ impl Agent {
                 && self.tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Reads)
         };
         calls.iter().take_while(reads).count().max(1)
+    }
+
+    /// Whether one of the calls may have changed what is around.
+    pub(crate) fn may_have_changed(&self, calls: &[AnswerCall]) -> bool {
+        let changes = |call: &AnswerCall| self.tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Changes);
+        calls.iter().any(changes)
     }
 
     fn tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_context::Memory;
-use hardpan_prompt::{AgentMessage, Body, MessageId, Part};
+use hardpan_prompt::{AgentMessage, Body, MessageId, Part, Text};
 use hardpan_session::{Entry, Fork, Header, Log, LogError, Partial, Record, RequestRecord, Saved, Session};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -156,6 +156,28 @@ impl Conversation {
     fn append(&mut self, entry: Entry) -> Saved {
         self.leaf = Some(entry.id.clone());
         self.log.append(entry)
+    }
+
+    /// Stores a compaction: its summary stands for the first `cut` messages. The layouts begin anew.
+    pub fn compact(&mut self, record: Record, summary: Text, cut: usize, now: Timestamp) -> Saved {
+        let saved = self.record(record, now);
+        let id = self.leaf.clone().unwrap_or_default();
+        let body = Body::CompactionSummary { summary };
+        let message = AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) };
+        self.messages.splice(..cut, [message]);
+        self.memory = Memory::default();
+        saved
+    }
+
+    /// Goes to another entry of the same session: what is said next follows it.
+    pub fn go_to(&mut self, entry: &str) -> Result<(), String> {
+        self.log.flush().wait().map_err(|error| error.to_string())?;
+        let session = Session::open(&self.path).map_err(|error| error.to_string())?;
+        let entries = self.entries;
+        (self.spent, self.requests, self.memory) = Default::default();
+        self.load(&session, Some(entry))?;
+        self.entries = self.entries.max(entries);
+        Ok(())
     }
 
     /// Stores a piece of an answer that is still coming: it is there should the rest never come. Nobody waits for it.

@@ -1,15 +1,17 @@
 //! A run: from an accepted prompt to the moment when nothing more happens by itself.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use hardpan_context::{Input as LayoutInput, Memo, Snapshot};
-use hardpan_prompt::{AgentMessage, Body, MessageId, Text, Vocabulary};
+use hardpan_prompt::{AgentMessage, Body, Hash, MessageId, Text, Vocabulary};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, lock};
+use crate::compact::WhyCompact;
 use crate::events::{
-    AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, QueueUpdate, Stop,
+    AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, QueueUpdate, Stop,
     TurnEnd, TurnStart,
 };
 use crate::guard::Guard;
@@ -27,12 +29,14 @@ pub struct Bench {
     /// The system prompt of this run, where an extension changed it.
     pub system: Option<Text>,
     pub guard: Guard,
+    /// Files that the model wrote or edited: the hash of what it knows, and the message that says so.
+    pub told: BTreeMap<String, (Hash, MessageId)>,
 }
 
 impl Bench {
     pub fn new(vocabulary: Vocabulary) -> Self {
         let memo = Arc::new(Memo::new(vocabulary));
-        Bench { memo, vocabulary, around: None, system: None, guard: Guard::default() }
+        Bench { memo, vocabulary, around: None, system: None, guard: Guard::default(), told: BTreeMap::new() }
     }
 }
 
@@ -86,12 +90,25 @@ impl Agent {
         self.events().tell(self, AgentStart {}).await;
         for turn in 1..=self.inner.setup.settings.most_turns {
             self.events().tell(self, TurnStart { turn }).await;
-            let Answered { message, calls, stop } = match self.ask(bench, fresh.take(), token).await? {
+            self.store_late().await?;
+            if self.is_nearly_full() {
+                self.make_room(bench, WhyCompact::NearlyFull, token).await;
+            }
+            let mut asked = self.ask(bench, fresh.clone(), token).await?;
+            if let Err(Stop::TooLong { .. }) = asked
+                && self.make_room(bench, WhyCompact::TooLong, token).await
+            {
+                asked = self.ask(bench, fresh.clone(), token).await?;
+            }
+            let Answered { message, calls, stop } = match asked {
                 Ok(answered) => answered,
                 Err(stop) => return Ok(stop),
             };
             let (tool_results, looping) = self.answer_calls(bench, &calls, token).await?;
             let none = calls.is_empty();
+            if self.may_have_changed(&calls) && !token.is_cancelled() {
+                bench.around = self.look(&accepted.text).await.ok().or(bench.around.take());
+            }
             self.events().tell(self, TurnEnd { turn, message, tool_results }).await;
             if token.is_cancelled() {
                 return Ok(Stop::Aborted);
@@ -121,6 +138,32 @@ impl Agent {
         }
         let most = self.inner.setup.settings.most_turns;
         Ok(Stop::Error { message: format!("the run took {most} turns; say \"go on\" to continue") })
+    }
+
+    /// Whether the last request came near the end of the window.
+    fn is_nearly_full(&self) -> bool {
+        let share = self.inner.setup.settings.compact_at;
+        let asked = lock(&self.inner.asked);
+        let Some(asked) = asked.as_ref().filter(|_| share > 0.0) else { return false };
+        let reported = asked.spent.map_or(0, |spent| spent.prompt() + spent.output);
+        let used = reported.max(asked.assembled.measured.total() as u64);
+        used as f64 > share * f64::from(asked.target.max_input_tokens())
+    }
+
+    /// Compacts, and says so where it cannot be done. The run goes on either way: what does not fit is left out.
+    async fn make_room(&self, bench: &mut Bench, why: WhyCompact, token: &CancellationToken) -> bool {
+        match self.compact_now(bench, None, why, token).await {
+            Ok(compacted) => {
+                *lock(&self.inner.asked) = None;
+                let text = format!("{} messages were compacted into a summary; /tree goes back", compacted.messages);
+                self.events().tell(self, Note { text }).await;
+                true
+            }
+            Err(error) => {
+                self.events().tell(self, Note { text: error.to_string() }).await;
+                false
+            }
+        }
     }
 
     /// Delivers what was queued. The first of its messages is what was just said.
@@ -165,11 +208,7 @@ impl Agent {
         accepted: &Accepted,
         token: &CancellationToken,
     ) -> Result<Vec<CustomMessage>, Stop> {
-        let surroundings = self.inner.setup.surroundings.clone();
-        let window = self.target().model.context as usize;
-        let look = Look { now: self.now(), prompt: accepted.text.clone(), window };
-        let looking = tokio::task::spawn_blocking(move || surroundings.observe(&look));
-        let around = unless_stopped(token, looking).await?;
+        let around = unless_stopped(token, self.look(&accepted.text)).await?;
         let around = around.map_err(|_| Stop::Error {
             message: "looking at the folder failed inside; this is a fault of hardpan: please report it".into(),
         })?;
@@ -194,6 +233,21 @@ impl Agent {
         self.events().report(&faults);
         bench.system = (event.system_prompt != base).then(|| Text::new(event.system_prompt));
         Ok(messages)
+    }
+
+    /// Looks around on a thread of its own.
+    fn look(&self, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
+        let surroundings = self.inner.setup.surroundings.clone();
+        let window = self.target().model.context as usize;
+        let look = Look { now: self.now(), prompt: prompt.to_owned(), window };
+        tokio::task::spawn_blocking(move || surroundings.observe(&look))
+    }
+
+    /// Looks around unless a run has done so.
+    pub(crate) async fn look_if_needed(&self, bench: &mut Bench) {
+        if bench.around.is_none() {
+            bench.around = self.look("").await.ok();
+        }
     }
 
     /// The system prompt as the recipe has it.

@@ -29,6 +29,8 @@ pub struct Setup {
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// The tools, in the order they are declared.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// What runs the person's own commands.
+    pub shell: Option<Arc<dyn Tool>>,
     /// Which files tools may touch.
     pub scope: Scope,
     /// Skills and templates.
@@ -56,6 +58,8 @@ pub struct AgentSettings {
     pub handler_limit: Duration,
     /// The most turns of one run.
     pub most_turns: u32,
+    /// The share of the window from which on the conversation is compacted; 0 for never.
+    pub compact_at: f64,
 }
 
 impl Default for AgentSettings {
@@ -66,6 +70,7 @@ impl Default for AgentSettings {
             reads: Reads::OneByOne,
             handler_limit: Duration::from_secs(30),
             most_turns: 1000,
+            compact_at: 0.8,
         }
     }
 }

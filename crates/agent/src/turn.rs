@@ -8,9 +8,9 @@ use hardpan_context::{
     Assembled, Breakdown, Memo, Snapshot, Target, Texts, assemble, without_images, without_tools,
 };
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{AgentMessage, Body, MessageId, Prompt};
+use hardpan_prompt::{AgentMessage, Body, Kind, MessageId, Prompt};
 use hardpan_providers::{
-    Answer, AnswerCall, Client, Event, Forms, ProviderError, Question, StopReason, Usage,
+    Answer, AnswerCall, Client, Event, Failure, Forms, ProviderError, Question, StopReason, Usage,
 };
 use hardpan_session::{RequestRecord, RequestUsage};
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ impl Asked {
 }
 
 /// A prompt's other forms, with the texts in use.
-struct TextForms<'a>(&'a Texts);
+pub(crate) struct TextForms<'a>(pub &'a Texts);
 
 impl Forms for TextForms<'_> {
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
@@ -115,7 +115,7 @@ impl Agent {
     }
 
     /// What is chosen now, with a client for it.
-    fn choice(&self) -> Result<Choice, String> {
+    pub(crate) fn choice(&self) -> Result<Choice, String> {
         let mut choice = lock(&self.inner.choice);
         if choice.client.is_none() {
             let session = lock(&self.inner.conversation).session.clone();
@@ -150,6 +150,11 @@ impl Agent {
         let setup = &self.inner.setup;
         let mut snapshot = bench.around.clone().unwrap_or_else(|| Snapshot::empty(self.now()));
         snapshot.now = self.now();
+        for item in snapshot.items.iter_mut().filter(|item| item.kind == Kind::File) {
+            // The call that changed a file has told the model what is in it now.
+            let told = bench.told.get(item.name()).filter(|(hash, _)| *hash == item.body.hash());
+            item.said_by = told.map(|(_, message)| message.clone()).or(item.said_by.take());
+        }
         snapshot.system.whole = bench.system.clone();
         snapshot.tools = setup.tools.iter().map(|tool| tool.declaration().clone()).collect();
         snapshot.thinking = choice.thinking;
@@ -159,7 +164,7 @@ impl Agent {
         snapshot
     }
 
-    fn assemble(&self, bench: &mut Bench, choice: &Choice, snapshot: &Snapshot) -> Result<Assembled, String> {
+    pub(crate) fn assemble(&self, bench: &mut Bench, choice: &Choice, snapshot: &Snapshot) -> Result<Assembled, String> {
         let target = &choice.target;
         if target.vocabulary() != bench.vocabulary {
             bench.vocabulary = target.vocabulary();
@@ -294,13 +299,16 @@ impl Agent {
         let Some(Coming { message, answer, first, .. }) = coming else {
             return Ok(Err(match end {
                 End::Stopped => Stop::Aborted,
-                End::Failed(error) => Stop::Error { message: self.explain(&error) },
+                End::Failed(error) if error.failure == Failure::ContextTooLong => {
+                    Stop::TooLong { message: error.to_string() }
+                }
+                End::Failed(error) => Stop::Error { message: error.to_string() },
                 End::Over => Stop::Error { message: "the provider said nothing".into() },
             }));
         };
         let (reason, stop) = why(&answer, &end);
         let message = AgentMessage { body: spoken(choice, &answer, Some(&reason)), ..message };
-        let bill = usage.map(|usage| self.bill(choice, &message.id, &usage, started, first));
+        let bill = usage.map(|usage| self.bill(choice, "turn", Some(&message.id), &usage, started, first));
         let now = self.now();
         let (saved, billed) = {
             let mut conversation = lock(&self.inner.conversation);
@@ -316,20 +324,37 @@ impl Agent {
         }
     }
 
+    /// Stores what a request cost that is not part of the conversation.
+    pub(crate) fn bill_aside(
+        &self,
+        choice: &Choice,
+        _assembled: &Assembled,
+        answer: &Answer,
+        purpose: &str,
+        started: Timestamp,
+        first: Timestamp,
+    ) {
+        if let Some(usage) = &answer.usage {
+            let bill = self.bill(choice, purpose, None, usage, started, first);
+            drop(lock(&self.inner.conversation).bill(bill, self.now()));
+        }
+    }
+
     fn bill(
         &self,
         choice: &Choice,
-        message: &MessageId,
+        purpose: &str,
+        message: Option<&MessageId>,
         usage: &Usage,
         started: Timestamp,
         first: Timestamp,
     ) -> RequestRecord {
         let since = |time: Timestamp| u64::try_from(time.as_millisecond() - started.as_millisecond()).ok();
         RequestRecord {
-            purpose: "turn".into(),
+            purpose: purpose.into(),
             provider: choice.target.provider.as_str().into(),
             model: choice.target.model.id.as_str().into(),
-            message: Some(message.0.clone()),
+            message: message.map(|message| message.0.clone()),
             usage: RequestUsage {
                 input: usage.input,
                 cache_read: usage.cache_read,
@@ -346,10 +371,6 @@ impl Agent {
             layout: choice.layout.word().into(),
             extra: Default::default(),
         }
-    }
-
-    fn explain(&self, error: &ProviderError) -> String {
-        error.to_string()
     }
 }
 

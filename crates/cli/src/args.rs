@@ -136,6 +136,8 @@ pub enum Command {
     },
     /// List this folder's conversations; search, show, export or delete them
     Sessions(crate::sessions::Sessions),
+    /// Drive the agent from a program: JSON lines on standard input and output (docs/rpc.md)
+    Rpc(crate::rpc::Rpc),
     /// Trust this folder: its .hardpan/ settings and prompts are used from now on
     Trust {
         /// The folder; this one if left out
@@ -239,6 +241,9 @@ pub struct Chat {
     /// With --resume or --fork: go on from this entry instead of the last
     #[arg(long, value_name = "ENTRY")]
     pub at: Option<String>,
+    /// Ask nothing: every tool may run. For containers and other places where nothing can be harmed
+    #[arg(long)]
+    pub yes: bool,
     /// Keep nothing of this conversation
     #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
     pub no_session: bool,

@@ -1,10 +1,13 @@
 //! A conversation: one prompt and its answer, JSON events, or line by line.
 
+pub mod approve; // who is asked before something is changed
+mod asker; // asking in the terminal, line by line
 mod attach; // @file, images, standard input: what goes with a prompt
 mod around; // what is around the agent: the folder
-mod commands; // what can be typed after a slash
+pub mod commands; // what can be typed after a slash
+mod hands; // the tools that change things
 mod lines; // the conversation line by line
-mod open; // from flags to an agent
+pub mod open; // from flags to an agent
 mod show; // what a person sees of the events
 
 use std::io::IsTerminal;
@@ -60,7 +63,7 @@ pub fn chat(flags: &Chat) -> Result<()> {
 /// One prompt, its answer, and out.
 async fn print(flags: &Chat, prompt: &str) -> Result<()> {
     let prompt = attach::prompt(prompt)?;
-    let opened = Opened::new(flags)?;
+    let opened = Opened::new(flags, None)?;
     let agent = opened.agent.clone();
     let shown = match flags.output {
         Output::Json => {
@@ -115,7 +118,7 @@ fn end(taken: Result<Taken, AgentError>, shown: Output) -> Result<()> {
         Taken::Ran(Stop::Looping { tool }) => {
             unfinished(3, format!("stopped: the model kept making the same failing call of {tool}"))
         }
-        Taken::Ran(Stop::Error { message }) => unfinished(1, message),
+        Taken::Ran(Stop::TooLong { message } | Stop::Error { message }) => unfinished(1, message),
     }
 }
 

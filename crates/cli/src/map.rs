@@ -1,6 +1,7 @@
 //! `hardpan map`, `hardpan symbols`, and the map in a prompt.
 
 use std::io::IsTerminal;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -38,7 +39,8 @@ pub fn map(
     show: Show,
 ) -> Result<()> {
     let (root, here) = places(dir)?;
-    let index = index(&root);
+    // The process ends after this: to give back millions of small pieces before would be most of a blink.
+    let index = ManuallyDrop::new(index(&root));
     let within = paths.iter().map(|path| below(&root, &here, path)).collect::<Result<Vec<String>>>()?;
     let focus_files = focus.iter().map(|path| below(&root, &here, path)).collect::<Result<Vec<String>>>()?;
     if let Some(missing) = within.iter().find(|path| !index.paths().any(|known| is_within(known, path))) {
@@ -102,7 +104,12 @@ pub struct Mapped(Option<MapMemory>);
 
 /// The map that goes into a prompt, ranked by the files that are open and the words of the prompt. None where there is no
 /// code, or no room for it. What an earlier map of the conversation chose stays.
-pub fn for_prompt(folder: &Path, file: &SnapshotFile, tokens: usize, mapped: &mut Mapped) -> Option<SymbolsEntry> {
+pub fn for_prompt(
+    folder: &Path,
+    file: &SnapshotFile,
+    tokens: usize,
+    mapped: &mut Mapped,
+) -> Option<SymbolsEntry> {
     if tokens == 0 {
         return None;
     }

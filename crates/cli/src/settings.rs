@@ -32,6 +32,22 @@ pub struct Config {
     pub map_tokens: Option<usize>,
     /// Folders outside of the workspace that the agent may read.
     pub readable: Vec<String>,
+    /// What may be done without asking: `edit(src/**)`, `bash(cargo test)`.
+    pub allow: Vec<String>,
+    /// What is never done, whatever is allowed.
+    pub deny: Vec<String>,
+    /// Whether commands run in a sandbox where the system has one.
+    pub sandbox: Option<bool>,
+    /// Whether commands in the sandbox have the network.
+    pub network: Option<bool>,
+    /// Folders outside of the workspace that commands may write in.
+    pub writable: Vec<String>,
+    /// Variables that commands see although their names sound like secrets.
+    pub keep_variables: Vec<String>,
+    /// Hosts at private addresses that may be fetched from.
+    pub private_hosts: Vec<String>,
+    /// The share of the window from which on a conversation is compacted; 0 for never.
+    pub compact_at: Option<f64>,
     /// How messages typed while the agent works are delivered: `one_at_a_time` or `all`.
     pub steering: Option<QueueMode>,
     /// How follow-ups are delivered: `one_at_a_time` or `all`.
@@ -150,8 +166,7 @@ impl Settings {
         for layer in &layers {
             let mut above = read_config(&layer.join("config.toml"))?;
             if Some(layer) != folder.as_ref() {
-                // A project may not widen what the person allowed.
-                above.readable.clear();
+                narrow(&mut above);
             }
             config = lay_over(config, above);
             let models = layer.join("models.json");
@@ -164,6 +179,21 @@ impl Settings {
     }
 }
 
+/// Takes from a project's settings what would widen what the person allowed.
+fn narrow(project: &mut Config) {
+    for list in [
+        &mut project.readable,
+        &mut project.allow,
+        &mut project.writable,
+        &mut project.keep_variables,
+        &mut project.private_hosts,
+    ] {
+        list.clear();
+    }
+    project.sandbox = project.sandbox.filter(|on| *on);
+    project.network = project.network.filter(|on| !*on);
+}
+
 fn lay_over(below: Config, above: Config) -> Config {
     Config {
         provider: above.provider.or(below.provider),
@@ -174,6 +204,14 @@ fn lay_over(below: Config, above: Config) -> Config {
         edit_blocks: above.edit_blocks.or(below.edit_blocks),
         map_tokens: above.map_tokens.or(below.map_tokens),
         readable: below.readable.into_iter().chain(above.readable).collect(),
+        allow: below.allow.into_iter().chain(above.allow).collect(),
+        deny: below.deny.into_iter().chain(above.deny).collect(),
+        sandbox: above.sandbox.or(below.sandbox),
+        network: above.network.or(below.network),
+        writable: below.writable.into_iter().chain(above.writable).collect(),
+        keep_variables: below.keep_variables.into_iter().chain(above.keep_variables).collect(),
+        private_hosts: below.private_hosts.into_iter().chain(above.private_hosts).collect(),
+        compact_at: above.compact_at.or(below.compact_at),
         steering: above.steering.or(below.steering),
         follow_up: above.follow_up.or(below.follow_up),
         parallel_reads: above.parallel_reads.or(below.parallel_reads),

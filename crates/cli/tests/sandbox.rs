@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use hardpan_prompt::{Json, Part};
 use hardpan_tools::{
-    Call, Launcher, Network, Options, Outcome, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing, scrubbed, support,
+    Call, Launcher, Network, Options, Outcome, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing,
+    scrubbed, support,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -35,7 +36,10 @@ fn bench(network: Network) -> Option<Bench> {
     fs::write(root.join("other/notes"), "notes\n").expect("a file");
     fs::write(root.join("beside"), "beside\n").expect("a file");
     let sandbox = Sandbox {
-        launcher: Launcher { program: env!("CARGO_BIN_EXE_hardpan").into(), arguments: vec!["__sandbox".into()] },
+        launcher: Launcher {
+            program: env!("CARGO_BIN_EXE_hardpan").into(),
+            arguments: vec!["__sandbox".into()],
+        },
         writable: Vec::new(),
         hidden: vec![root.join("config")],
         network,
@@ -96,6 +100,7 @@ fn writing_outside_is_denied_in_every_way_and_told() {
         "ln ../other/notes hard && echo x > hard",
         "cp a ../other/a || touch ../other/a",
         "truncate -s 0 ../other/notes",
+        "python3 -c \"open('../other/notes', 'r+').write('x')\" || exit 1",
     ] {
         let (text, outcome) = bench.run(command);
         assert!(outcome.is_error, "{command}: {text}");
@@ -128,7 +133,10 @@ fn keys_cannot_be_read_by_any_way_there() {
     }
     let (text, _) = bench.run("cat ../config/keys.toml");
     let keys = bench.path("config/keys.toml");
-    assert!(text.ends_with(&format!("The sandbox denied reading {}: keys are kept there.", keys.display())), "{text}");
+    assert!(
+        text.ends_with(&format!("The sandbox denied reading {}: keys are kept there.", keys.display())),
+        "{text}"
+    );
 }
 
 #[test]
@@ -159,7 +167,10 @@ fn there_is_no_network_unless_it_is_allowed() {
     if let Some(bench) = bench(Network::Off) {
         let (text, outcome) = bench.run(&connect);
         assert!(outcome.is_error && !text.contains("connected\n"), "{text}");
-        assert!(text.ends_with("The sandbox denied the network: commands have none unless the user allows it."), "{text}");
+        assert!(
+            text.ends_with("The sandbox denied the network: commands have none unless the user allows it."),
+            "{text}"
+        );
         let (text, _) = bench.run("exec 3<>/dev/udp/127.0.0.1/53 && echo connected");
         assert!(!text.contains("connected\n"), "{text}");
     }
@@ -193,10 +204,18 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
 }
 
 #[test]
+fn even_root_cannot_make_devices() {
+    let Some(bench) = bench(Network::Off) else { return };
+    let (text, outcome) = bench.run("mknod disk b 8 0");
+    assert!(outcome.is_error && !bench.path("work/disk").exists(), "{text}");
+}
+
+#[test]
 fn a_command_has_no_terminal() {
     let Some(bench) = bench(Network::Off) else { return };
-    let (text, _) = bench.run("echo x > /dev/tty && echo written; ps -o sid= -p $$ 2>/dev/null | tr -d ' '; echo $$");
-    assert!(!text.contains("written"), "{text}");
+    let (text, _) = bench.run("echo x > /dev/tty && echo written; read -r pid name state parent group session rest < /proc/$$/stat; echo $((session - $$))");
+    // It leads a session of its own.
+    assert!(!text.contains("written") && text.contains("\n0\n"), "{text}");
 }
 
 #[test]

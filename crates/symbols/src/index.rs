@@ -1,6 +1,7 @@
 //! The repository: every file's outline, who uses whose names, and what an edit changes in that.
 
 mod change;
+mod file;
 mod links;
 mod query;
 mod store;
@@ -11,13 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use crate::capture::Kind;
-use crate::language::{ImportRule, Language, LanguageId, Languages};
+use crate::language::{Language, Languages};
 use crate::names::{NameId, Names};
-use crate::outline::{Outline, Reach, Row, Skip};
+use crate::outline::{Outline, Skip};
 use crate::resolve::{FileId, Meaning, Paths, split};
 
 pub use change::Change;
+pub(crate) use file::File;
+use file::{Imports, Member, Target, is_package};
 pub use query::{FileReport, Place, Report, SkippedReport, SymbolReport};
 
 /// The hash of a file's content: the first half of its BLAKE3.
@@ -33,35 +35,6 @@ pub fn content_hash(content: &[u8]) -> ContentHash {
 fn next_revision() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The name of a member, and of a type that it belongs to.
-type Member = (NameId, NameId);
-
-/// The names that an outline defines for others, and which of them are members of what.
-fn sites(outline: &Outline, names: &[NameId]) -> (Box<[NameId]>, Box<[Member]>) {
-    let (mut sites, mut free, mut owners) = (Vec::new(), Vec::new(), Vec::new());
-    for (definition, name) in outline.definitions.iter().zip(names) {
-        if definition.reach != Reach::Shared || !definition.kind.links() {
-            continue;
-        }
-        sites.push(*name);
-        // A type inside a type is spoken of by its own name.
-        let is_member =
-            !definition.kind.has_members() || matches!(definition.kind, Kind::Constant | Kind::Variable);
-        let holder = outline.parent(definition).filter(|parent| is_member && parent.kind.has_members());
-        match holder.and(definition.parent).and_then(|at| names.get(at as usize)) {
-            Some(owner) => owners.push((*name, *owner)),
-            None => free.push(*name),
-        }
-    }
-    free.sort_unstable();
-    owners.retain(|(name, _)| free.binary_search(name).is_err());
-    sites.sort_unstable();
-    sites.dedup();
-    owners.sort_unstable();
-    owners.dedup();
-    (sites.into(), owners.into())
 }
 
 thread_local! {
@@ -120,89 +93,6 @@ pub struct Index {
     edges: Vec<Vec<Edge>>,
     /// How many files that are no tests lead to each.
     used_by: Vec<u32>,
-}
-
-#[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) path: Box<str>,
-    pub(crate) hash: ContentHash,
-    /// Without its words, which are in `words`.
-    pub(crate) outline: Outline,
-    /// In the order of the outline's words.
-    pub(crate) words: Box<[NameId]>,
-    /// In the order of the outline's definitions.
-    pub(crate) names: Box<[NameId]>,
-    /// What the map shows of it.
-    pub(crate) rows: Box<[Row]>,
-    /// Another one whenever something that the map says about the file may have changed; no two indexes share any.
-    pub(crate) revision: u64,
-    /// The names that it defines for others: sorted, each once.
-    pub(crate) sites: Box<[NameId]>,
-    /// For each of those that are members only, with the names of their types: sorted.
-    owners: Box<[Member]>,
-    pub(crate) is_test: bool,
-    /// Whether its imports name folders, not files.
-    pub(crate) imports_folders: bool,
-    /// The first language of its family; names link only inside.
-    pub(crate) family: LanguageId,
-    /// Its folder where that makes a package, by number.
-    package: Option<NameId>,
-    pub(crate) imports: Imports,
-    /// The files that its imports lead to, through those that pass their imports on: sorted.
-    visible: Vec<FileId>,
-}
-
-impl File {
-    /// A file that is not yet related to any other. The outline is without its words.
-    fn new(
-        path: &str,
-        hash: ContentHash,
-        outline: Outline,
-        words: Box<[NameId]>,
-        names: Box<[NameId]>,
-        package: Option<NameId>,
-    ) -> Self {
-        let languages = Languages::builtin();
-        let language = outline.language.and_then(|id| languages.get(id));
-        let (sites, owners) = sites(&outline, &names);
-        File {
-            path: path.into(),
-            hash,
-            words,
-            names,
-            rows: outline.rows(),
-            revision: next_revision(),
-            sites,
-            owners,
-            is_test: languages.is_test(path, outline.language),
-            family: outline.language.map_or(LanguageId::MAX, |id| languages.family(id)),
-            package,
-            imports_folders: language.is_some_and(|language| language.imports == ImportRule::Go),
-            imports: Imports::default(),
-            visible: Vec::new(),
-            outline,
-        }
-    }
-}
-
-/// Whether the folder of a file makes a package.
-fn is_package(outline: &Outline) -> bool {
-    outline.language.and_then(|id| Languages::builtin().get(id)).is_some_and(|language| language.packages)
-}
-
-/// Where the imports of a file lead.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Imports {
-    /// Sorted by file, each once.
-    pub(crate) targets: Vec<Target>,
-    /// Sorted, each once.
-    pub(crate) externals: Vec<Box<str>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Target {
-    pub(crate) file: FileId,
-    is_public: bool,
 }
 
 /// Who defines a name and who uses it.
@@ -360,12 +250,14 @@ impl Index {
     fn file(&mut self, path: &str, hash: ContentHash, mut outline: Outline) -> File {
         let words = std::mem::take(&mut outline.words);
         let words = words.iter().map(|word| self.names.intern(word)).collect();
-        let names = outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
+        let names =
+            outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
         let package = is_package(&outline).then(|| self.names.intern(split(path).0));
         self.uses.resize_with(self.names.len(), Uses::default);
         outline.definitions.shrink_to_fit();
         outline.imports.shrink_to_fit();
-        File::new(path, hash, outline, words, names, package)
+        let rows = outline.rows();
+        File::new(path, hash, outline, rows, words, names, package)
     }
 
     /// Where the imports of a file lead today.

@@ -342,7 +342,14 @@ impl Languages {
     /// The first thing that does not.
     pub fn check() -> Result<(), LanguageError> {
         let languages = Self::parse(TABLE)?;
-        languages.list.iter().try_for_each(|language| language.compile().map(drop))
+        languages.list.iter().try_for_each(|language| {
+            // Whole first: then rows and columns are those of the file, and shapes that no tree can have are noticed.
+            if let Some(grammar) = hardpan_grammars::language(&language.grammar) {
+                let fits = tree_sitter::Query::new(&grammar, &language.query()?);
+                fits.map_err(|error| LanguageError::Query { language: language.name.clone(), error })?;
+            }
+            language.compile().map(drop)
+        })
     }
 }
 

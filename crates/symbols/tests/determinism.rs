@@ -2,7 +2,6 @@
 
 mod projects;
 
-
 use hardpan_symbols::{Budget, Focus, Index, MapRequest, Source};
 use projects::Tree;
 

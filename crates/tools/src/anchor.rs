@@ -108,7 +108,9 @@ impl Anchor {
         for part in parent.components() {
             way.push(part);
             let next = match (&folder, part) {
-                (Some(folder), Component::Normal(name)) => step(folder, name, folders, || made.push(way.clone()))?,
+                (Some(folder), Component::Normal(name)) => {
+                    step(folder, name, folders, || made.push(way.clone()))?
+                }
                 (None, Component::RootDir) => rustix::fs::openat(CWD, "/", ON_THE_WAY, Mode::empty())?.into(),
                 _ => return Err(Trouble::NotAFolder),
             };

@@ -95,7 +95,9 @@ impl Bash {
         let Arguments { command, timeout } = arguments(call)?;
         let seconds = timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(1, LONGEST_TIMEOUT);
         if command.contains('\0') {
-            return Err(Outcome::failed("The command holds a NUL character, which no command can: leave it out."));
+            return Err(Outcome::failed(
+                "The command holds a NUL character, which no command can: leave it out.",
+            ));
         }
         // What cannot be made is missed, and told, by the command that needs it.
         let _ = std::fs::create_dir_all(&self.0.temp);
@@ -106,11 +108,17 @@ impl Bash {
         })?;
         let mut output = Output::new(&self.0.outputs);
         let finish = follow(group, pipe, &mut output, Duration::from_secs(seconds), call.progress).await;
-        let denied = policy.map(|policy| denied(&policy, &call.scope.folder, output.tail())).unwrap_or_default();
-        Ok(answer(&finish, output, &denied, seconds))
+        let denied =
+            policy.map(|policy| denied(&policy, &call.scope.folder, output.tail())).unwrap_or_default();
+        Ok(answer(&finish, &output, &denied, seconds))
     }
 
-    fn start(&self, line: &str, scope: &Scope, policy: Option<&Policy>) -> std::io::Result<(Group, Receiver)> {
+    fn start(
+        &self,
+        line: &str,
+        scope: &Scope,
+        policy: Option<&Policy>,
+    ) -> std::io::Result<(Group, Receiver)> {
         let shell = shell(&self.0.environment);
         let mut command = match (&self.0.sandbox, policy) {
             (Some(sandbox), Some(policy)) => sandbox.launcher.command(policy, &shell)?,
@@ -193,11 +201,13 @@ async fn follow(
     Finish { ended: ended.unwrap_or(Ended::Unknown), timed_out, held: open }
 }
 
-fn answer(finish: &Finish, output: Output, denied: &[String], seconds: u64) -> Outcome {
+fn answer(finish: &Finish, output: &Output, denied: &[String], seconds: u64) -> Outcome {
     let mut notices = Vec::new();
     notices.extend(output.notice());
     if finish.held {
-        notices.push("a process in the background still held the output; it was ended with the command".to_owned());
+        notices.push(
+            "a process in the background still held the output; it was ended with the command".to_owned(),
+        );
     }
     if finish.timed_out {
         notices.push(format!("stopped after {seconds} seconds: give a longer timeout, or do less at once"));

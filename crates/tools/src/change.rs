@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_prompt::Hash;
 
-use crate::blocking::Cancel;
 use crate::anchor::{Anchor, Folders, Found, Trouble};
+use crate::blocking::Cancel;
 use crate::diff::{Extent, change};
 use crate::nearest::missing;
 use crate::{Journal, Outcome, Scope, Seen};
@@ -42,9 +42,17 @@ pub(crate) struct Pending<'a> {
 
 impl Changes {
     /// Runs `work` while no other change runs, unless nobody waits for it any longer.
-    pub fn alone(&self, cancel: &Cancel, work: impl FnOnce() -> Result<Outcome, Outcome>) -> Result<Outcome, Outcome> {
+    pub fn alone(
+        &self,
+        cancel: &Cancel,
+        work: impl FnOnce() -> Result<Outcome, Outcome>,
+    ) -> Result<Outcome, Outcome> {
         let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
-        if cancel.is_set() { Err(Outcome::failed("The call was given up before anything was changed.")) } else { work() }
+        if cancel.is_set() {
+            Err(Outcome::failed("The call was given up before anything was changed."))
+        } else {
+            work()
+        }
     }
 
     /// Looks at what is to be changed.
@@ -101,7 +109,10 @@ impl Pending<'_> {
         if let Some(journal) = &self.changes.journal {
             let recorded = journal.record(&self.place, self.found.as_ref(), after, &self.anchor.made);
             recorded.map_err(|error| {
-                Outcome::failed(format!("{} was not changed, because the change could not be journalled: {error}", self.shown))
+                Outcome::failed(format!(
+                    "{} was not changed, because the change could not be journalled: {error}",
+                    self.shown
+                ))
             })?;
         }
         self.anchor
@@ -109,5 +120,52 @@ impl Pending<'_> {
             .map_err(|trouble| Outcome::failed(format!("{} {trouble}.", self.shown)))?;
         self.changes.seen.note_content(&self.place, bytes);
         Ok(after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixture::workspace;
+    use crate::{Effect, Options, Shell, Web, changing};
+
+    #[test]
+    fn every_tool_that_changes_things_has_its_words() {
+        let folder = std::env::temp_dir();
+        let shell = Shell { outputs: folder.clone(), temp: folder, environment: Vec::new(), sandbox: None };
+        let options = Options { seen: Seen::default(), journal: None, shell, web: Web::default() };
+        let tools = changing(options);
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.declaration().name).collect();
+        assert_eq!(names, ["edit", "write", "bash", "fetch"]);
+        let mut bytes = 0;
+        for tool in tools {
+            assert_eq!(tool.effect(), Effect::Changes);
+            let declared = tool.declaration();
+            assert!(!declared.description.is_empty() && declared.snippet.is_some(), "{declared:?}");
+            let schema = declared.parameters.value();
+            let properties = schema["properties"].as_object().unwrap();
+            assert!(!properties.is_empty(), "{declared:?}");
+            assert!(properties.values().all(|property| property["description"] != json!(null)), "{schema}");
+            bytes += declared.description.len() + declared.parameters.as_str().len();
+        }
+        // What they cost in every request: a reason to look twice when it grows.
+        assert!(bytes < 2600, "{bytes}");
+    }
+
+    #[test]
+    fn changes_at_the_same_time_happen_one_after_the_other() {
+        let lines: String = (0..16).map(|line| format!("line {line};\n")).collect();
+        let fixture = workspace(&[("a", &lines)]);
+        let edit = crate::edit::Edit(Changes::default());
+        std::thread::scope(|scope| {
+            for line in 0..16 {
+                let (fixture, edit) = (&fixture, &edit);
+                let arguments = json!({"path": "a", "old_text": format!("line {line};"), "new_text": format!("LINE {line};")});
+                scope.spawn(move || fixture.text(edit, &arguments));
+            }
+        });
+        assert_eq!(std::fs::read_to_string(fixture.path("a")).unwrap(), lines.to_uppercase());
     }
 }

@@ -20,8 +20,8 @@ mod diagnosis; // why an edit cannot be made, and what would help
 mod lines; // line endings: texts are matched without regard to them, and keep them
 
 use diagnosis::Diagnosis;
-pub(crate) use lines::{Endings, MARK};
 use lines::Document;
+pub(crate) use lines::{Endings, MARK};
 
 /// The tool `edit`.
 pub(crate) struct Edit(pub Changes);
@@ -104,7 +104,9 @@ fn wanted(arguments: Arguments) -> Result<(String, Vec<Replacement>), Outcome> {
         _ => return Err(Outcome::failed("Give old_text and new_text together; new_text may be empty.")),
     }
     if edits.is_empty() {
-        return Err(Outcome::failed("There is no edit in the call. Give old_text and new_text, or a list of edits."));
+        return Err(Outcome::failed(
+            "There is no edit in the call. Give old_text and new_text, or a list of edits.",
+        ));
     }
     Ok((path, edits))
 }
@@ -123,7 +125,10 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
         return Err(format!("is binary (byte {offset} is NUL): only text can be edited"));
     }
     std::str::from_utf8(bytes).map_err(|error| {
-        format!("is not UTF-8 (byte {} is the first wrong one): convert it, for example with iconv", error.valid_up_to())
+        format!(
+            "is not UTF-8 (byte {} is the first wrong one): convert it, for example with iconv",
+            error.valid_up_to()
+        )
     })
 }
 
@@ -137,7 +142,10 @@ fn refusal(shown: &str, refused: &Refused, edits: usize) -> String {
     let diagnosis = &refused.diagnosis;
     match edits {
         1 => format!("{shown} was not changed. {diagnosis}"),
-        _ => format!("{shown} was not changed: edit {} of {edits} cannot be made. {diagnosis}", refused.edit + 1),
+        _ => format!(
+            "{shown} was not changed: edit {} of {edits} cannot be made. {diagnosis}",
+            refused.edit + 1
+        ),
     }
 }
 
@@ -148,7 +156,8 @@ fn replaced(former: &str, edits: &[Replacement]) -> Result<String, Refused> {
     for (edit, replacement) in edits.iter().enumerate() {
         let old = Document::new(&replacement.old_text).text;
         let new = Document::new(&replacement.new_text).text;
-        let start = diagnosis::place(&document.text, &old, &new).map_err(|diagnosis| Refused { edit, diagnosis })?;
+        let start =
+            diagnosis::place(&document.text, &old, &new).map_err(|diagnosis| Refused { edit, diagnosis })?;
         places.push((start..start + old.len(), edit, new));
     }
     places.sort_by_key(|(range, edit, _)| (range.start, *edit));

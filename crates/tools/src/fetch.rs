@@ -118,7 +118,8 @@ impl Fetch {
                 let fetched = tokio::time::timeout(self.limits.time, self.fetch(&url)).await;
                 let late = |_| format!("it took longer than {} seconds", self.limits.time.as_secs());
                 let page = fetched.map_err(late).flatten();
-                let page = page.map_err(|why| Outcome::failed(format!("{} was not fetched: {why}.", clean(&url))))?;
+                let page =
+                    page.map_err(|why| Outcome::failed(format!("{} was not fetched: {why}.", clean(&url))))?;
                 let page = Arc::new(page);
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((url, page.clone()));
                 page
@@ -134,7 +135,8 @@ impl Fetch {
 
     async fn fetch(&self, url: &str) -> Result<Page, String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let mut url: Url = url.trim().parse().map_err(|error| format!("the address is not valid: {error}"))?;
+        let mut url: Url =
+            url.trim().parse().map_err(|error| format!("the address is not valid: {error}"))?;
         for _ in 0..=REDIRECTS {
             if url.as_str().len() > ADDRESS {
                 return Err(format!("the address is longer than {ADDRESS} bytes"));
@@ -143,7 +145,9 @@ impl Fetch {
             if self.proxied {
                 self.check_name(&url).await?;
             }
-            let asked = client.get(url.clone()).header(ACCEPT, "text/html, text/*, application/json;q=0.9, */*;q=0.1");
+            let asked = client
+                .get(url.clone())
+                .header(ACCEPT, "text/html, text/*, application/json;q=0.9, */*;q=0.1");
             let response = asked.send().await.map_err(|error| reason(&error))?;
             match redirect(&response) {
                 Some(to) => url = url.join(&to).map_err(|error| format!("it sends to {to:?}: {error}"))?,
@@ -233,9 +237,15 @@ impl Kind {
         match kind {
             "" => Ok(Kind::Unknown),
             "text/html" | "application/xhtml+xml" => Ok(Kind::Html),
-            kind if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => Ok(Kind::Text),
-            "application/json" | "application/xml" | "application/javascript" | "application/x-ndjson"
-            | "application/yaml" | "application/toml" => Ok(Kind::Text),
+            kind if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => {
+                Ok(Kind::Text)
+            }
+            "application/json"
+            | "application/xml"
+            | "application/javascript"
+            | "application/x-ndjson"
+            | "application/yaml"
+            | "application/toml" => Ok(Kind::Text),
             kind => Err(format!("it is {}, not text", clean(kind))),
         }
     }
@@ -255,7 +265,10 @@ fn is_latin(headers: &HeaderMap) -> bool {
 fn answer(page: &Page, offset: usize, limits: Limits) -> Result<Outcome, Outcome> {
     let text = &page.text;
     if offset > 0 && offset >= text.len() {
-        return Err(Outcome::failed(format!("The page has only {} bytes: offset {offset} is past its end.", text.len())));
+        return Err(Outcome::failed(format!(
+            "The page has only {} bytes: offset {offset} is past its end.",
+            text.len()
+        )));
     }
     let start = text.floor_char_boundary(offset);
     let mut end = text.floor_char_boundary((start + BYTES).min(text.len()));

@@ -258,7 +258,8 @@ impl Journal {
 impl State {
     /// The changes of a turn that were not taken back.
     fn of(&self, turn: u64) -> Vec<Change> {
-        let start = self.lines.iter().rposition(|line| matches!(line, Line::Undone(undone) if *undone == turn));
+        let start =
+            self.lines.iter().rposition(|line| matches!(line, Line::Undone(undone) if *undone == turn));
         let lines = &self.lines[start.map_or(0, |start| start + 1)..];
         let of_turn = |line: &Line| match line {
             Line::Changed(change) if change.turn == turn => Some(change.clone()),

@@ -81,6 +81,11 @@ pub struct Options {
     pub web: Web,
 }
 
+/// The tool that runs commands, by itself: for the commands of the person.
+pub fn shell(shell: Shell) -> Arc<dyn Tool> {
+    Arc::new(bash::Bash(shell))
+}
+
 /// The tools that change things, in the order in which they are declared.
 pub fn changing(options: Options) -> Vec<Arc<dyn Tool>> {
     let Options { seen, journal, shell, web } = options;

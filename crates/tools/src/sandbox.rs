@@ -83,7 +83,9 @@ pub fn support() -> Support {
     #[cfg(target_os = "linux")]
     return linux::support();
     #[cfg(not(target_os = "linux"))]
-    Support::None("only Linux has the means (Landlock and seccomp) that commands are kept within bounds by".to_owned())
+    Support::None(
+        "only Linux has the means (Landlock and seccomp) that commands are kept within bounds by".to_owned(),
+    )
 }
 
 impl Sandbox {

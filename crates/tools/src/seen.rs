@@ -70,7 +70,8 @@ impl Seen {
     }
 
     fn keep(&self, place: &Path, hash: Hash, bytes: Option<&[u8]>) {
-        let text = bytes.filter(|bytes| bytes.len() <= KEPT_LIMIT).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text =
+            bytes.filter(|bytes| bytes.len() <= KEPT_LIMIT).and_then(|bytes| std::str::from_utf8(bytes).ok());
         self.lock().insert(place.to_owned(), Sight { hash, text: text.map(Arc::from) });
     }
 

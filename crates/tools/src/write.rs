@@ -63,7 +63,9 @@ fn write(changes: &Changes, arguments: &Arguments, scope: &Scope) -> Result<Outc
         return Ok(Outcome::text(format!("{shown} already has this content; nothing was written.")));
     }
     if is_utf16(&found.bytes) {
-        return Err(Outcome::failed(format!("{shown} is UTF-16: convert it to UTF-8 first, for example with iconv.")));
+        return Err(Outcome::failed(format!(
+            "{shown} is UTF-16: convert it to UTF-8 first, for example with iconv."
+        )));
     }
     pending.not_changed_since_seen()?;
     // What is empty can be overwritten without loss.

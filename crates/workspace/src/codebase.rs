@@ -42,8 +42,11 @@ pub fn codebase(
         let stamps = stamps();
         (cache.join().unwrap_or_default(), stamps)
     });
-    let changed: Vec<&str> =
-        stamps.iter().filter(|(name, stamp)| !cache.is_current(name, **stamp)).map(|(name, _)| *name).collect();
+    let changed: Vec<&str> = stamps
+        .iter()
+        .filter(|(name, stamp)| !cache.is_current(name, **stamp))
+        .map(|(name, _)| *name)
+        .collect();
     let gone: Vec<String> =
         cache.index.paths().filter(|name| !stamps.contains_key(name)).map(str::to_owned).collect();
     let folder = Folder { root, stamps: &stamps };
@@ -89,7 +92,9 @@ impl Folder<'_> {
         let read = |name: &str, buffer: Vec<u8>| {
             let stamp = self.stamps.get(name).copied().flatten();
             let hash = cache.index.hash(name);
-            if let Some(source) = hash.filter(|_| cache.is_current(name, stamp)).and_then(|hash| known(name, hash)) {
+            if let Some(source) =
+                hash.filter(|_| cache.is_current(name, stamp)).and_then(|hash| known(name, hash))
+            {
                 return source;
             }
             let source = self.source(name, buffer);
@@ -114,7 +119,8 @@ impl Folder<'_> {
                 Source::Known(ContentHash::default(), Box::new(Outline::skipped(Skip::Large)))
             }
             Some(_) => {
-                let read = fs::File::open(self.root.join(name)).and_then(|mut file| file.read_to_end(&mut buffer));
+                let read =
+                    fs::File::open(self.root.join(name)).and_then(|mut file| file.read_to_end(&mut buffer));
                 read.map_or(Source::Unreadable, |_| Source::Content(buffer))
             }
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Event, Fault};
+use crate::compact::{Compacted, WhyCompact};
 use crate::queue::Waiting;
 use crate::spending::TokenUsage;
 
@@ -212,6 +213,16 @@ pub struct SessionFork {
 }
 event!(SessionFork, "session_fork");
 
+/// The conversation goes on from another entry of the same session.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionTree {
+    /// The entry that was left.
+    pub from: Option<Arc<str>>,
+    /// The entry it goes on from.
+    pub to: Arc<str>,
+}
+event!(SessionTree, "session_tree");
+
 /// The agent ends.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionShutdown {
@@ -219,6 +230,67 @@ pub struct SessionShutdown {
     pub session: Arc<str>,
 }
 event!(SessionShutdown, "session_shutdown");
+
+/// A conversation is about to be compacted.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionBeforeCompact {
+    /// Why.
+    pub why: WhyCompact,
+    /// What the person wants kept in mind.
+    pub instructions: Option<String>,
+    /// How many messages a summary will stand for.
+    pub messages: usize,
+    /// The first message that stays.
+    pub first_kept: MessageId,
+    /// Tokens of the conversation now.
+    pub tokens_before: u64,
+}
+
+/// What becomes of a compaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BeforeCompactReply {
+    /// It goes on.
+    #[default]
+    Continue,
+    /// It does not happen.
+    Cancel {
+        /// Why.
+        reason: String,
+    },
+    /// This is the summary; the model is not asked.
+    Summary {
+        /// Its text.
+        text: String,
+    },
+}
+event!(SessionBeforeCompact, "session_before_compact", BeforeCompactReply);
+
+/// A conversation was compacted.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionCompact(
+    /// What was done.
+    pub Compacted,
+);
+event!(SessionCompact, "session_compact");
+
+/// The person is about to run a command with `!` or `!!`.
+#[derive(Clone, Debug, Serialize)]
+pub struct UserBash {
+    /// The command line.
+    pub command: String,
+    /// `!!`: the model is not told.
+    pub exclude_from_context: bool,
+}
+
+/// What a handler did in place of running the command; none lets it run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserBashReply {
+    /// What it printed.
+    pub output: String,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+}
+event!(UserBash, "user_bash", Option<UserBashReply>);
 
 /// A run begins.
 #[derive(Clone, Debug, Serialize)]
@@ -255,6 +327,11 @@ pub enum Stop {
     Looping {
         /// The tool.
         tool: Arc<str>,
+    },
+    /// The request does not fit the model's window.
+    TooLong {
+        /// What the provider said.
+        message: String,
     },
     /// Something failed.
     Error {

@@ -1,24 +1,28 @@
 //! An agent in a folder of its own, talking to the simulator over HTTP.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use hardpan_agent::expand::{Expansions, Folder, Holds, Owner};
 use hardpan_agent::{
-    Agent, AgentSettings, Approval, Approve, Approved, Connect, Conversation, Input, InputSource, Look, Setup,
-    Surroundings, Taken,
+    Agent, AgentSettings, Conversation, Delivery, Input, InputSource, Setup, Stop, Taken,
 };
-use hardpan_context::{LayoutName, Snapshot, Target, Texts};
+use hardpan_context::{LayoutName, Target, Texts};
 use hardpan_models::Catalogue;
-use hardpan_prompt::{AgentMessage, Body, Image, Item, Json, Kind, Part, Thinking, Tool as Declaration, Volatility};
-use hardpan_providers::{Client, Endpoint, Http, Key, Learned, Patience};
+use hardpan_prompt::{AgentMessage, Body, Image, Part, Thinking};
 use hardpan_session::{Header, Session};
 use hardpan_simulator::{Config, Engine, Faults, Script, Server, Settings, serve};
-use hardpan_tools::{Call, Effect, Outcome, Scope, Tool};
+use hardpan_tools::{Scope, Tool};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::props::{Around, Loopback, Paint, Slow, Trusting};
+
+/// The longest that anything is waited for. Nothing takes that long unless it never happens.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a trial is set up.
 pub struct Given {
@@ -28,66 +32,200 @@ pub struct Given {
     pub faults: &'static str,
     pub model: &'static str,
     pub settings: AgentSettings,
+    /// Files of the folder: path and content.
+    pub files: &'static [(&'static str, &'static str)],
+    pub clock: Clock,
+    /// The most tokens of an answer, where it is to be less than usual.
+    pub max_tokens: Option<u32>,
+    /// How long it takes to look around.
+    pub look: Duration,
+}
+
+/// Whether time passes.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Clock {
+    Running,
+    Frozen,
 }
 
 impl Default for Given {
     fn default() -> Self {
-        let settings = AgentSettings { handler_limit: Duration::from_millis(300), ..AgentSettings::default() };
-        Given { layout: LayoutName::Strata, script: "default: {text: Fine.}", faults: "", model: "claude-sonnet-5", settings }
+        let settings = AgentSettings { handler_limit: Duration::from_secs(10), ..AgentSettings::default() };
+        Given {
+            layout: LayoutName::Strata,
+            script: "default: {text: Fine.}",
+            faults: "",
+            model: "claude-sonnet-5",
+            settings,
+            files: &[],
+            clock: Clock::Running,
+            max_tokens: None,
+            look: Duration::ZERO,
+        }
     }
+}
+
+/// What several agents share: a folder, a simulator, what was sent there.
+struct Stage {
+    given: Given,
+    server: Server,
+    folder: tempfile::TempDir,
+    sent: Arc<Mutex<Vec<String>>>,
+    at_once: Arc<AtomicUsize>,
 }
 
 /// An agent, its simulator and its folder.
 pub struct Trial {
     pub agent: Agent,
-    pub server: Server,
-    pub folder: tempfile::TempDir,
     /// Every event that was told, in order.
-    pub seen: Arc<Mutex<Vec<Value>>>,
-    given: Given,
+    seen: Arc<Mutex<Vec<Value>>>,
+    stage: Arc<Stage>,
 }
 
 impl Trial {
     pub async fn new(given: Given) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("a.txt"), "first line\nsecond line\n").expect("a file");
+        let files = [("a.txt", "first line\nsecond line\n")];
+        for (path, content) in files.iter().chain(given.files) {
+            write(&folder.path().join(path), content);
+        }
         let script = Script::from_yaml("script.yaml", given.script).expect("a script");
         let faults: Faults = given.faults.parse().expect("faults");
         let engine = Engine::new(Settings { script: Some(script), faults, ..Settings::default() });
         let server = serve(Config::new(engine)).await.expect("a server");
-        let header = Header { id: "s1".into(), time: None, cwd: "/project".into(), extra: Default::default() };
-        let path = folder.path().join("s1.jsonl");
-        let conversation = Conversation::begin(&path, header).expect("a conversation");
-        let (agent, seen) = agent(&given, &server, folder.path(), conversation);
-        Trial { agent, server, folder, seen, given }
+        let conversation = Conversation::begin(&folder.path().join("s1.jsonl"), header("s1"));
+        let (sent, at_once) = Default::default();
+        let stage = Arc::new(Stage { given, server, folder, sent, at_once });
+        stage.trial(conversation.expect("a conversation"))
     }
 
     /// The same session, opened again by another agent at the same simulator.
     pub fn resume(self) -> Self {
-        let Trial { agent, server, folder, seen, given } = self;
+        let Trial { agent, stage, .. } = self;
         let (_, path) = agent.session();
         drop(agent);
-        drop(seen);
-        let conversation = Conversation::resume(&path, None).expect("the session opens again");
-        let (agent, seen) = agent_of(&given, &server, folder.path(), conversation);
-        Trial { agent, server, folder, seen, given }
+        stage.trial(Conversation::resume(&path, None).expect("the session opens again"))
+    }
+
+    /// Another agent with a copy of the session as it is on the disk, at the same simulator.
+    pub fn copy(&self) -> Self {
+        let copy = self.stage.folder.path().join("copy.jsonl");
+        std::fs::copy(self.path(), &copy).expect("a copy");
+        self.stage.trial(Conversation::resume(&copy, None).expect("the copy opens"))
+    }
+
+    /// Another agent that goes on from an entry, in a session of its own.
+    pub fn fork(&self, leaf: Option<&str>) -> Self {
+        let session = Session::open(&self.path()).expect("the session can be read");
+        let path = (1..).map(|n| self.stage.folder.path().join(format!("fork{n}.jsonl")));
+        let path = path.into_iter().find(|path| !path.exists()).expect("a free name");
+        self.stage.trial(Conversation::fork(&session, leaf, &path, header("fork")).expect("a fork"))
+    }
+
+    /// An agent of the same kind with a conversation.
+    pub fn with(&self, conversation: Conversation) -> Self {
+        self.stage.trial(conversation)
     }
 
     pub fn path(&self) -> PathBuf {
         self.agent.session().1
     }
 
+    pub fn file(&self, path: &str) -> PathBuf {
+        self.stage.folder.path().join(path)
+    }
+
+    pub fn write(&self, path: &str, content: &str) {
+        write(&self.file(path), content);
+    }
+
+    pub fn session(&self) -> Session {
+        Session::open(&self.path()).expect("the session can be read")
+    }
+
     pub async fn prompt(&self, text: &str) -> Taken {
         self.agent.prompt(input(text)).await.expect("the prompt is taken")
     }
 
-    /// The types of the events so far, in order.
+    /// A prompt that somebody else waits for.
+    pub fn begin(&self, text: &str) -> JoinHandle<Taken> {
+        let (agent, input) = (self.agent.clone(), input(text));
+        tokio::spawn(async move { agent.prompt(input).await.expect("the prompt is taken") })
+    }
+
+    pub async fn steer(&self, text: &str) {
+        let taken = self.agent.queue(input(text), Delivery::Steer).await.expect("it is queued");
+        assert_eq!(taken, Taken::Queued(Delivery::Steer));
+    }
+
+    pub async fn follow_up(&self, text: &str) {
+        let taken = self.agent.queue(input(text), Delivery::FollowUp).await.expect("it is queued");
+        assert_eq!(taken, Taken::Queued(Delivery::FollowUp));
+    }
+
+    /// Waits until an event of this type was told for the nth time.
+    pub async fn until(&self, name: &str, nth: usize) {
+        self.until_seen(|seen| seen.iter().filter(|event| event["type"] == name).count() >= nth).await;
+    }
+
+    /// Waits until the answer that is coming has grown by a piece with this text, or name, or JSON in it.
+    pub async fn until_heard(&self, piece: &str) {
+        let holds = |event: &Value| event["type"] == "message_update" && event["delta"].to_string().contains(piece);
+        self.until_seen(|seen| seen.iter().any(holds)).await;
+    }
+
+    async fn until_seen(&self, enough: impl Fn(&[Value]) -> bool) {
+        let looking = async {
+            while !enough(&self.seen()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let seen = tokio::time::timeout(PATIENCE, looking).await;
+        assert!(seen.is_ok(), "it never happened; this did: {:#?}", self.order());
+    }
+
+    /// Waits until so many requests were sent.
+    pub async fn until_sent(&self, requests: usize) {
+        let looking = async {
+            while self.sent().len() < requests {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looking).await.expect("the requests are sent");
+    }
+
+    /// The types of the events so far, in order, without the pieces of answers.
     pub fn order(&self) -> Vec<String> {
-        self.seen().iter().map(|event| event["type"].as_str().expect("a type").to_owned()).collect()
+        let names = self.seen().into_iter().map(|event| event["type"].as_str().expect("a type").to_owned());
+        names.filter(|name| name != "message_update").collect()
     }
 
     pub fn seen(&self) -> Vec<Value> {
         self.seen.lock().expect("the events").clone()
+    }
+
+    /// The events of one type, in order.
+    pub fn told(&self, name: &str) -> Vec<Value> {
+        self.seen().into_iter().filter(|event| event["type"] == name).collect()
+    }
+
+    pub fn forget(&self) {
+        self.seen.lock().expect("the events").clear();
+    }
+
+    /// The bodies of all requests to the simulator, to the byte.
+    pub fn sent(&self) -> Vec<String> {
+        self.stage.sent.lock().expect("the requests").clone()
+    }
+
+    /// The conversation that each request held: see [`heard`].
+    pub fn heard(&self) -> Vec<Vec<String>> {
+        self.sent().iter().map(|body| heard(body)).collect()
+    }
+
+    /// How many calls of `slow` ran at once.
+    pub fn at_once(&self) -> usize {
+        self.stage.at_once.load(std::sync::atomic::Ordering::SeqCst)
     }
 
     /// The conversation, one line per message: `user: text`, `assistant: text [call]`, `result: text`, `failed: text`.
@@ -95,54 +233,99 @@ impl Trial {
         self.agent.messages().iter().map(line).collect()
     }
 
-    /// The stored session says what the agent says, and another request with it is accepted.
+    /// The stored session says what the agent says.
     pub async fn is_sound(&self) {
-        let session = Session::open(&self.path()).expect("the session can be read");
+        self.agent.shutdown().await.expect("everything is stored");
+        let session = self.session();
         assert!(session.problems.is_empty(), "{:?}", session.problems);
         assert_eq!(session.branch(None).expect("a branch").messages, self.agent.messages());
     }
+
+    /// Whatever happened: it is stored, and a fork and the session opened again have the same messages and go on with
+    /// them, which the simulator accepts.
+    pub async fn goes_on(self) -> Self {
+        self.is_sound().await;
+        let messages = self.agent.messages();
+        let spent = self.agent.token_usage().session;
+        let fork = self.fork(None);
+        assert_eq!(fork.agent.messages(), messages);
+        assert_eq!(fork.agent.token_usage().session, spent);
+        assert_eq!(fork.prompt("And in the fork?").await, Taken::Ran(Stop::Done));
+        assert_eq!(fork.agent.messages()[..messages.len()], messages);
+        fork.is_sound().await;
+        let resumed = self.resume();
+        assert_eq!(resumed.agent.messages(), messages);
+        assert_eq!(resumed.agent.token_usage().session, spent);
+        assert_eq!(resumed.prompt("And now?").await, Taken::Ran(Stop::Done));
+        assert_eq!(resumed.agent.messages()[..messages.len()], messages);
+        resumed.is_sound().await;
+        resumed
+    }
+}
+
+impl Stage {
+    fn trial(self: &Arc<Self>, conversation: Conversation) -> Trial {
+        let (agent, seen) = self.agent(conversation);
+        Trial { agent, seen, stage: self.clone() }
+    }
+
+    fn agent(&self, conversation: Conversation) -> (Agent, Arc<Mutex<Vec<Value>>>) {
+        let Given { layout, model, settings, clock, max_tokens, look, .. } = &self.given;
+        let folder = self.folder.path();
+        // A face goes on with the model of the branch.
+        let chosen = conversation.model.clone();
+        let (provider, model) = match &chosen {
+            Some((provider, model)) => (Some(&**provider), &**model),
+            None => (None, *model),
+        };
+        let mut target = Target::new(Catalogue::builtin(), provider, model).expect("a model");
+        target.max_tokens = max_tokens.unwrap_or(target.max_tokens);
+        let folders = [("skills", Holds::Skills), ("templates", Holds::Templates)];
+        let folders = folders.map(|(below, holds)| Folder { path: folder.join(below), holds, owner: Owner::User });
+        let mut tools = hardpan_tools::read_only();
+        tools.extend([Arc::new(Slow::new(self.at_once.clone())) as Arc<dyn Tool>, Arc::new(Paint::new())]);
+        let setup = Setup {
+            texts: Arc::new(Texts::builtin().expect("the texts")),
+            surroundings: Arc::new(Around { folder: folder.to_owned(), look: *look }),
+            connect: Arc::new(Loopback { url: format!("{}/v1", self.server.url()), sent: self.sent.clone() }),
+            approve: Arc::new(Trusting),
+            clock: Arc::new(if *clock == Clock::Frozen { noon } else { now }),
+            tools,
+            scope: Scope::new(folder, folder),
+            expansions: Expansions::discover(&folders, &[]),
+            target,
+            layout: *layout,
+            thinking: Thinking::Off,
+            settings: *settings,
+        };
+        let agent = Agent::new(setup, conversation);
+        let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let events = seen.clone();
+        agent.events().watch(move |event| events.lock().expect("the events").push(event.clone()));
+        (agent, seen)
+    }
+}
+
+fn write(path: &Path, content: &str) {
+    std::fs::create_dir_all(path.parent().expect("a folder above it")).expect("a folder");
+    std::fs::write(path, content).expect("a file");
+}
+
+pub fn header(id: &str) -> Header {
+    Header { id: id.into(), time: None, cwd: "/project".into(), extra: Default::default() }
 }
 
 pub fn input(text: &str) -> Input {
     Input { text: text.into(), images: Vec::new(), source: InputSource::Interactive }
 }
 
-fn agent_of(given: &Given, server: &Server, folder: &Path, conversation: Conversation) -> (Agent, Arc<Mutex<Vec<Value>>>) {
-    agent(given, server, folder, conversation)
-}
-
-fn agent(given: &Given, server: &Server, folder: &Path, conversation: Conversation) -> (Agent, Arc<Mutex<Vec<Value>>>) {
-    let target = Target::new(Catalogue::builtin(), None, given.model).expect("a model");
-    let folders = [
-        Folder { path: folder.join("skills"), holds: Holds::Skills, owner: Owner::User },
-        Folder { path: folder.join("templates"), holds: Holds::Templates, owner: Owner::User },
-    ];
-    let mut tools = hardpan_tools::read_only();
-    tools.extend([Arc::new(Slow::new()) as Arc<dyn Tool>, Arc::new(Paint::new())]);
-    let setup = Setup {
-        texts: Arc::new(Texts::builtin().expect("the texts")),
-        surroundings: Arc::new(Around { folder: folder.to_owned() }),
-        connect: Arc::new(Loopback { url: format!("{}/v1", server.url()) }),
-        approve: Arc::new(Trusting),
-        clock: Arc::new(now),
-        tools,
-        scope: Scope::new(folder, folder),
-        expansions: Expansions::discover(&folders, &[]),
-        target,
-        layout: given.layout,
-        thinking: Thinking::Off,
-        settings: given.settings,
-    };
-    let agent = Agent::new(setup, conversation);
-    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let events = seen.clone();
-    agent.events().watch(move |event| events.lock().expect("the events").push(event.clone()));
-    (agent, seen)
-}
-
 #[allow(clippy::disallowed_methods, reason = "the agent's clock is the machine's")]
 fn now() -> Timestamp {
     Timestamp::now()
+}
+
+fn noon() -> Timestamp {
+    "2026-07-01T12:00:00Z".parse().expect("a time")
 }
 
 fn text_of(parts: &[Part]) -> String {
@@ -169,120 +352,37 @@ pub fn line(message: &AgentMessage) -> String {
     }
 }
 
-/// A folder with one open file.
-struct Around {
-    folder: PathBuf,
+/// What the messages of an Anthropic request say, one line per block: `user: text`, `assistant: text`, `call: name`,
+/// `result: text`, `failed: text`.
+pub fn heard(body: &str) -> Vec<String> {
+    let body: Value = serde_json::from_str(body).expect("JSON");
+    let messages = body["messages"].as_array().expect("messages");
+    let blocks = messages.iter().flat_map(|message| {
+        let role = message["role"].as_str().expect("a role");
+        message["content"].as_array().expect("a list").iter().map(move |block| (role, block))
+    });
+    let text = |content: &Value| match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    };
+    let line = |(role, block): (&str, &Value)| match block["type"].as_str().expect("a type") {
+        "text" => format!("{role}: {}", text(&block["text"])),
+        "tool_use" => format!("call: {}", text(&block["name"])),
+        "tool_result" if block["is_error"] == true => format!("failed: {}", text(&block["content"])),
+        "tool_result" => format!("result: {}", text(&block["content"])),
+        other => format!("{role}: [{other}]"),
+    };
+    blocks.map(line).collect()
 }
 
-impl Surroundings for Around {
-    fn observe(&self, look: &Look) -> Snapshot {
-        let mut snapshot = Snapshot::empty(look.now);
-        snapshot.working_directory = Some("/project".into());
-        if let Ok(body) = std::fs::read_to_string(self.folder.join("open.md")) {
-            snapshot.items.push(Item {
-                key: "file:open.md".into(),
-                id: "P10".into(),
-                kind: Kind::File,
-                title: "open.md".into(),
-                body: body.into(),
-                changed_at_ms: 0,
-                volatility: Volatility::Lively,
-                tier: None,
-                n: None,
-                said_by: None,
-            });
-        }
-        snapshot
-    }
-}
-
-struct Loopback {
-    url: String,
-}
-
-impl Connect for Loopback {
-    fn client(&self, _target: &Target, _session: &str) -> Result<Client, String> {
-        let http = Http::new(None).map_err(|error| error.to_string())?;
-        let endpoint =
-            Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
-        let patience = Patience { first_wait: Duration::from_millis(1), ..Patience::default() };
-        Ok(Client::new(Arc::new(http), endpoint, patience, Arc::new(Learned::default())))
-    }
-}
-
-/// Says yes to everything but the colour red.
-struct Trusting;
-
-impl Approve for Trusting {
-    fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved> {
-        let red = question.args["colour"] == "red";
-        Box::pin(async move { if red { Approved::No("not red".into()) } else { Approved::Yes } })
-    }
-}
-
-/// Takes its time, and says how it goes.
-struct Slow(Declaration);
-
-impl Slow {
-    fn new() -> Self {
-        Slow(declaration("slow", json!({"ms": {"type": "integer"}})))
-    }
-}
-
-impl Tool for Slow {
-    fn declaration(&self) -> &Declaration {
-        &self.0
-    }
-    fn effect(&self) -> Effect {
-        Effect::Reads
-    }
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
-        Box::pin(async move {
-            (call.progress)("half");
-            let ms = call.arguments.value()["ms"].as_u64().unwrap_or(0);
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-            Outcome::text(format!("slept {ms}")).with_details(json!({"ms": ms}))
-        })
-    }
-}
-
-/// Changes something, as far as anybody can tell; breaks where it is asked to.
-struct Paint(Declaration);
-
-impl Paint {
-    fn new() -> Self {
-        Paint(declaration("paint", json!({"colour": {"type": "string"}})))
-    }
-}
-
-impl Tool for Paint {
-    fn declaration(&self) -> &Declaration {
-        &self.0
-    }
-    fn effect(&self) -> Effect {
-        Effect::Changes
-    }
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
-        Box::pin(async move {
-            let colour = call.arguments.value()["colour"].as_str().unwrap_or_default().to_owned();
-            assert!(colour != "ultraviolet", "a tool that breaks");
-            if colour == "plaid" { Outcome::failed("plaid is no colour") } else { Outcome::text(format!("painted {colour}")) }
-        })
-    }
-}
-
-fn declaration(name: &str, properties: Value) -> Declaration {
-    Declaration {
-        name: name.into(),
-        description: format!("{name} something").into(),
-        parameters: Json::new(&json!({"type": "object", "properties": properties})),
-        snippet: None,
-        guidelines: Vec::new(),
-    }
+/// The system prompt of an Anthropic request.
+pub fn system(body: &str) -> String {
+    let body: Value = serde_json::from_str(body).expect("JSON");
+    body["system"].as_array().expect("a list").iter().filter_map(|block| block["text"].as_str()).collect()
 }
 
 /// An image of one pixel.
-#[allow(dead_code, reason = "not every test file sends one")]
 pub fn pixel() -> Image {
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     serde_json::from_value(json!({"media_type": "image/png", "data": data, "width": 1, "height": 1})).expect("an image")

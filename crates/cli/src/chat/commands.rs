@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_agent::{Agent, Switch};
+use hardpan_agent::{Agent, Leave, Switch};
 use hardpan_models::did_you_mean;
 use hardpan_prompt::{Body, Part, Thinking};
 use hardpan_session::{Record, Session};
+use hardpan_tools::{How, Undone};
 
 use super::open::{self, Opened};
 use super::show;
@@ -15,7 +16,7 @@ use crate::output::{cut, thousands};
 use crate::{gather, views};
 
 /// Each command with what it does.
-const COMMANDS: [(&str, &str); 16] = [
+const COMMANDS: [(&str, &str); 18] = [
     ("help", "what can be typed"),
     ("quit", "end the conversation"),
     ("model", "show the model, or choose another: /model NAME"),
@@ -30,7 +31,9 @@ const COMMANDS: [(&str, &str); 16] = [
     ("session", "which conversation this is"),
     ("name", "give the conversation a name: /name TEXT"),
     ("new", "begin another conversation"),
-    ("tree", "the messages, with the names to go back to"),
+    ("compact", "put a summary in place of what was said long ago: /compact [WHAT MATTERS]"),
+    ("undo", "take back what the last run did to files"),
+    ("tree", "the messages; /tree ENTRY goes back there, /tree ENTRY summary takes along what was learned"),
     ("fork", "go on in a conversation of its own: /fork [ENTRY]"),
 ];
 
@@ -117,7 +120,22 @@ async fn run(
             agent.switch(conversation, Switch::Other).await;
             "a new conversation".into()
         }
-        "tree" => tree(agent)?,
+        "compact" => {
+            let compacted = agent.compact(Some(arguments.to_owned()).filter(|text| !text.is_empty())).await;
+            let compacted = compacted.map_err(|error| error.to_string())?;
+            format!("{} messages became a summary:\n\n{}", compacted.messages, compacted.summary)
+        }
+        "undo" => undo(opened)?,
+        "tree" if arguments.is_empty() => tree(agent)?,
+        "tree" => {
+            let (entry, leave) = match arguments.split_once(' ') {
+                Some((entry, "summary")) => (entry, Leave::WithSummary),
+                Some(_) => return Err("expected /tree ENTRY, or /tree ENTRY summary".into()),
+                None => (arguments, Leave::Silently),
+            };
+            agent.go_to(entry, leave).await.map_err(|error| error.to_string())?;
+            format!("back at {entry}; what came after it is still in the session")
+        }
         "fork" => fork(arguments, opened, agent).await?,
         _ => return Err("it is not known".into()),
     }))
@@ -178,6 +196,23 @@ fn queue(agent: &Agent) -> String {
     let later = waiting.follow_up.iter().map(|accepted| format!("  later: {}", accepted.typed));
     let lines: Vec<String> = steering.chain(later).collect();
     if lines.is_empty() { "nothing waits".into() } else { lines.join("\n") }
+}
+
+fn undo(opened: &Opened) -> Result<String, String> {
+    let journal = opened.hands.journal.as_ref().ok_or("no changes were recorded")?;
+    let turn = journal.last_turn().ok_or("there is nothing to take back")?;
+    let undone = journal.undo(turn).map_err(|error| error.to_string())?;
+    let line = |undone: &Undone| {
+        let how = match &undone.how {
+            How::Restored => "as it was before".to_owned(),
+            How::Removed => "removed again".to_owned(),
+            How::Unchanged => "was as before already".to_owned(),
+            How::ChangedSince => "changed since, so it was left alone".to_owned(),
+            How::Failed(why) => format!("could not be taken back: {why}"),
+        };
+        format!("{}: {how}", undone.path.display())
+    };
+    Ok(undone.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 fn tree(agent: &Agent) -> Result<String, String> {

@@ -1,16 +1,19 @@
 //! The conversation line by line: what is typed while the agent works is queued, and Ctrl-C stops what it does.
 
 use std::io::{BufRead, Write};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use hardpan_agent::{AgentError, Delivery, Input, InputSource, Stop, Taken};
+use hardpan_agent::{AgentError, Delivery, Input, InputSource, Stop, Taken, Tell};
+use hardpan_prompt::{AgentMessage, Body};
 use tokio::sync::mpsc;
 
 use super::commands;
+use super::asker::{Asker, Question, answer};
 use super::open::Opened;
 use super::show;
 use crate::args::{Chat, Output};
@@ -20,7 +23,8 @@ type Pending = FuturesUnordered<BoxFuture<'static, Result<Taken, AgentError>>>;
 
 /// Talks until the person has had enough.
 pub async fn converse(flags: &Chat) -> Result<()> {
-    let opened = std::sync::Arc::new(Opened::new(flags)?);
+    let (asker, mut questions) = Asker::new();
+    let opened = Arc::new(Opened::new(flags, Some(Arc::new(asker)))?);
     let agent = opened.agent.clone();
     let ended = commands::register(&opened);
     match flags.output {
@@ -33,17 +37,24 @@ pub async fn converse(flags: &Chat) -> Result<()> {
     }
     let mut lines = typed_lines();
     let mut pending: Pending = FuturesUnordered::new();
+    // What waits for a yes or a no; the next line that is typed is the answer.
+    let mut open: Option<Question> = None;
     while !ended.load(Ordering::Relaxed) {
         if pending.is_empty() && flags.output == Output::Text {
             prompt();
         }
         tokio::select! {
             line = lines.recv() => match line {
+                Some(line) if open.is_some() => open = open.take().and_then(|question| answer(question, &line)),
                 Some(line) => begin(&opened, line, &mut pending),
                 None if pending.is_empty() => break,
                 // The end of what is typed: what was asked for is still done.
                 None => finish(&opened, flags, &mut pending).await,
             },
+            Some(question) = questions.recv() => {
+                question.show();
+                open = Some(question);
+            }
             Some(taken) = pending.next() => after(&opened, flags, taken).await,
             signal = tokio::signal::ctrl_c() => {
                 signal.context("interrupts cannot be listened to")?;
@@ -51,6 +62,8 @@ pub async fn converse(flags: &Chat) -> Result<()> {
                     eprintln!();
                     break;
                 }
+                open = None;
+                agent.abort_bash();
                 agent.abort();
             }
         }
@@ -93,9 +106,15 @@ fn typed_lines() -> mpsc::UnboundedReceiver<String> {
 }
 
 /// Gives a line to the agent: it runs a command, begins a run, or waits for its time.
-fn begin(opened: &std::sync::Arc<Opened>, line: String, pending: &mut Pending) {
+fn begin(opened: &Arc<Opened>, line: String, pending: &mut Pending) {
     let text = line.trim().to_owned();
     if text.is_empty() {
+        return;
+    }
+    if let Some(command) = text.strip_prefix('!') {
+        let (command, tell) = command.strip_prefix('!').map_or((command, Tell::Model), |command| (command, Tell::Nobody));
+        let (agent, command) = (opened.agent.clone(), command.trim().to_owned());
+        pending.push(Box::pin(async move { agent.bash(command, tell).await.map(ran) }));
         return;
     }
     if let Some(hint) = commands::unknown(&opened.agent, &text) {
@@ -116,6 +135,12 @@ fn begin(opened: &std::sync::Arc<Opened>, line: String, pending: &mut Pending) {
     };
     let input = Input { text, images, source: InputSource::Interactive };
     pending.push(Box::pin(async move { agent.queue(input, delivery).await }));
+}
+
+/// What the person's own command printed.
+fn ran(message: AgentMessage) -> Taken {
+    let Body::BashExecution { output, .. } = message.body else { return Taken::Handled };
+    Taken::Command { said: Some(output.trim_end().to_owned()) }
 }
 
 async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending) {
@@ -140,7 +165,7 @@ async fn after(opened: &Opened, flags: &Chat, taken: Result<Taken, AgentError>) 
                 Stop::Looping { tool } => {
                     eprintln!("hardpan: stopped: the model kept making the same failing call of {}", safe(&tool));
                 }
-                Stop::Error { message } => eprintln!("hardpan: {}", safe_lines(&message)),
+                Stop::TooLong { message } | Stop::Error { message } => eprintln!("hardpan: {}", safe_lines(&message)),
             }
             let waiting = opened.agent.waiting();
             if !waiting.is_empty() {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::expand::{Expansions, Folder};
-use hardpan_agent::{Agent, AgentSettings, Connect, Conversation, NobodyToAsk, Reads, Setup};
+use hardpan_agent::{Agent, AgentSettings, Connect, Conversation, Reads, Setup};
 use hardpan_context::{Assembled, Memo, Target};
 use hardpan_prompt::{Factor, Image, Thinking};
 use hardpan_providers::{Client, Learned, Usage};
@@ -15,7 +15,9 @@ use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
+use super::approve::{Approver, Ask, Asking};
 use super::around::{Around, Kept};
+use super::hands::Hands;
 use super::{attach, commands};
 use crate::args::Chat;
 use crate::gather;
@@ -34,6 +36,7 @@ pub struct Opened {
     pub settings: Arc<Settings>,
     pub folder: PathBuf,
     pub store: Store,
+    pub hands: Hands,
     connection: Arc<Connection>,
     stored: Mutex<Kept>,
     /// Images that go with the first prompt.
@@ -44,7 +47,7 @@ pub struct Opened {
 
 impl Opened {
     /// The agent that the flags ask for.
-    pub fn new(flags: &Chat) -> Result<Self> {
+    pub fn new(flags: &Chat, person: Option<Arc<dyn Ask>>) -> Result<Self> {
         let whom = &flags.whom;
         let folder = gather::folder(whom.dir.as_deref())?;
         let root = workspace::root_of(&folder);
@@ -77,13 +80,19 @@ impl Opened {
         let mut scope = Scope::new(&root, &folder);
         scope.readable = settings.config.readable.iter().map(PathBuf::from).collect();
         scope.readable.extend(config.map(|config| config.join("skills")));
+        let hands = Hands::new(&settings, &conversation.session, &root)?;
+        hands.notes.iter().for_each(|note| eprintln!("hardpan: {note}"));
+        hands.extend(&mut scope);
+        let asking = if flags.yes { Asking::Never } else { Asking::Normal };
+        let approver = Approver::new(&settings, scope.clone(), asking, person)?;
         let setup = Setup {
             texts: Arc::new(settings.texts.clone()),
             surroundings: around.clone(),
             connect: connection.clone(),
-            approve: Arc::new(NobodyToAsk),
+            approve: Arc::new(approver),
             clock: Arc::new(now),
-            tools: hardpan_tools::read_only(),
+            tools: hands.tools.clone(),
+            shell: Some(hands.shell.clone()),
             scope,
             expansions,
             layout: gather::layout(whom, &settings)?,
@@ -92,14 +101,16 @@ impl Opened {
                 steering: settings.config.steering.unwrap_or_default(),
                 follow_up: settings.config.follow_up.unwrap_or_default(),
                 reads: if settings.config.parallel_reads.unwrap_or(false) { Reads::SideBySide } else { Reads::OneByOne },
+                compact_at: settings.config.compact_at.unwrap_or(AgentSettings::default().compact_at),
                 ..AgentSettings::default()
             },
             target,
         };
         let agent = Agent::new(setup, conversation);
+        hands.follow(&agent);
         let images = whom.image.iter().map(|path| workspace::read_image(path)).collect::<Result<Vec<_>, _>>()?;
         let stored = Mutex::new(kept);
-        Ok(Opened { agent, around, settings, folder, store, connection, stored, images: Mutex::new(images), _scratch: scratch })
+        Ok(Opened { agent, around, settings, folder, store, connection, stored, images: Mutex::new(images), hands, _scratch: scratch })
     }
 
     /// Opens the files that a prompt names, and returns its images.

@@ -104,9 +104,13 @@ impl State {
     }
 }
 
-/// A call's arguments in one line: values, not names.
+/// A call's arguments in one line: values, not names, and nothing of texts of several lines but that they are there.
 fn summary(args: &Value) -> String {
-    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let word = |value: &Value| match value.as_str() {
+        Some(text) if text.contains('\n') => "…".to_owned(),
+        Some(text) => text.to_owned(),
+        None => value.to_string(),
+    };
     let words = args.as_object().into_iter().flatten().map(|(_, value)| word(value));
     words.collect::<Vec<_>>().join(" ")
 }

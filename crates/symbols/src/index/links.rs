@@ -4,7 +4,7 @@
 //! where it is a method, the user also speaks of the type. Without evidence only a name that nobody writes by chance (`next_delay`, `RetryPolicy`), defined in few places, leads
 //! anywhere. Everything is counted in whole numbers, so that adding and taking away in any order gives the same.
 
-use super::{Edge, File, Index, Member, Uses};
+use super::{Edge, File, Index, Member, Site, Uses};
 use crate::names::NameId;
 use crate::resolve::FileId;
 
@@ -74,7 +74,9 @@ impl Index {
     /// The one file that a use of a name in a file leads to, itself included; none where it is not certain. `within` is the
     /// type whose method uses it.
     pub(crate) fn callee(&self, name: NameId, from: FileId, within: Option<NameId>) -> Option<FileId> {
-        let meaning = self.meaning(name).filter(|meaning| meaning.sites.len() <= MANY)?;
+        let is_site = |site: &&Site| self.by_id(site.file).is_some_and(|file| !file.is_test);
+        let sites = self.uses.get(name as usize)?.sites.iter().filter(is_site);
+        let meaning = if sites.take(MANY + 1).count() <= MANY { self.meaning(name) } else { None }?;
         let file = self.by_id(from)?;
         if file.sites.binary_search(&name).is_ok() {
             // Its own, unless it may be a method of something else that has the same name.

@@ -11,7 +11,7 @@ use crate::capture::Kind;
 use crate::language::Languages;
 use crate::manifest::Manifest;
 use crate::names::{NameId, Names};
-use crate::outline::{Definition, Import, ImportForm, Outline, Reach, Skip, Waits};
+use crate::outline::{Definition, Import, ImportForm, Outline, Reach, Row, Skip, Waits};
 use crate::resolve::FileId;
 use crate::wire::{Cursor, Damaged, list, number, text};
 
@@ -84,6 +84,11 @@ impl Index {
         number(&mut to, file.package.map_or(0, |name| u64::from(numbers.name(name)) + 1));
         list(&mut to, &file.words, |to, word| number(to, numbers.name(*word)));
         encode(&mut to, &file.outline, |at| numbers.name(file.names[at]));
+        list(&mut to, &file.rows, |to, row| {
+            number(to, row.definition);
+            number(to, row.parent.map_or(0, |parent| u64::from(parent) + 1));
+            number(to, row.depth);
+        });
         let mut targets: Vec<(FileId, bool)> =
             file.imports.targets.iter().map(|target| (numbers.file(target.file), target.is_public)).collect();
         targets.sort_unstable();
@@ -195,16 +200,22 @@ fn stored(from: &mut Cursor<'_>, names: &Names, files: usize) -> Option<Stored> 
     };
     let words: Box<[NameId]> = from.list(|from| from.below(names.len()))?;
     let (outline, defined) = decode(from, names, words.len())?;
-    let mut file = File::new(path, hash, outline, words, defined, package);
+    let mut count = 0;
+    let row = |from: &mut Cursor<'_>| {
+        let definition = from.below(outline.definitions.len())?;
+        let parent = from.below(count + 1)?.checked_sub(1);
+        count += 1;
+        Some(Row { definition, parent, depth: from.small()?.try_into().ok()? })
+    };
+    let rows = from.list(row)?;
+    let mut file = File::new(path, hash, outline, rows, words, defined, package);
     let target = |from: &mut Cursor<'_>| {
         let number = from.number()?;
         let file = FileId::try_from(number >> 1).ok().filter(|file| (*file as usize) < files)?;
         Some(Target { file, is_public: number & 1 == 1 })
     };
-    file.imports = Imports {
-        targets: from.list(target)?,
-        externals: from.list(|from| from.text().map(Box::from))?,
-    };
+    file.imports =
+        Imports { targets: from.list(target)?, externals: from.list(|from| from.text().map(Box::from))? };
     let uses: Vec<u32> = from.list(Cursor::small)?;
     let edge = |from: &mut Cursor<'_>| {
         Some(Edge { to: from.below(files)?, count: from.small()?, weight: from.number()? })

@@ -190,7 +190,10 @@ fn a_saved_index_is_the_same_index() {
         ("b.py", "from a import Clock, run\nimport requests\nrun(Clock().now())\n"),
         ("test_b.py", "from b import *\n"),
         ("Cargo.toml", "[package]\nname = \"a-b\"\n"),
-        ("src/lib.rs", "pub mod a;\npub use a::{B, C};\n#[derive(Clone)] pub struct D { e: u8 }\nimpl D { fn f(&self) { g() } }\n"),
+        (
+            "src/lib.rs",
+            "pub mod a;\npub use a::{B, C};\n#[derive(Clone)] pub struct D { e: u8 }\nimpl D { fn f(&self) { g() } }\n",
+        ),
         ("src/a.rs", "pub struct B;\npub fn g() {}\n"),
         ("pkg/one.go", "package pkg\nfunc One() { Two() }\n"),
         ("pkg/two.go", "package pkg\nfunc Two() {}\n"),

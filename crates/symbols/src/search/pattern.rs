@@ -144,7 +144,13 @@ mod tests {
         let texts: Vec<&str> = patterns(query).iter().map(|pattern| pattern.text).collect();
         assert_eq!(
             texts,
-            ["[(a) (b)] @text", "(c d: (_) @import) @x", "((e) @y (#eq? @y \"a)\\\"b\"))", "((f) . (g)* @a @b)+", "\"h\""]
+            [
+                "[(a) (b)] @text",
+                "(c d: (_) @import) @x",
+                "((e) @y (#eq? @y \"a)\\\"b\"))",
+                "((f) . (g)* @a @b)+",
+                "\"h\""
+            ]
         );
         assert_eq!(nodes(texts[3]), ["(f)", "(g)* @a @b"]);
         assert!(nodes(texts[1]).is_empty());
@@ -155,12 +161,22 @@ mod tests {
         let rust = hardpan_grammars::language("rust").unwrap();
         let names = |text: &str| {
             let kinds = Pattern { text }.begins(&rust)?;
-            Some(kinds.into_iter().map(|kind| rust.node_kind_for_id(kind).unwrap_or("ERROR")).collect::<Vec<_>>())
+            Some(
+                kinds
+                    .into_iter()
+                    .map(|kind| rust.node_kind_for_id(kind).unwrap_or("ERROR"))
+                    .collect::<Vec<_>>(),
+            )
         };
         assert_eq!(names("(mod_item !body) @a"), Some(vec!["mod_item"]));
-        assert_eq!(names("(([(mod_item) (ERROR (block))]) (#eq? @a \"b\"))"), Some(vec!["mod_item", "ERROR"]));
+        assert_eq!(
+            names("(([(mod_item) (ERROR (block))]) (#eq? @a \"b\"))"),
+            Some(vec!["mod_item", "ERROR"])
+        );
         assert_eq!(names("((mod_item) . (block))"), Some(vec!["mod_item"]));
-        for anywhere in ["(_ (block))", "\"fn\" @a", "((mod_item)? . (block))", "(_expression) @a", "(nothing)"] {
+        for anywhere in
+            ["(_ (block))", "\"fn\" @a", "((mod_item)? . (block))", "(_expression) @a", "(nothing)"]
+        {
             assert_eq!(names(anywhere), None, "{anywhere}");
         }
     }

@@ -164,7 +164,12 @@ impl Reading<'_> {
                 let repeats = signs.starts_with('*') && is_next;
                 let element = if repeats { format!("{body}{}", &signs[1..]) } else { element.to_owned() };
                 let item = self.item(&element)?;
-                parts.push(Part { item, field: field.take(), is_next: std::mem::take(&mut is_next), repeats });
+                parts.push(Part {
+                    item,
+                    field: field.take(),
+                    is_next: std::mem::take(&mut is_next),
+                    repeats,
+                });
             }
         }
         if is_next {
@@ -177,7 +182,8 @@ impl Reading<'_> {
     fn check(&mut self, inside: &str) -> Option<Check> {
         let mut elements = elements(inside.strip_prefix('#')?).into_iter();
         let (name, captures) = elements.next().and_then(|head| head.split_once('?'))?;
-        let capture = self.capture(captures.trim())?;
+        // Two captures are compared with each other: not done here.
+        let capture = self.capture(captures.trim()).filter(|_| captures.matches('@').count() == 1)?;
         let wanted = match name {
             "eq" | "any-of" => true,
             "not-eq" | "not-any-of" => false,

@@ -38,7 +38,8 @@ impl Cleaner {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
             // Most output is plain: take it in one go.
-            let plain = if self.at_rest() { rest.iter().take_while(|byte| is_plain(**byte)).count() } else { 0 };
+            let plain =
+                if self.at_rest() { rest.iter().take_while(|byte| is_plain(**byte)).count() } else { 0 };
             if plain > 0 {
                 text.push_str(std::str::from_utf8(&rest[..plain]).unwrap_or_default());
                 self.replaced = false;

@@ -4,8 +4,19 @@ use std::ffi::OsString;
 
 /// Names that end so hold secrets.
 const SECRET_ENDINGS: [&str; 13] = [
-    "KEY", "KEYS", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL",
-    "CREDENTIALS", "KEY_ID", "PAT",
+    "KEY",
+    "KEYS",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "KEY_ID",
+    "PAT",
 ];
 
 /// The variables that a command may see: all but those whose names sound like secrets, and the `named` ones (those
@@ -39,7 +50,7 @@ fn is_secret(name: &str) -> bool {
         Some(before) => before.ends_with('_') || ending.len() > 5,
         None => false,
     };
-    SECRET_ENDINGS.iter().any(|ending| ends(&ending))
+    SECRET_ENDINGS.iter().any(ends)
 }
 
 #[cfg(test)]
@@ -48,10 +59,13 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_recognised_and_others_are_not() {
-        for name in ["OPENAI_API_KEY", "GITHUB_TOKEN", "aws_secret_access_key", "PGPASSWORD", "DB_PASSWORD", "TOKEN"] {
+        for name in
+            ["OPENAI_API_KEY", "GITHUB_TOKEN", "aws_secret_access_key", "PGPASSWORD", "DB_PASSWORD", "TOKEN"]
+        {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["PATH", "MONKEY", "HOME", "KEYBOARD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "XPAT"] {
+        for name in ["PATH", "MONKEY", "HOME", "KEYBOARD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "XPAT"]
+        {
             assert!(!is_secret(name), "{name}");
         }
     }

@@ -28,7 +28,11 @@ pub(super) struct Output {
 /// The whole output, where the tail no longer is it.
 enum Whole {
     InTail,
-    OnDisk { path: PathBuf, file: File, bytes: u64 },
+    OnDisk {
+        path: PathBuf,
+        file: File,
+        bytes: u64,
+    },
     /// It could not be kept.
     Lost(String),
 }
@@ -124,7 +128,11 @@ impl Output {
     pub fn notice(&self) -> Option<String> {
         let shown = self.end_of_tail();
         let (lines, bytes) = (shown.lines().count(), shown.len());
-        let cut = format!("only the last {lines} of {} lines ({bytes} of {} bytes) are shown", self.lines(), self.bytes);
+        let cut = format!(
+            "only the last {lines} of {} lines ({bytes} of {} bytes) are shown",
+            self.lines(),
+            self.bytes
+        );
         match &self.whole {
             Whole::InTail => None,
             Whole::OnDisk { path, bytes, .. } if *bytes < self.bytes => {

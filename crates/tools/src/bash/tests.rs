@@ -69,7 +69,10 @@ async fn a_command_runs_in_the_folder_and_answers_with_its_output() {
     assert_eq!(text, format!("content\nhello\n{}\n", fixture.scope.root.display()));
     assert!(!outcome.is_error);
     let details = outcome.details.unwrap();
-    assert_eq!((&details["exit_code"], &details["lines"], &details["full_output"]), (&json!(0), &json!(3), &Value::Null));
+    assert_eq!(
+        (&details["exit_code"], &details["lines"], &details["full_output"]),
+        (&json!(0), &json!(3), &Value::Null)
+    );
 }
 
 #[tokio::test]
@@ -101,7 +104,10 @@ async fn a_group_that_ignores_the_request_to_end_is_killed() {
     let fixture = workspace(&[]);
     let command = "trap '' TERM; (trap '' TERM; echo $BASHPID > child; while :; do sleep 1; done) & echo $$ > leader; echo begun; while :; do sleep 1; done";
     let (text, outcome) = run(&fixture, json!({"command": command, "timeout": 1})).await;
-    assert_eq!(text, "begun\n[stopped after 1 seconds: give a longer timeout, or do less at once; ended by signal 9]");
+    assert_eq!(
+        text,
+        "begun\n[stopped after 1 seconds: give a longer timeout, or do less at once; ended by signal 9]"
+    );
     assert!(outcome.is_error && outcome.details.unwrap()["timed_out"] == true);
     gone(&wait_for(fixture.path("leader")).await).await;
     gone(&wait_for(fixture.path("child")).await).await;
@@ -112,14 +118,18 @@ async fn a_command_that_takes_too_long_may_end_by_itself_first() {
     let fixture = workspace(&[]);
     let command = "trap 'echo cleaned up; exit 5' TERM; echo begun; while :; do sleep 0.1; done";
     let (text, _) = run(&fixture, json!({"command": command, "timeout": 1})).await;
-    assert!(text.starts_with("begun\n") && text.contains("cleaned up\n") && text.ends_with("exit code 5]"), "{text}");
+    assert!(
+        text.starts_with("begun\n") && text.contains("cleaned up\n") && text.ends_with("exit code 5]"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn dropping_the_call_ends_everything_and_leaves_no_zombie() {
     let fixture = workspace(&[]);
     let tool = tool(&fixture);
-    let arguments = Json::new(&json!({"command": "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > leader; wait"}));
+    let arguments =
+        Json::new(&json!({"command": "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > leader; wait"}));
     let call = Call { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
     let leader = tokio::select! {
         outcome = tool.run(call) => panic!("{outcome:?}"),
@@ -153,14 +163,21 @@ fn a_group_ends_without_a_runtime() {
 async fn a_child_in_the_background_does_not_hold_the_call_and_ends_with_it() {
     let fixture = workspace(&[]);
     let text = text(&fixture, "sleep 1000 & echo $! > child; echo done").await;
-    assert_eq!(text, "done\n[a process in the background still held the output; it was ended with the command]");
+    assert_eq!(
+        text,
+        "done\n[a process in the background still held the output; it was ended with the command]"
+    );
     gone(&wait_for(fixture.path("child")).await).await;
 }
 
 #[tokio::test]
 async fn a_child_in_another_session_does_not_hold_the_call_either() {
     let fixture = workspace(&[]);
-    let (text, _) = run(&fixture, json!({"command": "setsid sh -c 'echo $$ > child; sleep 1000' & sleep 0.2; echo done"})).await;
+    let (text, _) = run(
+        &fixture,
+        json!({"command": "setsid sh -c 'echo $$ > child; sleep 1000' & sleep 0.2; echo done"}),
+    )
+    .await;
     assert!(text.starts_with("done\n[a process in the background"), "{text}");
     let child = wait_for(fixture.path("child")).await;
     let pid = rustix::process::Pid::from_raw(child.trim().parse().unwrap()).unwrap();
@@ -174,7 +191,10 @@ async fn of_a_long_output_the_end_is_shown_and_the_whole_is_kept() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines[0], lines[1999], lines.len()), ("3001", "5000", 2001));
     let file = PathBuf::from(outcome.details.unwrap()["full_output"].as_str().unwrap());
-    let notice = format!("[only the last 2000 of 5000 lines (10000 of 23893 bytes) are shown; all of them are in {}]", file.display());
+    let notice = format!(
+        "[only the last 2000 of 5000 lines (10000 of 23893 bytes) are shown; all of them are in {}]",
+        file.display()
+    );
     assert_eq!(lines[2000], notice);
     let whole: String = (1..=5000).map(|number| format!("{number}\n")).collect();
     assert_eq!(fs::read_to_string(file).unwrap(), whole);
@@ -196,7 +216,11 @@ async fn one_endless_line_is_cut_within_a_character_of_the_limit() {
     let fixture = workspace(&[]);
     let text = text(&fixture, "printf 'ä%.0s' $(seq 1 60000)").await;
     let shown = text.lines().next().unwrap();
-    assert!(shown.chars().all(|char| char == 'ä') && (51_198..=51_200).contains(&shown.len()), "{}", shown.len());
+    assert!(
+        shown.chars().all(|char| char == 'ä') && (51_198..=51_200).contains(&shown.len()),
+        "{}",
+        shown.len()
+    );
 }
 
 #[tokio::test]
@@ -211,7 +235,8 @@ async fn output_is_shown_while_it_comes() {
     let fixture = workspace(&[]);
     let tool = tool(&fixture);
     let shown = Mutex::new(Vec::new());
-    let arguments = Json::new(&json!({"command": "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two"}));
+    let arguments =
+        Json::new(&json!({"command": "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two"}));
     let go = fixture.path("go");
     let progress = |text: &str| {
         shown.lock().unwrap().push(text.to_owned());
@@ -227,10 +252,16 @@ async fn output_is_shown_while_it_comes() {
 async fn temporary_files_have_a_folder_of_their_own_and_keys_are_not_passed_on() {
     let fixture = workspace(&[]);
     let mut tool = tool(&fixture);
-    let variables = [("PATH", std::env::var("PATH").unwrap()), ("A_KEY", "1".into()), ("B", "2".into()), ("C", "3".into())];
+    let variables = [
+        ("PATH", std::env::var("PATH").unwrap()),
+        ("A_KEY", "1".into()),
+        ("B", "2".into()),
+        ("C", "3".into()),
+    ];
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
     tool.0.environment = scrubbed(variables, &["B".to_owned()], &[]);
-    let arguments = Json::new(&json!({"command": "touch \"$(mktemp)\"; ls -d $TMPDIR/*; echo \"[$A_KEY$B$C]\""}));
+    let arguments =
+        Json::new(&json!({"command": "touch \"$(mktemp)\"; ls -d $TMPDIR/*; echo \"[$A_KEY$B$C]\""}));
     let call = Call { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
     let outcome = tool.run(call).await;
     let Part::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };

@@ -95,7 +95,9 @@ fn missing(text: &str, old: &str, new: &str) -> Diagnosis {
     if let Some(start) = window(&lines, &wanted) {
         return Diagnosis::WhiteSpace { line: start + 1, text: quoted(&lines, start, wanted.len()) };
     }
-    if !new.trim().is_empty() && let Some(place) = text.find(new) {
+    if !new.trim().is_empty()
+        && let Some(place) = text.find(new)
+    {
         return Diagnosis::Applied { line: line_of(text, place) };
     }
     let nearest = nearest(&lines, &wanted).map(|start| (start + 1, quoted(&lines, start, wanted.len())));
@@ -136,7 +138,8 @@ fn nearest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
         return Some(start);
     }
     let alike = lines.iter().map(|line| strsim::sorensen_dice(line.trim(), longest.trim()));
-    let (line, _) = alike.enumerate().filter(|&(_, alike)| alike >= ALIKE).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (line, _) =
+        alike.enumerate().filter(|&(_, alike)| alike >= ALIKE).max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(line.saturating_sub(offset))
 }
 

@@ -89,7 +89,10 @@ fn of_several_edits_all_are_made_or_none() {
     let fixture = workspace(&[("a", "1\n2\n3\n")]);
     let edits = json!({"path": "a", "edits": [{"old_text": "1", "new_text": "x"}, {"old_text": "9", "new_text": "y"}]});
     let told = fixture.failure(&tool(), &edits);
-    assert!(told.starts_with("a was not changed: edit 2 of 2 cannot be made. old_text was not found"), "{told}");
+    assert!(
+        told.starts_with("a was not changed: edit 2 of 2 cannot be made. old_text was not found"),
+        "{told}"
+    );
     let edits = json!({"path": "a", "edits": [{"old_text": "1\n2", "new_text": "x"}, {"old_text": "2\n3", "new_text": "y"}]});
     let told = fixture.failure(&tool(), &edits);
     assert!(told.ends_with("It changes text that edit 1 changes, too. Make one edit of the two."), "{told}");
@@ -98,7 +101,8 @@ fn of_several_edits_all_are_made_or_none() {
 
 #[test]
 fn line_endings_and_the_byte_order_mark_stay() {
-    let fixture = workspace(&[("crlf", "\u{feff}a\r\nb\r\nc\r\n"), ("mixed", "a\r\nb\nc\n"), ("lf", "a\nb\n")]);
+    let fixture =
+        workspace(&[("crlf", "\u{feff}a\r\nb\r\nc\r\n"), ("mixed", "a\r\nb\nc\n"), ("lf", "a\nb\n")]);
     fixture.text(&tool(), &one("crlf", "a\nb\n", "x\ny\nz\n"));
     assert_eq!(content(&fixture, "crlf"), "\u{feff}x\r\ny\r\nz\r\nc\r\n");
     fixture.text(&tool(), &one("mixed", "b\nc", "b2\nc2"));
@@ -141,7 +145,9 @@ fn a_missing_file_and_a_half_edit_are_told() {
     assert!(fixture.failure(&tool(), &one("no/such/file", "a", "b")).contains("does not exist"));
     let told = fixture.failure(&tool(), &json!({"path": "main.rs", "old_text": "a"}));
     assert_eq!(told, "Give old_text and new_text together; new_text may be empty.");
-    assert!(fixture.failure(&tool(), &json!({"path": "main.rs"})).starts_with("There is no edit in the call."));
+    assert!(
+        fixture.failure(&tool(), &json!({"path": "main.rs"})).starts_with("There is no edit in the call.")
+    );
 }
 
 proptest! {

@@ -58,7 +58,8 @@ impl Guard {
     }
 
     fn check_address(&self, host: &str, address: IpAddr) -> Result<(), Refused> {
-        let allowed = |private: &String| private == "*" || private.eq_ignore_ascii_case(host.trim_matches(['[', ']']));
+        let allowed =
+            |private: &String| private == "*" || private.eq_ignore_ascii_case(host.trim_matches(['[', ']']));
         if is_public(address) || self.private_hosts.iter().any(allowed) {
             return Ok(());
         }
@@ -123,13 +124,41 @@ mod tests {
     #[test]
     fn private_addresses_are_recognised_in_every_form() {
         for private in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
-            "255.255.255.255", "198.18.0.1", "192.0.0.8", "::1", "::", "fe80::1", "fc00::1", "fd12::1", "ff02::1",
-            "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::10.0.0.1", "2002:7f00:1::", "2001:db8::1", "2001::1", "fec0::1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "100.64.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "192.0.0.8",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::127.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "2002:7f00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "fec0::1",
         ] {
             assert!(!is_public(private.parse().unwrap()), "{private}");
         }
-        for public in ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1", "172.32.0.1"] {
+        for public in [
+            "1.1.1.1",
+            "93.184.216.34",
+            "2606:4700::1111",
+            "::ffff:1.1.1.1",
+            "64:ff9b::1.1.1.1",
+            "172.32.0.1",
+        ] {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
     }
@@ -139,8 +168,13 @@ mod tests {
         let guard = Guard { private_hosts: Arc::new([]) };
         let check = |url: &str| guard.check(&url.parse().unwrap());
         for private in [
-            "http://127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://0177.0.0.1/", "http://[::1]/",
-            "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/latest/meta-data",
+            "http://127.0.0.1/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://0177.0.0.1/",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://169.254.169.254/latest/meta-data",
         ] {
             assert!(matches!(check(private), Err(Refused::Private { .. })), "{private}");
         }

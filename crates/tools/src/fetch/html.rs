@@ -205,12 +205,44 @@ fn character(name: &str) -> Option<char> {
 
 /// The characters that have names, but for those of Latin-1.
 const NAMED: [(&str, char); 38] = [
-    ("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\''), ("hellip", '…'), ("mdash", '—'),
-    ("ndash", '–'), ("lsquo", '‘'), ("rsquo", '’'), ("sbquo", '‚'), ("ldquo", '“'), ("rdquo", '”'), ("bdquo", '„'),
-    ("bull", '•'), ("trade", '™'), ("euro", '€'), ("larr", '←'), ("uarr", '↑'), ("rarr", '→'), ("darr", '↓'),
-    ("harr", '↔'), ("rArr", '⇒'), ("le", '≤'), ("ge", '≥'), ("ne", '≠'), ("asymp", '≈'), ("infin", '∞'),
-    ("minus", '−'), ("prime", '′'), ("Prime", '″'), ("dagger", '†'), ("check", '✓'), ("thinsp", '\u{2009}'),
-    ("zwnj", '\u{200c}'), ("lsaquo", '‹'), ("rsaquo", '›'), ("oelig", 'œ'),
+    ("amp", '&'),
+    ("lt", '<'),
+    ("gt", '>'),
+    ("quot", '"'),
+    ("apos", '\''),
+    ("hellip", '…'),
+    ("mdash", '—'),
+    ("ndash", '–'),
+    ("lsquo", '‘'),
+    ("rsquo", '’'),
+    ("sbquo", '‚'),
+    ("ldquo", '“'),
+    ("rdquo", '”'),
+    ("bdquo", '„'),
+    ("bull", '•'),
+    ("trade", '™'),
+    ("euro", '€'),
+    ("larr", '←'),
+    ("uarr", '↑'),
+    ("rarr", '→'),
+    ("darr", '↓'),
+    ("harr", '↔'),
+    ("rArr", '⇒'),
+    ("le", '≤'),
+    ("ge", '≥'),
+    ("ne", '≠'),
+    ("asymp", '≈'),
+    ("infin", '∞'),
+    ("minus", '−'),
+    ("prime", '′'),
+    ("Prime", '″'),
+    ("dagger", '†'),
+    ("check", '✓'),
+    ("thinsp", '\u{2009}'),
+    ("zwnj", '\u{200c}'),
+    ("lsaquo", '‹'),
+    ("rsaquo", '›'),
+    ("oelig", 'œ'),
 ];
 
 /// The names of the characters from U+00A0 to U+00FF, in order.
@@ -230,13 +262,22 @@ mod tests {
     #[test]
     fn tags_and_texts_are_told_apart() {
         let page = "<!DOCTYPE html><P CLASS='a>b' id=x>1 < 2<br/><!-- <b> --><script>if (a</b) x</SCRIPT></p> &amp; a</";
-        let shown: Vec<String> = tokens(page).map(|token| match token {
-            Token::Text(text) => text.to_owned(),
-            Token::Open(name, attributes) => format!("+{name} {:?}", attributes.get("class")),
-            Token::Close(name) => format!("-{name}"),
-        }).collect();
+        let shown: Vec<String> = tokens(page)
+            .map(|token| match token {
+                Token::Text(text) => text.to_owned(),
+                Token::Open(name, attributes) => format!("+{name} {:?}", attributes.get("class")),
+                Token::Close(name) => format!("-{name}"),
+            })
+            .collect();
         let expected = [
-            "+p Some(\"a>b\")", "1 < 2", "+br None", "+script None", "if (a</b) x", "-script", "-p", " &amp; a</",
+            "+p Some(\"a>b\")",
+            "1 < 2",
+            "+br None",
+            "+script None",
+            "if (a</b) x",
+            "-script",
+            "-p",
+            " &amp; a</",
         ];
         assert_eq!(shown, expected);
     }

@@ -19,19 +19,31 @@ const HTML: [(HeaderName, &str); 1] = [(CONTENT_TYPE, "text/html; charset=utf-8"
 /// A server on loopback; it ends with the test's runtime.
 async fn server() -> SocketAddr {
     let endless = || async {
-        let chunks = stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(b"<p>more and more</p>\n")));
+        let chunks =
+            stream::repeat_with(|| Ok::<_, Infallible>(Bytes::from_static(b"<p>more and more</p>\n")));
         (HTML, Body::from_stream(chunks))
     };
     let silent = || async { (HTML, Body::from_stream(stream::pending::<Result<Bytes, Infallible>>())) };
     let long: String = (0..10_000).map(|number| format!("<p>paragraph {number}</p>")).collect();
     let routes = Router::new()
-        .route("/page", get(|| async { (HTML, "<title>The page</title><h1>Hello</h1><p>a <a href=/x>link</a>\u{1b}[2J") }))
+        .route(
+            "/page",
+            get(|| async {
+                (HTML, "<title>The page</title><h1>Hello</h1><p>a <a href=/x>link</a>\u{1b}[2J")
+            }),
+        )
         .route("/json", get(|| async { ([(CONTENT_TYPE, "application/json")], "{\"a\": 1}") }))
         .route("/image", get(|| async { ([(CONTENT_TYPE, "image/png")], "\u{0}") }))
-        .route("/latin", get(|| async { ([(CONTENT_TYPE, "text/plain; charset=ISO-8859-1")], &b"caf\xe9"[..]) }))
+        .route(
+            "/latin",
+            get(|| async { ([(CONTENT_TYPE, "text/plain; charset=ISO-8859-1")], &b"caf\xe9"[..]) }),
+        )
         .route("/missing", get(|| async { (StatusCode::NOT_FOUND, "nothing here") }))
         .route("/hops/0", get(|| async { "arrived" }))
-        .route("/hops/{n}", get(|Path(n): Path<u32>| async move { Redirect::temporary(&(n - 1).to_string()) }))
+        .route(
+            "/hops/{n}",
+            get(|Path(n): Path<u32>| async move { Redirect::temporary(&(n - 1).to_string()) }),
+        )
         .route("/loop", get(|| async { Redirect::permanent("/loop") }))
         .route("/to-file", get(|| async { Redirect::temporary("file:///etc/passwd") }))
         .route("/to-private", get(|| async { Redirect::temporary("http://169.254.169.254/latest") }))
@@ -68,10 +80,14 @@ async fn failure(tool: &Fetch, url: &str) -> String {
 async fn a_page_becomes_markdown_with_its_title_and_address() {
     let server = server().await;
     let (text, outcome) = call(&tool(&["127.0.0.1"]), json!({"url": format!("http://{server}/page")})).await;
-    let expected = format!("Title: The page\nAddress: http://{server}/page\n\n# Hello\n\na [link](http://{server}/x)");
+    let expected =
+        format!("Title: The page\nAddress: http://{server}/page\n\n# Hello\n\na [link](http://{server}/x)");
     assert_eq!(text, expected);
     let details = outcome.details.unwrap();
-    assert_eq!((&details["status"], &details["title"], &details["bytes"]), (&json!(200), &json!("The page"), &json!(65)));
+    assert_eq!(
+        (&details["status"], &details["title"], &details["bytes"]),
+        (&json!(200), &json!("The page"), &json!(65))
+    );
 }
 
 #[tokio::test]
@@ -93,7 +109,10 @@ async fn redirects_are_followed_five_times_and_each_is_checked() {
     let server = server().await;
     let tool = tool(&["127.0.0.1"]);
     let (text, _) = call(&tool, json!({"url": format!("http://{server}/hops/5")})).await;
-    assert!(text.starts_with(&format!("Address: http://{server}/hops/0")) && text.ends_with("arrived"), "{text}");
+    assert!(
+        text.starts_with(&format!("Address: http://{server}/hops/0")) && text.ends_with("arrived"),
+        "{text}"
+    );
     for path in ["hops/6", "loop"] {
         let told = failure(&tool, &format!("http://{server}/{path}")).await;
         assert!(told.contains("more than 5 times"), "{told}");
@@ -113,9 +132,12 @@ async fn this_machine_is_refused_by_number_and_by_name_unless_it_is_allowed() {
         assert!(told.contains("only fetched from if the user allows the host"), "{told}");
     }
     // The name is allowed, and what it means is used: the resolver is the one that connects.
-    let (text, outcome) = call(&tool(&["localhost"]), json!({"url": format!("http://localhost:{port}/hops/0")})).await;
+    let (text, outcome) =
+        call(&tool(&["localhost"]), json!({"url": format!("http://localhost:{port}/hops/0")})).await;
     assert!(!outcome.is_error && text.ends_with("arrived"), "{text}");
-    assert!(failure(&tool(&["localhost"]), &format!("http://127.0.0.1:{port}/page")).await.contains("private"));
+    assert!(
+        failure(&tool(&["localhost"]), &format!("http://127.0.0.1:{port}/page")).await.contains("private")
+    );
 }
 
 #[tokio::test]

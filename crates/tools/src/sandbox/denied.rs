@@ -11,11 +11,13 @@ const REFUSALS: [&str; 4] =
     ["Permission denied", "Operation not permitted", "Read-only file system", "PermissionError"];
 
 /// What programs say when there is no network.
-const NO_NETWORK: [&str; 12] = [
+const NO_NETWORK: [&str; 14] = [
     "resolve host",
     "name resolution",
     "Name or service not known",
     "Network is unreachable",
+    "/dev/tcp/",
+    "/dev/udp/",
     "getaddrinfo",
     "connect",
     "socket",
@@ -59,26 +61,38 @@ fn about_the_network(line: &str, refused: bool) -> bool {
 }
 
 fn about_a_file(policy: &Policy, folder: &Path, line: &str) -> Option<String> {
-    for named in paths(line) {
+    // What is complained about stands last, after the program that complains.
+    let named: Vec<&str> = paths(line).collect();
+    for named in named.into_iter().rev() {
         let path = resolved(&folder.join(named));
+        let shown = path.display();
         let within = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
         if within(&policy.hidden) {
-            return Some(format!("The sandbox denied reading {}: keys are kept there.", path.display()));
+            return Some(format!("The sandbox denied reading {shown}: keys are kept there."));
         }
-        if !within(&policy.writable) && could_write(&path) {
-            return Some(format!(
-                "The sandbox denied writing to {}: commands may write only in the workspace and $TMPDIR.",
-                path.display()
-            ));
+        if within(&policy.writable) || !could_write(&path) {
+            continue;
         }
+        if path.starts_with("/proc") || path.starts_with("/sys") {
+            return Some(format!("The sandbox denied access to {shown}."));
+        }
+        return Some(format!(
+            "The sandbox denied writing to {shown}: commands may write only in the workspace and $TMPDIR."
+        ));
     }
     None
 }
 
-/// What in a line could be a path: words with a slash, without the marks that programs put around them.
+/// What in a line could be a path: words with a slash, without the marks that programs put around them. A program that
+/// stands first only says who complains, and the shell's `/dev/tcp` is no file.
 fn paths(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|char: char| char.is_whitespace() || "'\"`‘’“”()<>=".contains(char));
-    words.map(|word| word.trim_end_matches([':', ',', ';', '.'])).filter(|word| word.contains('/') && word.len() > 1)
+    let words = words.map(|word| word.trim_end_matches([':', ',', ';', '.'])).enumerate();
+    let is_program =
+        |word: &str| rustix::fs::access(word, Access::EXEC_OK).is_ok() && Path::new(word).is_file();
+    let words = words.filter(move |(place, word)| *place > 0 || !is_program(word)).map(|(_, word)| word);
+    let is_file = |word: &&str| !word.starts_with("/dev/tcp/") && !word.starts_with("/dev/udp/");
+    words.filter(|word| word.contains('/') && word.len() > 1).filter(is_file)
 }
 
 /// The path with the links of what exists of it followed.
@@ -119,6 +133,7 @@ mod tests {
         for line in [
             format!("bash: line 1: {}: Permission denied", outside.display()),
             format!("touch: cannot touch '{}': Permission denied", outside.display()),
+            format!("/bin/sh: line 1: {}: Permission denied", outside.display()),
             "cp: cannot create regular file '../other/x': Permission denied".to_owned(),
             format!("PermissionError: [Errno 13] Permission denied: '{}'", outside.display()),
         ] {
@@ -136,10 +151,12 @@ mod tests {
 
     #[test]
     fn a_missing_network_is_told_once_and_only_where_it_is_off() {
-        let lines = "curl: (6) Could not resolve host: a.example\nsocket: Operation not permitted\n";
+        let lines = "/bin/sh: /dev/tcp/127.0.0.1/1: Operation not permitted\ncurl: (6) Could not resolve host: a.example\nsocket: Operation not permitted\n";
         let told = denied(&policy(Path::new("/"), Network::Off), Path::new("/"), lines);
         assert_eq!(told, ["The sandbox denied the network: commands have none unless the user allows it."]);
         assert!(denied(&policy(Path::new("/"), Network::On), Path::new("/"), lines).is_empty());
-        assert!(denied(&policy(Path::new("/"), Network::Off), Path::new("/"), "network: 3 tests pass").is_empty());
+        assert!(
+            denied(&policy(Path::new("/"), Network::Off), Path::new("/"), "network: 3 tests pass").is_empty()
+        );
     }
 }

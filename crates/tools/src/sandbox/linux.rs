@@ -5,11 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
 };
 
 use super::{Network, Policy, Support};
@@ -26,26 +28,52 @@ pub(super) fn support() -> Support {
         ruleset.handle_access(AccessFs::from_all(abi)).and_then(Ruleset::create).is_ok()
     };
     if !handles(ABI::V1) {
-        return Support::None("the kernel has no Landlock, or it is not enabled (Linux 5.13, lsm=landlock)".to_owned());
+        return Support::None(
+            "the kernel has no Landlock, or it is not enabled (Linux 5.13, lsm=landlock)".to_owned(),
+        );
     }
     if !handles(FILES) {
-        return Support::Partial("the kernel cannot keep commands from truncating files (Linux 6.2 can)".to_owned());
+        return Support::Partial(
+            "the kernel cannot keep commands from truncating files (Linux 6.2 can)".to_owned(),
+        );
     }
     match filter(Network::Off) {
         Ok(_) if Path::new("/proc/sys/kernel/seccomp").exists() => Support::Full,
-        _ => Support::Partial("there is no seccomp filter: only TCP is kept from commands (Linux 6.7)".to_owned()),
+        _ => Support::Partial(
+            "there is no seccomp filter: only TCP is kept from commands (Linux 6.7)".to_owned(),
+        ),
     }
 }
 
 /// Restricts this thread and all that it starts.
 pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
     restrict_files(policy).map_err(|error| io::Error::other(format!("the sandbox (Landlock): {error}")))?;
+    drop_privileges()?;
     // Where there is none, TCP is still kept away; whoever chose to go on was told.
     if let Ok(filter) = filter(policy.network) {
         seccompiler::apply_filter(&filter)
             .map_err(|error| io::Error::other(format!("the sandbox (seccomp): {error}")))?;
     }
     Ok(())
+}
+
+/// What a command keeps of root's powers, should it have them: those over files and its own processes. Others reach
+/// past the rules (raw disks by `mknod`, the memory and the variables of any process), and do not come back: Landlock
+/// has made sure that no program gains anything by being started.
+fn drop_privileges() -> io::Result<()> {
+    let kept = CapabilitySet::CHOWN
+        | CapabilitySet::DAC_OVERRIDE
+        | CapabilitySet::FOWNER
+        | CapabilitySet::FSETID
+        | CapabilitySet::KILL
+        | CapabilitySet::SETGID
+        | CapabilitySet::SETUID
+        | CapabilitySet::NET_BIND_SERVICE;
+    let mut sets = capabilities(None)?;
+    for set in [&mut sets.effective, &mut sets.permitted, &mut sets.inheritable] {
+        *set &= kept;
+    }
+    Ok(set_capabilities(None, sets)?)
 }
 
 fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
@@ -68,7 +96,9 @@ fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
     }
     let status = rules.ruleset.restrict_self()?;
     match status.ruleset {
-        RulesetStatus::NotEnforced => Err(RulesetError::CreateRuleset(landlock::CreateRulesetError::MissingHandledAccess)),
+        RulesetStatus::NotEnforced => {
+            Err(RulesetError::CreateRuleset(landlock::CreateRulesetError::MissingHandledAccess))
+        }
         _ => Ok(()),
     }
 }

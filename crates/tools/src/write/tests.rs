@@ -29,7 +29,8 @@ fn a_new_file_is_created_with_its_folders() {
     assert_eq!(details["hash"], json!(Hash::of(b"one\ntwo")));
     assert!(details["diff"].as_str().unwrap().contains("+one\n+two"));
     assert_eq!(fs::read(fixture.path("a/b/c.txt")).unwrap(), b"one\ntwo");
-    let names: Vec<_> = fs::read_dir(fixture.path("a/b")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(fixture.path("a/b")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["c.txt"], "no temporary file is left");
 }
 
@@ -38,7 +39,10 @@ fn a_file_that_was_not_read_is_not_overwritten() {
     let fixture = workspace(&[("a.txt", "old\n"), ("empty", "")]);
     let tool = tool();
     let told = fixture.failure(&tool, &json!({"path": "a.txt", "content": "new\n"}));
-    assert_eq!(told, "a.txt exists and you have not read it; nothing was written. Read it first, or choose another name.");
+    assert_eq!(
+        told,
+        "a.txt exists and you have not read it; nothing was written. Read it first, or choose another name."
+    );
     assert_eq!(fs::read(fixture.path("a.txt")).unwrap(), b"old\n");
     // The same content shows that it is known.
     let told = fixture.text(&tool, &json!({"path": "a.txt", "content": "old\n"}));
@@ -68,7 +72,10 @@ fn a_change_from_outside_is_shown_and_then_known() {
     read(&tool, &fixture, "a.txt");
     fixture.write("a.txt", "one\n2\nthree\n");
     let told = fixture.failure(&tool, &json!({"path": "a.txt", "content": "mine\n"}));
-    assert!(told.starts_with("a.txt has changed since you saw it; nothing was written. What changed:"), "{told}");
+    assert!(
+        told.starts_with("a.txt has changed since you saw it; nothing was written. What changed:"),
+        "{told}"
+    );
     assert!(told.contains("-two\n+2\n"), "{told}");
     assert_eq!(fs::read(fixture.path("a.txt")).unwrap(), b"one\n2\nthree\n");
     fixture.text(&tool, &json!({"path": "a.txt", "content": "mine\n"}));
@@ -123,7 +130,10 @@ fn pipes_folders_and_read_only_files_are_refused_in_words() {
     let tool = tool();
     read(&tool, &fixture, "locked");
     let fail = |path: &str| fixture.failure(&tool, &json!({"path": path, "content": "y"}));
-    assert_eq!(fail("pipe"), "pipe is a device, a pipe or a socket, not a regular file: choose another name.");
+    assert_eq!(
+        fail("pipe"),
+        "pipe is a device, a pipe or a socket, not a regular file: choose another name."
+    );
     assert_eq!(fail("folder"), "folder is a directory: name a file in it.");
     assert!(fail("locked").starts_with("locked is read-only"));
     assert!(fail("locked/x").starts_with("locked"), "{}", fail("locked/x"));
@@ -145,4 +155,44 @@ fn a_wrong_argument_is_named() {
     let fixture = workspace(&[]);
     let told = fixture.failure(&tool(), &json!({"path": "a", "text": "x"}));
     assert!(told.contains("unknown field `text`"), "{told}");
+}
+
+/// A disk of 64 KiB in the workspace, unmounted when it is dropped. None where that takes rights we lack.
+struct Disk(std::path::PathBuf);
+
+fn disk(fixture: &Fixture) -> Option<Disk> {
+    fixture.write("disk/", "");
+    let path = fixture.path("disk");
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+        .arg(&path)
+        .output();
+    if mounted.is_ok_and(|output| output.status.success()) {
+        return Some(Disk(path));
+    }
+    eprintln!("not tested here: a disk cannot be mounted");
+    None
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_and_a_read_only_disk_leave_the_file_as_it_was() {
+    let fixture = workspace(&[]);
+    let Some(disk) = disk(&fixture) else { return };
+    let tool = tool();
+    fixture.text(&tool, &json!({"path": "disk/a", "content": "old"}));
+    let told = fixture.failure(&tool, &json!({"path": "disk/a", "content": "x".repeat(100_000)}));
+    assert_eq!(told, "disk/a cannot be changed: there is no space left on the disk.");
+    let remounted =
+        std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.0).status().unwrap();
+    assert!(remounted.success());
+    let told = fixture.failure(&tool, &json!({"path": "disk/a", "content": "new"}));
+    assert!(told.contains("Read-only file system"), "{told}");
+    assert_eq!(fs::read(fixture.path("disk/a")).unwrap(), b"old");
+    assert_eq!(fs::read_dir(&disk.0).unwrap().count(), 1, "no temporary file is left");
 }

@@ -97,3 +97,56 @@ fn files_come_and_go() {
         assert_eq!(tree.open().0, 0, "links are not followed");
     }
 }
+
+#[test]
+fn few_changes_and_many_give_the_map_of_a_fresh_index() {
+    let names: Vec<String> = (0..3 * FEW).map(|n| format!("m{n}.py")).collect();
+    let text = |n: usize, round: usize| format!("from m{} import f0\ndef f{round}(a{n}): f0(a{n})\n", n + 1);
+    let first: Vec<String> = (0..names.len()).map(|n| text(n, 0)).collect();
+    let files: Vec<(&str, &str)> =
+        names.iter().map(String::as_str).zip(first.iter().map(String::as_str)).collect();
+    let mut tree = Tree::new(&files);
+    assert_eq!(tree.open().0, names.len());
+    for (round, changed) in [(1, FEW - 1), (2, 2 * FEW)] {
+        (0..changed).for_each(|n| tree.write(&names[n], &text(n, round), 1800));
+        tree.files.pop();
+        let (parsed, map) = tree.open();
+        assert_eq!(parsed, changed);
+        let fresh = codebase(tree.root.path(), &tree.files, None, &mut |_| {});
+        assert_eq!(map, fresh.index.map(&MapRequest::default()).text());
+        assert_eq!(tree.open(), (0, map));
+    }
+}
+
+#[test]
+fn what_is_only_touched_is_read_once_more_and_not_again() {
+    let tree = Tree::new(&[("a.py", "def a(): ...\n")]);
+    tree.open();
+    let written = || fs::metadata(tree.cache_file()).unwrap().modified().unwrap();
+    let first = written();
+    tree.open();
+    assert_eq!(written(), first, "nothing to write");
+    tree.write("a.py", "def a(): ...\n", 1800);
+    tree.open();
+    let second = written();
+    assert_ne!(second, first, "the new stamp is kept");
+    tree.open();
+    assert_eq!(written(), second);
+}
+
+#[test]
+fn programs_that_start_at_once_do_not_disturb_each_other() {
+    let tree = Tree::new(&[("a.py", "def a(): ...\n"), ("b.py", "from a import a\na()\n")]);
+    let (_, expected) = tree.open();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    assert_eq!(tree.open().1, expected);
+                    let _ = fs::remove_file(tree.cache_file());
+                }
+            });
+        }
+    });
+    assert_eq!(tree.open().1, expected);
+}

@@ -1,0 +1,227 @@
+//! An agent whose provider answers at once: what is measured is all the rest.
+
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use hardpan_agent::expand::Expansions;
+use hardpan_agent::{
+    Agent, AgentSettings, Connect, Conversation, Input, InputSource, Look, NobodyToAsk, Setup, Stop, Surroundings, Taken,
+};
+use hardpan_context::{LayoutName, Snapshot, Target, Texts};
+use hardpan_models::Catalogue;
+use hardpan_prompt::{AgentMessage, Body, Item, Json, Kind, Part, Thinking, Tool as Declaration, ToolCall, Volatility};
+use hardpan_providers::{
+    Client, Endpoint, HttpRequest, HttpResponse, Key, Learned, Patience, Transport, TransportError,
+};
+use hardpan_session::{Entry, Header};
+use hardpan_tools::{Call, Effect, Outcome, Scope, Tool};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// The model that is asked.
+pub const MODEL: &str = "claude-sonnet-5";
+
+/// Text that looks like code, different for every `seed`.
+pub fn code(seed: usize, lines: usize) -> String {
+    let line = |n: usize| {
+        format!("    let value_{n} = compute({seed}, {n}) + offset_{}; // step {n}\n", (seed * 31 + n) % 97)
+    };
+    format!("fn part_{seed}() {{\n{}}}\n", (0..lines).map(line).collect::<String>())
+}
+
+/// Answers at once, from a loop of as many turns as a run is to have: all but the last call a tool.
+pub struct Instant {
+    turns: usize,
+    asked: AtomicUsize,
+}
+
+impl Instant {
+    pub fn new(turns: usize) -> Arc<Self> {
+        Arc::new(Instant { turns, asked: AtomicUsize::new(0) })
+    }
+
+    fn answer(&self) -> Vec<Bytes> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let usage = json!({"input_tokens": 10, "cache_read_input_tokens": 100_000, "cache_creation_input_tokens": 500});
+        let mut events = vec![json!({"type": "message_start", "message": {"id": "m", "model": MODEL, "usage": usage}})];
+        let block = |index: usize, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+        let delta = |index: usize, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
+        let stop = |index: usize| json!({"type": "content_block_stop", "index": index});
+        events.push(block(0, json!({"type": "text", "text": ""})));
+        events.extend((0..40).map(|n| delta(0, json!({"type": "text_delta", "text": format!("piece {n} ")}))));
+        events.push(stop(0));
+        let last = (number + 1).is_multiple_of(self.turns);
+        if !last {
+            let call = json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": "look", "input": {}});
+            events.push(block(1, call));
+            let arguments = format!("{{\"path\": \"src/part_{number}.rs\"}}");
+            events.push(delta(1, json!({"type": "input_json_delta", "partial_json": arguments})));
+            events.push(stop(1));
+        }
+        let reason = if last { "end_turn" } else { "tool_use" };
+        events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 120}}));
+        events.push(json!({"type": "message_stop"}));
+        let frame = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+        events.iter().map(|event| Bytes::from(frame(event))).collect()
+    }
+}
+
+impl Transport for Instant {
+    fn send(
+        &self,
+        _request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + '_>> {
+        let body = Box::pin(futures_util::stream::iter(self.answer().into_iter().map(Ok)));
+        let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
+        Box::pin(std::future::ready(Ok(HttpResponse { status: 200, headers, body })))
+    }
+}
+
+struct AtOnce(Arc<Instant>);
+
+impl Connect for AtOnce {
+    fn client(&self, _target: &Target, _session: &str) -> Result<Client, String> {
+        let endpoint = Endpoint { base_url: "http://instant".into(), key: Some(Key::new("any")), ..Endpoint::default() };
+        Ok(Client::new(self.0.clone(), endpoint, Patience::default(), Arc::new(Learned::default())))
+    }
+}
+
+/// Some open files, of which one may change.
+#[derive(Default)]
+pub struct Files {
+    pub count: usize,
+    /// What the first file says now.
+    pub changing: Mutex<String>,
+}
+
+impl Surroundings for Files {
+    fn observe(&self, look: &Look) -> Snapshot {
+        let mut snapshot = Snapshot::empty(look.now);
+        snapshot.working_directory = Some("/project".into());
+        snapshot.items = (0..self.count).map(|n| file(n, code(n, 20))).collect();
+        let changing = self.changing.lock().expect("the text").clone();
+        if !changing.is_empty() {
+            snapshot.items.push(file(self.count, changing));
+        }
+        snapshot
+    }
+}
+
+fn file(n: usize, body: String) -> Item {
+    let path = format!("src/part_{n}.rs");
+    Item {
+        key: format!("file:{path}").into(),
+        id: format!("P{n}").into(),
+        kind: Kind::File,
+        title: path.as_str().into(),
+        body: body.into(),
+        changed_at_ms: 0,
+        volatility: Volatility::Calm,
+        tier: None,
+        n: None,
+        said_by: None,
+    }
+}
+
+/// A tool that has nothing to do.
+struct LookUp(Declaration);
+
+impl Tool for LookUp {
+    fn declaration(&self) -> &Declaration {
+        &self.0
+    }
+    fn effect(&self) -> Effect {
+        Effect::Reads
+    }
+    fn run<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(std::future::ready(Outcome::text("There is nothing to see.")))
+    }
+}
+
+fn look_up() -> Arc<dyn Tool> {
+    let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    Arc::new(LookUp(Declaration {
+        name: "look".into(),
+        description: "Looks at a file.".into(),
+        parameters: Json::new(&parameters),
+        snippet: None,
+        guidelines: Vec::new(),
+    }))
+}
+
+/// An agent for a conversation in this folder, with the usual tools.
+pub fn agent(layout: LayoutName, provider: Arc<Instant>, files: Arc<Files>, conversation: Conversation) -> Agent {
+    let target = Target::new(Catalogue::builtin(), None, MODEL).expect("the catalogue has it");
+    let mut tools = hardpan_tools::read_only();
+    tools.push(look_up());
+    let setup = Setup {
+        texts: Arc::new(Texts::builtin().expect("the built-in texts are valid")),
+        surroundings: files,
+        connect: Arc::new(AtOnce(provider)),
+        approve: Arc::new(NobodyToAsk),
+        clock: Arc::new(now),
+        tools,
+        shell: None,
+        scope: Scope::new(Path::new("/"), Path::new("/")),
+        expansions: Expansions::discover(&[], &[]),
+        target,
+        layout,
+        thinking: Thinking::Off,
+        settings: AgentSettings::default(),
+    };
+    Agent::new(setup, conversation)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the agent's clock is the machine's")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// The header of a session of this name.
+pub fn header(id: &str) -> Header {
+    Header { id: id.into(), time: None, cwd: "/project".into(), extra: Default::default() }
+}
+
+/// Takes a prompt to its end.
+pub async fn prompt(agent: &Agent, text: &str) {
+    let input = Input { text: text.into(), images: Vec::new(), source: InputSource::Rpc };
+    let taken = agent.prompt(input).await.expect("the prompt is taken");
+    assert_eq!(taken, Taken::Ran(Stop::Done));
+}
+
+/// A conversation: questions, calls, results, answers.
+pub fn entries(messages: usize) -> Vec<Entry> {
+    let mut parent: Option<String> = None;
+    let body = |n: usize| {
+        let call = || format!("call_{}", n / 4).into();
+        match n % 4 {
+            0 => Body::User { content: vec![Part::text(format!("Please look at part {n} and tell me what it does."))] },
+            2 => Body::ToolResult {
+                call_id: call(),
+                tool_name: Some("look".into()),
+                content: vec![Part::text(code(n, 15))],
+                is_error: false,
+            },
+            kind => {
+                let mut content = vec![Part::text(format!("It computes {n} values in a row.\n{}", code(n, 2)))];
+                if kind == 1 {
+                    let arguments = Json::new(&json!({"path": format!("src/part_{n}.rs")}));
+                    content.push(Part::ToolCall(ToolCall { id: call(), name: "look".into(), arguments, result: None }));
+                }
+                let stop_reason = Some(if kind == 1 { "tool_use".into() } else { "end".into() });
+                Body::Assistant { content, provider: Some("anthropic".into()), model: Some(MODEL.into()), stop_reason }
+            }
+        }
+    };
+    let entry = |n: usize| {
+        let message = AgentMessage::new(format!("m{n}").as_str(), body(n));
+        let entry = Entry::message(parent.as_deref(), message);
+        parent = Some(format!("m{n}"));
+        entry
+    };
+    (0..messages).map(entry).collect()
+}

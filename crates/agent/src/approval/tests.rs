@@ -1,0 +1,80 @@
+use serde_json::json;
+
+use super::*;
+
+fn rule(written: &str) -> Rule {
+    written.parse().unwrap()
+}
+
+/// Paths below the workspace are their own keys; absolute ones and those that lead out have none.
+fn key(path: &str) -> Option<String> {
+    (!path.starts_with('/') && !path.contains("..")).then(|| path.to_owned())
+}
+
+fn bash(rule_text: &str, command: &str) -> bool {
+    rule(rule_text).covers("bash", &json!({ "command": command }), key)
+}
+
+#[test]
+fn a_prefix_covers_commands_that_begin_with_its_words() {
+    assert!(bash("bash(cargo test)", "cargo test -p hardpan-agent 'a name'"));
+    assert!(bash("bash(cargo test)", "  cargo   test"));
+    assert!(!bash("bash(cargo test)", "cargo testament"));
+    assert!(!bash("bash(cargo test)", "cargo"));
+    assert!(bash("bash", "anything; at all"));
+}
+
+#[test]
+fn lists_substitutions_and_redirections_are_never_covered_by_a_prefix() {
+    for trick in [
+        "cargo test; rm -rf x", "cargo test && x", "cargo test || x", "cargo test | sh", "cargo test & x",
+        "cargo test $(x)", "cargo test `x`", "cargo test > out", "cargo test < in", "cargo test >> out",
+        "cargo test\nrm x", "cargo test \"$(x)\"", "cargo test \"`x`\"", "cargo test ${x}", "cargo test <(x)",
+        "A=b cargo test", "(cargo test)", "{ cargo test; }", "cargo test \\; x", "cargo test *", "cargo test # x",
+        "cargo test 'unclosed", "cargo test \"unclosed", "!cargo test", "cargo test \r x",
+    ] {
+        assert!(!bash("bash(cargo test)", trick), "{trick}");
+    }
+}
+
+#[test]
+fn a_pattern_covers_paths_below_the_workspace_only() {
+    let covers = |path: &str| rule("edit(src/**)").covers("edit", &json!({ "path": path }), key);
+    assert!(covers("src/a.rs") && covers("src/b/c.rs"));
+    assert!(!covers("tests/a.rs") && !covers("/src/a.rs") && !covers("src/../a.rs"));
+    assert!(!rule("edit(src/*)").covers("edit", &json!({"path": "src/b/c.rs"}), key));
+    assert!(!rule("edit(src/**)").covers("write", &json!({"path": "src/a.rs"}), key));
+}
+
+#[test]
+fn a_host_covers_itself_and_what_is_below_it() {
+    let covers = |url: &str| rule("fetch(docs.rs)").covers("fetch", &json!({ "url": url }), key);
+    assert!(covers("https://docs.rs/serde") && covers("https://www.docs.rs:443/x"));
+    assert!(!covers("https://evildocs.rs/") && !covers("https://docs.rs.evil.com/") && !covers("https://docs.rs@evil.com/"));
+    assert!(!covers("https://evil.com/#@docs.rs"));
+}
+
+#[test]
+fn what_is_no_rule_is_said_with_the_reason() {
+    for (written, why) in [
+        ("", "it does not begin with a tool's name"),
+        ("(x)", "it does not begin with a tool's name"),
+        ("bash(cargo test", "a parenthesis is not closed"),
+        ("bash()", "there is nothing in the parentheses"),
+        ("bash(a; b)", "only one plain command can be allowed"),
+    ] {
+        assert_eq!(written.parse::<Rule>().unwrap_err().why, why, "{written}");
+    }
+}
+
+#[test]
+fn a_rule_like_a_call_covers_it_and_not_much_more() {
+    let like = |tool: &str, args: Value| Rule::like(tool, &args, key).map(|rule| rule.to_string());
+    assert_eq!(like("bash", json!({"command": "cargo test -p x"})).as_deref(), Some("bash(cargo test)"));
+    assert_eq!(like("bash", json!({"command": "cargo test; x"})), None);
+    assert_eq!(like("edit", json!({"path": "src/a.rs"})).as_deref(), Some("edit(src/a.rs)"));
+    assert_eq!(like("edit", json!({"path": "/etc/passwd"})), None);
+    assert_eq!(like("fetch", json!({"url": "https://docs.rs/x"})).as_deref(), Some("fetch(docs.rs)"));
+    let args = json!({"path": "src/[a].rs"});
+    assert!(Rule::like("edit", &args, key).unwrap().covers("edit", &args, key));
+}

@@ -1,0 +1,262 @@
+//! Compaction: a summary in place of what was said long ago.
+//!
+//! The request for the summary is the next request of the session with one message more: same tools, same system prompt, same
+//! conversation, so that all of it is read from the cache. Nothing leaves the session file.
+
+mod cut; // where a conversation is cut
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hardpan_context::{Snapshot, Texts, fill};
+use hardpan_prompt::{AgentMessage, Body, MessageId, Part, Text};
+use hardpan_providers::{Answer, Question, StopReason};
+use hardpan_session::{Record, Session};
+use serde::Serialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, AgentError, Choice, lock};
+use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
+use crate::run::{Bench, unless_stopped};
+use crate::turn::TextForms;
+use cut::KEPT_TOKENS;
+
+/// What a compaction did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Compacted {
+    /// What stands for the messages before.
+    pub summary: String,
+    /// How many messages it stands for.
+    pub messages: usize,
+    /// The first message that stayed.
+    pub first_kept: Arc<str>,
+    /// Tokens of the conversation before, as counted here.
+    pub tokens_before: u64,
+}
+
+/// Why a conversation is compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyCompact {
+    /// The person asked for it.
+    Asked,
+    /// The window is nearly full.
+    NearlyFull,
+    /// The provider said that the request is too long.
+    TooLong,
+}
+
+impl Agent {
+    /// Puts a summary in place of what was said long ago. `instructions` tell what matters. A summary that fails changes
+    /// nothing.
+    pub async fn compact(&self, instructions: Option<String>) -> Result<Compacted, AgentError> {
+        let mut bench = self.inner.bench.try_lock().map_err(|_| AgentError::Busy)?;
+        let token = self.fresh_token();
+        self.compact_now(&mut bench, instructions, WhyCompact::Asked, &token).await
+    }
+
+    pub(crate) async fn compact_now(
+        &self,
+        bench: &mut Bench,
+        instructions: Option<String>,
+        why: WhyCompact,
+        token: &CancellationToken,
+    ) -> Result<Compacted, AgentError> {
+        let failed = |reason: String| AgentError::Compact { reason };
+        let messages = self.messages();
+        let count = |message: &AgentMessage| tokens(message, bench);
+        let sizes: Vec<usize> = messages.iter().map(count).collect();
+        let tokens_before = sizes.iter().sum::<usize>() as u64;
+        let wanted = KEPT_TOKENS.min(self.target().max_input_tokens() as usize / 10);
+        let cut = cut::first_kept(&messages, &sizes, wanted)
+            .ok_or_else(|| failed("there is too little to summarise yet".into()))?;
+        let first_kept = messages[cut].id.clone();
+        let event = SessionBeforeCompact {
+            why,
+            instructions: instructions.clone(),
+            messages: cut,
+            first_kept: first_kept.clone(),
+            tokens_before,
+        };
+        let summary = match self.offer(event).await {
+            BeforeCompactReply::Cancel { reason } => return Err(failed(reason)),
+            BeforeCompactReply::Summary { text } => text,
+            BeforeCompactReply::Continue => {
+                let texts = &self.inner.setup.texts;
+                let request = request(texts, instructions.as_deref());
+                let asking = self.summarise(bench, &messages, &request, "compaction");
+                unless_stopped(token, asking)
+                    .await
+                    .map_err(|_| failed("it was stopped; nothing has changed".into()))?
+                    .map_err(failed)?
+            }
+        };
+        let (summary, details) = self.with_files(summary, &messages[..cut]);
+        let now = self.now();
+        let saved = {
+            let mut conversation = lock(&self.inner.conversation);
+            let record = Record::Compaction {
+                summary: Text::new(summary.as_str()),
+                first_kept: Some(first_kept.0.clone()),
+                tokens_before: Some(tokens_before),
+                details: Some(details),
+            };
+            conversation.compact(record, Text::new(summary.as_str()), cut, now)
+        };
+        saved.await?;
+        let compacted = Compacted { summary, messages: cut, first_kept: first_kept.0, tokens_before };
+        self.events().tell(self, SessionCompact(compacted.clone())).await;
+        Ok(compacted)
+    }
+
+    async fn offer(&self, event: SessionBeforeCompact) -> BeforeCompactReply {
+        let mut reply = BeforeCompactReply::Continue;
+        let (_, faults) = self
+            .events()
+            .ask(self, event, |_, said| {
+                if matches!(said, BeforeCompactReply::Continue) {
+                    return std::ops::ControlFlow::Continue(());
+                }
+                reply = said;
+                std::ops::ControlFlow::Break(())
+            })
+            .await;
+        self.events().report(&faults);
+        reply
+    }
+
+    /// Asks the model for a summary: first on the session's own prefix, and should it call a tool or say nothing, once more
+    /// without it.
+    pub(crate) async fn summarise(
+        &self,
+        bench: &mut Bench,
+        messages: &[AgentMessage],
+        request: &str,
+        purpose: &str,
+    ) -> Result<String, String> {
+        let choice = self.choice()?;
+        self.look_if_needed(bench).await;
+        let id = MessageId::from("summary-request");
+        let asked = AgentMessage::new(id.clone(), Body::User { content: vec![Part::text(request)] });
+        let with_request: Vec<AgentMessage> = messages.iter().cloned().chain([asked]).collect();
+        let on_prefix = self.snapshot(bench, &choice, Some(id.clone()), with_request.clone());
+        let mut alone = Snapshot::empty(self.now());
+        (alone.messages, alone.fresh) = (with_request, Some(id));
+        let mut why = String::new();
+        for snapshot in [on_prefix, alone] {
+            match self.ask_aside(bench, &choice, &snapshot, purpose).await {
+                Ok(answer) => match usable(&answer) {
+                    Ok(text) => return Ok(text),
+                    Err(reason) => why = reason,
+                },
+                Err(reason) => why = reason,
+            }
+        }
+        Err(format!("the summary failed ({why}); nothing has changed"))
+    }
+
+    /// A request that is not part of the conversation. It is billed all the same.
+    async fn ask_aside(
+        &self,
+        bench: &mut Bench,
+        choice: &Choice,
+        snapshot: &Snapshot,
+        purpose: &str,
+    ) -> Result<Answer, String> {
+        let client = choice.client.clone().ok_or("there is no client")?;
+        let assembled = self.assemble(bench, choice, snapshot)?;
+        let forms = TextForms(&self.inner.setup.texts);
+        let started = self.now();
+        let question = Question {
+            prompt: &assembled.prompt,
+            wire: &choice.target.wire,
+            provider: &choice.target.provider,
+            forms: &forms,
+            now_ms: started.as_millisecond(),
+        };
+        let mut first = None;
+        let clock = &self.inner.setup.clock;
+        let mut sink = |_| first = first.or_else(|| Some(clock()));
+        let answer = client.ask(&question, &mut sink).await.map_err(|error| error.to_string())?;
+        let began = first.unwrap_or(started);
+        self.bill_aside(choice, &assembled, &answer, purpose, started, began);
+        Ok(answer)
+    }
+
+    /// The summary with the files that were read and changed so far, over the whole branch: earlier summaries included.
+    fn with_files(&self, summary: String, before: &[AgentMessage]) -> (String, serde_json::Value) {
+        let path = lock(&self.inner.conversation).path().to_owned();
+        let leaf = lock(&self.inner.conversation).leaf().cloned();
+        let session = Session::open(&path).ok();
+        let stored = session.as_ref().and_then(|session| session.path_to(leaf.as_deref()).ok()).unwrap_or_default();
+        let stored = stored.iter().filter_map(|entry| match &entry.record {
+            Record::Message(message) => Some(&**message),
+            _ => None,
+        });
+        let (mut read, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        for message in stored.chain(before) {
+            note_files(message, &mut read, &mut changed);
+        }
+        read.retain(|path| !changed.contains(path));
+        let phrases = &self.inner.setup.texts.phrases.agent;
+        let list = |paths: &BTreeSet<String>| paths.iter().cloned().collect::<Vec<_>>().join(", ");
+        let mut text = summary.trim().to_owned();
+        for (phrase, paths) in [(&phrases.files_read, &read), (&phrases.files_changed, &changed)] {
+            if !paths.is_empty() {
+                text.push_str(&format!("\n\n{}", fill(phrase, &[("files", &list(paths))])));
+            }
+        }
+        (text, json!({"read": read, "changed": changed}))
+    }
+}
+
+/// What the model is asked for.
+fn request(texts: &Texts, instructions: Option<&str>) -> String {
+    let more = instructions.map(str::trim).filter(|more| !more.is_empty());
+    let more = more.map(|more| fill(&texts.phrases.agent.summary_instructions, &[("instructions", more)]));
+    format!("{}{}", texts.compaction, more.map_or_else(String::new, |more| format!("\n\n{more}")))
+}
+
+/// The text of an answer that is a summary.
+fn usable(answer: &Answer) -> Result<String, String> {
+    let text = answer.text().trim().to_owned();
+    match (&answer.error, &answer.stop) {
+        (Some(error), _) => Err(error.to_string()),
+        _ if !answer.calls().is_empty() => Err("the model called a tool instead".into()),
+        _ if text.is_empty() => Err("it was empty".into()),
+        (None, Some(StopReason::End | StopReason::StopSequence)) => Ok(text),
+        (None, stop) => Err(format!("it ended with {}", stop.as_ref().map_or("nothing", StopReason::word))),
+    }
+}
+
+/// A message's size, near enough to cut by.
+fn tokens(message: &AgentMessage, bench: &Bench) -> usize {
+    let part = |part: &Part| match part {
+        Part::Text { text } | Part::Reasoning { text, .. } => bench.memo.counter.count(text),
+        Part::Image(image) => image.tokens(),
+        Part::ToolCall(call) => call.arguments.as_str().len() / 4,
+    };
+    match &message.body {
+        Body::User { content }
+        | Body::Assistant { content, .. }
+        | Body::ToolResult { content, .. }
+        | Body::Custom { content, .. } => content.iter().map(part).sum(),
+        Body::BashExecution { output, .. } => bench.memo.counter.count(output),
+        Body::CompactionSummary { summary } | Body::BranchSummary { summary } => bench.memo.counter.count(summary),
+    }
+}
+
+/// The files that a message's calls name.
+fn note_files(message: &AgentMessage, read: &mut BTreeSet<String>, changed: &mut BTreeSet<String>) {
+    let Body::Assistant { content, .. } = &message.body else { return };
+    for part in content {
+        let Part::ToolCall(call) = part else { continue };
+        let path = call.arguments.value()["path"].as_str().map(str::to_owned);
+        match &*call.name {
+            "read" => read.extend(path),
+            "write" | "edit" => changed.extend(path),
+            _ => {}
+        }
+    }
+}

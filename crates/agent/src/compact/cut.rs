@@ -1,0 +1,106 @@
+//! Where a conversation is cut: what stays whole, and what a summary will stand for.
+
+use std::collections::BTreeSet;
+
+use hardpan_prompt::{AgentMessage, Body, Part};
+
+/// Tokens of the recent part that stays as it is, about.
+pub const KEPT_TOKENS: usize = 20_000;
+
+/// The first message that stays. None where nothing, or next to nothing, would be summarised.
+///
+/// It is the first of a turn: a person's message, or an answer with the results of its calls after it. Near the wanted size a
+/// person's message where the subject changes is taken rather than one in the middle of it.
+pub fn first_kept(messages: &[AgentMessage], sizes: &[usize], wanted: usize) -> Option<usize> {
+    // Tokens from each message to the end.
+    let mut after = vec![0; messages.len() + 1];
+    for index in (0..messages.len()).rev() {
+        after[index] = after[index + 1] + sizes[index];
+    }
+    let begins_turn = |index: &usize| !matches!(messages[*index].body, Body::ToolResult { .. });
+    let near = |index: &usize| (wanted / 2..=wanted * 2).contains(&after[*index]);
+    let begins_exchange =
+        |index: &usize| messages[*index].is_user() && (*index == 0 || !messages[*index - 1].is_user());
+    let by_topic = (1..messages.len())
+        .filter(near)
+        .filter(begins_exchange)
+        .min_by_key(|index| (likeness(messages, *index), after[*index].abs_diff(wanted)));
+    let by_size = || (1..messages.len()).filter(begins_turn).min_by_key(|index| after[*index].abs_diff(wanted));
+    let cut = by_topic.or_else(by_size)?;
+    // A summary of a sliver costs more than it saves.
+    (after[0] - after[cut] > wanted / 10).then_some(cut)
+}
+
+/// How alike what comes before a message and what it begins are, in percent of the words of the smaller.
+fn likeness(messages: &[AgentMessage], index: usize) -> usize {
+    /// So many messages on each side tell what it is about.
+    const SPAN: usize = 4;
+    let before = words(&messages[index.saturating_sub(SPAN)..index]);
+    let after = words(&messages[index..messages.len().min(index + SPAN)]);
+    let shared = before.intersection(&after).count();
+    shared * 100 / before.len().min(after.len()).max(1)
+}
+
+/// The words that carry a subject: of what people and models say, not of what tools print.
+fn words(messages: &[AgentMessage]) -> BTreeSet<String> {
+    let parts = messages.iter().flat_map(|message| match &message.body {
+        Body::User { content } | Body::Assistant { content, .. } => content.as_slice(),
+        _ => &[],
+    });
+    let texts = parts.filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    texts
+        .flat_map(|text| text.split(move |c| !is_letter(c)))
+        .filter(|word| word.chars().count() > 4)
+        .map(str::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(text: &str) -> AgentMessage {
+        AgentMessage::new("u", Body::User { content: vec![Part::text(text)] })
+    }
+
+    fn model(text: &str) -> AgentMessage {
+        let content = vec![Part::text(text)];
+        AgentMessage::new("a", Body::Assistant { content, provider: None, model: None, stop_reason: None })
+    }
+
+    fn result() -> AgentMessage {
+        let content = vec![Part::text("output")];
+        AgentMessage::new("r", Body::ToolResult { call_id: "c".into(), tool_name: None, content, is_error: false })
+    }
+
+    #[test]
+    fn the_recent_part_begins_with_a_turn_and_has_about_the_wanted_size() {
+        let messages = [user("start"), model("x"), result(), model("y"), result(), model("z"), result()];
+        let sizes = [100; 7];
+        assert_eq!(first_kept(&messages, &sizes, 210), Some(5));
+        assert_eq!(first_kept(&messages, &sizes, 390), Some(3));
+    }
+
+    #[test]
+    fn the_cut_moves_to_where_the_subject_changes() {
+        let messages = [
+            user("parser grammar tokens"),
+            model("parser grammar tokens"),
+            user("parser tokens again"),
+            model("grammar parser"),
+            user("deploy server certificates"),
+            model("server deploy"),
+            user("server certificates expire"),
+            model("certificates deploy"),
+        ];
+        assert_eq!(first_kept(&messages, &[100; 8], 300), Some(4));
+    }
+
+    #[test]
+    fn a_sliver_is_not_worth_a_summary() {
+        assert_eq!(first_kept(&[user("a"), model("b"), user("c")], &[1, 1, 5000], 5000), None);
+        assert_eq!(first_kept(&[user("a")], &[10], 5000), None);
+        assert_eq!(first_kept(&[], &[], 5000), None);
+    }
+}

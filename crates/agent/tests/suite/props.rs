@@ -1,0 +1,180 @@
+//! What stands around an agent on trial: a folder, a provider, tools, somebody to ask.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use hardpan_agent::{Approval, Approve, Approved, Connect, Look, Surroundings};
+use hardpan_context::{Snapshot, Target};
+use hardpan_prompt::{Item, Json, Kind, Tool as Declaration, Volatility};
+use hardpan_providers::{
+    Client, Endpoint, Http, HttpRequest, HttpResponse, Key, Learned, Patience, Transport, TransportError,
+};
+use hardpan_tools::{Call, Effect, Outcome, Tool};
+use serde_json::{Value, json};
+
+/// A folder with one open file. Looking at it takes its time.
+pub struct Around {
+    pub folder: PathBuf,
+    pub look: Duration,
+}
+
+impl Surroundings for Around {
+    fn observe(&self, look: &Look) -> Snapshot {
+        std::thread::sleep(self.look);
+        let mut snapshot = Snapshot::empty(look.now);
+        snapshot.working_directory = Some("/project".into());
+        if let Ok(body) = std::fs::read_to_string(self.folder.join("open.md")) {
+            snapshot.items.push(Item {
+                key: "file:open.md".into(),
+                id: "P10".into(),
+                kind: Kind::File,
+                title: "open.md".into(),
+                body: body.into(),
+                changed_at_ms: 0,
+                volatility: Volatility::Lively,
+                tier: None,
+                n: None,
+                said_by: None,
+            });
+        }
+        snapshot
+    }
+}
+
+/// The simulator's address. What is sent there is kept, to the byte.
+pub struct Loopback {
+    pub url: String,
+    pub sent: Arc<Mutex<Vec<String>>>,
+}
+
+impl Connect for Loopback {
+    fn client(&self, _target: &Target, _session: &str) -> Result<Client, String> {
+        let http = Http::new(None).map_err(|error| error.to_string())?;
+        let endpoint = Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
+        let patience = Patience { first_wait: Duration::from_millis(1), ..Patience::default() };
+        let transport = Arc::new(Overheard { http, sent: self.sent.clone() });
+        Ok(Client::new(transport, endpoint, patience, Arc::new(Learned::default())))
+    }
+}
+
+struct Overheard {
+    http: Http,
+    sent: Arc<Mutex<Vec<String>>>,
+}
+
+type Sending<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + 'a>>;
+
+impl Transport for Overheard {
+    fn send(&self, request: HttpRequest) -> Sending<'_> {
+        let body = String::from_utf8(request.body.to_vec()).expect("JSON is UTF-8");
+        self.sent.lock().expect("the requests").push(body);
+        self.http.send(request)
+    }
+}
+
+/// Says yes to everything but the colour red, and never makes up its mind about beige.
+pub struct Trusting;
+
+impl Approve for Trusting {
+    fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved> {
+        Box::pin(async move {
+            match question.args["colour"].as_str() {
+                Some("red") => Approved::No("not red".into()),
+                Some("beige") => std::future::pending().await,
+                _ => Approved::Yes,
+            }
+        })
+    }
+}
+
+/// Takes its time, and says how it goes. `most` is how many of its calls ran at once.
+pub struct Slow {
+    declaration: Declaration,
+    running: AtomicUsize,
+    most: Arc<AtomicUsize>,
+}
+
+impl Slow {
+    pub fn new(most: Arc<AtomicUsize>) -> Self {
+        let declaration = declaration("slow", json!({"ms": {"type": "integer"}}));
+        Slow { declaration, running: AtomicUsize::new(0), most }
+    }
+}
+
+impl Tool for Slow {
+    fn declaration(&self) -> &Declaration {
+        &self.declaration
+    }
+    fn effect(&self) -> Effect {
+        Effect::Reads
+    }
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(running, Ordering::SeqCst);
+            (call.progress)("half");
+            let ms = call.arguments.value()["ms"].as_u64().unwrap_or(0);
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            self.running.fetch_sub(1, Ordering::SeqCst);
+            Outcome::text(format!("slept {ms}")).with_details(json!({"ms": ms}))
+        })
+    }
+}
+
+/// Changes something, as far as anybody can tell; breaks where it is asked to.
+pub struct Paint(Declaration);
+
+impl Paint {
+    pub fn new() -> Self {
+        Paint(declaration("paint", json!({"colour": {"type": "string"}})))
+    }
+}
+
+impl Tool for Paint {
+    fn declaration(&self) -> &Declaration {
+        &self.0
+    }
+    fn effect(&self) -> Effect {
+        Effect::Changes
+    }
+    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+        let colour = call.arguments.value()["colour"].as_str().unwrap_or_default().to_owned();
+        assert!(colour != "infrared", "a tool that breaks before it begins");
+        Box::pin(async move {
+            assert!(colour != "ultraviolet", "a tool that breaks");
+            if colour == "plaid" {
+                Outcome::failed("plaid is no colour")
+            } else {
+                Outcome::text(format!("painted {colour}"))
+            }
+        })
+    }
+}
+
+fn declaration(name: &str, properties: Value) -> Declaration {
+    Declaration {
+        name: name.into(),
+        description: format!("{name} something").into(),
+        parameters: Json::new(&json!({"type": "object", "properties": properties})),
+        snippet: None,
+        guidelines: Vec::new(),
+    }
+}
+
+/// What handlers write down.
+#[derive(Clone, Default)]
+pub struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    pub fn add(&self, note: impl Into<String>) {
+        self.0.lock().expect("the notes").push(note.into());
+    }
+
+    pub fn all(&self) -> Vec<String> {
+        self.0.lock().expect("the notes").clone()
+    }
+}

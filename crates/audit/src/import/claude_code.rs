@@ -1,0 +1,235 @@
+//! Claude Code's sessions: `~/.claude/projects/*/*.jsonl`, sub-agents included.
+//!
+//! One answer is written as several lines, one per block, with the same `message.id` and the usage repeated: they are one
+//! entry and one request here, with the last line's usage. Results of parallel calls each follow the line of their call;
+//! the model saw them all, so they are put one after the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_economy::ledger::Tokens;
+use serde_json::Value;
+
+use super::act::Act;
+use super::record::ending;
+use super::value::Fields;
+use super::{BilledRequest, Call, CallResult, Ending, Line, Piece, Recording, Said, Speaker, Unbilled};
+
+/// What stands for an answer that no model gave.
+const SYNTHETIC: &str = "<synthetic>";
+/// How the text begins that follows an answer which a person stopped.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+pub(super) fn read(recording: &mut Recording, lines: &[Line]) {
+    let mut reader = Reader::default();
+    for (number, line) in lines {
+        match line {
+            Ok(line) => reader.line(recording, *number, line),
+            Err(error) => recording.report(*number, format!("left out: it is not JSON ({error})")),
+        }
+    }
+    for answer in reader.answers.into_values() {
+        answer.bill(recording);
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    /// The entry of each uuid: its own, or, where it says nothing to a model, the one it follows.
+    by_id: BTreeMap<Arc<str>, Option<usize>>,
+    /// Answers by `message.id`.
+    answers: BTreeMap<Arc<str>, Answer>,
+    /// The answer whose calls a result answers, and the last result of each answer.
+    round: BTreeMap<usize, usize>,
+    last_result: BTreeMap<usize, usize>,
+}
+
+struct Answer {
+    entry: usize,
+    line: usize,
+    model: Arc<str>,
+    usage: Tokens,
+    ending: Ending,
+}
+
+impl Answer {
+    fn bill(self, recording: &mut Recording) {
+        let Answer { entry, line, model, usage, ending } = self;
+        let leaf = recording.entries[entry].parent;
+        let ended = recording.entries[entry].at.unwrap_or_default();
+        // The start is not recorded; it was sent as soon as there was something to answer.
+        let said_before = leaf.and_then(|leaf| recording.entries[leaf].at);
+        let started = said_before.unwrap_or(ended).min(ended);
+        if usage.prompt() == 0 {
+            if *model != *SYNTHETIC {
+                recording.unbilled.push(Unbilled { started, ended, model, leaf, line });
+            }
+            return;
+        }
+        recording.requests.push(BilledRequest {
+            started,
+            ended,
+            provider: Some("anthropic".into()),
+            model,
+            usage,
+            thinking: None,
+            ending,
+            leaf,
+            answer: Some(entry),
+            compacted: false,
+            thread: 0,
+            line,
+        });
+    }
+}
+
+impl Reader {
+    fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
+        if recording.cwd.is_none() {
+            recording.cwd = line.str("cwd").map(Into::into);
+        }
+        if recording.id.is_none() {
+            recording.id = line.str("sessionId").map(Into::into);
+        }
+        let Some(id) = line.str("uuid") else { return }; // summaries, snapshots, queues: nothing that a model saw
+        if self.by_id.contains_key(id) {
+            return; // a resumed session can repeat its lines
+        }
+        let parent = self.parent(recording, number, line);
+        let at = match line.str("type") {
+            Some("user") => self.user(recording, number, line, parent),
+            Some("assistant") => self.answer(recording, number, line, parent),
+            _ => parent,
+        };
+        self.by_id.insert(id.into(), at);
+    }
+
+    /// The entry that this line follows: after a compaction the old conversation, so that it stays one thread.
+    fn parent(&self, recording: &mut Recording, number: usize, line: &Value) -> Option<usize> {
+        let name = line.str("parentUuid").or_else(|| line.str("logicalParentUuid"))?;
+        match self.by_id.get(name) {
+            Some(found) => found.map(|at| self.end_of_round(at)),
+            None => {
+                recording.report(number, format!("taken as the start of a conversation: `{name}`, its parent, is on no earlier line"));
+                None
+            }
+        }
+    }
+
+    /// What follows one result of a round follows all of them.
+    fn end_of_round(&self, at: usize) -> usize {
+        let answer = self.round.get(&at);
+        answer.and_then(|answer| self.last_result.get(answer)).copied().unwrap_or(at)
+    }
+
+    fn user(&mut self, recording: &mut Recording, number: usize, line: &Value, parent: Option<usize>) -> Option<usize> {
+        let (at, message) = (line.moment("timestamp"), line.get("message").unwrap_or(&Value::Null));
+        let pieces = pieces(message);
+        if line.is("isCompactSummary") {
+            let summary = pieces.iter().map(|piece| if let Piece::Text(text) = piece { text } else { "" });
+            let said = Said::Compaction { summary: summary.collect::<String>().into(), kept: None };
+            return Some(recording.add(number, parent, at, said));
+        }
+        if pieces.is_empty() {
+            return parent;
+        }
+        if matches!(&pieces[0], Piece::Text(text) if text.starts_with(INTERRUPTED)) {
+            self.interrupted(parent);
+        }
+        let is_result = pieces.iter().any(|piece| matches!(piece, Piece::Result(_)));
+        let answer = parent.filter(|_| is_result).map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
+        let parent = answer.and_then(|answer| self.last_result.get(&answer)).copied().or(parent);
+        let speaker = if is_result { Speaker::Tool } else { Speaker::User };
+        let entry = recording.add(number, parent, at, Said::Message { speaker, pieces });
+        if let Some(answer) = answer {
+            self.round.insert(entry, answer);
+            self.last_result.insert(answer, entry);
+        }
+        Some(entry)
+    }
+
+    fn interrupted(&mut self, parent: Option<usize>) {
+        let answer = parent.map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
+        if let Some(answer) = self.answers.values_mut().find(|known| Some(known.entry) == answer) {
+            answer.ending = Ending::Aborted;
+        }
+    }
+
+    fn answer(&mut self, recording: &mut Recording, number: usize, line: &Value, parent: Option<usize>) -> Option<usize> {
+        let message = line.get("message").unwrap_or(&Value::Null);
+        let (at, pieces) = (line.moment("timestamp"), pieces(message));
+        let id: Arc<str> = message.str("id").or_else(|| line.str("uuid")).unwrap_or_default().into();
+        let usage = message.get("usage").map(usage).unwrap_or_default();
+        if let Some(known) = self.answers.get_mut(&id) {
+            if usage.prompt() > 0 {
+                known.usage = usage;
+            }
+            let entry = &mut recording.entries[known.entry];
+            entry.at = entry.at.max(at);
+            if let Said::Message { pieces: all, .. } = &mut entry.said {
+                all.extend(pieces);
+            }
+            return Some(known.entry);
+        }
+        let model: Arc<str> = message.str("model").unwrap_or_default().into();
+        let ending = if line.is("isApiErrorMessage") { Ending::Failed } else { ending(message.str("stop_reason")) };
+        let entry = recording.add(number, parent, at, Said::Message { speaker: Speaker::Assistant, pieces });
+        self.answers.insert(id, Answer { entry, line: number, model, usage, ending });
+        Some(entry)
+    }
+}
+
+fn usage(usage: &Value) -> Tokens {
+    let written = usage.count("cache_creation_input_tokens");
+    let by_lifetime = usage.get("cache_creation").unwrap_or(&Value::Null);
+    let write_1h = by_lifetime.count("ephemeral_1h_input_tokens");
+    Tokens {
+        input: usage.count("input_tokens"),
+        read: usage.count("cache_read_input_tokens"),
+        write: written.max(by_lifetime.count("ephemeral_5m_input_tokens") + write_1h).saturating_sub(write_1h),
+        write_1h,
+        output: usage.count("output_tokens"),
+    }
+}
+
+fn pieces(message: &Value) -> Vec<Piece> {
+    if let Some(text) = message.str("content") {
+        return vec![Piece::Text(text.into())];
+    }
+    message.list("content").iter().filter_map(piece).collect()
+}
+
+fn piece(block: &Value) -> Option<Piece> {
+    Some(match block.str("type")? {
+        "text" => Piece::Text(block.str("text")?.into()),
+        "thinking" => Piece::Reasoning(block.str("thinking").unwrap_or_default().into()),
+        "redacted_thinking" => Piece::Reasoning(block.str("data").unwrap_or_default().into()),
+        "image" => image(block),
+        "tool_use" | "server_tool_use" => {
+            let tool = block.str("name").unwrap_or_default();
+            let input = block.get("input").unwrap_or(&Value::Null);
+            Piece::Call(Call {
+                id: block.str("id").unwrap_or_default().into(),
+                tool: tool.into(),
+                arguments: input.to_string().into(),
+                act: Act::of(tool, input),
+            })
+        }
+        "tool_result" => {
+            let content = block.list("content");
+            let text: Arc<str> = match block.str("content") {
+                Some(text) => text.into(),
+                None => content.iter().filter_map(|part| part.str("text")).collect::<Vec<_>>().join("\n").into(),
+            };
+            let images = content.iter().filter(|part| part.str("type") == Some("image")).count();
+            let call = block.str("tool_use_id").unwrap_or_default().into();
+            Piece::Result(CallResult { call, text, images, failed: block.is("is_error") })
+        }
+        _ => return None,
+    })
+}
+
+fn image(block: &Value) -> Piece {
+    let data = block.get("source").and_then(|source| source.str("data"));
+    Piece::Image { bytes: data.map_or(0, str::len) * 3 / 4 }
+}

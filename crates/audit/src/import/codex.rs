@@ -1,0 +1,239 @@
+//! Codex's sessions: `~/.codex/sessions/*/*/*/rollout-*.jsonl`.
+//!
+//! Lines are `{timestamp, type, payload}`. The items of an answer come first, then a `token_count` with its usage, which can be
+//! repeated: a request is a change of the total. `input_tokens` includes the cached ones.
+
+use std::sync::Arc;
+
+use hardpan_economy::cache::Moment;
+use hardpan_economy::ledger::Tokens;
+use serde_json::Value;
+
+use super::act::Act;
+use super::value::Fields;
+use super::{BilledRequest, Call, CallResult, Ending, Line, Piece, Recording, Said, Speaker};
+
+pub(super) fn read(recording: &mut Recording, lines: &[Line]) {
+    let mut reader = Reader::default();
+    for (number, line) in lines {
+        match line {
+            Ok(line) => reader.line(recording, *number, line),
+            Err(error) => recording.report(*number, format!("left out: it is not JSON ({error})")),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    provider: Option<Arc<str>>,
+    model: Arc<str>,
+    effort: Option<Arc<str>>,
+    last: Option<usize>,
+    /// The answer that items are still added to.
+    open: Option<usize>,
+    /// The last answer, until its usage has come.
+    unbilled: Option<usize>,
+    total: Option<Value>,
+}
+
+impl Reader {
+    fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
+        let at = line.moment("timestamp");
+        let Some(payload) = line.get("payload") else {
+            return recording.report(number, "left out: it has no `payload`");
+        };
+        match line.str("type") {
+            Some("session_meta") => {
+                recording.id = payload.str("id").map(Into::into);
+                recording.cwd = payload.str("cwd").map(Into::into);
+                self.provider = payload.str("model_provider").map(Into::into);
+            }
+            Some("turn_context") => {
+                self.model = payload.str("model").map_or_else(|| self.model.clone(), Into::into);
+                self.effort = payload.str("effort").map(Into::into);
+            }
+            Some("response_item") => self.item(recording, number, payload, at),
+            Some("compacted") => {
+                let kept = payload.list("replacement_history").iter().map(ToString::to_string).collect::<String>();
+                let summary = payload.str("message").unwrap_or_default().to_owned() + &kept;
+                let said = Said::Compaction { summary: summary.into(), kept: None };
+                self.push(recording, number, at, said);
+            }
+            Some("event_msg") => self.event(recording, number, payload, at),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, recording: &mut Recording, number: usize, at: Option<Moment>, said: Said) -> usize {
+        let entry = recording.add(number, self.last, at, said);
+        self.last = Some(entry);
+        self.open = None;
+        entry
+    }
+
+    fn item(&mut self, recording: &mut Recording, number: usize, item: &Value, at: Option<Moment>) {
+        let Some((speaker, pieces)) = said(item) else { return };
+        if speaker != Speaker::Assistant {
+            self.push(recording, number, at, Said::Message { speaker, pieces });
+            return;
+        }
+        if let Some(open) = self.open
+            && let Said::Message { pieces: all, .. } = &mut recording.entries[open].said
+        {
+            all.extend(pieces);
+            recording.entries[open].at = at.or(recording.entries[open].at);
+            return;
+        }
+        let entry = self.push(recording, number, at, Said::Message { speaker, pieces });
+        self.open = Some(entry);
+        self.unbilled = Some(entry);
+    }
+
+    fn event(&mut self, recording: &mut Recording, number: usize, event: &Value, at: Option<Moment>) {
+        match event.str("type") {
+            Some("token_count") => {
+                let Some(info) = event.get("info") else { return };
+                let total = info.get("total_token_usage").cloned();
+                if total.is_none() || total == self.total {
+                    return;
+                }
+                let before = std::mem::replace(&mut self.total, total);
+                let used = match info.get("last_token_usage") {
+                    Some(last) => usage(last),
+                    None => since(before.as_ref(), self.total.as_ref()),
+                };
+                self.bill(recording, number, used, at);
+            }
+            Some("turn_aborted") => {
+                if let Some(request) = recording.requests.last_mut() {
+                    request.ending = Ending::Aborted;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn bill(&mut self, recording: &mut Recording, line: usize, usage: Tokens, at: Option<Moment>) {
+        let answer = self.unbilled.take();
+        self.open = None;
+        if usage.prompt() == 0 {
+            return;
+        }
+        let leaf = answer.map_or(self.last, |answer| recording.entries[answer].parent);
+        let ended = answer.and_then(|answer| recording.entries[answer].at).or(at).unwrap_or_default();
+        // The start is not recorded; it was sent as soon as there was something to answer.
+        let said_before = leaf.and_then(|leaf| recording.entries[leaf].at);
+        recording.requests.push(BilledRequest {
+            started: said_before.unwrap_or(ended).min(ended),
+            ended,
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            usage,
+            thinking: self.effort.clone(),
+            ending: Ending::Complete,
+            leaf,
+            answer,
+            compacted: false,
+            thread: 0,
+            line,
+        });
+    }
+}
+
+/// `input_tokens` includes what was read and written.
+fn usage(usage: &Value) -> Tokens {
+    let (read, write) = (usage.count("cached_input_tokens"), usage.count("cache_write_input_tokens"));
+    Tokens {
+        input: usage.count("input_tokens").saturating_sub(read + write),
+        read,
+        write,
+        write_1h: 0,
+        output: usage.count("output_tokens"),
+    }
+}
+
+fn since(before: Option<&Value>, total: Option<&Value>) -> Tokens {
+    let [before, total] = [before, total].map(|totals| totals.map(usage).unwrap_or_default());
+    Tokens {
+        input: total.input.saturating_sub(before.input),
+        read: total.read.saturating_sub(before.read),
+        write: total.write.saturating_sub(before.write),
+        write_1h: 0,
+        output: total.output.saturating_sub(before.output),
+    }
+}
+
+fn said(item: &Value) -> Option<(Speaker, Vec<Piece>)> {
+    let id = || Arc::<str>::from(item.str("call_id").unwrap_or_default());
+    Some(match item.str("type")? {
+        "message" => {
+            let speaker = if item.str("role") == Some("assistant") { Speaker::Assistant } else { Speaker::User };
+            (speaker, item.list("content").iter().filter_map(part).collect())
+        }
+        "reasoning" => {
+            let text = item.str("encrypted_content").map_or_else(|| summary(item), Into::into);
+            (Speaker::Assistant, vec![Piece::Reasoning(text)])
+        }
+        "function_call" => {
+            let (tool, raw) = (item.str("name").unwrap_or_default(), item.str("arguments").unwrap_or_default());
+            let arguments = serde_json::from_str(raw).unwrap_or(Value::Null);
+            (Speaker::Assistant, vec![call(id(), tool, raw, Act::of(tool, &arguments))])
+        }
+        "custom_tool_call" => {
+            let (tool, raw) = (item.str("name").unwrap_or_default(), item.str("input").unwrap_or_default());
+            let act = if tool == "apply_patch" { Act::Patch { patch: raw.into() } } else { Act::Other };
+            (Speaker::Assistant, vec![call(id(), tool, raw, act)])
+        }
+        "local_shell_call" => {
+            let action = item.get("action").unwrap_or(&Value::Null);
+            (Speaker::Assistant, vec![call(id(), "local_shell", &action.to_string(), Act::of("local_shell", action))])
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            (Speaker::Tool, vec![Piece::Result(result(id(), item.get("output").unwrap_or(&Value::Null)))])
+        }
+        _ => return None,
+    })
+}
+
+fn call(id: Arc<str>, tool: &str, arguments: &str, act: Act) -> Piece {
+    Piece::Call(Call { id, tool: tool.into(), arguments: arguments.into(), act })
+}
+
+fn part(block: &Value) -> Option<Piece> {
+    match block.str("type")? {
+        "input_text" | "output_text" | "text" => Some(Piece::Text(block.str("text")?.into())),
+        "input_image" => Some(Piece::Image { bytes: block.str("image_url").map_or(0, str::len) * 3 / 4 }),
+        _ => None,
+    }
+}
+
+fn summary(item: &Value) -> Arc<str> {
+    item.list("summary").iter().filter_map(|part| part.str("text")).collect::<Vec<_>>().join("\n").into()
+}
+
+/// The output of a command: a text, parts, or an object around a text, which can itself be written as a text.
+fn result(call: Arc<str>, output: &Value) -> CallResult {
+    let whole = |value: &Value| -> Option<CallResult> {
+        let text = value.str("output").or_else(|| value.str("content"))?;
+        let exit = value.get("metadata").map_or(0, |metadata| metadata.count("exit_code"));
+        let refused = value.get("success").and_then(Value::as_bool) == Some(false);
+        Some(CallResult { call: call.clone(), text: text.into(), images: 0, failed: exit != 0 || refused })
+    };
+    let plain = |text: &str, images: usize| {
+        let code = text.strip_prefix("Exit code: ").and_then(|rest| rest.lines().next());
+        CallResult { call: call.clone(), text: text.into(), images, failed: code.is_some_and(|code| code.trim() != "0") }
+    };
+    match output {
+        Value::String(text) if text.starts_with('{') => {
+            let parsed = serde_json::from_str::<Value>(text).ok();
+            parsed.as_ref().and_then(whole).unwrap_or_else(|| plain(text, 0))
+        }
+        Value::String(text) => plain(text, 0),
+        Value::Array(parts) => {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part.str("text")).collect();
+            let images = parts.iter().filter(|part| part.str("type") == Some("input_image")).count();
+            plain(&texts.join("\n"), images)
+        }
+        value => whole(value).unwrap_or_else(|| plain("", 0)),
+    }
+}

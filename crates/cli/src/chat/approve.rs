@@ -1,0 +1,117 @@
+//! Who is asked before something is changed: the rules in the settings first, then the person.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use futures_util::future::BoxFuture;
+use hardpan_agent::approval::Rule;
+use hardpan_agent::{Approval, Approve, Approved};
+use hardpan_tools::Scope;
+
+use crate::settings::Settings;
+
+/// Somebody who can be asked.
+pub trait Ask: Send + Sync {
+    /// Asks whether a call may run. `rule` is what would be allowed for longer, where that can be said.
+    fn ask<'a>(&'a self, question: &'a Approval, rule: Option<&'a Rule>) -> BoxFuture<'a, Verdict>;
+}
+
+/// What the person says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This once.
+    Once,
+    /// Calls like this, in this conversation.
+    Session,
+    /// Calls like this, from now on.
+    Always,
+    /// No, and why.
+    No(String),
+}
+
+/// Whether anything is asked at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// What no rule allows is asked about.
+    Normal,
+    /// Everything is allowed (`--yes`): for places where nothing can be harmed.
+    Never,
+}
+
+/// The rules, and who is asked where they say nothing.
+pub struct Approver {
+    allowed: Mutex<Vec<Rule>>,
+    denied: Vec<Rule>,
+    asking: Asking,
+    scope: Scope,
+    person: Option<Arc<dyn Ask>>,
+    /// Where what is always allowed is kept.
+    file: Option<PathBuf>,
+}
+
+impl Approver {
+    /// The rules of the settings, and of what was always allowed before.
+    pub fn new(settings: &Settings, scope: Scope, asking: Asking, person: Option<Arc<dyn Ask>>) -> Result<Self> {
+        let file = settings.folder.as_ref().map(|folder| folder.join("allowed"));
+        let kept = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        let kept = kept.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let config = settings.config.allow.iter().map(String::as_str);
+        let parse = |rule: &str| rule.parse::<Rule>().map_err(anyhow::Error::from);
+        let mut allowed = config.map(parse).collect::<Result<Vec<Rule>>>().context("`allow` in config.toml")?;
+        allowed.extend(kept.map(parse).collect::<Result<Vec<Rule>>>().context("`allowed` in the config folder")?);
+        let denied = settings.config.deny.iter().map(|rule| parse(rule)).collect::<Result<_>>().context("`deny` in config.toml")?;
+        Ok(Approver { allowed: Mutex::new(allowed), denied, asking, scope, person, file })
+    }
+
+    /// The path below the workspace, where it may be written at all.
+    fn key(&self, path: &str) -> Option<String> {
+        self.scope.to_write(path).ok().map(|place| self.scope.key(&place))
+    }
+
+    fn allow(&self, rule: &Rule, keep: bool) {
+        self.allowed.lock().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
+        if keep && let Some(file) = &self.file {
+            use std::io::Write;
+            let add = || {
+                file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+                let mut list = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+                list.write_all(format!("{rule}\n").as_bytes())
+            };
+            if let Err(error) = add() {
+                eprintln!("hardpan: {} cannot be written: {error}; allowed for this conversation only", file.display());
+            }
+        }
+    }
+}
+
+impl Approve for Approver {
+    fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved> {
+        Box::pin(async move {
+            let covers = |rule: &Rule| rule.covers(&question.tool_name, &question.args, |path| self.key(path));
+            if let Some(rule) = self.denied.iter().find(|rule| covers(rule)) {
+                return Approved::No(format!("the settings deny it ({rule})"));
+            }
+            let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).iter().any(covers);
+            if allowed || self.asking == Asking::Never {
+                return Approved::Yes;
+            }
+            let rule = Rule::like(&question.tool_name, &question.args, |path| self.key(path));
+            let Some(person) = &self.person else {
+                let hint = rule.map_or_else(String::new, |rule| format!(" (such as allow = [\"{rule}\"] in config.toml)"));
+                return Approved::No(format!(
+                    "nobody is there to ask; the person can allow it in the settings{hint} or start with --yes"
+                ));
+            };
+            match person.ask(question, rule.as_ref()).await {
+                Verdict::Once => Approved::Yes,
+                Verdict::Session | Verdict::Always if rule.is_none() => Approved::Yes,
+                verdict @ (Verdict::Session | Verdict::Always) => {
+                    rule.iter().for_each(|rule| self.allow(rule, verdict == Verdict::Always));
+                    Approved::Yes
+                }
+                Verdict::No(reason) => Approved::No(reason),
+            }
+        })
+    }
+}

@@ -1,0 +1,544 @@
+//! What goes over the pipe: requests in, responses, questions and events out. `docs/rpc.schema.json` is made from this.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hardpan_agent::{Delivery, Spent};
+use hardpan_context::{LayoutName, Target};
+use hardpan_models::did_you_mean;
+use hardpan_prompt::{AgentMessage, Image, Thinking};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A request: one line on standard input.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Request {
+    /// Comes back with the response, whatever it is. In an answer to a question it is the question's id.
+    #[serde(default)]
+    pub id: Value,
+    /// What is to be done.
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+/// What is to be done.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Command {
+    /// Says something to the agent. The response comes when it is stored, or done with; the run ends with `agent_end`.
+    Prompt {
+        /// The text. `/name` calls a command, a skill or a template; `@path` adds a file.
+        #[serde(default)]
+        message: String,
+        /// Images that go with it.
+        #[serde(default)]
+        images: Vec<Image>,
+        /// How it is delivered while the agent works. Without it, a prompt is then refused.
+        when_busy: Option<When>,
+    },
+    /// Says something that is delivered after the tool that runs; begins a run when the agent is idle.
+    Steer {
+        /// The text.
+        #[serde(default)]
+        message: String,
+        /// Images that go with it.
+        #[serde(default)]
+        images: Vec<Image>,
+    },
+    /// Says something that is delivered when the model has nothing more to do; begins a run when the agent is idle.
+    FollowUp {
+        /// The text.
+        #[serde(default)]
+        message: String,
+        /// Images that go with it.
+        #[serde(default)]
+        images: Vec<Image>,
+    },
+    /// Stops the run. What was received is kept.
+    Abort {},
+    /// Tells the model, the session, what waits, and what was used.
+    GetState {},
+    /// Tells the messages of the conversation.
+    GetMessages {},
+    /// Chooses the model of the next request.
+    SetModel {
+        /// The model, as `hardpan models` lists it.
+        model: String,
+        /// The provider, where several have it.
+        provider: Option<String>,
+    },
+    /// Chooses how much the model thinks.
+    SetThinkingLevel {
+        /// `off`, or the most tokens of thought.
+        level: Level,
+    },
+    /// Puts a summary in place of what was said long ago. The response comes when it is done.
+    Compact {
+        /// What matters.
+        instructions: Option<String>,
+    },
+    /// Runs a command of the person, without asking anyone. The response comes when it has ended.
+    Bash {
+        /// The command line.
+        command: String,
+        /// The model is not told.
+        #[serde(default)]
+        exclude_from_context: bool,
+    },
+    /// Ends the command of the person that runs.
+    AbortBash {},
+    /// Begins another conversation. The agent must be idle.
+    NewSession {},
+    /// Goes on with another conversation. The agent must be idle.
+    SwitchSession {
+        /// Its id, its name or its file.
+        session: String,
+    },
+    /// Goes on in a conversation of its own. The agent must be idle.
+    Fork {
+        /// The entry to go on from; without it, the last.
+        entry: Option<String>,
+    },
+    /// Tells what the last request held.
+    GetContext {},
+    /// Counts what was said, used and paid.
+    GetSessionStats {},
+    /// Lists what can be called with `/name` in a prompt.
+    GetCommands {},
+    /// Answers an `approval_request`; `id` is the question's.
+    ApprovalResponse {
+        /// The answer.
+        verdict: YesOrNo,
+        /// Why not: told to the model.
+        reason: Option<String>,
+        /// With yes: how long it holds. Without it, for this call alone.
+        remember: Option<Remember>,
+    },
+    /// Answers an `input_request`; `id` is the question's.
+    InputResponse {
+        /// What was typed; none where the person gave up.
+        value: Option<String>,
+    },
+}
+
+/// The names of the commands, in the order of [`Command`].
+pub const COMMANDS: [&str; 19] = [
+    "prompt",
+    "steer",
+    "follow_up",
+    "abort",
+    "get_state",
+    "get_messages",
+    "set_model",
+    "set_thinking_level",
+    "compact",
+    "bash",
+    "abort_bash",
+    "new_session",
+    "switch_session",
+    "fork",
+    "get_context",
+    "get_session_stats",
+    "get_commands",
+    "approval_response",
+    "input_response",
+];
+
+/// When something that is said while the agent works is delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// After the tool that runs.
+    Steer,
+    /// When the model has nothing more to do.
+    FollowUp,
+}
+
+impl From<When> for Delivery {
+    fn from(when: When) -> Self {
+        match when {
+            When::Steer => Delivery::Steer,
+            When::FollowUp => Delivery::FollowUp,
+        }
+    }
+}
+
+impl From<Delivery> for When {
+    fn from(delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::Steer => When::Steer,
+            Delivery::FollowUp => When::FollowUp,
+        }
+    }
+}
+
+/// How much the model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected \"off\" or a number of tokens")]
+pub enum Level {
+    /// Not at all.
+    Word(Off),
+    /// At most so many tokens.
+    Tokens(u32),
+}
+
+/// The word for no thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Off {
+    /// Not at all.
+    Off,
+}
+
+impl From<Level> for Thinking {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Word(Off::Off) | Level::Tokens(0) => Thinking::Off,
+            Level::Tokens(tokens) => Thinking::Budget(tokens),
+        }
+    }
+}
+
+impl From<Thinking> for Level {
+    fn from(thinking: Thinking) -> Self {
+        match thinking {
+            Thinking::Off => Level::Word(Off::Off),
+            Thinking::Budget(tokens) => Level::Tokens(tokens),
+        }
+    }
+}
+
+/// The answer to an approval question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum YesOrNo {
+    /// The call may run.
+    Yes,
+    /// It may not.
+    No,
+}
+
+/// How long a yes holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Remember {
+    /// As long as this process runs.
+    Session,
+    /// From now on.
+    Always,
+}
+
+/// A line that is no request, and as much of it as could be understood.
+#[derive(Debug, PartialEq)]
+pub struct Refused {
+    pub id: Value,
+    pub command: Option<String>,
+    pub error: String,
+}
+
+impl Request {
+    /// Reads a line: the command's name, and the request.
+    pub fn parse(line: &str) -> Result<(String, Self), Refused> {
+        let refused = |error: String| Refused { id: Value::Null, command: None, error };
+        let value: Value =
+            serde_json::from_str(line).map_err(|error| refused(format!("the line is not JSON: {error}")))?;
+        let Value::Object(mut fields) = value else {
+            return Err(refused("a request is a JSON object such as {\"id\": 1, \"type\": \"get_state\"}".into()));
+        };
+        let id = fields.shift_remove("id").unwrap_or_default();
+        let name = fields.get("type").and_then(Value::as_str).map(str::to_owned);
+        let refused = |error: String| {
+            let command = name.as_ref().map(|name| name.chars().take(LONGEST_NAME).collect());
+            Refused { id: id.clone(), command, error }
+        };
+        let Some(name) = &name else {
+            return Err(refused("a request needs a \"type\", the name of a command".into()));
+        };
+        if !COMMANDS.contains(&name.as_str()) {
+            let name: String = name.chars().take(LONGEST_NAME).collect();
+            let meant = did_you_mean(&hardpan_models::nearest(&name, COMMANDS.into_iter()));
+            return Err(refused(format!("there is no command {name:?}{meant}; docs/rpc.md lists them")));
+        }
+        let fields = Value::Object(fields);
+        if has_nul(&fields) {
+            return Err(refused("a text holds a NUL character, which no text has: leave it out".into()));
+        }
+        match serde_json::from_value(fields) {
+            Ok(command) => Ok((name.clone(), Request { id, command })),
+            Err(error) => Err(refused(error.to_string())),
+        }
+    }
+}
+
+/// Of a name that is none, so many characters are repeated.
+const LONGEST_NAME: usize = 60;
+
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(values) => values.iter().any(has_nul),
+        Value::Object(fields) => fields.values().any(has_nul),
+        _ => false,
+    }
+}
+
+/// A line on standard output that is no event.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Line {
+    /// What became of a request: exactly one for each.
+    Response(Response),
+    /// May this call run? It waits for an `approval_response` with this id.
+    ApprovalRequest {
+        /// The question's id.
+        id: String,
+        /// The call's id.
+        call_id: Arc<str>,
+        /// The tool.
+        tool_name: Arc<str>,
+        /// The arguments.
+        args: Value,
+        /// What `remember` would allow from then on, as it is written in the settings; null where a yes holds for this
+        /// call alone.
+        rule: Option<String>,
+    },
+}
+
+/// What became of a request.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Response {
+    /// The request's id; null where the line could not be understood.
+    pub id: Value,
+    /// The request's type, as far as it could be understood.
+    pub command: Option<String>,
+    /// Whether it was done.
+    pub success: bool,
+    /// What there is to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
+    /// Why it was not done, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What a response tells, by command.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Data {
+    /// `prompt`, `steer`, `follow_up`.
+    Taken(Taken),
+    /// `get_state`.
+    State(Box<State>),
+    /// `get_messages`.
+    Messages {
+        /// The messages, oldest first.
+        messages: Vec<AgentMessage>,
+    },
+    /// `set_model`.
+    Model(Model),
+    /// `set_thinking_level`.
+    Thinking {
+        /// How much the model thinks from now on.
+        thinking: Level,
+    },
+    /// `compact`.
+    Compacted {
+        /// What stands for the messages before.
+        summary: String,
+        /// How many messages it stands for.
+        messages: usize,
+        /// The first message that stayed.
+        first_kept: Arc<str>,
+        /// Tokens of the conversation before.
+        tokens_before: u64,
+    },
+    /// `bash`.
+    Bash {
+        /// The command, what it printed, and its exit code.
+        message: Box<AgentMessage>,
+    },
+    /// `get_session_stats`.
+    Stats(Stats),
+    /// `new_session`, `switch_session`, `fork`.
+    Session(Session),
+    /// `get_context`.
+    Context {
+        /// What the last request held, as `hardpan context --json` prints it; null before the first.
+        breakdown: Value,
+    },
+    /// `get_commands`.
+    Commands {
+        /// What can be called.
+        commands: Vec<CommandInfo>,
+    },
+}
+
+/// What became of something that was said.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "taken", rename_all = "snake_case")]
+pub enum Taken {
+    /// It is stored, and the agent works on it.
+    Started {
+        /// The message.
+        message_id: String,
+    },
+    /// It waits for its time.
+    Queued {
+        /// When it is delivered.
+        delivery: When,
+    },
+    /// It was a command, which ran.
+    Command {
+        /// What it had to say.
+        said: Option<String>,
+    },
+    /// An extension dealt with it.
+    Handled {},
+}
+
+/// A model.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Model {
+    /// Its provider.
+    pub provider: String,
+    /// Its id at the provider.
+    pub model: String,
+    /// Its window in tokens.
+    pub context_window: u32,
+    /// The most tokens of answer.
+    pub max_tokens: u32,
+}
+
+impl From<&Target> for Model {
+    fn from(target: &Target) -> Self {
+        Model {
+            provider: target.provider.clone(),
+            model: target.model.id.clone(),
+            context_window: target.model.context,
+            max_tokens: target.max_tokens,
+        }
+    }
+}
+
+/// A conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Session {
+    /// Its id.
+    pub id: Arc<str>,
+    /// Its file, which is made when something is stored.
+    pub file: PathBuf,
+    /// The name that it was given.
+    pub name: Option<Arc<str>>,
+    /// How many messages it has.
+    pub message_count: usize,
+}
+
+/// How things are.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct State {
+    /// Who answers.
+    pub model: Model,
+    /// How much it thinks.
+    pub thinking: Level,
+    /// How prompts are ordered.
+    #[schemars(with = "String")]
+    pub layout: LayoutName,
+    /// Whether the agent works.
+    pub busy: bool,
+    /// The conversation.
+    pub session: Session,
+    /// What waits to be delivered.
+    pub queued: Queued,
+    /// What was used.
+    pub usage: Usage,
+}
+
+/// What waits, as it was typed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Queued {
+    /// Delivered after the tool that runs.
+    pub steering: Vec<String>,
+    /// Delivered when the model has nothing more to do.
+    pub follow_up: Vec<String>,
+}
+
+/// What was used.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Usage {
+    /// By the last request; none where no usage was reported.
+    pub last_request: Option<Amounts>,
+    /// By the whole session, helper calls included.
+    pub session: Amounts,
+    /// How many requests that was.
+    pub requests: u64,
+}
+
+/// Tokens by how they were billed, and their price.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Amounts {
+    /// Input that was neither read from a cache nor written to one.
+    pub input: u64,
+    /// Input read from a cache.
+    pub read: u64,
+    /// Input written to a cache.
+    pub written: u64,
+    /// Output.
+    pub output: u64,
+    /// All of it, in dollars.
+    pub dollars: f64,
+}
+
+impl From<Spent> for Amounts {
+    fn from(Spent { input, read, written, output, dollars }: Spent) -> Self {
+        Amounts { input, read, written, output, dollars }
+    }
+}
+
+/// What was said, used and paid.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Stats {
+    /// The conversation.
+    pub session: Session,
+    /// Messages of the person.
+    pub user_messages: usize,
+    /// Messages of the model.
+    pub assistant_messages: usize,
+    /// Calls that the model made.
+    pub tool_calls: usize,
+    /// Results of calls.
+    pub tool_results: usize,
+    /// Of those, failed ones.
+    pub failed_results: usize,
+    /// What was used.
+    pub usage: Usage,
+    /// Tokens of the last request, as counted here; none before the first.
+    pub context_tokens: Option<usize>,
+    /// The most tokens that a request may have.
+    pub max_input_tokens: u32,
+}
+
+/// Something that can be called with `/name`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CommandInfo {
+    /// The name, without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Which arguments it takes, where it says so.
+    pub argument_hint: Option<String>,
+    /// What it is.
+    pub source: Source,
+}
+
+/// What something that can be called is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A command, which runs at once.
+    Command,
+    /// A skill, which becomes a prompt.
+    Skill,
+    /// A template, which becomes a prompt.
+    Template,
+}

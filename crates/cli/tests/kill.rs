@@ -1,0 +1,414 @@
+//! `kill -9` at random moments of a busy session: what was acknowledged is there, and the conversation goes on.
+//!
+//! The real binary talks to a strict simulator and is killed while it starts, streams, runs tools or writes. 50 kills in a
+//! normal run; `HARDPAN_KILLS=1000` is the long mode. The moments follow from `HARDPAN_SEED`, which every failure names; what
+//! the machine does meanwhile does not, so that a seed repeats the choices, not the instant.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hardpan_prompt::{AgentMessage, Body, Part};
+use hardpan_session::{Record, Session, Store};
+use hardpan_simulator::{Config, Engine, Script, Settings, serve};
+use serde_json::Value;
+use support::Sandbox;
+
+/// Text that was shown this long before the kill must have been stored. The agent stores it every 0.4 s; the rest is for disks and
+/// machines that are busy. What was really lost is printed.
+const SHOWN_FOR: Duration = Duration::from_secs(2);
+
+/// So many kills befall one session before another is begun.
+const KILLS_PER_SESSION: usize = 8;
+
+/// Two rounds at once: while one waits for a stream, the other starts a process.
+const WORKERS: usize = 2;
+
+/// A busy session: two tools in one answer, a third in the next, then a text that takes seconds to come.
+fn script() -> Script {
+    let long: String = (0..120).map(|n| format!("Line {n} of a long answer. ")).collect();
+    let yaml = format!(
+        "
+turns:
+  - when: {{has_tool_result: ls}}
+    repeat: always
+    pace: 12ms
+    text: \"{long}\"
+  - when: {{has_tool_result: grep}}
+    repeat: always
+    pace: 4ms
+    text: Both are there. Now the folder, to be sure of what else there is.
+    tool_calls: [{{name: ls, arguments: {{path: .}}}}]
+  - when: {{contains: Look around}}
+    repeat: always
+    pace: 4ms
+    text: Let me look at two things at once, first the notes and then what is said of rings.
+    tool_calls:
+      - {{name: read, arguments: {{path: notes.md}}}}
+      - {{name: grep, arguments: {{pattern: ring}}}}
+default: {{text: 'Fine, I go on.'}}
+"
+    );
+    Script::from_yaml("script.yaml", &yaml).expect("the script is valid")
+}
+
+/// A simulator within this process, for all rounds.
+fn simulator(runtime: &tokio::runtime::Runtime) -> String {
+    let engine = Engine::new(Settings { script: Some(script()), ..Settings::default() });
+    runtime.block_on(async { serve(Config::new(engine)).await.expect("a free port").url() })
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().expect("a runtime")
+}
+
+/// A folder with something to look at, and the simulator as its provider.
+fn sandbox(url: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let config = format!("[providers.anthropic]\nbase_url = \"{url}/v1\"\n");
+    sandbox.write("config/config.toml", config);
+    sandbox.write("work/notes.md", "A ring has no end.\n".repeat(40));
+    sandbox.write("work/src/ring.rs", "pub struct Ring;\n\nimpl Ring {\n    pub fn push(&mut self) {}\n}\n");
+    sandbox
+}
+
+fn hardpan(sandbox: &Sandbox, args: &[&str]) -> Command {
+    let mut command = sandbox.command(args);
+    let folder = |name: &str| sandbox.work().parent().expect("the sandbox").join(name);
+    command.env("ANTHROPIC_API_KEY", "any").stdin(Stdio::null());
+    command.env("HARDPAN_DATA_DIR", folder("data")).env("HARDPAN_STATE_DIR", folder("state"));
+    command.env("HARDPAN_CACHE_DIR", folder("cache"));
+    command
+}
+
+/// Numbers that look random and follow from a seed (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+/// When a process is killed.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// So long after its start: mostly while it reads its files and opens the session.
+    AfterStart(Duration),
+    /// So long after the event of this number: around a write, a tool, the start of a stream.
+    AfterEvent(usize, Duration),
+    /// So long after the long answer has begun.
+    InTheStream(Duration),
+}
+
+impl Moment {
+    fn choose(dice: &mut Dice) -> Self {
+        let pause = Duration::from_micros(dice.below(12_000));
+        match dice.below(10) {
+            0 | 1 => Moment::AfterStart(Duration::from_millis(dice.below(700))),
+            2..=7 => Moment::AfterEvent(dice.below(75) as usize, pause),
+            _ => Moment::InTheStream(Duration::from_millis(dice.below(3000))),
+        }
+    }
+}
+
+/// An event that a process printed, and when it was read.
+struct Seen {
+    at: Instant,
+    event: Value,
+}
+
+fn is(event: &Value, kind: &str) -> bool {
+    event["type"] == kind
+}
+
+/// What a process prints, line by line; half a line at its end is none.
+fn follow(child: &mut Child) -> Receiver<Seen> {
+    let (sender, receiver) = mpsc::channel();
+    let stdout = child.stdout.take().expect("it is piped");
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines() {
+            let Ok(line) = line else { break };
+            let Ok(event) = serde_json::from_str(&line) else { break };
+            if sender.send(Seen { at: now(), event }).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+#[allow(clippy::disallowed_methods, reason = "a process is killed by the clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Runs a process until its moment, kills it, and returns what it had said by then.
+fn run_and_kill(mut command: Command, moment: Moment) -> (Vec<Seen>, Instant) {
+    let start = now();
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");
+    let events = follow(&mut child);
+    let mut seen: Vec<Seen> = Vec::new();
+    let mut deadline = match moment {
+        Moment::AfterStart(pause) => Some(start + pause),
+        Moment::AfterEvent(..) | Moment::InTheStream(_) => None,
+    };
+    // Without a deadline the process ends by itself at the latest, and its output with it.
+    loop {
+        let patience = deadline.map_or(Duration::from_secs(120), |at| at.saturating_duration_since(now()));
+        match events.recv_timeout(patience) {
+            Ok(event) => {
+                let at = event.at;
+                seen.push(event);
+                deadline = deadline.or_else(|| match moment {
+                    Moment::AfterEvent(count, pause) if seen.len() > count => Some(at + pause),
+                    Moment::InTheStream(pause) if long_answer_began(&seen) => Some(at + pause),
+                    _ => None,
+                });
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let killed = now();
+    // It may have ended by itself.
+    let _ = child.kill();
+    child.wait().expect("it has ended");
+    seen.extend(events.try_iter());
+    // The reader ends with the pipe; what it still had in hand counts, too.
+    seen.extend(events.iter());
+    (seen, killed)
+}
+
+fn long_answer_began(seen: &[Seen]) -> bool {
+    let text = |seen: &Seen| seen.event["delta"]["text"].as_str().is_some_and(|text| text.contains("Line"));
+    seen.last().is_some_and(text)
+}
+
+/// A session over many kills: what was acknowledged of it.
+struct Trial {
+    sandbox: Sandbox,
+    acknowledged: Vec<(String, Value)>,
+    /// How much streamed text was lost, at the worst: how long it had been shown.
+    worst: Duration,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl Trial {
+    fn new(url: &str) -> Self {
+        Trial {
+            sandbox: sandbox(url),
+            acknowledged: Vec::new(),
+            worst: Duration::ZERO,
+            counts: BTreeMap::new(),
+        }
+    }
+
+    fn store(&self) -> Store {
+        Store::new(self.sandbox.work().parent().expect("the sandbox").join("data/sessions"))
+    }
+
+    /// The session's file; none if nothing has been said yet.
+    fn file(&self) -> Option<PathBuf> {
+        self.store().list(None).into_iter().next().map(|summary| summary.path)
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// One kill, and everything that must hold after it.
+    fn round(&mut self, moment: Moment) {
+        let prompt = ["-p", "Look around, please.", "--output", "json"];
+        let begun = self.file().is_some();
+        let args: Vec<&str> = if begun { ["--continue"].iter().chain(&prompt).copied().collect() } else { prompt.to_vec() };
+        let (seen, killed) = run_and_kill(hardpan(&self.sandbox, &args), moment);
+        self.acknowledge(&seen);
+        let Some(path) = self.file() else {
+            assert!(self.acknowledged.is_empty(), "the session is gone: {:?}", self.acknowledged);
+            self.count("killed before the first word");
+            return;
+        };
+        self.look(&path, &seen, killed);
+        let output = hardpan(&self.sandbox, &["--continue", "-p", "Go on.", "--output", "json"]).output();
+        let output = output.expect("the binary can be run");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "the session must go on: {words}");
+        let lines = String::from_utf8(output.stdout).expect("events are UTF-8");
+        let event = |line: &str| Seen { at: killed, event: serde_json::from_str(line).expect("an event") };
+        self.acknowledge(&lines.lines().map(event).collect::<Vec<_>>());
+        let session = Session::open(&path).expect("the session opens");
+        assert!(session.problems.is_empty(), "it is whole again: {:?}", session.problems);
+        self.all_is_there(&session);
+    }
+
+    fn acknowledge(&mut self, seen: &[Seen]) {
+        for Seen { event, .. } in seen.iter().filter(|seen| is(&seen.event, "message_end")) {
+            let message = &event["message"];
+            self.acknowledged.push((message["id"].as_str().expect("an id").to_owned(), message.clone()));
+        }
+    }
+
+    /// What the file says right after the kill, before anything is repaired.
+    fn look(&mut self, path: &Path, seen: &[Seen], killed: Instant) {
+        let session = Session::open(path).expect("the session opens");
+        for problem in &session.problems {
+            let torn = problem.what == "left out: its writing was interrupted";
+            let cut = problem.what.starts_with("recovered: ");
+            assert!(torn || cut, "only what a crash does is wrong: {problem:?}");
+            self.count(if torn { "torn tail" } else { "answer recovered" });
+        }
+        self.all_is_there(&session);
+        let last = seen.iter().rev().find(|seen| is(&seen.event, "message_start"));
+        self.count(match last.map(|last| &last.event["message"]) {
+            None => "killed before the first event",
+            Some(message) if self.acknowledged.iter().any(|(id, _)| message["id"] == **id) => "killed between messages",
+            Some(message) if message["role"] == "assistant" => "killed in an answer",
+            Some(_) => "killed while a message was stored",
+        });
+        self.text_is_there(&session, seen, killed);
+    }
+
+    /// Every message that was acknowledged is in the branch, as it was and in that order.
+    fn all_is_there(&self, session: &Session) {
+        let branch = session.branch(None).expect("a branch");
+        let mut stored = branch.messages.iter().map(|message| serde_json::to_value(message).expect("a message"));
+        for (id, message) in &self.acknowledged {
+            let found = stored.find(|stored| stored["id"] == **id);
+            assert_eq!(found.as_ref(), Some(message), "message {id} was acknowledged");
+        }
+    }
+
+    /// Of an answer that did not end, what was shown a while ago is there.
+    fn text_is_there(&mut self, session: &Session, seen: &[Seen], killed: Instant) {
+        let updates = || seen.iter().filter(|seen| is(&seen.event, "message_update"));
+        let Some(id) = updates().next_back().map(|seen| seen.event["id"].clone()) else { return };
+        if self.acknowledged.iter().any(|(known, _)| id == **known) {
+            return;
+        }
+        let branch = session.branch(None).expect("a branch");
+        let stored = branch.messages.iter().find(|message| id == *message.id.0).map(text).unwrap_or_default();
+        let mut shown = String::new();
+        for Seen { at, event } in updates().filter(|seen| seen.event["id"] == id) {
+            let before = shown.len();
+            shown += event["delta"]["text"].as_str().unwrap_or_default();
+            if shown.len() > before && stored.len() < shown.len() {
+                let lost_for = killed.saturating_duration_since(*at);
+                self.worst = self.worst.max(lost_for);
+                assert!(lost_for <= SHOWN_FOR, "text shown {lost_for:?} before the kill is lost: {shown:?} after {stored:?}");
+                break;
+            }
+        }
+        assert!(stored.starts_with(&*shown) || shown.starts_with(&*stored), "{stored:?} is not what was shown: {shown:?}");
+    }
+}
+
+fn text(message: &AgentMessage) -> String {
+    let Body::Assistant { content, .. } = &message.body else { return String::new() };
+    let text = |part: &Part| match part {
+        Part::Text { text } => Some(text.to_string()),
+        _ => None,
+    };
+    content.iter().filter_map(text).collect()
+}
+
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.map_or(otherwise, |value| value.parse().expect("a number in the environment"))
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
+    let kills = from_environment("HARDPAN_KILLS", 50) as usize;
+    let seed = from_environment("HARDPAN_SEED", 20_260_219);
+    let runtime = runtime();
+    let url = simulator(&runtime);
+    let sessions = Mutex::new((0..kills.div_ceil(KILLS_PER_SESSION)).collect::<Vec<_>>());
+    let work = || {
+        let next = || sessions.lock().expect("the list").pop();
+        let mut done: Vec<Trial> = Vec::new();
+        while let Some(number) = next() {
+            let rounds = KILLS_PER_SESSION.min(kills - number * KILLS_PER_SESSION);
+            let mut dice = Dice(seed ^ ((number as u64) << 32));
+            let mut trial = Trial::new(&url);
+            for round in 0..rounds {
+                let moment = Moment::choose(&mut dice);
+                let _where = Where { seed, session: number, round, moment };
+                trial.round(moment);
+            }
+            done.push(trial);
+        }
+        done
+    };
+    let trials: Vec<Trial> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a round failed; see above")).collect()
+    });
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (what, count) in trials.iter().flat_map(|trial| &trial.counts) {
+        *counts.entry(what).or_default() += count;
+    }
+    let worst = trials.iter().map(|trial| trial.worst).max().unwrap_or_default();
+    let messages: usize = trials.iter().map(|trial| trial.acknowledged.len()).sum();
+    println!("{kills} kills, {messages} messages acknowledged; {counts:?}; text lost was at most {worst:?} old");
+    assert!(messages >= kills, "the sessions were busy");
+}
+
+/// Says where a round failed.
+struct Where {
+    seed: u64,
+    session: usize,
+    round: usize,
+    moment: Moment,
+}
+
+impl Drop for Where {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let Where { seed, session, round, moment } = self;
+            eprintln!("HARDPAN_SEED={seed}: session {session}, round {round}, killed {moment:?}");
+        }
+    }
+}
+
+#[test]
+fn two_processes_cannot_write_one_session() {
+    let runtime = runtime();
+    let sandbox = sandbox(&simulator(&runtime));
+    let mut first = hardpan(&sandbox, &["-p", "Look around, please.", "--output", "json"]);
+    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");
+    let events = follow(&mut first);
+    let stored = events.iter().find(|seen| is(&seen.event, "message_end"));
+    assert!(stored.is_some(), "the first process has begun");
+    let second = hardpan(&sandbox, &["--continue", "-p", "Me too!"]).output().expect("the binary can be run");
+    let words = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{words}");
+    assert!(words.contains("another process writes to this session") && words.contains("fork"), "{words}");
+    assert!(second.stdout.is_empty());
+    let rest: Vec<Seen> = events.iter().collect();
+    assert!(first.wait().expect("it ends").success(), "the first is not disturbed");
+    assert!(rest.iter().any(|seen| is(&seen.event, "agent_end")));
+    let store = Store::new(sandbox.work().parent().expect("the sandbox").join("data/sessions"));
+    let [summary] = &store.list(None)[..] else { panic!("one session") };
+    let session = Session::open(&summary.path).expect("the session opens");
+    let said = |entry: &hardpan_session::Entry| match &entry.record {
+        Record::Message(message) => serde_json::to_string(message).expect("a message"),
+        _ => String::new(),
+    };
+    assert!(!session.entries.iter().map(said).any(|text| text.contains("Me too!")));
+}
