@@ -20,7 +20,7 @@ use crate::events::{
 };
 use crate::expand::Expansions;
 use crate::queue::{Accepted, Delivery, Queues, Waiting};
-use crate::run::Bench;
+use crate::run::{Bench, unless_stopped};
 use crate::setup::Setup;
 use crate::spending::TokenUsage;
 use crate::turn::Asked;
@@ -200,6 +200,7 @@ impl Agent {
     pub async fn shutdown(&self) -> Result<(), AgentError> {
         self.abort();
         let _idle = self.inner.bench.lock().await;
+        self.store_late().await?;
         let session = lock(&self.inner.conversation).session.clone();
         self.events().tell(self, SessionShutdown { session }).await;
         let flushed = lock(&self.inner.conversation).flush();
@@ -209,10 +210,21 @@ impl Agent {
     /// Takes what was typed all the way: a command runs, anything else begins a run and is worked on to its end. While the
     /// agent works this is [`AgentError::Busy`]: use [`Agent::queue`].
     pub async fn prompt(&self, input: Input) -> Result<Taken, AgentError> {
-        match self.accept(input).await? {
+        if let Some(taken) = self.run_command(&input.text).await {
+            return Ok(taken);
+        }
+        if self.is_busy() {
+            return Err(AgentError::Busy);
+        }
+        let token = self.fresh_token();
+        let accepting = unless_stopped(&token, self.accept(input)).await;
+        match accepting.unwrap_or_else(|stop| Ok(Err(Taken::Ran(stop))))? {
             Ok(accepted) => {
                 let Ok(mut bench) = self.inner.bench.try_lock() else { return Err(AgentError::Busy) };
-                Ok(Taken::Ran(self.run(&mut bench, accepted).await?))
+                let ran = self.run(&mut bench, accepted, token).await;
+                drop(bench);
+                self.settle().await?;
+                Ok(Taken::Ran(ran?))
             }
             Err(taken) => Ok(taken),
         }
@@ -221,6 +233,9 @@ impl Agent {
     /// Takes what was typed while the agent works: a command runs at once, anything else waits for its time. It passes
     /// commands, the input event and expansion now. When the agent is idle, it begins a run.
     pub async fn queue(&self, input: Input, delivery: Delivery) -> Result<Taken, AgentError> {
+        if let Some(taken) = self.run_command(&input.text).await {
+            return Ok(taken);
+        }
         let accepted = match self.accept(input).await? {
             Ok(accepted) => accepted,
             Err(taken) => return Ok(taken),
@@ -234,7 +249,10 @@ impl Agent {
             // No run takes from the queues any more: this is the next one.
             Err(accepted) => {
                 let mut bench = self.inner.bench.lock().await;
-                Ok(Taken::Ran(self.run(&mut bench, accepted).await?))
+                let ran = self.run(&mut bench, accepted, self.fresh_token()).await;
+                drop(bench);
+                self.settle().await?;
+                Ok(Taken::Ran(ran?))
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hardpan_context::fill;
-use hardpan_prompt::{AgentMessage, Body, Hash};
+use hardpan_prompt::{AgentMessage, Body};
 use hardpan_providers::AnswerCall;
 use hardpan_tools::{Call, Effect, Outcome, Tool};
 use serde_json::Value;
@@ -22,13 +22,6 @@ use crate::events::{
 use crate::guard::{Advice, MOST_FAILURES};
 use crate::run::{Bench, unless_stopped};
 use crate::setup::{Approval, Approved, Reads, needs_approval};
-
-/// The file that a call left as the model now knows it: the path below the workspace, and the hash of its content.
-fn written(outcome: &Outcome) -> Option<(String, Hash)> {
-    let details = outcome.details.as_ref().filter(|details| !outcome.is_error && details["diff"].is_string())?;
-    let hash = serde_json::from_value(details["hash"].clone()).ok()?;
-    Some((details["path"].as_str()?.to_owned(), hash))
-}
 
 /// What is decided about a call before it runs.
 enum Decision {
@@ -70,10 +63,8 @@ impl Agent {
                 if ran {
                     bench.guard.note(&call.call.name, &call.raw, outcome.is_error);
                 }
-                let written = written(&outcome);
                 let outcome = self.revise(call, outcome).await;
                 let result = self.answer(call, outcome).await?;
-                bench.told.extend(written.map(|(path, hash)| (path, (hash, result.id.clone()))));
                 results.push(result);
             }
         }
@@ -216,7 +207,8 @@ impl Agent {
         let progress = move |text: &str| drop(sender.send(text.to_owned()));
         let scope = &self.inner.setup.scope;
         let given = Call { id: &call.call.id, arguments: &call.call.arguments, scope, progress: &progress };
-        let running = AssertUnwindSafe(tool.run(given)).catch_unwind();
+        // Within the future, so that a tool that breaks at its first line is caught, too.
+        let running = AssertUnwindSafe(async { tool.run(given).await }).catch_unwind();
         tokio::pin!(running);
         loop {
             tokio::select! {

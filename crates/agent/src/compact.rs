@@ -4,13 +4,14 @@
 //! conversation, so that all of it is read from the cache. Nothing leaves the session file.
 
 mod cut; // where a conversation is cut
+mod short; // a conversation that is too long to be summarised whole
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_context::{Snapshot, Texts, fill};
-use hardpan_prompt::{AgentMessage, Body, MessageId, Part, Text};
-use hardpan_providers::{Answer, Question, StopReason};
+use hardpan_prompt::{AgentMessage, Body, LeftOut, MessageId, Part, Text};
+use hardpan_providers::{Answer, Failure, Question, StopReason};
 use hardpan_session::{Record, Session};
 use serde::Serialize;
 use serde_json::json;
@@ -21,6 +22,7 @@ use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use crate::run::{Bench, unless_stopped};
 use crate::turn::TextForms;
 use cut::KEPT_TOKENS;
+use short::SHORT;
 
 /// What a compaction did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,13 +49,49 @@ pub enum WhyCompact {
     TooLong,
 }
 
+/// In which form a conversation is shown to be summarised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As the session's next request: it is read from the cache.
+    OnPrefix,
+    /// The conversation without tools, system prompt and items.
+    Alone,
+    /// The same, of what is to be summarised alone, with at most so many characters of each text.
+    Short(usize),
+}
+
+impl Form {
+    /// What is tried next.
+    fn next(self, failed: &Aside) -> Option<Form> {
+        match (self, failed) {
+            (Form::OnPrefix, Aside::Failed(_)) => Some(Form::Alone),
+            (Form::OnPrefix | Form::Alone, Aside::TooLong(_)) => Some(Form::Short(SHORT[0])),
+            (Form::Short(most), Aside::TooLong(_)) => {
+                SHORT.into_iter().find(|shorter| *shorter < most).map(Form::Short)
+            }
+            (Form::Alone | Form::Short(_), Aside::Failed(_)) => None,
+        }
+    }
+}
+
+/// Why a request beside the conversation gave no answer.
+enum Aside {
+    /// It does not fit the window.
+    TooLong(String),
+    /// Anything else.
+    Failed(String),
+}
+
 impl Agent {
     /// Puts a summary in place of what was said long ago. `instructions` tell what matters. A summary that fails changes
     /// nothing.
     pub async fn compact(&self, instructions: Option<String>) -> Result<Compacted, AgentError> {
         let mut bench = self.inner.bench.try_lock().map_err(|_| AgentError::Busy)?;
         let token = self.fresh_token();
-        self.compact_now(&mut bench, instructions, WhyCompact::Asked, &token).await
+        let compacted = self.compact_now(&mut bench, instructions, WhyCompact::Asked, &token).await;
+        drop(bench);
+        self.settle().await?;
+        compacted
     }
 
     pub(crate) async fn compact_now(
@@ -81,11 +119,16 @@ impl Agent {
         };
         let summary = match self.offer(event).await {
             BeforeCompactReply::Cancel { reason } => return Err(failed(reason)),
+            BeforeCompactReply::Summary { text } if text.trim().is_empty() => {
+                return Err(failed("the summary was empty; nothing has changed".into()));
+            }
             BeforeCompactReply::Summary { text } => text,
             BeforeCompactReply::Continue => {
                 let texts = &self.inner.setup.texts;
                 let request = request(texts, instructions.as_deref());
-                let asking = self.summarise(bench, &messages, &request, "compaction");
+                // What the provider has just refused as too long is not sent once more.
+                let first = if why == WhyCompact::TooLong { Form::Short(SHORT[0]) } else { Form::OnPrefix };
+                let asking = self.summarise(bench, &messages, cut, &request, "compaction", first);
                 unless_stopped(token, asking)
                     .await
                     .map_err(|_| failed("it was stopped; nothing has changed".into()))?
@@ -105,6 +148,8 @@ impl Agent {
             conversation.compact(record, Text::new(summary.as_str()), cut, now)
         };
         saved.await?;
+        // What was sent last says nothing about the next request any more.
+        *lock(&self.inner.asked) = None;
         let compacted = Compacted { summary, messages: cut, first_kept: first_kept.0, tokens_before };
         self.events().tell(self, SessionCompact(compacted.clone())).await;
         Ok(compacted)
@@ -127,31 +172,38 @@ impl Agent {
     }
 
     /// Asks the model for a summary: first on the session's own prefix, and should it call a tool or say nothing, once more
-    /// without it.
+    /// without it. What is too long for the window is asked about in shorter forms, of the first `cut` messages alone.
     pub(crate) async fn summarise(
         &self,
         bench: &mut Bench,
         messages: &[AgentMessage],
+        cut: usize,
         request: &str,
         purpose: &str,
+        first: Form,
     ) -> Result<String, String> {
         let choice = self.choice()?;
         self.look_if_needed(bench).await;
         let id = MessageId::from("summary-request");
         let asked = AgentMessage::new(id.clone(), Body::User { content: vec![Part::text(request)] });
-        let with_request: Vec<AgentMessage> = messages.iter().cloned().chain([asked]).collect();
-        let on_prefix = self.snapshot(bench, &choice, Some(id.clone()), with_request.clone());
-        let mut alone = Snapshot::empty(self.now());
-        (alone.messages, alone.fresh) = (with_request, Some(id));
+        let alone = |messages: Vec<AgentMessage>, now| Snapshot { messages, fresh: Some(id.clone()), ..Snapshot::empty(now) };
+        let mut form = Some(first);
         let mut why = String::new();
-        for snapshot in [on_prefix, alone] {
-            match self.ask_aside(bench, &choice, &snapshot, purpose).await {
-                Ok(answer) => match usable(&answer) {
-                    Ok(text) => return Ok(text),
-                    Err(reason) => why = reason,
-                },
-                Err(reason) => why = reason,
-            }
+        while let Some(now) = form {
+            let with_request = |messages: &[AgentMessage]| messages.iter().cloned().chain([asked.clone()]).collect();
+            let snapshot = match now {
+                Form::OnPrefix => self.snapshot(bench, &choice, Some(id.clone()), with_request(messages)),
+                Form::Alone => alone(with_request(messages), self.now()),
+                Form::Short(most) => alone(with_request(&short::shortened(&messages[..cut], most)), self.now()),
+            };
+            let answered = self.ask_aside(bench, &choice, &snapshot, purpose).await;
+            let failed = match answered.and_then(|answer| usable(&answer).map_err(Aside::Failed)) {
+                Ok(text) => return Ok(text),
+                Err(failed) => failed,
+            };
+            form = now.next(&failed);
+            let (Aside::TooLong(reason) | Aside::Failed(reason)) = failed;
+            why = reason;
         }
         Err(format!("the summary failed ({why}); nothing has changed"))
     }
@@ -163,9 +215,14 @@ impl Agent {
         choice: &Choice,
         snapshot: &Snapshot,
         purpose: &str,
-    ) -> Result<Answer, String> {
-        let client = choice.client.clone().ok_or("there is no client")?;
-        let assembled = self.assemble(bench, choice, snapshot)?;
+    ) -> Result<Answer, Aside> {
+        let client = choice.client.clone().ok_or_else(|| Aside::Failed("there is no client".into()))?;
+        let assembled = self.assemble(bench, choice, snapshot).map_err(Aside::TooLong)?;
+        let no_room = |left_out: &LeftOut| left_out.key.starts_with("message:") && left_out.reason.starts_with("no room");
+        if assembled.prompt.left_out.iter().any(no_room) {
+            // A summary of what the model was not shown would be made up.
+            return Err(Aside::TooLong("the conversation does not fit the window".into()));
+        }
         let forms = TextForms(&self.inner.setup.texts);
         let started = self.now();
         let question = Question {
@@ -178,7 +235,10 @@ impl Agent {
         let mut first = None;
         let clock = &self.inner.setup.clock;
         let mut sink = |_| first = first.or_else(|| Some(clock()));
-        let answer = client.ask(&question, &mut sink).await.map_err(|error| error.to_string())?;
+        let answer = client.ask(&question, &mut sink).await.map_err(|error| match error.failure {
+            Failure::ContextTooLong | Failure::TooLarge => Aside::TooLong(error.to_string()),
+            _ => Aside::Failed(error.to_string()),
+        })?;
         let began = first.unwrap_or(started);
         self.bill_aside(choice, &assembled, &answer, purpose, started, began);
         Ok(answer)
@@ -231,7 +291,7 @@ fn usable(answer: &Answer) -> Result<String, String> {
 }
 
 /// A message's size, near enough to cut by.
-fn tokens(message: &AgentMessage, bench: &Bench) -> usize {
+pub(crate) fn tokens(message: &AgentMessage, bench: &Bench) -> usize {
     let part = |part: &Part| match part {
         Part::Text { text } | Part::Reasoning { text, .. } => bench.memo.counter.count(text),
         Part::Image(image) => image.tokens(),

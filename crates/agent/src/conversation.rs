@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hardpan_context::Memory;
+use hardpan_context::{Memory, Tracker};
 use hardpan_prompt::{AgentMessage, Body, MessageId, Part, Text};
+use hardpan_economy::Verdict;
 use hardpan_session::{Entry, Fork, Header, Log, LogError, Partial, Record, RequestRecord, Saved, Session};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::knowledge::Knowledge;
+use crate::books::{Billed, Books};
 use crate::recall::Change;
 use crate::spending::Spent;
 
@@ -31,8 +34,16 @@ pub struct Conversation {
     pub thinking: Option<Arc<str>>,
     /// The last state of each extension, by its name for it.
     pub custom: BTreeMap<Arc<str>, Value>,
+    /// The files that the model knows.
+    pub knowledge: Knowledge,
+    /// The last request of the conversation: when it ended, and whom it was for.
+    pub last: Option<(Timestamp, Arc<str>, Arc<str>)>,
     /// What was wrong with the file.
     pub problems: Vec<String>,
+    /// What was paid for what, and what was paid again.
+    pub(crate) books: Books,
+    /// The tracker as the file has it.
+    stored_tiers: Tracker,
     path: PathBuf,
     log: Log,
     leaf: Option<Arc<str>>,
@@ -52,7 +63,7 @@ impl Conversation {
     pub fn resume(path: &Path, leaf: Option<&str>) -> Result<Self, String> {
         let (log, session) = Log::open(path).map_err(|error| error.to_string())?;
         let mut conversation = Conversation::of(session.header.id.clone(), path, log);
-        conversation.load(&session, leaf)?;
+        conversation.load(&session, leaf, Bill::Session)?;
         Ok(conversation)
     }
 
@@ -63,7 +74,7 @@ impl Conversation {
         for entry in entries {
             drop(conversation.log.append(entry));
         }
-        conversation.load(session, leaf)?;
+        conversation.load(session, leaf, Bill::Branch)?;
         Ok(conversation)
     }
 
@@ -77,7 +88,11 @@ impl Conversation {
             model: None,
             thinking: None,
             custom: BTreeMap::new(),
+            knowledge: Knowledge::default(),
+            last: None,
             problems: Vec::new(),
+            books: Books::default(),
+            stored_tiers: Tracker::default(),
             path: path.to_owned(),
             log,
             leaf: None,
@@ -86,13 +101,15 @@ impl Conversation {
         }
     }
 
-    fn load(&mut self, session: &Session, leaf: Option<&str>) -> Result<(), String> {
+    fn load(&mut self, session: &Session, leaf: Option<&str>, bill: Bill) -> Result<(), String> {
         let branch = session.branch(leaf).map_err(|error| error.to_string())?;
         self.leaf = branch.leaf;
         self.messages = branch.messages;
         self.model = branch.model;
         self.thinking = branch.thinking;
         self.custom = branch.custom;
+        self.last = branch.requests.last().map(|request| ended(request));
+        self.learn(session, leaf)?;
         for change in branch.memories {
             // A memory of another version is as good as none: it costs a fold.
             match serde_json::from_value::<Change>(change) {
@@ -100,15 +117,47 @@ impl Conversation {
                 Err(_) => self.memory = Memory::default(),
             }
         }
-        for request in session.requests() {
-            self.spent += spent(request);
-            self.requests += 1;
+        self.stored_tiers = self.memory.tiers.clone();
+        let path = session.path_to(leaf).map_err(|error| error.to_string())?;
+        let billed = match bill {
+            Bill::Session => session.entries.iter().collect(),
+            Bill::Branch => path.clone(),
+        };
+        for entry in &billed {
+            if let Record::Request(request) = &entry.record {
+                self.spent += spent(request);
+                self.requests += 1;
+            }
         }
+        self.books = Books::read(billed, path);
         self.entries = session.entries.len();
         self.taken = session.entries.iter().map(|entry| entry.id.clone()).collect();
         self.problems =
             session.problems.iter().map(|problem| format!("line {}: {}", problem.line, problem.what)).collect();
         Ok(())
+    }
+
+    /// Finds out what the model knows of files: what the results of the branch told.
+    fn learn(&mut self, session: &Session, leaf: Option<&str>) -> Result<(), String> {
+        self.knowledge = Knowledge::default();
+        for entry in session.path_to(leaf).map_err(|error| error.to_string())? {
+            if let (Record::Message(message), Some(details)) = (&entry.record, entry.extra.get("details")) {
+                self.note(message, details);
+            }
+        }
+        self.forget_lost();
+        Ok(())
+    }
+
+    fn note(&mut self, message: &AgentMessage, details: &Value) {
+        if let Body::ToolResult { tool_name: Some(tool), is_error: false, .. } = &message.body {
+            self.knowledge.note(tool, details, &message.id);
+        }
+    }
+
+    fn forget_lost(&mut self) {
+        let here: BTreeSet<&MessageId> = self.messages.iter().map(|message| &message.id).collect();
+        self.knowledge.forget_lost(&here);
     }
 
     /// The file.
@@ -140,6 +189,7 @@ impl Conversation {
 
     /// Stores a message, and takes it into the conversation.
     pub fn add(&mut self, message: AgentMessage, details: Option<Value>) -> Saved {
+        details.iter().for_each(|details| self.note(&message, details));
         let mut entry = Entry::message(self.leaf.as_deref(), message.clone());
         entry.extra.extend(details.map(|details| ("details".to_owned(), details)));
         self.messages.push(message);
@@ -165,17 +215,27 @@ impl Conversation {
         let body = Body::CompactionSummary { summary };
         let message = AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) };
         self.messages.splice(..cut, [message]);
+        self.forget_lost();
         self.memory = Memory::default();
+        self.stored_tiers = Tracker::default();
         saved
+    }
+
+    /// The session as it is stored, if it has this entry.
+    pub fn find(&self, entry: &str) -> Result<Session, String> {
+        self.log.flush().wait().map_err(|error| error.to_string())?;
+        let session = Session::open(&self.path).map_err(|error| error.to_string())?;
+        session.path_to(Some(entry)).map_err(|error| error.to_string())?;
+        Ok(session)
     }
 
     /// Goes to another entry of the same session: what is said next follows it.
     pub fn go_to(&mut self, entry: &str) -> Result<(), String> {
-        self.log.flush().wait().map_err(|error| error.to_string())?;
-        let session = Session::open(&self.path).map_err(|error| error.to_string())?;
+        let session = self.find(entry)?;
         let entries = self.entries;
         (self.spent, self.requests, self.memory) = Default::default();
-        self.load(&session, Some(entry))?;
+        self.load(&session, Some(entry), Bill::Session)?;
+        self.books.go_on();
         self.entries = self.entries.max(entries);
         Ok(())
     }
@@ -192,23 +252,57 @@ impl Conversation {
     /// memory that is lost costs a fold.
     pub fn remember(&mut self, memory: Memory, now: Timestamp) {
         if let Some(change) = Change::between(&self.memory, &memory) {
+            if let Change::Whole(whole) = &change {
+                self.stored_tiers = whole.tiers.clone();
+            }
             let memory = serde_json::to_value(change).unwrap_or_default();
             drop(self.record(Record::Memory { memory }, now));
         }
         self.memory = memory;
     }
 
-    /// Stores what a request used.
-    pub fn bill(&mut self, request: RequestRecord, now: Timestamp) -> Saved {
+    /// Enters a request into the books and stores its bill; says what of it was paid again.
+    pub(crate) fn bill(&mut self, billed: &Billed<'_>) -> (Saved, Option<Verdict>) {
+        let (request, loss) = self.books.enter(billed);
         self.spent += spent(&request);
         self.requests += 1;
-        self.record(Record::Request(Arc::new(request)), now)
+        (self.record(Record::Request(Arc::new(request)), billed.ended), loss)
+    }
+
+    /// Stores what is written once for a run: the counts of the tiers, the bill by key, what the next request is held
+    /// against. Nobody waits for it: what is lost is counted anew.
+    pub(crate) fn settle(&mut self, now: Timestamp) {
+        if let Some(change) = Change::of_tiers(&self.stored_tiers, &self.memory.tiers) {
+            self.stored_tiers = self.memory.tiers.clone();
+            let memory = serde_json::to_value(change).unwrap_or_default();
+            drop(self.record(Record::Memory { memory }, now));
+        }
+        for record in self.books.settle() {
+            drop(self.record(record, now));
+        }
     }
 
     /// Tells when everything is stored.
     pub fn flush(&self) -> Saved {
         self.log.flush()
     }
+}
+
+/// When a request ended, and whom it was for.
+fn ended(request: &RequestRecord) -> (Timestamp, Arc<str>, Arc<str>) {
+    // What was read or written lives from the answer's beginning on.
+    let began = i64::try_from(request.first_token_ms.unwrap_or(0)).unwrap_or(0);
+    let at = request.started.checked_add(jiff::SignedDuration::from_millis(began)).unwrap_or(request.started);
+    (at, request.provider.clone(), request.model.clone())
+}
+
+/// What of a session's file a conversation is billed for.
+#[derive(Clone, Copy)]
+enum Bill {
+    /// All of it, on whatever branch.
+    Session,
+    /// Its own branch: a fork takes nothing else along.
+    Branch,
 }
 
 fn spent(request: &RequestRecord) -> Spent {

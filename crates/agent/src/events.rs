@@ -17,6 +17,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::Agent;
 pub use kinds::*;
@@ -161,13 +162,15 @@ impl Events {
         list.into_iter().filter_map(|registered| registered.handler.downcast::<Handler<E>>().ok()).collect()
     }
 
-    async fn call<E: Event>(&self, handler: &Handler<E>, event: E, agent: Agent) -> Result<E::Reply, Fault> {
+    async fn call<E: Event>(&self, handler: &Arc<Handler<E>>, event: E, agent: Agent) -> Result<E::Reply, Fault> {
         let fault = |what: String| Fault { owner: handler.owner.clone(), event: E::NAME, what };
         if handler.timeouts.load(Ordering::Relaxed) >= MOST_TIMEOUTS {
             return Err(fault(format!("not called: it took too long {MOST_TIMEOUTS} times")));
         }
-        // A task of its own: a handler that blocks its thread blocks no more than that.
-        let mut task = tokio::spawn((handler.run)(event, agent));
+        // A task of its own: a handler that blocks its thread or breaks, from its first line on, does so there. It ends
+        // with whoever waits for it, so that a run that is stopped leaves nothing behind.
+        let called = handler.clone();
+        let mut task = AbortOnDropHandle::new(tokio::spawn(async move { (called.run)(event, agent).await }));
         match tokio::time::timeout(self.limit, &mut task).await {
             Ok(Ok(Ok(reply))) => Ok(reply),
             Ok(Ok(Err(error))) => Err(fault(error.to_string())),

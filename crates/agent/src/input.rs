@@ -7,12 +7,10 @@ use crate::events::{Input, InputReply, Note};
 use crate::queue::Accepted;
 
 impl Agent {
-    /// Passes an input through every stage before the model. What comes back either goes on, or is done with.
+    /// Passes an input that is no command through every stage before the model. What comes back either goes on, or is
+    /// done with.
     pub(crate) async fn accept(&self, input: Input) -> Result<Result<Accepted, Taken>, AgentError> {
         let typed = input.text.clone();
-        if let Some(said) = self.run_command(&typed).await {
-            return Ok(Err(Taken::Command { said }));
-        }
         let mut handled = false;
         let (input, faults) = self
             .events()
@@ -44,17 +42,18 @@ impl Agent {
     }
 
     /// Runs the command that a text is, if it is one. No event is raised for it, and nothing waits for the agent.
-    async fn run_command(&self, text: &str) -> Option<Option<String>> {
+    pub(crate) async fn run_command(&self, text: &str) -> Option<Taken> {
         let (name, arguments) = command(text)?;
         let command = lock(&self.inner.commands).get(name).cloned()?;
         // A task of its own: a command that breaks breaks nothing else.
-        let task = tokio::spawn((command.run)(arguments.to_owned(), self.clone()));
+        let (arguments, agent) = (arguments.to_owned(), self.clone());
+        let task = tokio::spawn(async move { (command.run)(arguments, agent).await });
         let said = match task.await {
             Ok(Ok(said)) => said,
             Ok(Err(error)) => Some(format!("/{name}: {error}")),
             Err(_) => Some(format!("/{name} broke; nothing else was touched")),
         };
-        Some(said)
+        Some(Taken::Command { said })
     }
 }
 

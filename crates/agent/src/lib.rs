@@ -17,6 +17,7 @@ pub mod events; // who is told what
 pub mod expand; // skills and templates: /skill:name args, /name args
 mod guard; // the same call that fails again and again
 mod input; // commands, the input event, expansion
+mod knowledge; // which files the model knows whole
 mod navigate; // going back to an earlier point
 mod queue; // what was said while the agent worked
 mod recall; // the layouts' memory in the session file

@@ -4,7 +4,9 @@ use hardpan_context::fill;
 use hardpan_prompt::{Body, Text};
 
 use crate::agent::{Agent, AgentError, lock};
+use crate::compact::Form;
 use crate::events::SessionTree;
+use crate::run::unless_stopped;
 
 /// What becomes of what was learned on the branch that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,15 +22,21 @@ impl Agent {
     pub async fn go_to(&self, entry: &str, leave: Leave) -> Result<(), AgentError> {
         let mut bench = self.inner.bench.try_lock().map_err(|_| AgentError::Busy)?;
         let no_way = |reason: String| AgentError::Entry { reason };
+        let token = self.fresh_token();
         let from = lock(&self.inner.conversation).leaf().cloned();
+        let messages = self.messages();
         let summary = match leave {
-            Leave::Silently => None,
-            Leave::WithSummary => {
+            Leave::WithSummary if !messages.is_empty() => {
+                // A summary that leads nowhere is not paid for.
+                lock(&self.inner.conversation).find(entry).map_err(no_way)?;
                 let phrase = &self.inner.setup.texts.phrases.agent.branch_request;
                 let request = fill(phrase, &[("from", entry)]);
-                let messages = self.messages();
-                Some(self.summarise(&mut bench, &messages, &request, "branch_summary").await.map_err(no_way)?)
+                let all = messages.len();
+                let asking = self.summarise(&mut bench, &messages, all, &request, "branch_summary", Form::OnPrefix);
+                let asked = unless_stopped(&token, asking).await;
+                Some(asked.map_err(|_| no_way("it was stopped; nothing has changed".into()))?.map_err(no_way)?)
             }
+            Leave::Silently | Leave::WithSummary => None,
         };
         lock(&self.inner.conversation).go_to(entry).map_err(no_way)?;
         *lock(&self.inner.asked) = None;
@@ -36,6 +44,7 @@ impl Agent {
             self.say(Body::BranchSummary { summary: Text::new(summary) }).await?;
         }
         self.events().tell(self, SessionTree { from, to: entry.into() }).await;
-        Ok(())
+        drop(bench);
+        self.settle().await
     }
 }

@@ -1,15 +1,14 @@
 //! A run: from an accepted prompt to the moment when nothing more happens by itself.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use hardpan_context::{Input as LayoutInput, Memo, Snapshot};
-use hardpan_prompt::{AgentMessage, Body, Hash, MessageId, Text, Vocabulary};
+use hardpan_context::{Input as LayoutInput, LayoutName, Memo, Snapshot};
+use hardpan_prompt::{AgentMessage, Body, MessageId, Text, Vocabulary};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, lock};
-use crate::compact::WhyCompact;
+use crate::compact::{WhyCompact, tokens};
 use crate::events::{
     AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, QueueUpdate, Stop,
     TurnEnd, TurnStart,
@@ -29,15 +28,20 @@ pub struct Bench {
     /// The system prompt of this run, where an extension changed it.
     pub system: Option<Text>,
     pub guard: Guard,
-    /// Files that the model wrote or edited: the hash of what it knows, and the message that says so.
-    pub told: BTreeMap<String, (Hash, MessageId)>,
 }
 
 impl Bench {
     pub fn new(vocabulary: Vocabulary) -> Self {
         let memo = Arc::new(Memo::new(vocabulary));
-        Bench { memo, vocabulary, around: None, system: None, guard: Guard::default(), told: BTreeMap::new() }
+        Bench { memo, vocabulary, around: None, system: None, guard: Guard::default() }
     }
+}
+
+/// The messages after one; all but the summary where a compaction took it away.
+fn since(messages: &[AgentMessage], last: Option<&MessageId>) -> Vec<AgentMessage> {
+    let at = messages.iter().position(|message| Some(&message.id) == last);
+    let rest = messages.iter().skip(at.map_or(0, |at| at + 1));
+    rest.filter(|message| !matches!(message.body, Body::CompactionSummary { .. })).cloned().collect()
 }
 
 /// Waits for a future unless the run is stopped.
@@ -54,18 +58,25 @@ pub(crate) async fn unless_stopped<T>(
 
 impl Agent {
     /// Works on a prompt to its end.
-    pub(crate) async fn run(&self, bench: &mut Bench, accepted: Accepted) -> Result<Stop, AgentError> {
-        let token = self.fresh_token();
+    pub(crate) async fn run(
+        &self,
+        bench: &mut Bench,
+        accepted: Accepted,
+        token: CancellationToken,
+    ) -> Result<Stop, AgentError> {
+        // Whatever else has begun and ended meanwhile: this is what an abort is for.
+        *lock(&self.inner.abort) = token.clone();
         lock(&self.inner.queues).open();
-        let first = lock(&self.inner.conversation).messages.len();
+        let before = lock(&self.inner.conversation).messages.last().map(|message| message.id.clone());
         bench.guard.reset();
         let result = self.work(bench, accepted, &token).await;
+        let result = self.store_late().await.and(result);
         lock(&self.inner.queues).close();
         let (stop, error) = match result {
             Ok(stop) => (stop, None),
             Err(error) => (Stop::Error { message: error.to_string() }, Some(error)),
         };
-        let messages = lock(&self.inner.conversation).messages[first..].to_vec();
+        let messages = since(&lock(&self.inner.conversation).messages, before.as_ref());
         let (token_usage, queued) = (self.token_usage(), self.waiting());
         self.events().tell(self, AgentEnd { messages, stop: stop.clone(), token_usage, queued }).await;
         error.map_or(Ok(stop), Err)
@@ -88,11 +99,13 @@ impl Agent {
             self.say(Body::Custom { custom_type, content, display }).await?;
         }
         self.events().tell(self, AgentStart {}).await;
+        // A compaction that failed is not tried with every turn: each try is paid for.
+        let mut may_compact = true;
         for turn in 1..=self.inner.setup.settings.most_turns {
             self.events().tell(self, TurnStart { turn }).await;
             self.store_late().await?;
-            if self.is_nearly_full() {
-                self.make_room(bench, WhyCompact::NearlyFull, token).await;
+            if may_compact && self.is_nearly_full(bench) {
+                may_compact = self.make_room(bench, WhyCompact::NearlyFull, token).await;
             }
             let mut asked = self.ask(bench, fresh.clone(), token).await?;
             if let Err(Stop::TooLong { .. }) = asked
@@ -140,21 +153,24 @@ impl Agent {
         Ok(Stop::Error { message: format!("the run took {most} turns; say \"go on\" to continue") })
     }
 
-    /// Whether the last request came near the end of the window.
-    fn is_nearly_full(&self) -> bool {
+    /// Whether the last request, with what was said since, comes near the end of the window.
+    fn is_nearly_full(&self, bench: &Bench) -> bool {
         let share = self.inner.setup.settings.compact_at;
         let asked = lock(&self.inner.asked);
         let Some(asked) = asked.as_ref().filter(|_| share > 0.0) else { return false };
-        let reported = asked.spent.map_or(0, |spent| spent.prompt() + spent.output);
-        let used = reported.max(asked.assembled.measured.total() as u64);
-        used as f64 > share * f64::from(asked.target.max_input_tokens())
+        let input = asked.spent.map_or(0, |spent| spent.prompt()).max(asked.assembled.measured.total() as u64);
+        let sent = asked.snapshot.messages.last().map(|message| &message.id);
+        let conversation = lock(&self.inner.conversation);
+        let at = conversation.messages.iter().rposition(|message| Some(&message.id) == sent);
+        let new = at.map_or(&[][..], |at| &conversation.messages[at + 1..]);
+        let added: usize = new.iter().map(|message| asked.target.factor.scale(tokens(message, bench))).sum();
+        (input + added as u64) as f64 > share * f64::from(asked.target.max_input_tokens())
     }
 
     /// Compacts, and says so where it cannot be done. The run goes on either way: what does not fit is left out.
     async fn make_room(&self, bench: &mut Bench, why: WhyCompact, token: &CancellationToken) -> bool {
         match self.compact_now(bench, None, why, token).await {
             Ok(compacted) => {
-                *lock(&self.inner.asked) = None;
                 let text = format!("{} messages were compacted into a summary; /tree goes back", compacted.messages);
                 self.events().tell(self, Note { text }).await;
                 true
@@ -239,8 +255,17 @@ impl Agent {
     fn look(&self, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
         let surroundings = self.inner.setup.surroundings.clone();
         let window = self.target().model.context as usize;
-        let look = Look { now: self.now(), prompt: prompt.to_owned(), window };
+        let look = Look { now: self.now(), prompt: prompt.to_owned(), window, known: self.known_files() };
         tokio::task::spawn_blocking(move || surroundings.observe(&look))
+    }
+
+    /// The files that the model knows. Only `strata` keeps them true; elsewhere they are what the seeds say: a result.
+    fn known_files(&self) -> Vec<(String, bool)> {
+        if self.layout() != LayoutName::Strata {
+            return Vec::new();
+        }
+        let conversation = lock(&self.inner.conversation);
+        conversation.knowledge.files().map(|(path, known)| (path.clone(), known.changed)).collect()
     }
 
     /// Looks around unless a run has done so.

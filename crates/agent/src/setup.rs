@@ -101,6 +101,8 @@ pub struct Look {
     pub prompt: String,
     /// The model's window, in tokens.
     pub window: usize,
+    /// The files that the model knows, which are to be shown as they are now: path, and whether it has changed meanwhile.
+    pub known: Vec<(String, bool)>,
 }
 
 /// How models are reached.

@@ -1,6 +1,7 @@
 //! Commands that the person runs: `!cmd` for the model to see, `!!cmd` for the person alone.
 
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 
 use hardpan_prompt::{AgentMessage, Body, Json, Part, Text};
 use hardpan_tools::Call;
@@ -47,14 +48,19 @@ impl Agent {
             exclude_from_context,
         };
         let message = lock(&self.inner.conversation).message(body, self.now());
-        match self.inner.bench.try_lock() {
-            Ok(_idle) => {
-                self.events().tell(self, MessageStart { message: message.clone() }).await;
-                self.store(message.clone(), None).await?;
-            }
-            Err(_) => lock(&self.inner.late).push(message.clone()),
-        }
+        lock(&self.inner.late).push(message.clone());
+        self.settle().await?;
         Ok(message)
+    }
+
+    /// Stores what waits for the agent to be idle, if it is. Whoever ends the agent's work calls it afterwards, so that
+    /// nothing is left waiting.
+    pub(crate) async fn settle(&self) -> Result<(), AgentError> {
+        while !lock(&self.inner.late).is_empty() {
+            let Ok(_idle) = self.inner.bench.try_lock() else { return Ok(()) };
+            self.store_late().await?;
+        }
+        Ok(())
     }
 
     /// Stops the command that the person runs.
@@ -75,10 +81,18 @@ impl Agent {
     async fn run_shell(&self, command: &str) -> Result<UserBashReply, AgentError> {
         let none = || AgentError::Bash { reason: "there is no shell to run commands with".into() };
         let shell = self.inner.setup.shell.clone().ok_or_else(none)?;
-        let token = CancellationToken::new();
-        *lock(&self.inner.shell_token) = token.clone();
+        // Commands that run at the same time are stopped together.
+        let token = {
+            let mut token = lock(&self.inner.shell_token);
+            if token.is_cancelled() {
+                *token = CancellationToken::new();
+            }
+            token.clone()
+        };
         let arguments = Json::new(&json!({ "command": command }));
+        let printed = Mutex::new(String::new());
         let progress = |text: &str| {
+            text.clone_into(&mut lock(&printed));
             let (call_id, tool_name) = ("user_bash".into(), "user_bash".into());
             self.events().show(&ToolExecutionUpdate { call_id, tool_name, partial: text.to_owned() });
         };
@@ -93,7 +107,7 @@ impl Agent {
                     exit_code: code.and_then(|code| i32::try_from(code).ok()),
                 })
             }
-            () = token.cancelled() => Ok(UserBashReply { output: String::new(), exit_code: None }),
+            () = token.cancelled() => Ok(UserBashReply { output: lock(&printed).clone(), exit_code: None }),
         }
     }
 }

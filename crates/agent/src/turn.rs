@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Choice, lock};
+use crate::conversation::Conversation;
 use crate::events::{BeforeProviderRequest, Context, Delta, MessageStart, MessageUpdate, Note, Stop};
 use crate::run::{Bench, unless_stopped};
 use crate::spending::{Spent, dollars};
@@ -150,18 +151,29 @@ impl Agent {
         let setup = &self.inner.setup;
         let mut snapshot = bench.around.clone().unwrap_or_else(|| Snapshot::empty(self.now()));
         snapshot.now = self.now();
+        let conversation = lock(&self.inner.conversation);
         for item in snapshot.items.iter_mut().filter(|item| item.kind == Kind::File) {
-            // The call that changed a file has told the model what is in it now.
-            let told = bench.told.get(item.name()).filter(|(hash, _)| *hash == item.body.hash());
-            item.said_by = told.map(|(_, message)| message.clone()).or(item.said_by.take());
+            // The call that read or changed a file has told the model what is in it.
+            let told = conversation.knowledge.of(item.name()).filter(|known| known.hash == item.body.hash());
+            item.said_by = told.map(|known| known.message.clone()).or(item.said_by.take());
         }
+        snapshot.fold |= self.is_cold(&conversation, &choice.target, snapshot.now);
         snapshot.system.whole = bench.system.clone();
         snapshot.tools = setup.tools.iter().map(|tool| tool.declaration().clone()).collect();
         snapshot.thinking = choice.thinking;
         snapshot.messages = messages;
         snapshot.fresh = fresh;
-        snapshot.memory = lock(&self.inner.conversation).memory.clone();
+        snapshot.memory = conversation.memory.clone();
         snapshot
+    }
+
+    /// Whether the cache is lost anyway and there is garbage to drop: then a fold is free.
+    fn is_cold(&self, conversation: &Conversation, target: &Target, now: Timestamp) -> bool {
+        let Some((at, provider, model)) = &conversation.last else { return false };
+        let other = **provider != *target.provider || **model != *target.model.id;
+        let age = now.as_second() - at.as_second();
+        let expired = target.wire.cache.lifetime.is_some_and(|lifetime| age >= i64::from(lifetime));
+        conversation.memory.strata.account.garbage > 0 && (other || expired)
     }
 
     pub(crate) fn assemble(&self, bench: &mut Bench, choice: &Choice, snapshot: &Snapshot) -> Result<Assembled, String> {

@@ -45,7 +45,7 @@ pub use inline::all_required;
 pub use layout::{Arrangement, Input, Layout, LayoutName, Target, UnknownLayout};
 pub use memo::Memo;
 pub use memory::{
-    Frontier, FrozenHistory, Group, Memory, PanelsMemory, Placed, ShownPanel, StrataMemory, Stub, Update,
+    Account, Frontier, FrozenHistory, Group, Memory, PanelsMemory, Placed, ShownPanel, StrataMemory, Stub, Update,
     UpdateForm,
 };
 pub use panels::detach;

@@ -111,6 +111,27 @@ pub struct StrataMemory {
     pub tail: Option<Hash>,
     /// How many folds there have been.
     pub folds: u32,
+    /// What has been paid for garbage since the last one.
+    #[serde(skip_serializing_if = "Account::is_empty")]
+    pub account: Account,
+}
+
+/// The rent for garbage, and what a fold would cost: as the last request left it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Account {
+    /// Paid for garbage since the last fold, in units of one token of input.
+    pub rent: f64,
+    /// Tokens after the system prompt.
+    pub after: usize,
+    /// Tokens of garbage among them.
+    pub garbage: usize,
+}
+
+impl Account {
+    fn is_empty(&self) -> bool {
+        *self == Account::default()
+    }
 }
 
 impl StrataMemory {

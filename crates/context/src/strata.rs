@@ -8,6 +8,7 @@
 //! change is told in the LOG, where it became known. A fold lays BASE anew from what is true now.
 
 mod base; // laying BASE: which items, in which groups, and what a fold stubs
+mod garbage; // what a fold would drop, and whether it pays
 mod marks; // the four breakpoints
 mod updates; // what has changed since it was last told
 
@@ -49,7 +50,7 @@ impl Layout for Strata {
         let mut spoken = history::spoken(input, &snapshot.messages, Calls::Keep);
         prompt.left_out.append(&mut spoken.left_out);
 
-        if snapshot.fold || !strata.laid {
+        if snapshot.fold || !strata.laid || garbage::is_due(input, &strata.account) {
             base::fold(strata, &live, &spoken.said);
         } else {
             updates::forget_lost(strata, &spoken.said, snapshot.prompt.as_ref().map(|prompt| &prompt.id));
@@ -66,8 +67,9 @@ impl Layout for Strata {
         // What is said only to end with the user is not said again, so it is not cached.
         prompt = turns.finish(input, Place::Tail, prompt);
         lay_tail(input, strata, &tail, &mut prompt);
-        let measured = Some(marks::place(input, strata, &mut prompt));
-        Arrangement { prompt, memory, measured }
+        let measured = marks::place(input, strata, &mut prompt);
+        strata.account = garbage::charge(input, strata, &live, &prompt, &measured);
+        Arrangement { prompt, memory, measured: Some(measured) }
     }
 }
 

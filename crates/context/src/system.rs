@@ -14,7 +14,7 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
     let mut recipe = Recipe { input, segments: Vec::new() };
-    if let Some(whole) = &system.whole {
+    if let Some(whole) = system.whole.as_ref().filter(|whole| !whole.trim().is_empty()) {
         recipe.add("extension", whole);
         return recipe.segments;
     }

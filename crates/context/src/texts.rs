@@ -101,7 +101,7 @@ phrases! {
     }
     inline: InlinePhrases { context, image, directory_map }
     strata: StrataPhrases {
-        tool, item, base_ack, update_diff, update_body, update_closed, stub, tail, tail_now, tail_directory, tail_item,
+        tool, item, base_ack, update_diff, update_body, update_closed, stub, stub_argument, tail, tail_now, tail_directory, tail_item,
     }
 }
 

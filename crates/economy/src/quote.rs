@@ -42,6 +42,12 @@ impl Rates {
         }
     }
 
+    /// What reading from the cache and writing to it cost, in units of plain input. A model that costs nothing reads for
+    /// nothing.
+    pub fn ratios(&self) -> (f64, f64) {
+        if self.input > 0.0 { (self.read / self.input, self.write / self.input) } else { (0.0, 1.0) }
+    }
+
     /// What the amounts cost, in dollars.
     pub fn dollars(&self, amounts: Amounts) -> f64 {
         let Amounts { input, read, write, write_1h } = amounts;

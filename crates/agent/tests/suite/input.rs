@@ -170,8 +170,11 @@ async fn skills_and_templates_are_expanded_after_the_input_event() {
             ["a /skill:sort by name", "a /fix '$2 now' a b", "a fix it", "a /unknown thing", "a /skill:unknown"]
         );
         let skill = trial.file("skills/sort/SKILL.md");
+        let (file, folder) = (skill.display(), skill.parent().unwrap().display());
         let expected = [
-            format!("user: <skill name=\"sort\" location=\"{}\">\nSort by size.\n</skill>\n\nby name", skill.display()),
+            format!(
+                "user: <skill name=\"sort\" location=\"{file}\">\nReferences are relative to {folder}.\n\nSort by size.\n</skill>\n\nby name"
+            ),
             "assistant: Fine.".into(),
             "user: Fix $2 now, then test a b.".into(),
             "assistant: Fine.".into(),

@@ -291,6 +291,7 @@ impl Stage {
             approve: Arc::new(Trusting),
             clock: Arc::new(if *clock == Clock::Frozen { noon } else { now }),
             tools,
+            shell: None,
             scope: Scope::new(folder, folder),
             expansions: Expansions::discover(&folders, &[]),
             target,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::{Look, Surroundings};
 use hardpan_context::{PromptEntry, Snapshot};
-use hardpan_prompt::Text;
+use hardpan_prompt::{Text, Volatility};
 use serde::{Deserialize, Serialize};
 
 use crate::gather;
@@ -77,6 +77,13 @@ impl Surroundings for Around {
         let mut kept = self.keep();
         for path in &kept.files {
             gather::add_file(&mut file, &self.folder, path);
+        }
+        let root = hardpan_workspace::root_of(&self.folder);
+        for (path, changed) in &look.known {
+            let before = file.files.len();
+            gather::add_file(&mut file, &root, Path::new(path));
+            let volatility = if *changed { Volatility::Lively } else { Volatility::Calm };
+            file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
         }
         // An image goes with the prompt that names it, not with every request.
         file.images.clear();

@@ -136,7 +136,7 @@ impl Desk {
                 let (reply, settled) = Reply::new(&self.out, id.clone(), Some(name));
                 self.run(command, &id, reply, settled).await;
             }
-            Err(Refused { id, command, error }) => Reply::new(&self.out, id, command).0.failed(error),
+            Err(Refused { id, command, error }) => Reply::new(&self.out, id, command).0.failed(&error),
         }
     }
 
@@ -179,7 +179,7 @@ impl Desk {
         };
         match done {
             Ok(data) => reply.done(data),
-            Err(error) => reply.failed(error),
+            Err(error) => reply.failed(&error),
         }
     }
 
@@ -199,11 +199,11 @@ impl Desk {
         let (opened, agent) = (self.opened.clone(), self.opened.agent.clone());
         let is_command = is_command(&agent, &text);
         if delivery.is_none() && !is_command && self.is_busy() {
-            return reply.failed(AgentError::Busy);
+            return reply.failed(&AgentError::Busy);
         }
         let input = match input(&opened, text, images) {
             Ok(input) => input,
-            Err(error) => return reply.failed(error),
+            Err(error) => return reply.failed(&error),
         };
         if is_command {
             self.others.spawn(async move { answer(&reply, agent.prompt(input).await) });
@@ -248,7 +248,7 @@ impl Desk {
 
     async fn compact(&mut self, instructions: Option<String>, reply: Reply) {
         if let Err(error) = self.idle().await {
-            return reply.failed(error);
+            return reply.failed(&error);
         }
         let (agent, work) = (self.opened.agent.clone(), UnderWay::begin(&self.under_way));
         self.others.spawn(async move {
@@ -256,7 +256,7 @@ impl Desk {
             drop(work);
             match compacted {
                 Ok(compacted) => reply.done(tell::compacted(compacted)),
-                Err(error) => reply.failed(error),
+                Err(error) => reply.failed(&error),
             }
         });
     }
@@ -266,7 +266,7 @@ impl Desk {
         self.others.spawn(async move {
             match agent.bash(command, tell).await {
                 Ok(message) => reply.done(Data::Bash { message: Box::new(message) }),
-                Err(error) => reply.failed(error),
+                Err(error) => reply.failed(&error),
             }
         });
     }
@@ -332,8 +332,12 @@ impl Desk {
     /// Opens the files that a conversation had open, and no others.
     fn adopt(&self, conversation: &Conversation) {
         let around = &self.opened.around;
-        around.keep().files.iter().for_each(|path| drop(around.close(path)));
-        open::restored(conversation).files.into_iter().for_each(|path| around.open(path));
+        for path in around.keep().files {
+            around.close(&path);
+        }
+        for path in open::restored(conversation).files {
+            around.open(path);
+        }
     }
 }
 
@@ -364,7 +368,7 @@ fn answer(reply: &Reply, taken: Result<AgentTaken, AgentError>) {
         Ok(AgentTaken::Handled) => reply.done(Data::Taken(Taken::Handled {})),
         // It has one, from the moment when its message was stored.
         Ok(AgentTaken::Ran(_)) => {}
-        Err(error) => reply.failed(error),
+        Err(error) => reply.failed(&error),
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 /// A request: one line on standard input.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Request {
     /// Comes back with the response, whatever it is. In an answer to a question it is the question's id.
     #[serde(default)]
@@ -118,6 +119,7 @@ pub enum Command {
     /// Answers an `input_request`; `id` is the question's.
     InputResponse {
         /// What was typed; none where the person gave up.
+        #[allow(dead_code, reason = "nothing asks for an input yet: there is no question to be answered")]
         value: Option<String>,
     },
 }
@@ -436,6 +438,7 @@ pub struct Session {
 
 /// How things are.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AgentState")]
 pub struct State {
     /// Who answers.
     pub model: Model,

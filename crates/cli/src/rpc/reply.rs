@@ -58,7 +58,7 @@ impl Reply {
     }
 
     /// It was not done.
-    pub fn failed(&self, error: impl ToString) {
+    pub fn failed(&self, error: &(impl ToString + ?Sized)) {
         self.send(|| Err(error.to_string()));
     }
 

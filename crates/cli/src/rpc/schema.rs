@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::protocol::{Line, Request};
 
-/// The events that are told today. More may come: a reader passes over what it does not know.
+/// The events that are told.
 const EVENTS: [&str; 20] = [
     SessionStart::NAME,
     SessionSwitch::NAME,
@@ -43,7 +43,7 @@ enum Protocol {
     /// Standard input.
     Request(Request),
     /// Standard output.
-    Line(Line),
+    Line(Box<Line>),
     /// Standard output: something happened.
     Event(Event),
 }
@@ -54,7 +54,7 @@ enum Protocol {
 struct Event {
     /// Which event.
     #[serde(rename = "type")]
-    #[schemars(extend("examples" = EVENTS))]
+    #[schemars(extend("enum" = EVENTS))]
     kind: String,
     /// What it carries.
     #[serde(flatten)]

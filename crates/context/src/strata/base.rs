@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hardpan_prompt::{Content, Copy, Item, Kind, MessageId, Origin, ResultPart, Role, Segment, Volatility};
+use hardpan_prompt::{Content, Copy, Item, Json, Kind, MessageId, Origin, ResultPart, Role, Segment, Volatility};
 
 use crate::history::Said;
 use crate::layout::Input;
@@ -19,6 +19,12 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
     let during: BTreeSet<&MessageId> = telling.flat_map(|said| &said.ids).collect();
     let mut memory =
         StrataMemory { laid: true, folds: strata.folds + u32::from(strata.laid), ..StrataMemory::default() };
+    // Whatever showed a body of an item that is shown anew is garbage: now, and when it was stubbed before.
+    let keys: BTreeSet<&str> = live.iter().map(|item| &*item.key).collect();
+    let said_before = strata.updates.iter().filter(|update| update.form == UpdateForm::Said);
+    let said_before = said_before.map(|update| Stub { message: update.anchor.clone(), key: update.key.clone() });
+    let mut stubs: Vec<Stub> = strata.stubs.iter().cloned().chain(said_before).collect();
+    stubs.retain(|stub| keys.contains(&*stub.key) && before.contains(&stub.message));
     let mut placed: Vec<&Item> = Vec::new();
     for item in live {
         match &item.said_by {
@@ -32,12 +38,15 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
             }),
             said_by => {
                 if let Some(message) = said_by.as_ref().filter(|message| before.contains(message)) {
-                    memory.stubs.push(Stub { message: message.clone(), key: item.key.clone() });
+                    stubs.push(Stub { message: message.clone(), key: item.key.clone() });
                 }
                 placed.push(item);
             }
         }
     }
+    let mut seen: BTreeSet<(MessageId, Arc<str>)> = BTreeSet::new();
+    stubs.retain(|stub| seen.insert((stub.message.clone(), stub.key.clone())));
+    memory.stubs = stubs;
     memory.base = groups(placed);
     memory.tail = strata.tail;
     // A fold that changes nothing up to there finds its frontier again.
@@ -95,6 +104,7 @@ fn rank(kind: Kind) -> u8 {
 
 /// Puts one line in place of each body that moved to BASE.
 pub fn stub(input: &Input<'_>, strata: &StrataMemory, said: &mut [Said]) {
+    let mut stubbed: BTreeSet<Arc<str>> = BTreeSet::new();
     for Stub { message, key } in &strata.stubs {
         let text = input.memo.text("stub", &[key], input.texts.phrases.strata.stub.hash(), || {
             fill(&input.texts.phrases.strata.stub, &[("key", key)])
@@ -106,7 +116,32 @@ pub fn stub(input: &Input<'_>, strata: &StrataMemory, said: &mut [Said]) {
                 let segment =
                     Segment { text: text.clone(), origin: Origin::item(Kind::History, key, Copy::Stub) };
                 result.parts = vec![ResultPart::Text(vec![segment])];
+                stubbed.insert(result.call_id.clone());
             }
         }
     }
+    let calls = said.iter_mut().flat_map(|said| &mut said.contents);
+    for content in calls {
+        if let Content::Call(call) = content
+            && stubbed.contains(&call.id)
+        {
+            call.arguments = shortened(&call.arguments, &input.texts.phrases.strata.stub_argument);
+        }
+    }
+}
+
+/// A call whose body stands in BASE keeps its short arguments: which file it was about. The long ones are the body.
+fn shortened(arguments: &Json, phrase: &str) -> Json {
+    /// Bytes: longer than any path, shorter than what is worth its place.
+    const LONG: usize = 200;
+    if arguments.as_str().len() <= LONG {
+        return arguments.clone();
+    }
+    let mut value = arguments.value();
+    if let serde_json::Value::Object(fields) = &mut value {
+        for field in fields.values_mut().filter(|field| field.to_string().len() > LONG) {
+            *field = phrase.into();
+        }
+    }
+    Json::new(&value)
 }

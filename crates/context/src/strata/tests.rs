@@ -136,7 +136,7 @@ fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
     );
     assert_eq!(
         lines[6],
-        "user: [c answers Done: [file:b.rs was shown here; its current content is in the context at the start of the conversation.]]"
+        "user: [c answers Done: [file:b.rs: shown elsewhere, as it is now]]"
     );
     assert_eq!((folded.memory.strata.folds, folded.memory.strata.updates.len()), (1, 0));
 }

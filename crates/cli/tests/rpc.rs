@@ -1,0 +1,568 @@
+//! `hardpan rpc`: the real binary over pipes, with the simulator as its provider on loopback.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use hardpan_simulator::{Config, Engine, Script, Server, Settings, serve};
+use serde_json::{Value, json};
+use support::Sandbox;
+use tokio::runtime::Runtime;
+
+/// How long nothing may come before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A provider that answers from a script.
+struct Provider {
+    runtime: Runtime,
+    server: Option<Server>,
+}
+
+impl Provider {
+    fn start(sandbox: &Sandbox, script: &str) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let script = Script::from_yaml("script.yaml", script).expect("the script can be read");
+        let engine = Engine::new(Settings { script: Some(script), ..Settings::default() });
+        let server = runtime.block_on(serve(Config::new(engine))).expect("a free port");
+        let config = format!(
+            "map_tokens = 0\n[providers.anthropic]\nbase_url = \"{}/v1\"\n[patience]\nlongest_wait_seconds = 0.05\n",
+            server.url()
+        );
+        sandbox.write("config/config.toml", config);
+        Provider { runtime, server: Some(server) }
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            let _ = self.runtime.block_on(server.stop(Duration::ZERO));
+        }
+    }
+}
+
+/// A program that drives the agent.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    /// Every line so far.
+    seen: Vec<Value>,
+    next: u64,
+}
+
+impl Client {
+    fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+        let mut command = sandbox.command(&["rpc"]);
+        command.args(args).env("ANTHROPIC_API_KEY", "any");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the binary can be run");
+        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not JSON: {line}"));
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let input = child.stdin.take();
+        Client { child, input, lines, seen: Vec::new(), next: 0 }
+    }
+
+    fn raw(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().expect("it is open");
+        input.write_all(bytes).and_then(|()| input.flush()).expect("the process reads");
+    }
+
+    /// Sends a request, and returns its id.
+    fn send(&mut self, mut request: Value) -> Value {
+        self.next += 1;
+        request["id"] = json!(self.next);
+        self.raw(format!("{request}\n").as_bytes());
+        json!(self.next)
+    }
+
+    /// The next line for which this holds.
+    fn until(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|error| panic!("{error} after {:#?}", self.seen));
+            self.seen.push(line.clone());
+            if holds(&line) {
+                return line;
+            }
+        }
+    }
+
+    fn event(&mut self, kind: &str) -> Value {
+        self.until(|line| line["type"] == kind)
+    }
+
+    fn response(&mut self, id: &Value) -> Value {
+        self.until(|line| line["type"] == "response" && line["id"] == *id)
+    }
+
+    fn ask(&mut self, request: Value) -> Value {
+        let id = self.send(request);
+        self.response(&id)
+    }
+
+    /// The data of a request that must succeed.
+    fn data(&mut self, request: Value) -> Value {
+        let response = self.ask(request);
+        assert_eq!(response["success"], true, "{response}");
+        response["data"].clone()
+    }
+
+    /// The error of a request that must fail.
+    fn error(&mut self, request: Value) -> String {
+        let response = self.ask(request);
+        assert_eq!(response["success"], false, "{response}");
+        response["error"].as_str().expect("there is an error").to_owned()
+    }
+
+    /// Says something, and waits for the end of the run.
+    fn prompt(&mut self, message: &str) -> Value {
+        self.data(json!({"type": "prompt", "message": message}));
+        self.event("agent_end")
+    }
+
+    /// Closes standard input, and returns the exit code; every line is checked.
+    fn close(mut self) -> (Option<i32>, Vec<Value>) {
+        drop(self.input.take());
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            self.seen.push(line);
+        }
+        let code = self.child.wait().expect("it ends").code();
+        check(&self.seen, self.next);
+        (code, std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Each request has exactly one response, and every other line is of a kind that the schema knows.
+fn check(lines: &[Value], requests: u64) {
+    let schema: Value = serde_json::from_str(&schema()).expect("the schema is JSON");
+    let events = schema["$defs"]["Event"]["properties"]["type"]["enum"].as_array().expect("a list").clone();
+    let mut responses: BTreeMap<u64, usize> = BTreeMap::new();
+    for line in lines {
+        match line["type"].as_str().expect("every line has a type") {
+            "response" => {
+                line["id"].as_u64().into_iter().for_each(|id| *responses.entry(id).or_default() += 1);
+            }
+            "approval_request" => {}
+            kind => assert!(events.contains(&json!(kind)), "the schema does not know {kind}"),
+        }
+    }
+    assert_eq!(responses, (1..=requests).map(|id| (id, 1)).collect());
+}
+
+fn schema() -> String {
+    std::fs::read_to_string(support::tests().join("../../../docs/rpc.schema.json")).expect("the schema is there")
+}
+
+/// The texts of a run's messages, by role.
+fn said(end: &Value) -> Vec<(String, String)> {
+    let messages = end["messages"].as_array().expect("a list").iter();
+    let text = |message: &Value| {
+        let parts = message["content"].as_array().expect("parts").iter();
+        parts.filter_map(|part| part["text"].as_str()).collect::<String>()
+    };
+    messages.map(|message| (message["role"].as_str().expect("a role").to_owned(), text(message))).collect()
+}
+
+#[test]
+fn the_schema_in_the_docs_is_current() {
+    let printed = Sandbox::new().text(&["rpc", "--schema"]);
+    assert_eq!(schema(), printed, "run `hardpan rpc --schema > docs/rpc.schema.json`");
+}
+
+#[test]
+fn a_prompt_is_accepted_when_it_is_stored_and_done_at_its_end() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: [{text: Good morning.}]");
+    let mut client = Client::start(&sandbox, &[]);
+    let id = client.send(json!({"type": "prompt", "message": "Hello!"}));
+    let response = client.response(&id);
+    let stored = &client.seen[client.seen.len() - 2];
+    assert_eq!((&stored["type"], &stored["message"]["role"]), (&json!("message_end"), &json!("user")));
+    assert_eq!(response["data"], json!({"taken": "started", "message_id": stored["message"]["id"]}));
+    assert_eq!((&response["command"], &response["success"]), (&json!("prompt"), &json!(true)));
+    let end = client.event("agent_end");
+    assert_eq!(end["stop"], json!({"reason": "done"}));
+    assert_eq!(said(&end)[1], ("assistant".into(), "Good morning.".into()));
+    let (code, lines) = client.close();
+    assert_eq!(code, Some(0));
+    assert_eq!(lines.last().expect("a line")["type"], "session_shutdown");
+}
+
+#[test]
+fn what_can_be_asked_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("config/templates/review.md", "---\ndescription: Looks closely\n---\nReview $1.\n");
+    let _provider = Provider::start(&sandbox, "turns: [{text: One.}, {text: Two.}]\ndefault: {text: More.}");
+    let mut client = Client::start(&sandbox, &[]);
+    assert_eq!(client.data(json!({"type": "get_context"})), json!({"breakdown": null}));
+    client.prompt("first");
+    let state = client.data(json!({"type": "get_state"}));
+    assert_eq!((&state["busy"], &state["thinking"], &state["layout"]), (&json!(false), &json!("off"), &json!("strata")));
+    assert_eq!((&state["model"]["provider"], &state["session"]["message_count"]), (&json!("anthropic"), &json!(2)));
+    assert_eq!(state["queued"], json!({"steering": [], "follow_up": []}));
+    assert_eq!(state["usage"]["requests"], 1);
+    assert!(state["usage"]["session"]["dollars"].as_f64().expect("a price") > 0.0);
+    let messages = client.data(json!({"type": "get_messages"}));
+    assert_eq!(said(&messages)[0], ("user".into(), "first".into()));
+    let context = client.data(json!({"type": "get_context"}));
+    assert!(context["breakdown"]["total_tokens"].as_u64().expect("a number") > 0);
+    let stats = client.data(json!({"type": "get_session_stats"}));
+    assert_eq!((&stats["user_messages"], &stats["assistant_messages"]), (&json!(1), &json!(1)));
+    assert_eq!(stats["context_tokens"], context["breakdown"]["total_tokens"]);
+    let commands = client.data(json!({"type": "get_commands"}));
+    let named = |name: &str| commands["commands"].as_array().expect("a list").iter().any(|known| known["name"] == name);
+    assert!(named("help") && named("undo"), "{commands}");
+    let help = client.data(json!({"type": "prompt", "message": "/help"}));
+    assert_eq!(help["taken"], "command");
+    assert!(help["said"].as_str().expect("a text").contains("/model"));
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn model_and_thinking_are_chosen_for_the_next_request() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let mut client = Client::start(&sandbox, &[]);
+    let chosen = client.data(json!({"type": "set_model", "model": "claude-haiku-4-5"}));
+    assert_eq!((&chosen["provider"], &chosen["model"]), (&json!("anthropic"), &json!("claude-haiku-4-5")));
+    assert_eq!(client.data(json!({"type": "set_thinking_level", "level": 2000})), json!({"thinking": 2000}));
+    let end = client.prompt("hello");
+    assert_eq!(end["messages"][1]["model"], "claude-haiku-4-5");
+    assert_eq!(client.data(json!({"type": "get_state"}))["thinking"], 2000);
+    assert_eq!(client.data(json!({"type": "set_thinking_level", "level": "off"})), json!({"thinking": "off"}));
+    let error = client.error(json!({"type": "set_model", "model": "claude-haiku-4-6"}));
+    assert!(error.contains("claude-haiku-4-5"), "{error}");
+    let error = client.error(json!({"type": "set_thinking_level", "level": "much"}));
+    assert!(error.contains("expected \"off\" or a number of tokens"), "{error}");
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn sessions_are_begun_switched_and_forked() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let mut client = Client::start(&sandbox, &[]);
+    client.prompt("in the first");
+    let first = client.data(json!({"type": "get_state"}))["session"].clone();
+    let second = client.data(json!({"type": "new_session"}));
+    assert_ne!(first["id"], second["id"]);
+    assert_eq!(second["message_count"], 0);
+    client.prompt("in the second");
+    client.data(json!({"type": "prompt", "message": "/name the second one"}));
+    let entry = client.data(json!({"type": "get_messages"}))["messages"][0]["id"].clone();
+    let forked = client.data(json!({"type": "fork", "entry": entry}));
+    assert_eq!(forked["message_count"], 1);
+    assert_eq!(client.data(json!({"type": "switch_session", "session": first["id"]})), first);
+    let back = client.data(json!({"type": "switch_session", "session": "the second one"}));
+    assert_eq!((&back["id"], &back["name"]), (&second["id"], &json!("the second one")));
+    assert_eq!(said(&client.data(json!({"type": "get_messages"})))[0].1, "in the second");
+    let error = client.error(json!({"type": "switch_session", "session": "nowhere"}));
+    assert!(error.contains("there is no session \"nowhere\""), "{error}");
+    let error = client.error(json!({"type": "fork", "entry": "e99"}));
+    assert!(error.contains("no entry `e99`"), "{error}");
+    let (code, lines) = client.close();
+    assert_eq!(code, Some(0));
+    let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    let count = |kind: &str| kinds.iter().filter(|other| **other == kind).count();
+    assert_eq!((count("session_switch"), count("session_fork")), (3, 1));
+}
+
+#[test]
+fn the_person_runs_commands_and_ends_them() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let mut client = Client::start(&sandbox, &[]);
+    let ran = client.data(json!({"type": "bash", "command": "echo out; exit 3"}));
+    assert_eq!((&ran["message"]["role"], &ran["message"]["exit_code"]), (&json!("bash_execution"), &json!(3)));
+    assert!(ran["message"]["output"].as_str().expect("a text").starts_with("out"), "{ran}");
+    let hidden = client.data(json!({"type": "bash", "command": "true", "exclude_from_context": true}));
+    assert_eq!(hidden["message"]["exclude_from_context"], true);
+    // It tells that it runs by making a file, which is there before it is ended.
+    let id = client.send(json!({"type": "bash", "command": "touch begun; sleep 600"}));
+    while !sandbox.work().join("begun").exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    client.data(json!({"type": "abort_bash"}));
+    let seen = client.seen.iter().find(|line| line["id"] == id && line["type"] == "response").cloned();
+    let ended = seen.unwrap_or_else(|| client.response(&id));
+    assert_eq!(ended["data"]["message"]["exit_code"], Value::Null, "{ended}");
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn too_little_is_not_compacted_and_much_is() {
+    let sandbox = Sandbox::new();
+    let script = "turns: [{when: {contains: hello}, text: Hi., repeat: always}]\ndefault: {text: 'The summary.'}";
+    let _provider = Provider::start(&sandbox, script);
+    let mut client = Client::start(&sandbox, &[]);
+    let error = client.error(json!({"type": "compact"}));
+    assert!(error.contains("not compacted"), "{error}");
+    for _ in 0..3 {
+        client.prompt(&format!("hello {}", "some words that take their room ".repeat(4000)));
+    }
+    let compacted = client.data(json!({"type": "compact", "instructions": "keep the greeting"}));
+    assert!(compacted["summary"].as_str().expect("a text").contains("The summary."), "{compacted}");
+    assert!(compacted["messages"].as_u64().expect("a number") > 0);
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn every_bad_line_gets_an_error_and_the_next_good_one_its_answer() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let mut client = Client::start(&sandbox, &[]);
+    let huge = format!("{{\"type\":\"prompt\",\"message\":\"{}\"}}", "x".repeat(17 << 20));
+    let nested = format!("{{\"type\":\"prompt\",\"message\":{}", "[".repeat(100_000));
+    let bad: [(&[u8], &str, Value, Value); 15] = [
+        (b"nonsense", "the line is not JSON", json!(null), json!(null)),
+        (b"{\"type\":\"get_state\"", "the line is not JSON", json!(null), json!(null)),
+        (b"{} {}", "the line is not JSON", json!(null), json!(null)),
+        (b"[1, 2]", "a request is a JSON object", json!(null), json!(null)),
+        (b"\"get_state\"", "a request is a JSON object", json!(null), json!(null)),
+        (b"{\"id\": \"a\"}", "a request needs a \"type\"", json!("a"), json!(null)),
+        (b"{\"id\": \"b\", \"type\": 7}", "a request needs a \"type\"", json!("b"), json!(null)),
+        (b"{\"id\": [1], \"type\": \"promt\"}", "did you mean prompt?", json!([1]), json!("promt")),
+        (b"{\"id\": 1.5, \"type\": \"prompt\", \"text\": \"x\"}", "unknown field `text`", json!(1.5), json!("prompt")),
+        (b"{\"type\": \"abort\", \"now\": true}", "unknown field `now`", json!(null), json!("abort")),
+        (b"{\"type\": \"bash\"}", "missing field `command`", json!(null), json!("bash")),
+        (b"{\"type\": \"bash\", \"command\": \"a\\u0000b\"}", "NUL", json!(null), json!("bash")),
+        (b"{\"type\": \"bash\0\"}", "the line is not JSON", json!(null), json!(null)),
+        (b"{\"type\": \"\xff\"}", "not UTF-8", json!(null), json!(null)),
+        (nested.as_bytes(), "recursion limit", json!(null), json!(null)),
+    ];
+    for (line, error, id, command) in bad {
+        client.raw(&[line, b"\n"].concat());
+        let response = client.until(|line| line["type"] == "response");
+        let shown = String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned();
+        assert!(response["error"].as_str().expect("an error").contains(error), "{shown}: {response}");
+        assert_eq!((&response["id"], &response["command"]), (&id, &command), "{shown}");
+        assert_eq!(response["success"], false);
+    }
+    client.raw(format!("{huge}\r\n\n  \n").as_bytes());
+    let response = client.until(|line| line["type"] == "response");
+    assert_eq!(response["error"], "the line is longer than 16 MB and was passed over");
+    let error = client.error(json!({"type": "prompt", "message": "  "}));
+    assert!(error.contains("there is nothing to send"), "{error}");
+    let image = json!({"media_type": "image/png", "data": "not base64!"});
+    let error = client.error(json!({"type": "prompt", "message": "look", "images": [image]}));
+    assert!(error.contains("not base64"), "{error}");
+    assert_eq!(client.data(json!({"type": "get_state"}))["session"]["message_count"], 0);
+    assert_eq!(client.prompt("hello")["stop"]["reason"], "done");
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn an_image_goes_with_its_prompt() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: [{text: A dot.}]");
+    let mut client = Client::start(&sandbox, &[]);
+    let dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let image = json!({"media_type": "image/png", "data": dot, "width": 1, "height": 1});
+    client.data(json!({"type": "prompt", "message": "What is it?", "images": [image]}));
+    let end = client.event("agent_end");
+    assert_eq!(end["stop"]["reason"], "done", "{end}");
+    assert_eq!(end["messages"][0]["content"][1]["data"], dot);
+    assert_eq!(client.close().0, Some(0));
+}
+
+/// A first answer that takes its time, so that something can be said meanwhile.
+const SLOW: &str = "
+turns:
+  - {when: {contains: begin}, delay: 1500ms, text: I read., tool_calls: [{name: ls, arguments: {path: .}}]}
+  - {when: {contains: left}, text: Left it is.}
+  - {when: {contains: later}, text: Now it is later.}
+default: {text: Done.}
+";
+
+#[test]
+fn what_is_said_meanwhile_is_delivered_in_its_time() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, SLOW);
+    let mut client = Client::start(&sandbox, &[]);
+    // All at once: what comes after the prompt finds it begun.
+    let begun = client.send(json!({"type": "prompt", "message": "begin"}));
+    let refused = client.send(json!({"type": "prompt", "message": "me too"}));
+    let steered = client.send(json!({"type": "steer", "message": "go left"}));
+    let later = client.send(json!({"type": "prompt", "message": "and later", "when_busy": "follow_up"}));
+    let switched = client.send(json!({"type": "new_session"}));
+    let end = client.event("agent_end");
+    let of = |id: &Value| client.seen.iter().find(|line| line["type"] == "response" && line["id"] == *id).cloned();
+    let [begun, refused, steered, later, switched] =
+        [begun, refused, steered, later, switched].map(|id| of(&id).expect("a response"));
+    assert_eq!(begun["data"]["taken"], "started");
+    for response in [refused, switched] {
+        assert!(response["error"].as_str().expect("an error").contains("the agent is at work"), "{response}");
+    }
+    assert_eq!(steered["data"], json!({"taken": "queued", "delivery": "steer"}));
+    assert_eq!(later["data"], json!({"taken": "queued", "delivery": "follow_up"}));
+    let said = said(&end);
+    let users: Vec<&str> = said.iter().filter(|(role, _)| role == "user").map(|(_, text)| text.as_str()).collect();
+    assert_eq!(users, ["begin", "go left", "and later"]);
+    assert_eq!(said.last().expect("an answer").1, "Now it is later.");
+    // Idle, both begin a run of their own, and the end of one is the time for the next.
+    client.data(json!({"type": "steer", "message": "more"}));
+    client.event("agent_end");
+    client.data(json!({"type": "follow_up", "message": "and more"}));
+    client.event("agent_end");
+    client.prompt("and a prompt");
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn an_abort_ends_the_run_in_the_middle_and_the_next_prompt_goes_on() {
+    let sandbox = Sandbox::new();
+    let words = "one two three four five six seven eight nine ten ".repeat(50);
+    let script = format!("turns: [{{text: '{words}', pace: 40ms}}, {{text: '{words}', pace: 40ms}}]\ndefault: {{text: Back.}}");
+    let _provider = Provider::start(&sandbox, &script);
+    let mut client = Client::start(&sandbox, &[]);
+    client.data(json!({"type": "prompt", "message": "count"}));
+    client.event("message_update");
+    assert_eq!(client.data(json!({"type": "get_state"}))["busy"], true);
+    let id = client.send(json!({"type": "abort"}));
+    let end = client.event("agent_end");
+    assert_eq!(end["stop"]["reason"], "aborted");
+    assert_eq!(end["messages"][1]["stop_reason"], "aborted");
+    assert!(client.seen.iter().any(|line| line["id"] == id) || client.response(&id)["success"] == true);
+    // Without a wait: the abort is for the prompt before it.
+    client.send(json!({"type": "prompt", "message": "count again"}));
+    client.send(json!({"type": "abort"}));
+    assert_eq!(client.event("agent_end")["stop"]["reason"], "aborted");
+    assert_eq!(client.prompt("are you there?")["stop"]["reason"], "done");
+    assert_eq!(client.data(json!({"type": "abort"})), Value::Null, "there is nothing to stop");
+    assert_eq!(client.prompt("and now?")["stop"]["reason"], "done");
+    assert_eq!(client.close().0, Some(0));
+}
+
+/// Writes one file after the other.
+const WRITER: &str = "
+turns:
+  - {when: {contains: a file}, tool_calls: [{name: write, arguments: {path: a.txt, content: one}}], repeat: always}
+  - {when: {contains: another}, tool_calls: [{name: write, arguments: {path: b.txt, content: two}}], repeat: always}
+default: {text: Done.}
+";
+
+#[test]
+fn a_call_that_changes_something_waits_for_a_yes_or_a_no() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, WRITER);
+    let mut client = Client::start(&sandbox, &[]);
+    client.data(json!({"type": "prompt", "message": "write a file"}));
+    let question = client.event("approval_request");
+    assert_eq!((&question["tool_name"], &question["args"]["path"]), (&json!("write"), &json!("a.txt")));
+    assert_eq!(question["rule"], "write(a.txt)");
+    assert!(!sandbox.work().join("a.txt").exists());
+    let answer = |client: &mut Client, question: &Value, fields: Value| {
+        let mut answer = fields;
+        answer["type"] = json!("approval_response");
+        answer["id"] = question["id"].clone();
+        client.raw(format!("{answer}\n").as_bytes());
+        client.until(|line| line["type"] == "response" && line["id"] == question["id"])
+    };
+    let response = answer(&mut client, &question, json!({"verdict": "no", "reason": "choose a better name"}));
+    assert_eq!((&response["success"], &response["command"]), (&json!(true), &json!("approval_response")));
+    let end = client.event("agent_end");
+    assert!(said(&end)[2].1.contains("the person said no: choose a better name"), "{end}");
+    assert!(!sandbox.work().join("a.txt").exists());
+    let response = answer(&mut client, &question, json!({"verdict": "yes"}));
+    assert!(response["error"].as_str().expect("an error").contains("no question \"q1\" waits"), "{response}");
+
+    client.data(json!({"type": "prompt", "message": "write a file"}));
+    let question = client.event("approval_request");
+    answer(&mut client, &question, json!({"verdict": "yes", "remember": "session"}));
+    client.event("agent_end");
+    assert_eq!(std::fs::read_to_string(sandbox.work().join("a.txt")).expect("it was written"), "one");
+    // The same file needs no second yes, another one does; stopping is a no.
+    let asked = client.seen.len();
+    client.prompt("write a file");
+    assert!(client.seen[asked..].iter().all(|line| line["type"] != "approval_request"));
+    client.data(json!({"type": "prompt", "message": "write another"}));
+    client.event("approval_request");
+    client.data(json!({"type": "abort"}));
+    let ended = client.seen.iter().any(|line| line["type"] == "agent_end" && line["stop"]["reason"] == "aborted");
+    assert!(ended || client.event("agent_end")["stop"]["reason"] == "aborted");
+    assert!(!sandbox.work().join("b.txt").exists());
+    assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn with_yes_nobody_is_asked() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, WRITER);
+    let mut client = Client::start(&sandbox, &["--yes"]);
+    client.prompt("write a file");
+    assert_eq!(std::fs::read_to_string(sandbox.work().join("a.txt")).expect("it was written"), "one");
+    let (code, lines) = client.close();
+    assert_eq!(code, Some(0));
+    assert!(lines.iter().all(|line| line["type"] != "approval_request"));
+}
+
+#[test]
+fn the_end_of_input_lets_the_run_end_and_answers_no() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, WRITER);
+    let mut client = Client::start(&sandbox, &[]);
+    client.data(json!({"type": "prompt", "message": "write a file"}));
+    client.event("approval_request");
+    let (code, lines) = client.close();
+    assert_eq!(code, Some(0));
+    let end = lines.iter().find(|line| line["type"] == "agent_end").expect("the run has ended");
+    assert_eq!(end["stop"]["reason"], "done");
+    assert!(said(end)[2].1.contains("nobody is there to ask any more"), "{end}");
+    assert!(!sandbox.work().join("a.txt").exists());
+
+    let mut client = Client::start(&sandbox, &["--continue"]);
+    client.send(json!({"type": "get_state"}));
+    client.send(json!({"type": "prompt", "message": "say something"}));
+    client.raw(b"{\"type\": \"get_st");
+    let (code, lines) = client.close();
+    assert_eq!(code, Some(0));
+    let state = lines.iter().find(|line| line["command"] == "get_state").expect("a response");
+    assert_eq!(state["data"]["session"]["message_count"], 4);
+    assert!(lines.iter().any(|line| line["type"] == "agent_end" && line["stop"]["reason"] == "done"));
+    assert!(lines.iter().any(|line| line["error"].as_str().is_some_and(|error| error.contains("not JSON"))));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run() {
+    let sandbox = Sandbox::new();
+    let words = "one two three four five ".repeat(2000);
+    let _provider = Provider::start(&sandbox, &format!("turns: [{{text: '{words}', pace: 20ms}}]"));
+    let mut command = sandbox.command(&["rpc"]);
+    command.env("ANTHROPIC_API_KEY", "any");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary can be run");
+    let mut input = child.stdin.take().expect("it is piped");
+    input.write_all(b"{\"type\": \"prompt\", \"message\": \"count\"}\n").expect("it reads");
+    let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    while !line.contains("message_update") {
+        line.clear();
+        assert_ne!(output.read_line(&mut line).expect("it writes"), 0, "it ended early");
+    }
+    drop(output);
+    // Standard input stays open: the process ends by itself.
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    drop(input);
+    let sessions = sandbox.json(&["sessions", "--json"]);
+    assert_eq!(sessions[0]["messages"], 2, "what was received is kept: {sessions}");
+}
