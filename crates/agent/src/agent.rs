@@ -114,7 +114,7 @@ pub(crate) struct Inner {
     pub next_turn: Mutex<Vec<CustomMessage>>,
     pub conversation: Mutex<Conversation>,
     pub choice: Mutex<Choice>,
-    pub asked: Mutex<Option<Asked>>,
+    pub asked: Mutex<Option<Arc<Asked>>>,
     pub abort: Mutex<CancellationToken>,
     /// Ends the command that the person runs.
     pub shell_token: Mutex<CancellationToken>,
@@ -373,9 +373,10 @@ impl Agent {
         Ok(saved.await?)
     }
 
-    /// What the last request held; none before the first.
+    /// What the last request held; none before the first. What is said of a panel's hits and cost is what was billed.
     pub fn breakdown(&self) -> Option<Breakdown> {
-        lock(&self.inner.asked).as_ref().map(Asked::breakdown)
+        let asked = lock(&self.inner.asked).clone()?;
+        Some(self.as_billed(asked.breakdown()))
     }
 
     /// What was used: the last request, the session, the tiers.
@@ -384,8 +385,8 @@ impl Agent {
             let conversation = lock(&self.inner.conversation);
             (conversation.spent, conversation.requests)
         };
-        let asked = lock(&self.inner.asked);
-        let tiers = asked.as_ref().map(|asked| serde_json::to_value(asked.breakdown()).unwrap_or_default());
+        let asked = lock(&self.inner.asked).clone();
+        let tiers = self.breakdown().map(|breakdown| serde_json::to_value(breakdown).unwrap_or_default());
         TokenUsage {
             last_request: asked.as_ref().and_then(|asked| asked.spent),
             session,

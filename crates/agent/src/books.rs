@@ -7,8 +7,6 @@
 
 mod stored; // what is kept of a watch, as what is new in it
 
-use std::sync::Arc;
-
 use hardpan_context::Target;
 use hardpan_economy::cache::{Moment, Salts};
 use hardpan_economy::foresight::{Act, Foresight, foresee};
@@ -21,6 +19,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
+use crate::bill::On;
 use stored::Stored;
 
 /// The name of the record that holds what a run cost by key.
@@ -33,6 +32,7 @@ const MOST_KEYS: usize = 200;
 pub(crate) struct Billed<'a> {
     /// `turn`, `compaction`, …
     pub purpose: &'a str,
+    pub on: On,
     pub target: &'a Target,
     pub layout: &'static str,
     /// What was sent, and its tokens by our count.
@@ -97,11 +97,10 @@ impl Books {
         };
         let charge = self.ledger.charge(&answered);
         self.unsaved.add(&charge);
-        // A helper's prompt without the conversation's tools is one of its own, and is held against nothing.
-        let is_own = purpose != Purpose::Turn && billed.prompt.tools.is_empty();
-        let verdict = match is_own {
-            true => self.watch.examine(&Answered { purpose: Purpose::Commit, ..answered }),
-            false => self.watch.examine(&answered),
+        let verdict = match billed.on {
+            On::Conversation => self.watch.examine(&answered),
+            // The watch's word for a prompt of its own.
+            On::Nothing => self.watch.examine(&Answered { purpose: Purpose::Commit, ..answered }),
         };
         self.ledger.note(&verdict);
         let mut extra = Map::new();
@@ -300,6 +299,8 @@ pub(crate) fn row_of<'a>(charge: &'a Charge, key: &str) -> Option<&'a Row> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use hardpan_prompt::Kind;
 
     use super::*;

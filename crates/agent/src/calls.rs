@@ -59,8 +59,8 @@ impl Agent {
             let (group, after) = rest.split_at(self.group(rest));
             rest = after;
             let outcomes = self.run_group(bench, group, token, &mut looping).await;
-            for (call, (outcome, ran)) in group.iter().zip(outcomes) {
-                if ran {
+            for (call, (outcome, counts)) in group.iter().zip(outcomes) {
+                if counts {
                     bench.guard.note(&call.call.name, &call.raw, outcome.is_error);
                 }
                 let outcome = self.revise(call, outcome).await;
@@ -94,7 +94,7 @@ impl Agent {
     }
 
     /// Decides about each call in order, runs those that may, and tells how each ended, in order again. The flag says
-    /// whether the tool, or its guard, had a say.
+    /// whether the guard counts it.
     async fn run_group(
         &self,
         bench: &Bench,
@@ -112,26 +112,26 @@ impl Agent {
                 decisions.push((Decision::Answer(Outcome::failed(text)), true));
                 continue;
             }
-            let decision = match unless_stopped(token, self.decide(call)).await {
-                Ok(decision) => decision,
-                Err(_) => Decision::Answer(self.stopped()),
+            // A call that is refused again and again is as endless as one that fails; one that was stopped says nothing.
+            let (decision, counts) = match unless_stopped(token, self.decide(call)).await {
+                Ok(decision) => (decision, true),
+                Err(_) => (Decision::Answer(self.stopped()), false),
             };
-            let ran = matches!(decision, Decision::Run(_)) || call.runnable.is_err();
             if let Decision::Run(_) = decision {
                 let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
                 let args = call.call.arguments.value();
                 self.events().tell(self, ToolExecutionStart { call_id, tool_name, args }).await;
             }
-            decisions.push((decision, ran));
+            decisions.push((decision, counts));
         }
-        let running = group.iter().zip(decisions).map(|(call, (decision, ran))| async move {
+        let running = group.iter().zip(decisions).map(|(call, (decision, counts))| async move {
             match decision {
-                Decision::Answer(outcome) => (outcome, ran, false),
-                Decision::Run(tool) => (self.execute(&*tool, call, token).await, ran, true),
+                Decision::Answer(outcome) => (outcome, counts, false),
+                Decision::Run(tool) => (self.execute(&*tool, call, token).await, counts, true),
             }
         });
         let mut outcomes = Vec::with_capacity(group.len());
-        for (call, (outcome, ran, executed)) in group.iter().zip(join_all(running).await) {
+        for (call, (outcome, counts, executed)) in group.iter().zip(join_all(running).await) {
             if executed {
                 let event = ToolExecutionEnd {
                     call_id: call.call.id.clone(),
@@ -142,7 +142,7 @@ impl Agent {
                 };
                 self.events().tell(self, event).await;
             }
-            outcomes.push((outcome, ran));
+            outcomes.push((outcome, counts));
         }
         outcomes
     }

@@ -9,7 +9,7 @@ mod short; // a conversation that is too long to be summarised whole
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hardpan_context::{Snapshot, Texts, fill};
+use hardpan_context::{LayoutName, Snapshot, Texts, fill};
 use hardpan_prompt::{AgentMessage, Body, LeftOut, MessageId, Part, Text};
 use hardpan_providers::{Answer, Failure, Question, StopReason};
 use hardpan_session::{Record, Session};
@@ -18,6 +18,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Choice, lock};
+use crate::bill::{On, Times};
 use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use crate::run::{Bench, unless_stopped};
 use crate::turn::TextForms;
@@ -135,6 +136,12 @@ impl Agent {
                     .map_err(failed)?
             }
         };
+        // The files are read off the stored session, which must have caught up.
+        let flushed = lock(&self.inner.conversation).flush();
+        flushed.await?;
+        // The bill of the summary may still be on its way to the file that is read now.
+        let flushed = lock(&self.inner.conversation).flush();
+        flushed.await?;
         let (summary, details) = self.with_files(summary, &messages[..cut]);
         let now = self.now();
         let saved = {
@@ -196,6 +203,9 @@ impl Agent {
                 Form::Alone => alone(with_request(messages), self.now()),
                 Form::Short(most) => alone(with_request(&short::shortened(&messages[..cut], most)), self.now()),
             };
+            // By itself it needs no layout's own tools: what cannot be called is not called.
+            let layout = if now == Form::OnPrefix { choice.layout } else { LayoutName::Inline };
+            let choice = Choice { layout, ..choice.clone() };
             let answered = self.ask_aside(bench, &choice, &snapshot, purpose).await;
             let failed = match answered.and_then(|answer| usable(&answer).map_err(Aside::Failed)) {
                 Ok(text) => return Ok(text),
@@ -223,7 +233,7 @@ impl Agent {
             // A summary of what the model was not shown would be made up.
             return Err(Aside::TooLong("the conversation does not fit the window".into()));
         }
-        let forms = TextForms(&self.inner.setup.texts);
+        let forms = TextForms::new(&self.inner.setup.texts);
         let started = self.now();
         let question = Question {
             prompt: &assembled.prompt,
@@ -240,7 +250,12 @@ impl Agent {
             _ => Aside::Failed(error.to_string()),
         })?;
         let began = first.unwrap_or(started);
-        self.bill_aside(choice, &assembled, &answer, purpose, started, began);
+        let form = forms.sent(&bench.memo, &choice.target);
+        let sent = form.as_ref().map_or((&assembled.prompt, &assembled.measured), |form| (&form.0, &form.1));
+        let times = Times { sent: started, began };
+        let on = if snapshot.tools.is_empty() { On::Nothing } else { On::Conversation };
+        let loss = self.bill(purpose, choice, (sent, on), None, answer.usage.as_ref(), times);
+        self.tell_loss(None, loss).await;
         Ok(answer)
     }
 

@@ -42,6 +42,8 @@ pub struct Conversation {
     pub problems: Vec<String>,
     /// What was paid for what, and what was paid again.
     pub(crate) books: Books,
+    /// What moved between the tiers after the last answer.
+    pub(crate) moved: Vec<hardpan_context::Change>,
     /// The tracker as the file has it.
     stored_tiers: Tracker,
     path: PathBuf,
@@ -92,6 +94,7 @@ impl Conversation {
             last: None,
             problems: Vec::new(),
             books: Books::default(),
+            moved: Vec::new(),
             stored_tiers: Tracker::default(),
             path: path.to_owned(),
             log,

@@ -10,6 +10,8 @@
 
 mod agent; // Agent: one conversation, and whoever takes part in it
 pub mod approval; // what may be done without asking
+mod bill; // what each request cost, and what is said about it
+pub mod books; // what was paid for what, and what was paid again
 mod calls; // answering the calls of an answer
 mod compact; // a summary in place of what was said long ago
 mod conversation; // Conversation: the messages, and the log they are stored in
@@ -25,6 +27,7 @@ mod run; // a run, from a prompt to its end
 mod setup; // what an agent is given to work with
 mod shell; // commands that the person runs
 mod spending; // what was used, and what it cost
+mod track; // what is stable, counted after each answer
 mod turn; // one request and its answer
 
 pub use agent::{Agent, AgentError, Command, Switch, Taken};
@@ -34,7 +37,7 @@ pub use events::{CustomMessage, Event, Events, Fault, HandlerError, Input, Input
 pub use navigate::Leave;
 pub use queue::{Accepted, Delivery, QueueMode, Waiting};
 pub use setup::{
-    AgentSettings, Approval, Approve, Approved, Connect, Look, NobodyToAsk, Reads, Setup, Surroundings,
+    AgentSettings, Approval, Approve, Approved, Connect, Coupling, Look, NobodyToAsk, Reads, Setup, Surroundings,
 };
 pub use shell::Tell;
 pub use spending::{Spent, TokenUsage, dollars};

@@ -2,8 +2,16 @@
 //!
 //! BASE holds whole files. It is written when it was laid, and then only what was added: an update, the frontier. A memory
 //! that is lost costs a fold, nothing else, so nobody waits for it to be durable.
+//!
+//! The tracker of `tiers` counts on with every answer, for everything it shows. It is written at the end of a run only, as
+//! the entries that are others than before: a crash loses the counts of one run.
 
-use hardpan_context::{Account, Frontier, FrozenHistory, Memory, PanelsMemory, ShownPanel, StrataMemory, Update};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_context::{
+    Account, Frontier, FrozenHistory, Memory, PanelsMemory, ShownPanel, StrataMemory, Tracked, Tracker, Update,
+};
 use hardpan_prompt::Hash;
 use serde::{Deserialize, Serialize};
 

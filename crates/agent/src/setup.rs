@@ -1,5 +1,6 @@
 //! What an agent is given to work with.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use hardpan_prompt::Thinking;
 use hardpan_providers::{Client, Usage};
 use hardpan_tools::{Effect, Scope, Tool};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -90,6 +92,25 @@ pub trait Surroundings: Send + Sync {
     /// Everything that a request needs but the conversation, the tools and the memory. It may read files and take its
     /// time: it is called on a thread of its own, at the start of each run.
     fn observe(&self, look: &Look) -> Snapshot;
+
+    /// Which files belong together: asked once, on a thread of its own, where the layout begins with tiers.
+    fn coupling(&self) -> Coupling {
+        Coupling::default()
+    }
+
+    /// The person's day at a moment, such as `2026-08-14`: what bills are added up by.
+    fn day(&self, now: Timestamp) -> String {
+        crate::books::day(now, &TimeZone::UTC)
+    }
+}
+
+/// Which files belong together, and how much others refer to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Coupling {
+    /// Paths of files that refer to each other.
+    pub clusters: Vec<Vec<String>>,
+    /// How much the others refer to a file, by its path: only the order matters.
+    pub references: BTreeMap<String, f64>,
 }
 
 /// What a run is about, so that what is around can be chosen by it.

@@ -1,27 +1,27 @@
 //! One request and its answer.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_context::{
     Assembled, Breakdown, Memo, Snapshot, Target, Texts, assemble, without_images, without_tools,
 };
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{AgentMessage, Body, Kind, MessageId, Prompt};
+use hardpan_prompt::{AgentMessage, Body, Kind, Measured, MessageId, Prompt};
 use hardpan_providers::{
     Answer, AnswerCall, Client, Event, Failure, Forms, ProviderError, Question, StopReason, Usage,
 };
-use hardpan_session::{RequestRecord, RequestUsage};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Choice, lock};
+use crate::bill::{On, Times};
 use crate::conversation::Conversation;
 use crate::events::{BeforeProviderRequest, Context, Delta, MessageStart, MessageUpdate, Note, Stop};
 use crate::run::{Bench, unless_stopped};
-use crate::spending::{Spent, dollars};
+use crate::spending::Spent;
 
 /// A streaming answer is stored this often while it comes: what a crash may lose of it.
 const SAVE_EVERY: Duration = Duration::from_millis(400);
@@ -41,23 +41,53 @@ pub struct Asked {
     pub target: Target,
     pub memo: Arc<Memo>,
     pub spent: Option<Spent>,
+    /// What was sent in place of the prompt, where the model takes no tools or no images.
+    pub form: Option<(Prompt, Measured)>,
 }
 
 impl Asked {
     pub fn breakdown(&self) -> Breakdown {
         Breakdown::of(&self.assembled, &self.snapshot, &self.target, &self.memo)
     }
+
+    /// The prompt as it was sent, and its tokens.
+    pub fn sent(&self) -> (&Prompt, &Measured) {
+        match &self.form {
+            Some((prompt, measured)) => (prompt, measured),
+            None => (&self.assembled.prompt, &self.assembled.measured),
+        }
+    }
 }
 
-/// A prompt's other forms, with the texts in use.
-pub(crate) struct TextForms<'a>(pub &'a Texts);
+/// A prompt's other forms, with the texts in use. It remembers the last one that was asked for: that one was sent.
+pub(crate) struct TextForms<'a> {
+    texts: &'a Texts,
+    sent: Mutex<Option<Prompt>>,
+}
+
+impl<'a> TextForms<'a> {
+    pub fn new(texts: &'a Texts) -> Self {
+        TextForms { texts, sent: Mutex::default() }
+    }
+
+    /// What was sent, if it was another form, with its tokens.
+    pub fn sent(&self, memo: &Memo, target: &Target) -> Option<(Prompt, Measured)> {
+        let prompt = lock(&self.sent).take()?;
+        let measured = memo.counter.measure(&prompt).scaled(&target.factor);
+        Some((prompt, measured))
+    }
+}
 
 impl Forms for TextForms<'_> {
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
-        without_tools(prompt, self.0)
+        let form = without_tools(prompt, self.texts);
+        *lock(&self.sent) = Some(form.clone());
+        form
     }
     fn without_images(&self, prompt: &Prompt) -> Prompt {
-        without_images(prompt, self.0)
+        let form = without_images(prompt, self.texts);
+        *lock(&self.sent) = Some(form.clone());
+        form
     }
 }
 
@@ -87,7 +117,8 @@ impl Agent {
             Ok(messages) => messages,
             Err(stop) => return Ok(Err(stop)),
         };
-        let snapshot = self.snapshot(bench, &choice, fresh, messages);
+        let mut snapshot = self.snapshot(bench, &choice, fresh, messages);
+        self.begin_tiers(bench, &choice, &mut snapshot).await;
         let assembled = match self.assemble(bench, &choice, &snapshot) {
             Ok(assembled) => assembled,
             Err(message) => return Ok(Err(Stop::Error { message })),
@@ -102,17 +133,19 @@ impl Agent {
             };
             self.events().tell(self, event).await;
         }
-        let started = self.now();
-        let (coming, end) = self.listen(&client, &choice, &assembled, started, token).await;
-        let usage = coming.as_ref().and_then(|coming| coming.answer.usage.clone());
+        let forms = TextForms::new(&self.inner.setup.texts);
+        let heard = self.listen(&client, &choice, &assembled, &forms, token).await;
+        let usage = heard.coming.as_ref().and_then(|coming| coming.answer.usage.clone());
         let spent = usage.as_ref().map(|usage| Spent::of(usage, &choice.target));
         let target = choice.target.clone();
         let memo = bench.memo.clone();
         if let Some(usage) = &usage {
             self.inner.setup.connect.used(&target, &assembled, &bench.memo, usage);
         }
-        *lock(&self.inner.asked) = Some(Asked { assembled, snapshot, target, memo, spent });
-        self.finish(coming, end, &choice, started, usage).await
+        let form = forms.sent(&memo, &target);
+        let asked = Arc::new(Asked { assembled, snapshot, target, memo, spent, form });
+        *lock(&self.inner.asked) = Some(asked.clone());
+        self.finish(heard, &asked, &choice, usage).await
     }
 
     /// What is chosen now, with a client for it.
@@ -198,15 +231,16 @@ impl Agent {
         client: &Client,
         choice: &Choice,
         assembled: &Assembled,
-        started: Timestamp,
+        forms: &TextForms<'_>,
         token: &CancellationToken,
-    ) -> (Option<Coming>, End) {
-        let forms = TextForms(&self.inner.setup.texts);
+    ) -> Heard {
+        let started = self.now();
+        let mut sent = started;
         let question = Question {
             prompt: &assembled.prompt,
             wire: &choice.target.wire,
             provider: &choice.target.provider,
-            forms: &forms,
+            forms,
             now_ms: started.as_millisecond(),
         };
         let (sender, mut events) = mpsc::unbounded_channel();
@@ -220,7 +254,12 @@ impl Agent {
             tokio::select! {
                 biased;
                 () = token.cancelled() => break End::Stopped,
-                Some(event) = events.recv() => self.hear(&mut coming, event, choice, assembled).await,
+                Some(event) = events.recv() => {
+                    if coming.is_none() && matches!(event, Event::Footnote(_)) {
+                        sent = self.now(); // what was sent before was not answered
+                    }
+                    self.hear(&mut coming, event, choice, assembled).await;
+                }
                 result = &mut asking => break match result {
                     Ok(_) => End::Over,
                     Err(error) => End::Failed(error),
@@ -238,7 +277,7 @@ impl Agent {
                 self.hear(&mut coming, event, choice, assembled).await;
             }
         }
-        (coming, end)
+        Heard { coming, end, sent }
     }
 
     /// Takes in one event of an answer.
@@ -302,10 +341,9 @@ impl Agent {
     /// Stores what was said and what it cost.
     async fn finish(
         &self,
-        coming: Option<Coming>,
-        end: End,
+        Heard { coming, end, sent }: Heard,
+        asked: &Asked,
         choice: &Choice,
-        started: Timestamp,
         usage: Option<Usage>,
     ) -> Result<Result<Answered, Stop>, AgentError> {
         let Some(Coming { message, answer, first, .. }) = coming else {
@@ -320,70 +358,32 @@ impl Agent {
         };
         let (reason, stop) = why(&answer, &end);
         let message = AgentMessage { body: spoken(choice, &answer, Some(&reason)), ..message };
-        let bill = usage.map(|usage| self.bill(choice, "turn", Some(&message.id), &usage, started, first));
-        let now = self.now();
-        let (saved, billed) = {
-            let mut conversation = lock(&self.inner.conversation);
-            let saved = conversation.add(message.clone(), None);
-            (saved, bill.map(|bill| conversation.bill(bill, now)))
-        };
+        let is_complete = !matches!(stop, Some(Stop::Aborted | Stop::Error { .. }));
+        let saved = lock(&self.inner.conversation).add(message.clone(), None);
+        // An answer that came whole without a report of its usage is billed by our own count.
+        let loss = (usage.is_some() || is_complete).then(|| {
+            let times = Times { sent, began: first };
+            self.bill("turn", choice, (asked.sent(), On::Conversation), Some(&message.id), usage.as_ref(), times)
+        });
+        if is_complete {
+            self.count_response(asked);
+        }
         saved.await?;
-        drop(billed); // written right after the message; nobody waits for it
         self.events().tell(self, crate::events::MessageEnd { message: message.clone() }).await;
+        self.tell_loss(Some(&message.id), loss.flatten()).await;
         match stop {
             Some(stop @ (Stop::Aborted | Stop::Error { .. })) => Ok(Err(stop)),
             stop => Ok(Ok(Answered { message, calls: answer.calls(), stop })),
         }
     }
+}
 
-    /// Stores what a request cost that is not part of the conversation.
-    pub(crate) fn bill_aside(
-        &self,
-        choice: &Choice,
-        _assembled: &Assembled,
-        answer: &Answer,
-        purpose: &str,
-        started: Timestamp,
-        first: Timestamp,
-    ) {
-        if let Some(usage) = &answer.usage {
-            let bill = self.bill(choice, purpose, None, usage, started, first);
-            drop(lock(&self.inner.conversation).bill(bill, self.now()));
-        }
-    }
-
-    fn bill(
-        &self,
-        choice: &Choice,
-        purpose: &str,
-        message: Option<&MessageId>,
-        usage: &Usage,
-        started: Timestamp,
-        first: Timestamp,
-    ) -> RequestRecord {
-        let since = |time: Timestamp| u64::try_from(time.as_millisecond() - started.as_millisecond()).ok();
-        RequestRecord {
-            purpose: purpose.into(),
-            provider: choice.target.provider.as_str().into(),
-            model: choice.target.model.id.as_str().into(),
-            message: message.map(|message| message.0.clone()),
-            usage: RequestUsage {
-                input: usage.input,
-                cache_read: usage.cache_read,
-                cache_write_5m: usage.cache_write_5m,
-                cache_write_1h: usage.cache_write_1h,
-                output: usage.output,
-                reasoning: Some(usage.reasoning_output).filter(|n| *n > 0),
-            },
-            dollars: dollars(usage, &choice.target),
-            factor: None,
-            started,
-            first_token_ms: since(first),
-            ended_ms: since(self.now()),
-            layout: choice.layout.word().into(),
-            extra: Default::default(),
-        }
-    }
+/// What was heard of an answer.
+struct Heard {
+    coming: Option<Coming>,
+    end: End,
+    /// When the request was sent that was answered.
+    sent: Timestamp,
 }
 
 /// How listening ended.

@@ -24,8 +24,10 @@
 //! # Ok::<(), hardpan_audit::ImportError>(())
 //! ```
 
+pub mod bill; // what was paid, what should have been, and why
 pub mod import; // recorded sessions of this and other agents, in one form
 
+pub use bill::{Audit, Bill, Judged, Loss, Lost, Outcome, Turn, Why};
 pub use import::{
     Act, Agent, BilledRequest, Call, CallResult, Change, Ending, Entry, ImportError, Piece, Problem, Recording, Said,
     Speaker, Unbilled,

@@ -136,6 +136,8 @@ pub enum Command {
     },
     /// List this folder's conversations; search, show, export or delete them
     Sessions(crate::sessions::Sessions),
+    /// Write a commit message for what is staged, show it, and commit
+    Commit(crate::commit::Commit),
     /// Drive the agent from a program: JSON lines on standard input and output (docs/rpc.md)
     Rpc(crate::rpc::Rpc),
     /// Trust this folder: its .hardpan/ settings and prompts are used from now on

@@ -5,6 +5,7 @@
 
 mod args; // what can be typed
 mod chat; // a conversation: one prompt, JSON events, or line by line
+mod commit; // `hardpan commit`
 mod diff; // `hardpan request --diff`
 mod gather; // from files, a folder and a session to a snapshot
 mod hud; // what the last request held and cost, and what came from the cache

@@ -63,6 +63,7 @@ pub fn run(args: &Args) -> Result<()> {
             simulator::run(*port, script.as_deref(), faults.as_deref())
         }
         Some(Command::Sessions(args)) => crate::sessions::sessions(args),
+        Some(Command::Commit(args)) => crate::commit::commit(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
         Some(Command::Sandbox { policy, command }) => sandbox(policy, command),

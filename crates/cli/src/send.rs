@@ -95,8 +95,8 @@ fn with_alternatives(error: ProviderError, made: &Made, settings: &Settings) -> 
 }
 
 /// The prompt's other forms, with the texts in use.
-struct TextForms<'a> {
-    texts: &'a Texts,
+pub struct TextForms<'a> {
+    pub texts: &'a Texts,
 }
 
 impl Forms for TextForms<'_> {

@@ -20,6 +20,8 @@ pub struct Config {
     pub provider: Option<String>,
     /// The model.
     pub model: Option<String>,
+    /// The model for small work, such as commit messages.
+    pub small_model: Option<String>,
     /// The layout.
     pub layout: Option<String>,
     /// The most tokens of answer.
@@ -198,6 +200,7 @@ fn lay_over(below: Config, above: Config) -> Config {
     Config {
         provider: above.provider.or(below.provider),
         model: above.model.or(below.model),
+        small_model: above.small_model.or(below.small_model),
         layout: above.layout.or(below.layout),
         max_tokens: above.max_tokens.or(below.max_tokens),
         append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),

@@ -1,5 +1,6 @@
 //! `hardpan rpc`: the real binary over pipes, with the simulator as its provider on loopback.
 
+mod provider;
 mod support;
 
 use std::collections::BTreeMap;
@@ -8,42 +9,12 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use hardpan_simulator::{Config, Engine, Script, Server, Settings, serve};
+use provider::Provider;
 use serde_json::{Value, json};
 use support::Sandbox;
-use tokio::runtime::Runtime;
 
 /// How long nothing may come before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A provider that answers from a script.
-struct Provider {
-    runtime: Runtime,
-    server: Option<Server>,
-}
-
-impl Provider {
-    fn start(sandbox: &Sandbox, script: &str) -> Self {
-        let runtime = Runtime::new().expect("a runtime");
-        let script = Script::from_yaml("script.yaml", script).expect("the script can be read");
-        let engine = Engine::new(Settings { script: Some(script), ..Settings::default() });
-        let server = runtime.block_on(serve(Config::new(engine))).expect("a free port");
-        let config = format!(
-            "map_tokens = 0\n[providers.anthropic]\nbase_url = \"{}/v1\"\n[patience]\nlongest_wait_seconds = 0.05\n",
-            server.url()
-        );
-        sandbox.write("config/config.toml", config);
-        Provider { runtime, server: Some(server) }
-    }
-}
-
-impl Drop for Provider {
-    fn drop(&mut self) {
-        if let Some(server) = self.server.take() {
-            let _ = self.runtime.block_on(server.stop(Duration::ZERO));
-        }
-    }
-}
 
 /// A program that drives the agent.
 struct Client {
@@ -192,7 +163,7 @@ fn the_schema_in_the_docs_is_current() {
 #[test]
 fn a_prompt_is_accepted_when_it_is_stored_and_done_at_its_end() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, "turns: [{text: Good morning.}]");
+    let _provider = Provider::start(&sandbox, "turns: [{text: Good morning.}]", "");
     let mut client = Client::start(&sandbox, &[]);
     let id = client.send(json!({"type": "prompt", "message": "Hello!"}));
     let response = client.response(&id);
@@ -212,7 +183,7 @@ fn a_prompt_is_accepted_when_it_is_stored_and_done_at_its_end() {
 fn what_can_be_asked_is_told() {
     let sandbox = Sandbox::new();
     sandbox.write("config/templates/review.md", "---\ndescription: Looks closely\n---\nReview $1.\n");
-    let _provider = Provider::start(&sandbox, "turns: [{text: One.}, {text: Two.}]\ndefault: {text: More.}");
+    let _provider = Provider::start(&sandbox, "turns: [{text: One.}, {text: Two.}]\ndefault: {text: More.}", "");
     let mut client = Client::start(&sandbox, &[]);
     assert_eq!(client.data(json!({"type": "get_context"})), json!({"breakdown": null}));
     client.prompt("first");
@@ -232,6 +203,8 @@ fn what_can_be_asked_is_told() {
     let commands = client.data(json!({"type": "get_commands"}));
     let named = |name: &str| commands["commands"].as_array().expect("a list").iter().any(|known| known["name"] == name);
     assert!(named("help") && named("undo"), "{commands}");
+    let review = commands["commands"].as_array().and_then(|known| known.last()).expect("a template");
+    assert_eq!((&review["name"], &review["source"]), (&json!("review"), &json!("template")));
     let help = client.data(json!({"type": "prompt", "message": "/help"}));
     assert_eq!(help["taken"], "command");
     assert!(help["said"].as_str().expect("a text").contains("/model"));
@@ -241,7 +214,7 @@ fn what_can_be_asked_is_told() {
 #[test]
 fn model_and_thinking_are_chosen_for_the_next_request() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
     let mut client = Client::start(&sandbox, &[]);
     let chosen = client.data(json!({"type": "set_model", "model": "claude-haiku-4-5"}));
     assert_eq!((&chosen["provider"], &chosen["model"]), (&json!("anthropic"), &json!("claude-haiku-4-5")));
@@ -260,7 +233,7 @@ fn model_and_thinking_are_chosen_for_the_next_request() {
 #[test]
 fn sessions_are_begun_switched_and_forked() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
     let mut client = Client::start(&sandbox, &[]);
     client.prompt("in the first");
     let first = client.data(json!({"type": "get_state"}))["session"].clone();
@@ -290,7 +263,7 @@ fn sessions_are_begun_switched_and_forked() {
 #[test]
 fn the_person_runs_commands_and_ends_them() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
     let mut client = Client::start(&sandbox, &[]);
     let ran = client.data(json!({"type": "bash", "command": "echo out; exit 3"}));
     assert_eq!((&ran["message"]["role"], &ran["message"]["exit_code"]), (&json!("bash_execution"), &json!(3)));
@@ -313,7 +286,7 @@ fn the_person_runs_commands_and_ends_them() {
 fn too_little_is_not_compacted_and_much_is() {
     let sandbox = Sandbox::new();
     let script = "turns: [{when: {contains: hello}, text: Hi., repeat: always}]\ndefault: {text: 'The summary.'}";
-    let _provider = Provider::start(&sandbox, script);
+    let _provider = Provider::start(&sandbox, script, "");
     let mut client = Client::start(&sandbox, &[]);
     let error = client.error(json!({"type": "compact"}));
     assert!(error.contains("not compacted"), "{error}");
@@ -329,7 +302,7 @@ fn too_little_is_not_compacted_and_much_is() {
 #[test]
 fn every_bad_line_gets_an_error_and_the_next_good_one_its_answer() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}");
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
     let mut client = Client::start(&sandbox, &[]);
     let huge = format!("{{\"type\":\"prompt\",\"message\":\"{}\"}}", "x".repeat(17 << 20));
     let nested = format!("{{\"type\":\"prompt\",\"message\":{}", "[".repeat(100_000));
@@ -374,7 +347,7 @@ fn every_bad_line_gets_an_error_and_the_next_good_one_its_answer() {
 #[test]
 fn an_image_goes_with_its_prompt() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, "turns: [{text: A dot.}]");
+    let _provider = Provider::start(&sandbox, "turns: [{text: A dot.}]", "");
     let mut client = Client::start(&sandbox, &[]);
     let dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let image = json!({"media_type": "image/png", "data": dot, "width": 1, "height": 1});
@@ -397,7 +370,7 @@ default: {text: Done.}
 #[test]
 fn what_is_said_meanwhile_is_delivered_in_its_time() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, SLOW);
+    let _provider = Provider::start(&sandbox, SLOW, "");
     let mut client = Client::start(&sandbox, &[]);
     // All at once: what comes after the prompt finds it begun.
     let begun = client.send(json!({"type": "prompt", "message": "begin"}));
@@ -433,7 +406,7 @@ fn an_abort_ends_the_run_in_the_middle_and_the_next_prompt_goes_on() {
     let sandbox = Sandbox::new();
     let words = "one two three four five six seven eight nine ten ".repeat(50);
     let script = format!("turns: [{{text: '{words}', pace: 40ms}}, {{text: '{words}', pace: 40ms}}]\ndefault: {{text: Back.}}");
-    let _provider = Provider::start(&sandbox, &script);
+    let _provider = Provider::start(&sandbox, &script, "");
     let mut client = Client::start(&sandbox, &[]);
     client.data(json!({"type": "prompt", "message": "count"}));
     client.event("message_update");
@@ -464,7 +437,7 @@ default: {text: Done.}
 #[test]
 fn a_call_that_changes_something_waits_for_a_yes_or_a_no() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, WRITER);
+    let _provider = Provider::start(&sandbox, WRITER, "");
     let mut client = Client::start(&sandbox, &[]);
     client.data(json!({"type": "prompt", "message": "write a file"}));
     let question = client.event("approval_request");
@@ -507,7 +480,7 @@ fn a_call_that_changes_something_waits_for_a_yes_or_a_no() {
 #[test]
 fn with_yes_nobody_is_asked() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, WRITER);
+    let _provider = Provider::start(&sandbox, WRITER, "");
     let mut client = Client::start(&sandbox, &["--yes"]);
     client.prompt("write a file");
     assert_eq!(std::fs::read_to_string(sandbox.work().join("a.txt")).expect("it was written"), "one");
@@ -519,7 +492,7 @@ fn with_yes_nobody_is_asked() {
 #[test]
 fn the_end_of_input_lets_the_run_end_and_answers_no() {
     let sandbox = Sandbox::new();
-    let _provider = Provider::start(&sandbox, WRITER);
+    let _provider = Provider::start(&sandbox, WRITER, "");
     let mut client = Client::start(&sandbox, &[]);
     client.data(json!({"type": "prompt", "message": "write a file"}));
     client.event("approval_request");
@@ -546,7 +519,7 @@ fn the_end_of_input_lets_the_run_end_and_answers_no() {
 fn a_reader_that_goes_away_ends_the_run() {
     let sandbox = Sandbox::new();
     let words = "one two three four five ".repeat(2000);
-    let _provider = Provider::start(&sandbox, &format!("turns: [{{text: '{words}', pace: 20ms}}]"));
+    let _provider = Provider::start(&sandbox, &format!("turns: [{{text: '{words}', pace: 20ms}}]"), "");
     let mut command = sandbox.command(&["rpc"]);
     command.env("ANTHROPIC_API_KEY", "any");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -99,6 +99,7 @@ phrases! {
         skipped, blocked, aborted, not_started, unknown_tool, layout_tool, denied, looping, tool_broke,
         summary_instructions, branch_request, files_read, files_changed,
     }
+    commit: CommitPhrases { request, diff, summaries, summarise, again, cut, unread }
     inline: InlinePhrases { context, image, directory_map }
     strata: StrataPhrases {
         tool, item, base_ack, update_diff, update_body, update_closed, stub, stub_argument, tail, tail_now, tail_directory, tail_item,

@@ -88,6 +88,7 @@
 pub mod cache; // what a provider will read, write and bill
 pub mod foresight; // what an act would cost now, and when it would be free
 pub mod ledger; // what was paid, split over what was in the prompt
+mod pings; // whether it pays to keep a cache warm
 mod quote; // the price of a request, cold and warm
 #[cfg(test)]
 mod trial; // for tests: a conversation, and a provider that caches
@@ -96,5 +97,6 @@ pub mod verdict; // why a request read less than it should have
 pub use cache::{Billing, CacheModel};
 pub use foresight::{Act, Foresight, foresee};
 pub use ledger::{Answered, Charge, Ledger};
+pub use pings::{MOST_PINGS, Pause};
 pub use quote::{Amounts, Quote, Rates, quote};
 pub use verdict::{Cause, Verdict, Watch};

@@ -162,6 +162,11 @@ impl Engine {
         state.caches.entry(kept.organisation).or_default().commit(&kept.rules, &kept.request, now);
     }
 
+    /// Empties every cache, as a provider may at any time.
+    pub fn evict(&self) {
+        self.state().caches.clear();
+    }
+
     /// `delay` is set to what a fault orders, whether the request is answered or refused.
     fn reply(
         &self,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, Image, MessageId, Part, Prompt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -417,6 +418,18 @@ pub struct MessageEnd {
     pub message: AgentMessage,
 }
 event!(MessageEnd, "message_end");
+
+/// A request paid again for what had been cached.
+#[derive(Clone, Debug, Serialize)]
+pub struct CacheVerdict {
+    /// The answer that it brought; none for a helper's request.
+    pub message: Option<MessageId>,
+    /// How much was lost, why, and whose doing that was.
+    pub verdict: Verdict,
+    /// The same in words.
+    pub sentence: String,
+}
+event!(CacheVerdict, "cache_verdict");
 
 /// A tool begins to work.
 #[derive(Clone, Debug, Serialize)]

@@ -1,1 +1,118 @@
+use hardpan_context::LayoutName;
+use hardpan_tools::How;
 
+use crate::stage::{Given, Stage, is_paired, line};
+
+/// Every diagnosis of a failing edit, then one that succeeds.
+const EDITS: &str = "
+turns:
+  - when: {equals: Edit.}
+    tool_calls:
+      - {name: edit, arguments: {path: a.txt, old_text: three hundred, new_text: x}}
+      - {name: edit, arguments: {path: a.txt, old_text: '  two', new_text: x}}
+      - {name: edit, arguments: {path: a.txt, old_text: same, new_text: x}}
+      - {name: edit, arguments: {path: a.txt, old_text: four, new_text: one}}
+      - {name: edit, arguments: {path: b.txt, old_text: a, new_text: b}}
+      - {name: edit, arguments: {path: a.txt, old_text: one, new_text: ONE}}
+  - when: {equals: Edit it once more.}
+    tool_calls: [{name: edit, arguments: {path: a.txt, old_text: ONE, new_text: uno}}]
+default: {text: Fine.}
+";
+
+const TEXT: &str = "one\n\ttwo\nsame\nsame\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_failing_edit_is_told_why_and_what_succeeds_is_written() {
+    for layout in LayoutName::ALL {
+        let stage = Stage::new(Given { layout, script: EDITS.into(), ..Given::default() }).await;
+        stage.write("a.txt", TEXT);
+        stage.say("Edit.").await;
+        let lines: Vec<String> = stage.agent.messages().iter().map(line).collect();
+        let results = &lines[2..8];
+        let starts = |at: usize, start: &str| assert!(results[at].starts_with(start), "{layout}: {}", results[at]);
+        (0..4).for_each(|at| starts(at, "failed: a.txt was not changed."));
+        starts(4, "failed: ");
+        starts(5, "result: Edited a.txt in 1 place");
+        let distinct: std::collections::BTreeSet<&String> = results.iter().collect();
+        assert_eq!(distinct.len(), 6, "each says something else: {results:#?}");
+        assert_eq!(stage.read("a.txt"), TEXT.replace("one", "ONE"));
+        assert!(!stage.file("b.txt").exists());
+        is_paired(&stage.agent.messages());
+        stage.goes_on().await;
+    }
+}
+
+/// How often a text is in a request.
+fn count(body: &str, text: &str) -> usize {
+    body.matches(text).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_file_that_the_model_edits_is_told_once() {
+    for layout in LayoutName::ALL {
+        let given = Given { layout, script: EDITS.into(), open: vec!["a.txt"], ..Given::default() };
+        let stage = Stage::new(given).await;
+        let filler: String = (0..400).map(|n| format!("line {n} of the file\n")).collect();
+        stage.write("a.txt", &format!("{TEXT}{filler}"));
+        stage.say("Edit.").await;
+        let body = stage.last_sent().body;
+        // `inline` shows files beside the words of the person, not in the rounds of tools that follow.
+        let shown = usize::from(layout != LayoutName::Inline);
+        assert_eq!(count(&body, "line 399 of the file"), shown, "{layout}: the file is not shown twice");
+        if layout == LayoutName::Strata {
+            assert_eq!(count(&body, "changed outside this conversation"), 0, "the call has said it");
+            assert_eq!(count(&body, "+ONE"), 1);
+        }
+        stage.say("Edit it once more.").await;
+        let body = stage.last_sent().body;
+        assert_eq!(count(&body, "line 399 of the file"), shown, "{layout}");
+        if layout == LayoutName::Strata {
+            assert_eq!((count(&body, "changed outside this conversation"), count(&body, "+uno")), (0, 1));
+        }
+        stage.goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_file_that_is_taken_back_is_told_with_the_next_prompt() {
+    for layout in LayoutName::ALL {
+        let given = Given { layout, script: EDITS.into(), open: vec!["a.txt"], ..Given::default() };
+        let stage = Stage::new(given).await;
+        let filler: String = (0..50).map(|n| format!("line {n} of the file\n")).collect();
+        stage.write("a.txt", &format!("{TEXT}{filler}"));
+        stage.journal.begin(1);
+        stage.say("Edit.").await;
+        let undone = stage.journal.undo(1).unwrap();
+        assert_eq!(undone.len(), 1);
+        assert_eq!(undone[0].how, How::Restored);
+        assert_eq!(stage.read("a.txt"), format!("{TEXT}{filler}"));
+        stage.say("Well?").await;
+        if layout == LayoutName::Strata {
+            let body = stage.last_sent().body;
+            assert!(body.contains("changed outside this conversation") && body.contains("-ONE"), "{body}");
+        }
+        stage.goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_that_is_too_long_can_be_read_where_it_is_kept() {
+    let script = "
+turns:
+  - when: {equals: Count.}
+    tool_calls: [{name: bash, arguments: {command: seq 1 30000}}]
+default: {text: Fine.}
+";
+    let stage = Stage::new(Given { script: script.into(), window: 400_000, ..Given::default() }).await;
+    stage.say("Count.").await;
+    let ended = stage.told("tool_execution_end").pop().unwrap();
+    let path = ended["details"]["full_output"].as_str().unwrap().to_owned();
+    assert!(line(&stage.agent.messages()[2]).contains(&path), "the model is told where it is");
+    let read = hardpan_tools::read_only().into_iter().find(|tool| &*tool.declaration().name == "read").unwrap();
+    let arguments = hardpan_prompt::Json::new(&serde_json::json!({"path": path, "offset": 12_345, "limit": 1}));
+    let mut scope = hardpan_tools::Scope::new(stage.file(""), stage.file(""));
+    scope.readable.push(std::path::Path::new(&path).parent().unwrap().to_owned());
+    let call = hardpan_tools::Call { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} };
+    let outcome = read.run(call).await;
+    assert!(!outcome.is_error && format!("{outcome:?}").contains("12345"), "{outcome:?}");
+}

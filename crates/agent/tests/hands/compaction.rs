@@ -66,6 +66,7 @@ async fn the_request_for_a_summary_reads_the_sessions_prefix_from_the_cache() {
         let stage = Stage::new(given).await;
         stage.write("hull.rs", &long("plank", 1500));
         talk(&stage).await;
+        stage.say("Go on.").await;
         let turn = stage.last_sent();
         stage.agent.compact(None).await.unwrap();
         let asked = stage.last_sent();
@@ -230,8 +231,9 @@ async fn the_conversation_before_a_summary_can_be_gone_back_to() {
     let after = stage.agent.messages();
     stage.agent.go_to(&last.0, Leave::Silently).await.unwrap();
     assert_eq!(stage.agent.messages(), before);
-    stage.goes_on().await;
+    stage.say("Before it.").await;
     assert!(stage.last_sent().body.contains("anchor 7"));
+    stage.goes_on().await;
     let session = stage.stored().await;
     let end = session.branch(Some(&after.last().unwrap().id.0)).unwrap();
     assert_eq!(end.messages, after, "the summary and what came after it are still there");

@@ -339,7 +339,7 @@ fn noon() -> Timestamp {
 /// About so many tokens of text about something.
 pub fn long(about: &str, tokens: usize) -> String {
     let words: Vec<String> = (0..tokens / 3).map(|n| format!("{about} {n}")).collect();
-    words.join(" ")
+    words.join("\n")
 }
 
 /// One line per message: `user: text`, `assistant: text [call]`, `result: text`, `summary: text`.

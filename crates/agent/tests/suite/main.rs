@@ -1,8 +1,12 @@
 //! The agent against the simulator, over real HTTP: every stage, every event, in every layout.
 
+mod abort; // stopped at every moment
 mod context; // the context event, and what becomes of each kind of message
 mod first; // the way of a prompt, whole
 mod input; // commands, the input event, skills and templates
+mod order; // what happens when, and what is told of it
 mod props; // what stands around an agent on trial
+mod queues; // steering and follow-ups
 mod start; // before a run begins
+mod tools; // blocks, approvals, results and what is made of them
 mod trial; // an agent in a folder of its own

@@ -15,6 +15,11 @@ use hardpan_providers::{
 };
 use hardpan_tools::{Call, Effect, Outcome, Tool};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+/// The longest that anything is waited for. Nothing takes that long unless it never happens.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A folder with one open file. Looking at it takes its time.
 pub struct Around {
@@ -49,6 +54,8 @@ impl Surroundings for Around {
 pub struct Loopback {
     pub url: String,
     pub sent: Arc<Mutex<Vec<String>>>,
+    /// Where the next request goes, if not there.
+    pub elsewhere: Arc<Mutex<Option<String>>>,
 }
 
 impl Connect for Loopback {
@@ -56,7 +63,7 @@ impl Connect for Loopback {
         let http = Http::new(None).map_err(|error| error.to_string())?;
         let endpoint = Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
         let patience = Patience { first_wait: Duration::from_millis(1), ..Patience::default() };
-        let transport = Arc::new(Overheard { http, sent: self.sent.clone() });
+        let transport = Arc::new(Overheard { http, sent: self.sent.clone(), elsewhere: self.elsewhere.clone() });
         Ok(Client::new(transport, endpoint, patience, Arc::new(Learned::default())))
     }
 }
@@ -64,16 +71,45 @@ impl Connect for Loopback {
 struct Overheard {
     http: Http,
     sent: Arc<Mutex<Vec<String>>>,
+    elsewhere: Arc<Mutex<Option<String>>>,
 }
 
 type Sending<'a> = Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + 'a>>;
 
 impl Transport for Overheard {
-    fn send(&self, request: HttpRequest) -> Sending<'_> {
+    fn send(&self, mut request: HttpRequest) -> Sending<'_> {
         let body = String::from_utf8(request.body.to_vec()).expect("JSON is UTF-8");
         self.sent.lock().expect("the requests").push(body);
+        if let Some(url) = self.elsewhere.lock().expect("the address").take() {
+            request.url = url;
+        }
         self.http.send(request)
     }
+}
+
+/// A server that takes one request and answers it with these events of an Anthropic stream, whatever it was: for
+/// answers that the simulator, which is well-behaved, never gives.
+pub async fn canned(events: &[Value]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/v1/messages", listener.local_addr().expect("its address"));
+    let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("a type"));
+    let body: String = events.iter().map(event).collect();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let (mut request, mut whole) = (Vec::new(), usize::MAX);
+        while request.len() < whole {
+            stream.read_buf(&mut request).await.expect("a request");
+            let text = String::from_utf8_lossy(&request).to_lowercase();
+            if let Some((head, _)) = text.split_once("\r\n\r\n") {
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                whole = head.len() + 4 + length.and_then(|length| length.parse::<usize>().ok()).expect("a length");
+            }
+        }
+        let length = body.len();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n");
+        stream.write_all((head + &body).as_bytes()).await.expect("an answer");
+    });
+    url
 }
 
 /// Says yes to everything but the colour red, and never makes up its mind about beige.
@@ -176,5 +212,15 @@ impl Notes {
 
     pub fn all(&self) -> Vec<String> {
         self.0.lock().expect("the notes").clone()
+    }
+
+    /// Waits until there are so many.
+    pub async fn until(&self, count: usize) {
+        let looking = async {
+            while self.all().len() < count {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looking).await.expect("enough notes");
     }
 }

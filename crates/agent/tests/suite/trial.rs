@@ -19,10 +19,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::props::{Around, Loopback, Paint, Slow, Trusting};
-
-/// The longest that anything is waited for. Nothing takes that long unless it never happens.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::props::{Around, Loopback, PATIENCE, Paint, Slow, Trusting, canned};
 
 /// How a trial is set up.
 pub struct Given {
@@ -71,6 +68,8 @@ struct Stage {
     server: Server,
     folder: tempfile::TempDir,
     sent: Arc<Mutex<Vec<String>>>,
+    /// Where the next request goes, if not to the simulator.
+    elsewhere: Arc<Mutex<Option<String>>>,
     at_once: Arc<AtomicUsize>,
 }
 
@@ -94,8 +93,8 @@ impl Trial {
         let engine = Engine::new(Settings { script: Some(script), faults, ..Settings::default() });
         let server = serve(Config::new(engine)).await.expect("a server");
         let conversation = Conversation::begin(&folder.path().join("s1.jsonl"), header("s1"));
-        let (sent, at_once) = Default::default();
-        let stage = Arc::new(Stage { given, server, folder, sent, at_once });
+        let (sent, elsewhere, at_once) = Default::default();
+        let stage = Arc::new(Stage { given, server, folder, sent, elsewhere, at_once });
         stage.trial(conversation.expect("a conversation"))
     }
 
@@ -116,10 +115,26 @@ impl Trial {
 
     /// Another agent that goes on from an entry, in a session of its own.
     pub fn fork(&self, leaf: Option<&str>) -> Self {
-        let session = Session::open(&self.path()).expect("the session can be read");
-        let path = (1..).map(|n| self.stage.folder.path().join(format!("fork{n}.jsonl")));
-        let path = path.into_iter().find(|path| !path.exists()).expect("a free name");
-        self.stage.trial(Conversation::fork(&session, leaf, &path, header("fork")).expect("a fork"))
+        let mut names = (1..).map(|n| format!("fork{n}"));
+        let free = names.find(|name| !self.file(&format!("{name}.jsonl")).exists()).expect("a free name");
+        self.stage.trial(self.forked(&free, leaf))
+    }
+
+    /// The session up to an entry, as one of its own.
+    pub fn forked(&self, name: &str, leaf: Option<&str>) -> Conversation {
+        let path = self.file(&format!("{name}.jsonl"));
+        Conversation::fork(&self.session(), leaf, &path, header(name)).expect("a fork")
+    }
+
+    /// A new session in the same folder.
+    pub fn begun(&self, name: &str) -> Conversation {
+        Conversation::begin(&self.file(&format!("{name}.jsonl")), header(name)).expect("a conversation")
+    }
+
+    /// Has the next request answered with these events, by another server than the simulator.
+    pub async fn answer_once(&self, events: &[Value]) {
+        let url = canned(events).await;
+        *self.stage.elsewhere.lock().expect("the address") = Some(url);
     }
 
     /// An agent of the same kind with a conversation.
@@ -287,7 +302,11 @@ impl Stage {
         let setup = Setup {
             texts: Arc::new(Texts::builtin().expect("the texts")),
             surroundings: Arc::new(Around { folder: folder.to_owned(), look: *look }),
-            connect: Arc::new(Loopback { url: format!("{}/v1", self.server.url()), sent: self.sent.clone() }),
+            connect: Arc::new(Loopback {
+                url: format!("{}/v1", self.server.url()),
+                sent: self.sent.clone(),
+                elsewhere: self.elsewhere.clone(),
+            }),
             approve: Arc::new(Trusting),
             clock: Arc::new(if *clock == Clock::Frozen { noon } else { now }),
             tools,

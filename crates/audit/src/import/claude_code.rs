@@ -78,6 +78,8 @@ impl Answer {
             answer: Some(entry),
             compacted: false,
             thread: 0,
+            apart: false,
+            verdict: None,
             line,
         });
     }

@@ -135,6 +135,8 @@ impl Reader {
             answer,
             compacted: false,
             thread: 0,
+            apart: false,
+            verdict: None,
             line,
         });
     }

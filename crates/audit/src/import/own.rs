@@ -25,7 +25,8 @@ pub(super) fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), Sessio
         let at = reader.entry(recording, number, parent, entry.time, &entry.record);
         reader.by_id.entry(entry.id.clone()).or_insert(at);
     }
-    for (number, parent, request) in std::mem::take(&mut reader.requests) {
+    for (number, parent, thinking, request) in std::mem::take(&mut reader.requests) {
+        reader.thinking = thinking;
         reader.bill(recording, number, parent, &request);
     }
     Ok(())
@@ -38,7 +39,7 @@ struct Reader {
     endings: BTreeMap<usize, Ending>,
     thinking: Option<Arc<str>>,
     /// A request can be written before its answer: they are looked at once all messages are known.
-    requests: Vec<(usize, Option<usize>, Arc<RequestRecord>)>,
+    requests: Vec<(usize, Option<usize>, Option<Arc<str>>, Arc<RequestRecord>)>,
 }
 
 impl Reader {
@@ -70,7 +71,7 @@ impl Reader {
                 parent
             }
             Record::Request(request) => {
-                self.requests.push((number, parent, request.clone()));
+                self.requests.push((number, parent, self.thinking.clone(), request.clone()));
                 parent
             }
             Record::Partial(_)
@@ -106,6 +107,9 @@ impl Reader {
             answer,
             compacted: false,
             thread: 0,
+            // Pings and turns are the conversation itself; whatever else has a prompt of its own.
+            apart: !matches!(&*request.purpose, "turn" | "ping"),
+            verdict: request.extra.get("verdict").and_then(|told| serde_json::from_value(told.clone()).ok()).map(Arc::new),
             line,
         });
     }

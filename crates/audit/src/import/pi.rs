@@ -30,6 +30,8 @@ struct Reader {
     provider: Option<Arc<str>>,
     model: Arc<str>,
     thinking: Option<Arc<str>>,
+    /// The level when the turn began: pi keeps it until the next prompt.
+    turn_thinking: Option<Arc<str>>,
     /// The entry that stands at each line of the file, or before it.
     by_line: BTreeMap<usize, Option<usize>>,
     /// The entry of each id: its own, or, where it says nothing to a model, the one it follows.
@@ -137,7 +139,13 @@ impl Reader {
                 let text = format!("Ran `{command}`\n```\n{output}\n```");
                 Said::Message { speaker: Speaker::User, pieces: vec![Piece::Text(text.into())] }
             }
-            Some(_) => Said::Message { speaker: Speaker::User, pieces: pieces(message) },
+            Some(role) => {
+                // What is typed while tools run joins the turn; only a prompt after a whole answer begins one.
+                if role == "user" && !awaits_tools(recording, parent) {
+                    self.turn_thinking = self.thinking.clone();
+                }
+                Said::Message { speaker: Speaker::User, pieces: pieces(message) }
+            }
             None => {
                 recording.report(number, "left out: the message has no `role`");
                 return parent;
@@ -175,16 +183,28 @@ impl Reader {
                 provider,
                 model,
                 usage,
-                thinking: self.thinking.clone(),
+                thinking: self.turn_thinking.clone().or_else(|| self.thinking.clone()),
                 ending,
                 leaf: parent,
                 answer,
                 compacted: false,
                 thread: 0,
+                apart: false,
+                verdict: None,
                 line,
             });
         }
         answer.or(parent)
+    }
+}
+
+/// Whether the last thing said before is a call: the turn goes on.
+fn awaits_tools(recording: &Recording, parent: Option<usize>) -> bool {
+    match parent.map(|parent| &recording.entries[parent].said) {
+        Some(Said::Message { speaker: Speaker::Assistant, pieces }) => {
+            pieces.iter().any(|piece| matches!(piece, Piece::Call(_)))
+        }
+        _ => false,
     }
 }
 

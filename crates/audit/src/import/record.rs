@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hardpan_economy::Verdict;
 use hardpan_economy::cache::Moment;
 use hardpan_economy::ledger::Tokens;
 use serde::Serialize;
@@ -178,6 +179,10 @@ pub struct BilledRequest {
     pub compacted: bool,
     /// Which conversation it belongs to, by its first entry: sub-agents have their own.
     pub thread: usize,
+    /// Whether its prompt was one of its own, not the conversation's: a commit message, a title.
+    pub apart: bool,
+    /// What the agent itself said of its cache at the time, where it says such things.
+    pub verdict: Option<Arc<Verdict>>,
     /// The line that its bill is on, from 1.
     pub line: usize,
 }

@@ -1,0 +1,473 @@
+//! The bill explained: what was paid, what should have been, and why it was not.
+//!
+//! A recording is gone through once, in order of time. For every request the cache is foretold from what is recorded: the
+//! place in the conversation, the times, the model, compactions, settings, images, and what earlier requests left in the cache by
+//! their own bills. Where the bill then shows that much less was read than the request before had left, that is a [`Loss`], and it
+//! gets the likeliest cause; where nothing recorded explains it, it says so.
+//!
+//! Nothing is foretold that is not certain: a request that may have hit is foretold to hit.
+
+mod cause; // Why, Lost: why something was paid again
+mod frontiers; // what requests left in the cache, on the tree of the conversation
+#[cfg(test)]
+mod tests;
+mod whom; // prices, and how a provider caches
+
+use std::sync::Arc;
+
+use hardpan_economy::Cause;
+use hardpan_economy::cache::Moment;
+use hardpan_economy::ledger::Tokens;
+use hardpan_models::Catalogue;
+
+use crate::{Agent, BilledRequest, Piece, Recording, Said, Speaker};
+pub(crate) use cause::number;
+pub use cause::{Lost, Turn, Why};
+use frontiers::{Frontier, Frontiers, Kept, Nodes, node};
+use whom::{Reports, Tariff, Whom};
+
+/// A shortfall is a loss from here on, in tokens: the smallest prefix that most providers keep at all.
+const LEAST_LOSS: u64 = 1024;
+/// And if it is more than one part in so many: agents that rewrite their last words lose a little all the time.
+const LOSS_PART: u64 = 50;
+/// A request that was stopped has written to the cache once it lived so long, in milliseconds.
+const LIVED_MS: i64 = 1500;
+/// Bytes of text to a token, nearly: only for the part of the first request that is not recorded.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// What a session cost, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Audit {
+    /// The file.
+    pub file: String,
+    /// Who recorded it.
+    pub agent: Agent,
+    /// Every billed request, in order of time.
+    pub requests: Vec<Judged>,
+    /// What was billed.
+    pub billed: Bill,
+    /// What was foretold.
+    pub predicted: Bill,
+    /// What was paid again, in order of time.
+    pub losses: Vec<Loss>,
+    /// What would have been paid had every request only added to the one before, with a marker that moves along and the usual
+    /// lifetime: in units of one uncached input token. Time, another model and compaction still lose.
+    pub stable_prefix_cost: f64,
+    /// Models whose prices are not known: their requests are in the tokens and the costs, not in the dollars.
+    pub unpriced: Vec<Arc<str>>,
+    /// How many lines could not be read, or not in full.
+    pub problems: usize,
+}
+
+/// Tokens of prompts, and what they cost; answers are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bill {
+    /// The tokens; `output` is that of the same requests, and not in the costs.
+    pub tokens: Tokens,
+    /// In units of one uncached input token.
+    pub cost: f64,
+    /// In dollars, at list prices; none where no price is known.
+    pub dollars: Option<f64>,
+}
+
+/// Whether a request read what the one before had left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did, or there was nothing to read.
+    Hit,
+    /// It read much less.
+    Loss,
+}
+
+/// A billed request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// When it was sent.
+    pub at: Moment,
+    /// What it answers.
+    pub turn: Turn,
+    /// What was billed.
+    pub bill: Bill,
+    /// What the request before had left to read, in tokens.
+    pub expected: u64,
+    /// What was foretold.
+    pub predicted: Outcome,
+    /// What happened.
+    pub actual: Outcome,
+}
+
+/// Something that had been cached and was paid again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loss {
+    /// The request, from 0.
+    pub request: usize,
+    /// When it was sent.
+    pub at: Moment,
+    /// The tokens that were paid again.
+    pub tokens: u64,
+    /// What they cost beyond the price of reading them, in units.
+    pub cost: f64,
+    /// The same in dollars; none where no price is known.
+    pub dollars: Option<f64>,
+    /// Why.
+    pub why: Why,
+    /// Whether the program that laid out the prompt could have avoided it.
+    pub ours: bool,
+}
+
+impl Audit {
+    /// The audit of a recording, at the prices of this catalogue.
+    pub fn of(recording: &Recording, catalogue: &Catalogue) -> Self {
+        let mut auditor = Auditor::new(recording, catalogue);
+        let mut unbilled = recording.unbilled.iter().peekable();
+        for request in &recording.requests {
+            while let Some(stopped) = unbilled.next_if(|stopped| stopped.started <= request.started) {
+                if stopped.ended.since(stopped.started) >= LIVED_MS {
+                    auditor.touch(node(stopped.leaf), &stopped.model, stopped.started);
+                }
+            }
+            auditor.judge(request);
+        }
+        auditor.audit
+    }
+
+    /// How many requests were foretold rightly, hit or loss.
+    pub fn right(&self) -> usize {
+        self.requests.iter().filter(|request| request.predicted == request.actual).count()
+    }
+
+    /// The losses, the dearest first.
+    pub fn ranked(&self) -> Vec<&Loss> {
+        let mut losses: Vec<&Loss> = self.losses.iter().collect();
+        losses.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.request.cmp(&b.request)));
+        losses
+    }
+}
+
+impl Bill {
+    fn add(&mut self, tokens: &Tokens, tariff: &Tariff) -> Bill {
+        let cost = tariff.cost(tokens);
+        let one = Bill { tokens: *tokens, cost, dollars: tariff.unit.map(|unit| cost * unit) };
+        self.tokens.add(tokens);
+        self.cost += cost;
+        self.dollars = match (self.dollars, one.dollars) {
+            (Some(sum), Some(more)) => Some(sum + more),
+            (sum, more) => sum.or(more),
+        };
+        one
+    }
+}
+
+/// What a request finds, before its bill is looked at.
+struct Sight {
+    kept: Kept,
+    node: usize,
+    turn: Turn,
+    /// What the request before had left.
+    expected: u64,
+    /// What it will read.
+    read: u64,
+}
+
+struct Auditor<'a> {
+    recording: &'a Recording,
+    nodes: Nodes,
+    people: Vec<Whom>,
+    levels: Vec<Arc<str>>,
+    /// The cache as it was, by the bills.
+    recorded: Frontiers,
+    /// The cache of an agent that only ever adds.
+    stable: Frontiers,
+    /// Tools and system prompt, in tokens, by whom: what is left of the first prompt once all that is recorded is taken off.
+    bases: Vec<u64>,
+    /// Whether every hit so far read all that was left: then the agent only ever adds.
+    adds_only: bool,
+    audit: Audit,
+}
+
+impl<'a> Auditor<'a> {
+    fn new(recording: &'a Recording, catalogue: &Catalogue) -> Self {
+        let mut people: Vec<Whom> = Vec::new();
+        let mut bases = Vec::new();
+        for request in &recording.requests {
+            if !people.iter().any(|whom| whom.is_of(request)) {
+                people.push(Whom::find(catalogue, request));
+                bases.push(unrecorded_tokens(recording, request));
+            }
+        }
+        for whom in &mut people {
+            let of_whom = recording.requests.iter().filter(|request| whom.is_of(request));
+            let reported: Vec<&Tokens> = of_whom.map(|request| &request.usage).collect();
+            whom.learn(&reported);
+        }
+        let priceless = people.iter().filter(|whom| whom.tariff(0).unit.is_none());
+        let audit = Audit {
+            file: recording.file.clone(),
+            agent: recording.agent,
+            requests: Vec::with_capacity(recording.requests.len()),
+            billed: Bill::default(),
+            predicted: Bill::default(),
+            losses: Vec::new(),
+            stable_prefix_cost: 0.0,
+            unpriced: priceless.map(|whom| whom.model.clone()).collect(),
+            problems: recording.problems.len(),
+        };
+        Auditor {
+            recording,
+            nodes: Nodes::of(recording),
+            people,
+            levels: Vec::new(),
+            recorded: Frontiers::new(recording),
+            stable: Frontiers::new(recording),
+            bases,
+            adds_only: true,
+            audit,
+        }
+    }
+
+    fn touch(&mut self, node: usize, model: &str, at: Moment) {
+        for whom in (0..self.people.len()).filter(|whom| *self.people[*whom].model == *model) {
+            self.recorded.touch(node, whom, at);
+            self.stable.touch(node, whom, at);
+        }
+    }
+
+    fn judge(&mut self, request: &BilledRequest) {
+        let Some(whom) = self.people.iter().position(|whom| whom.is_of(request)) else { return };
+        let used = &request.usage;
+        let sight = if request.apart { self.look_apart(request, whom) } else { self.look(request, whom) };
+        let tariff = self.people[whom].tariff(used.prompt());
+        let outcome = |read| if is_short(sight.expected, read) { Outcome::Loss } else { Outcome::Hit };
+        let (predicted, actual) = (outcome(sight.read), outcome(used.read));
+        let bill = self.audit.billed.add(used, &tariff);
+        self.audit.predicted.add(&split(used, sight.read, self.people[whom].reports), &tariff);
+        if actual == Outcome::Loss {
+            let tokens = sight.expected - used.read;
+            let cost = tokens as f64 * (tariff.paid(used) - tariff.read);
+            let why = self.why(request, &sight);
+            let ours = why.is_ours(sight.turn);
+            let dollars = tariff.unit.map(|unit| cost * unit);
+            let number = self.audit.requests.len();
+            self.audit.losses.push(Loss { request: number, at: request.started, tokens, cost, dollars, why, ours });
+        }
+        if request.apart {
+            self.audit.stable_prefix_cost += bill.cost;
+        } else {
+            self.stable_cost(request, &sight, &tariff);
+            self.learn(request, &sight, actual);
+        }
+        let (at, turn, expected) = (request.started, sight.turn, sight.expected);
+        self.audit.requests.push(Judged { at, turn, bill, expected, predicted, actual });
+    }
+
+    /// What the request will find, from all that is known before its bill.
+    fn look(&mut self, request: &BilledRequest, whom: usize) -> Sight {
+        let node = node(request.leaf);
+        let kept = Kept {
+            whom,
+            era: self.nodes.era[node],
+            images: self.people[whom].has_markers() && self.nodes.images[node],
+            thinking: self.level(request, whom),
+        };
+        let (prompt, at) = (request.usage.prompt(), request.started);
+        let turn = self.turn(request);
+        let whom = &self.people[whom];
+        let last = self.recorded.last(node).filter(|_| whom.reports != Reports::Nothing);
+        // A request that left nothing is measured by its whole prompt: all of it is paid for again.
+        let expected = last.map_or(0, |last| if last.tokens == 0 { last.prompt } else { last.tokens }).min(prompt);
+        let readable = self.recorded.readable(node, &kept, at, whom.proven_ms);
+        let cacheable = prompt - if whom.reports == Reports::Writes { request.usage.input } else { 0 };
+        let read = match readable {
+            // Only adding makes no request smaller: what it begins with is another text.
+            Some(found) if found.tokens > prompt && turn == Turn::Person && self.adds_only && whom.has_markers() => 0,
+            Some(found) => found.tokens.min(cacheable),
+            // Settings and compaction leave tools and system as they were.
+            None => match last {
+                Some(last) if last.kept.whom == kept.whom && last.is_warm(at, whom.proven_ms) => {
+                    let base = self.bases[kept.whom];
+                    if base >= whom.minimum() { base.min(cacheable) } else { 0 }
+                }
+                _ => 0,
+            },
+        };
+        Sight { kept, node, turn, expected, read }
+    }
+
+    /// A prompt of its own, which has nothing to find: what it reads all the same is taken as it came.
+    fn look_apart(&self, request: &BilledRequest, whom: usize) -> Sight {
+        let kept = Kept { whom, era: 0, images: false, thinking: None };
+        Sight { kept, node: 0, turn: Turn::Person, expected: 0, read: request.usage.read }
+    }
+
+    /// The number of the thinking level that is sent.
+    fn level(&mut self, request: &BilledRequest, whom: usize) -> Option<usize> {
+        let level = request.thinking.as_ref()?;
+        if !self.people[whom].has_markers() || !self.people[whom].can_think() {
+            return None;
+        }
+        // Models that know no higher level get the highest they know.
+        let level: &str = if &**level == "xhigh" { "high" } else { level };
+        let known = self.levels.iter().position(|known| **known == *level);
+        Some(known.unwrap_or_else(|| {
+            self.levels.push(level.into());
+            self.levels.len() - 1
+        }))
+    }
+
+    fn turn(&self, request: &BilledRequest) -> Turn {
+        let said = request.leaf.map(|leaf| &self.recording.entries[leaf].said);
+        match said {
+            Some(Said::Message { speaker: Speaker::Tool, .. }) => Turn::Tools,
+            _ => Turn::Person,
+        }
+    }
+
+    fn stable_cost(&mut self, request: &BilledRequest, sight: &Sight, tariff: &Tariff) {
+        let whom = &self.people[sight.kept.whom];
+        let (used, at) = (&request.usage, request.started);
+        let kept = Kept { images: false, thinking: None, ..sight.kept };
+        let readable = self.stable.readable(sight.node, &kept, at, 0);
+        let prompt = used.prompt();
+        // What follows the last marker is as it was; without reported writes all of it is cacheable.
+        let after = if whom.reports == Reports::Writes && used.cached() > 0 { used.input } else { 0 };
+        let cached = if prompt - after >= whom.minimum() { prompt - after } else { 0 };
+        let base = self.bases[sight.kept.whom];
+        let read = match (readable, self.stable.last(sight.node)) {
+            _ if whom.reports == Reports::Nothing => 0,
+            (Some(found), _) => found.tokens.min(cached),
+            (None, Some(last)) if last.kept.whom == kept.whom && last.is_warm(at, 0) => base.min(cached),
+            _ => 0,
+        };
+        let rest = cached - read;
+        let tokens = match whom.reports {
+            Reports::Writes => Tokens { input: prompt - cached, read, write: rest, ..Tokens::default() },
+            Reports::Reads | Reports::Nothing => Tokens { input: prompt - read, read, ..Tokens::default() },
+        };
+        self.audit.stable_prefix_cost += tariff.cost(&tokens);
+        let frontier = Frontier::new(kept, cached, prompt, at, request.ended, whom.usual_lifetime_ms());
+        self.stable.leave(sight.node, frontier, 0);
+    }
+
+    /// What the bill teaches for the requests that follow.
+    fn learn(&mut self, request: &BilledRequest, sight: &Sight, actual: Outcome) {
+        let (used, at) = (&request.usage, request.started);
+        let whom = &mut self.people[sight.kept.whom];
+        let last = self.recorded.last(sight.node);
+        let is_hit = actual == Outcome::Hit && used.read > 0;
+        if let Some(last) = last.filter(|last| is_hit && last.tokens > LEAST_LOSS && last.kept.meets(&sight.kept)) {
+            if !last.is_warm(at, whom.proven_ms) {
+                whom.prove(at.since(last.used));
+            }
+            self.adds_only &= used.read >= last.tokens;
+        }
+        let left = match whom.reports {
+            Reports::Writes => used.cached(),
+            Reports::Reads | Reports::Nothing => {
+                let step = whom.step();
+                (used.prompt().saturating_sub(1) / step * step).max(used.read)
+            }
+        };
+        let lifetime = match last {
+            // What only reads keeps the lifetime of what it read.
+            Some(last) if used.write == 0 && used.write_1h == 0 && used.read > 0 => last.lifetime_ms,
+            _ => whom.lifetime_ms(used),
+        };
+        let frontier = Frontier::new(sight.kept, left, used.prompt(), at, request.ended, lifetime);
+        self.recorded.leave(sight.node, frontier, whom.proven_ms);
+    }
+
+    /// The likeliest cause of a loss.
+    fn why(&self, request: &BilledRequest, sight: &Sight) -> Why {
+        let whom = &self.people[sight.kept.whom];
+        let (used, at) = (&request.usage, request.started);
+        let automatic = !whom.has_markers();
+        let unexplained = if used.read < LEAST_LOSS {
+            Why::Unrecorded(if automatic { Lost::WholePrefixAutomatic } else { Lost::WholePrefix })
+        } else {
+            Why::Unrecorded(if automatic { Lost::AllButAutomatic(used.read) } else { Lost::AllBut(used.read) })
+        };
+        if let Some(verdict) = request.verdict.as_ref().filter(|verdict| verdict.is_loss()) {
+            return Why::Recorded(verdict.cause.clone());
+        }
+        let Some(last) = self.recorded.last(sight.node) else { return unexplained };
+        let before = &self.people[last.kept.whom];
+        let new_blocks = self.nodes.blocks[sight.node].saturating_sub(self.nodes.blocks[last.node]);
+        let look_back = whom.look_back().filter(|limit| new_blocks >= *limit as usize);
+        let minimum = whom.minimum();
+        let idle_ms = at.since(last.used);
+        let lifetime_ms = if automatic { whom.usual_lifetime_ms() } else { last.lifetime_ms };
+        let expired = lifetime_ms.filter(|lifetime| idle_ms > (*lifetime).max(whom.proven_ms));
+        Why::Recorded(if last.kept.whom != sight.kept.whom {
+            if before.model == whom.model {
+                let name = |whom: &Whom| whom.provider.clone().unwrap_or_else(|| "an unknown one".into());
+                Cause::ProviderChanged { from: name(before), to: name(whom) }
+            } else {
+                Cause::ModelChanged { from: before.model.clone(), to: whom.model.clone() }
+            }
+        } else if last.kept.era != sight.kept.era || request.compacted {
+            Cause::Compacted
+        } else if last.tokens == 0 && last.prompt < minimum {
+            Cause::BelowMinimum { tokens: last.prompt, minimum }
+        } else if last.tokens == 0 {
+            Cause::Unmarked
+        } else if let Some(lifetime) = expired {
+            Cause::Expired { minutes: minutes(idle_ms), lifetime: minutes(lifetime) }
+        } else if last.kept.thinking != sight.kept.thinking {
+            Cause::ThinkingChanged
+        } else if last.kept.images != sight.kept.images {
+            if sight.kept.images { Cause::ImageAdded } else { Cause::ImageRemoved }
+        } else if at < last.ended && self.read_what_was_before(request, sight) {
+            return Why::Unrecorded(Lost::NotYetAnswered);
+        } else if let Some(look_back) = look_back {
+            Cause::TooManyNewBlocks { blocks: new_blocks, look_back }
+        } else {
+            return unexplained;
+        })
+    }
+}
+
+impl Auditor<'_> {
+    /// Whether it read all that the requests before the last one had left.
+    fn read_what_was_before(&self, request: &BilledRequest, sight: &Sight) -> bool {
+        let patience = self.people[sight.kept.whom].proven_ms;
+        let before = self.recorded.readable_before(sight.node, &sight.kept, request.started, patience);
+        before.is_none_or(|before| !is_short(before.tokens, request.usage.read))
+    }
+}
+
+/// Whether much less was read than was to be expected.
+fn is_short(expected: u64, read: u64) -> bool {
+    expected.saturating_sub(read) > LEAST_LOSS.max(expected / LOSS_PART)
+}
+
+/// A prompt's tokens if this much of it is read: what follows the last marker stays as it was.
+fn split(used: &Tokens, read: u64, reports: Reports) -> Tokens {
+    let rest = used.prompt() - read;
+    match reports {
+        Reports::Writes => {
+            let written = rest.saturating_sub(used.input);
+            let (write, write_1h) = if used.write_1h > used.write { (0, written) } else { (written, 0) };
+            Tokens { input: rest - written, read, write, write_1h, output: used.output }
+        }
+        Reports::Reads | Reports::Nothing => Tokens { input: rest, read, output: used.output, ..Tokens::default() },
+    }
+}
+
+/// The tokens of a request that its recording does not account for: tools and system prompt.
+fn unrecorded_tokens(recording: &Recording, request: &BilledRequest) -> u64 {
+    let bytes = |piece: &Piece| match piece {
+        Piece::Text(text) | Piece::Reasoning(text) => text.len(),
+        Piece::Call(call) => call.arguments.len(),
+        Piece::Result(result) => result.text.len(),
+        Piece::Image { .. } => 0,
+    };
+    let said = recording.context(request.leaf).into_iter().map(|at| match &recording.entries[at].said {
+        Said::Message { pieces, .. } => pieces.iter().map(bytes).sum(),
+        Said::Compaction { summary, .. } => summary.len(),
+    });
+    request.usage.prompt().saturating_sub(said.sum::<usize>() as u64 / BYTES_PER_TOKEN)
+}
+
+fn minutes(ms: i64) -> u64 {
+    u64::try_from(ms / 60_000).unwrap_or(0)
+}

@@ -1,0 +1,217 @@
+//! What a commit message is, and what it is not.
+
+use std::fmt;
+
+use super::staged::File;
+
+/// The longest first line. Fifty are asked for; up to here it is still shown whole where it matters.
+const LONGEST_SUBJECT: usize = 72;
+
+/// The width of the body.
+const WIDTH: usize = 72;
+
+/// A commit message that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    subject: String,
+    body: String,
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.subject)?;
+        if self.body.is_empty() { Ok(()) } else { writeln!(f, "\n{}", self.body) }
+    }
+}
+
+impl Message {
+    /// The message in a model's answer, with fences, quotes and remarks taken off and long lines wrapped. The error tells
+    /// the model what is wrong with it.
+    pub fn of(answer: &str) -> Result<Self, String> {
+        let lines = lines(answer);
+        let start = lines.iter().take(3).position(|line| is_conventional(unquoted(line))).unwrap_or(0);
+        let Some(subject) = lines.get(start).map(|line| unquoted(line)) else {
+            return Err("it is empty".into());
+        };
+        if !is_conventional(subject) {
+            return Err("its first line is not of the form `type(scope): what it does`, such as `fix: close the file`".into());
+        }
+        let length = subject.chars().count();
+        if length > LONGEST_SUBJECT {
+            return Err(format!("its first line has {length} characters; 50 are wanted, {LONGEST_SUBJECT} are the most"));
+        }
+        Ok(Message { subject: subject.trim_end_matches('.').to_owned(), body: body(&lines[start + 1..]) })
+    }
+
+    /// What a person wrote is taken as it is, but for blank lines around it; none where nothing is left.
+    pub fn by_hand(text: &str) -> Option<Self> {
+        let (subject, body) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
+        let message = Message { subject: subject.trim_end().to_owned(), body: body.trim().to_owned() };
+        (!message.subject.is_empty()).then_some(message)
+    }
+}
+
+/// The lines of an answer without control characters, code fences and blank lines around them.
+fn lines(answer: &str) -> Vec<String> {
+    let clean = |line: &str| line.chars().filter(|c| !c.is_control() || *c == '\t').collect::<String>();
+    let lines: Vec<String> = answer.lines().map(|line| clean(line).trim_end().to_owned()).collect();
+    let fences: Vec<usize> = (0..lines.len()).filter(|index| lines[*index].starts_with("```")).collect();
+    // A message in a fence is what is in it; a fence in a body goes, its lines stay.
+    let inner = match fences.as_slice() {
+        [first, .., last] if lines[..*first].iter().all(|line| !is_conventional(unquoted(line))) => &lines[first + 1..*last],
+        _ => &lines[..],
+    };
+    let kept = inner.iter().filter(|line| !line.starts_with("```")).cloned();
+    let kept: Vec<String> = kept.skip_while(String::is_empty).collect();
+    let end = kept.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    kept[..end].to_vec()
+}
+
+/// A line without quotes or backquotes around all of it.
+fn unquoted(line: &str) -> &str {
+    let line = line.trim();
+    let inner = ['"', '\'', '`'].into_iter().find_map(|quote| line.strip_prefix(quote)?.strip_suffix(quote));
+    inner.unwrap_or(line).trim()
+}
+
+/// `type(scope)!: what it does`.
+fn is_conventional(line: &str) -> bool {
+    let Some((head, what)) = line.split_once(": ") else { return false };
+    let head = head.strip_suffix('!').unwrap_or(head);
+    let (kind, scope) = match head.split_once('(') {
+        Some((kind, scope)) => (kind, scope.strip_suffix(')')),
+        None => (head, Some("-")),
+    };
+    let is_word = !kind.is_empty() && kind.len() <= 12 && kind.chars().all(|c| c.is_ascii_lowercase());
+    is_word && scope.is_some_and(|scope| !scope.is_empty() && !scope.contains(['(', ')'])) && !what.trim().is_empty()
+}
+
+/// The body: one blank line at a time, nothing wider than it should be.
+fn body(lines: &[String]) -> String {
+    let mut wrapped: Vec<String> = Vec::new();
+    for line in lines.iter().skip_while(|line| line.is_empty()) {
+        if line.is_empty() && wrapped.last().is_some_and(String::is_empty) {
+            continue;
+        }
+        wrap(line, &mut wrapped);
+    }
+    wrapped.join("\n").trim_end().to_owned()
+}
+
+/// Breaks a long line between words; what follows a list's mark stands below it. A word alone may be wider.
+fn wrap(line: &str, out: &mut Vec<String>) {
+    if line.chars().count() <= WIDTH {
+        return out.push(line.to_owned());
+    }
+    let text = line.trim_start_matches([' ', '-', '*']);
+    let indent = " ".repeat(line.chars().count() - text.chars().count());
+    let mut current = line[..line.len() - text.len()].to_owned();
+    let mut begun = false;
+    for word in text.split_whitespace() {
+        if begun && current.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push(std::mem::replace(&mut current, indent.clone()));
+        } else if begun {
+            current.push(' ');
+        }
+        current.push_str(word);
+        begun = true;
+    }
+    out.push(current);
+}
+
+/// A message made from the names alone: honest about that it tells no reason.
+pub fn plain(files: &[File]) -> Message {
+    let all = |holds: &dyn Fn(&str) -> bool| files.iter().all(|file| holds(&file.path.to_lowercase()));
+    let kind = if all(&|path| path.ends_with(".md") || path.starts_with("docs/")) {
+        "docs"
+    } else if all(&|path| path.contains("test")) {
+        "test"
+    } else {
+        "chore"
+    };
+    let same = files.iter().all(|file| file.status == files[0].status);
+    let verb = match files.first().map(|file| file.status).filter(|_| same) {
+        Some('A' | 'C') => "add",
+        Some('D') => "remove",
+        Some('R') => "move",
+        _ => "change",
+    };
+    let name = |file: &File| file.path.rsplit('/').next().unwrap_or(&file.path).replace(char::is_control, "?");
+    let what = match files {
+        [only] => name(only),
+        [first, second] => format!("{} and {}", name(first), name(second)),
+        many => format!("{} files", many.len()),
+    };
+    let what = if format!("{kind}: {verb} {what}").chars().count() > LONGEST_SUBJECT { format!("{} files", files.len()) } else { what };
+    let listed = files.iter().take(MOST_LISTED).map(|file| format!("{} {}", file.status, file.path.replace(char::is_control, "?")));
+    let mut list: Vec<String> = if files.len() > 1 { listed.collect() } else { Vec::new() };
+    if files.len() > MOST_LISTED {
+        list.push(format!("and {} more", files.len() - MOST_LISTED));
+    }
+    Message { subject: format!("{kind}: {verb} {what}"), body: list.join("\n") }
+}
+
+/// So many files are listed in a plain message.
+const MOST_LISTED: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(answer: &str) -> String {
+        Message::of(answer).unwrap().to_string()
+    }
+
+    #[test]
+    fn what_a_model_puts_around_a_message_is_taken_off() {
+        let plain = "fix(api): close the file\n";
+        for answer in [
+            "fix(api): close the file",
+            "\n\nfix(api): close the file.\n\n",
+            "```\nfix(api): close the file\n```",
+            "Here is the message:\n\n```text\nfix(api): close the file\n```\nI hope it helps.",
+            "Here is the message:\n\nfix(api): close the file",
+            "\"fix(api): close the file\"",
+            "`fix(api): close the file`",
+            "fix(api): close\x1b the file\r\n",
+        ] {
+            assert_eq!(cleaned(answer), plain, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_parted_and_wrapped() {
+        let long = "word ".repeat(30);
+        let link = format!("https://example.org/{}", "x".repeat(80));
+        let text = cleaned(&format!("feat!: do it\nWhy so.\n\n\n\n- {long}\n{link}\nRefs: 12\n"));
+        let expected = format!(
+            "feat!: do it\n\nWhy so.\n\n- {}\n  {}\n  {}\n{link}\nRefs: 12\n",
+            ["word"; 14].join(" "),
+            ["word"; 14].join(" "),
+            ["word"; 2].join(" ")
+        );
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_so() {
+        let problem = |answer: &str| Message::of(answer).unwrap_err();
+        assert_eq!(problem(" \n```\n```\n"), "it is empty");
+        for answer in ["Close the file", "Fix: close it", "fix close it", "fix(): x", "fix: ", "I cannot: I am a model"] {
+            assert!(problem(answer).contains("`type(scope): what it does`"), "{answer}");
+        }
+        let long = format!("fix: {}", "x".repeat(68));
+        assert_eq!(problem(&long), "its first line has 73 characters; 50 are wanted, 72 are the most");
+        assert!(Message::of(&long[..72]).is_ok());
+    }
+
+    #[test]
+    fn a_plain_message_tells_what_the_names_tell() {
+        let file = |status, path: &str| File { status, path: path.into() };
+        assert_eq!(plain(&[file('A', "docs/a.md")]).to_string(), "docs: add a.md\n");
+        assert_eq!(plain(&[file('D', "tests/a.rs"), file('D', "src/b_test.go")]).to_string(), "test: remove a.rs and b_test.go\n\nD tests/a.rs\nD src/b_test.go\n");
+        let many: Vec<File> = (0..30).map(|n| file(if n == 0 { 'A' } else { 'M' }, &format!("src/{n}.rs"))).collect();
+        let text = plain(&many).to_string();
+        assert!(text.starts_with("chore: change 30 files\n\nA src/0.rs\n") && text.ends_with("and 10 more\n"), "{text}");
+    }
+}
