@@ -46,6 +46,12 @@ pub enum AgentError {
         /// Why.
         reason: String,
     },
+    /// The cache was not kept warm.
+    #[error("not pinged: {reason}")]
+    Ping {
+        /// Why.
+        reason: String,
+    },
     /// There is no such entry, or it cannot be gone to.
     #[error("{reason}")]
     Entry {

@@ -38,6 +38,10 @@ pub struct Conversation {
     pub knowledge: Knowledge,
     /// The last request of the conversation: when it ended, and whom it was for.
     pub last: Option<(Timestamp, Arc<str>, Arc<str>)>,
+    /// The pauses between requests, in seconds.
+    pub gaps: Vec<u32>,
+    /// How often the cache was kept warm since the last one.
+    pub pings: u32,
     /// What was wrong with the file.
     pub problems: Vec<String>,
     /// What was paid for what, and what was paid again.
@@ -92,6 +96,8 @@ impl Conversation {
             custom: BTreeMap::new(),
             knowledge: Knowledge::default(),
             last: None,
+            gaps: Vec::new(),
+            pings: 0,
             problems: Vec::new(),
             books: Books::default(),
             moved: Vec::new(),
@@ -111,7 +117,8 @@ impl Conversation {
         self.model = branch.model;
         self.thinking = branch.thinking;
         self.custom = branch.custom;
-        self.last = branch.requests.last().map(|request| ended(request));
+        (self.last, self.gaps, self.pings) = Default::default();
+        branch.requests.iter().for_each(|request| self.follow(request));
         self.learn(session, leaf)?;
         for change in branch.memories {
             // A memory of another version is as good as none: it costs a fold.
@@ -269,7 +276,22 @@ impl Conversation {
         let (request, loss) = self.books.enter(billed);
         self.spent += spent(&request);
         self.requests += 1;
+        self.follow(&request);
         (self.record(Record::Request(Arc::new(request)), billed.ended), loss)
+    }
+
+    /// Keeps the times of requests: what the cache lives by.
+    fn follow(&mut self, request: &RequestRecord) {
+        match &*request.purpose {
+            "ping" => self.pings += 1,
+            "turn" => {
+                let gap = self.last.as_ref().map(|(at, ..)| request.started.as_second() - at.as_second());
+                self.gaps.extend(gap.and_then(|gap| u32::try_from(gap).ok()));
+                self.pings = 0;
+            }
+            _ => {}
+        }
+        self.last = Some(ended(request));
     }
 
     /// Stores what is written once for a run: the counts of the tiers, the bill by key, what the next request is held

@@ -111,6 +111,11 @@ impl Events {
         handlers.get(&TypeId::of::<E>()).is_some_and(|list| !list.is_empty())
     }
 
+    /// Whether anyone would be told or shown: an event that is costly to make is made for somebody.
+    pub(crate) fn is_wanted<E: Event>(&self) -> bool {
+        self.has::<E>() || !self.watchers.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Tells everyone, in order. Nothing that a handler does or fails to do comes back.
     pub(crate) async fn tell<E: Event<Reply = ()>>(&self, agent: &Agent, event: E) {
         self.show(&event);

@@ -29,6 +29,7 @@ mod shell; // commands that the person runs
 mod spending; // what was used, and what it cost
 mod track; // what is stable, counted after each answer
 mod turn; // one request and its answer
+mod warmth; // how long the cache will live, and keeping it warm
 
 pub use agent::{Agent, AgentError, Command, Switch, Taken};
 pub use compact::{Compacted, WhyCompact};
@@ -41,3 +42,4 @@ pub use setup::{
 };
 pub use shell::Tell;
 pub use spending::{Spent, TokenUsage, dollars};
+pub use warmth::Warmth;

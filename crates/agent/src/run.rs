@@ -76,10 +76,12 @@ impl Agent {
             Ok(stop) => (stop, None),
             Err(error) => (Stop::Error { message: error.to_string() }, Some(error)),
         };
-        let messages = since(&lock(&self.inner.conversation).messages, before.as_ref());
         lock(&self.inner.conversation).settle(self.now());
-        let (token_usage, queued) = (self.token_usage(), self.waiting());
-        self.events().tell(self, AgentEnd { messages, stop: stop.clone(), token_usage, queued }).await;
+        if self.events().is_wanted::<AgentEnd>() {
+            let messages = since(&lock(&self.inner.conversation).messages, before.as_ref());
+            let (token_usage, queued) = (self.token_usage(), self.waiting());
+            self.events().tell(self, AgentEnd { messages, stop: stop.clone(), token_usage, queued }).await;
+        }
         error.map_or(Ok(stop), Err)
     }
 

@@ -1,7 +1,7 @@
 //! What is stable: where the tiers begin, and how they count on after each answer.
 
 use hardpan_context::{
-    Change, LayoutName, Mapped, Snapshot, Tracker, after_response, cache_target_tokens,
+    Change, LayoutName, Mapped, Memory, Snapshot, Tracker, after_response, cache_target_tokens,
 };
 use hardpan_prompt::Kind;
 
@@ -35,6 +35,11 @@ impl Agent {
         let (memory, moved) =
             after_response(&conversation.memory, &asked.snapshot, &asked.assembled, &asked.target);
         (conversation.memory, conversation.moved) = (memory, moved);
+    }
+
+    /// What the layouts remember: what the next request will be made with.
+    pub fn memory(&self) -> Memory {
+        lock(&self.inner.conversation).memory.clone()
     }
 
     /// What moved between the tiers after the last answer, and why. Other layouts than `tiers` have none.

@@ -2,11 +2,12 @@
 
 use hardpan_economy::{Pause, Rates};
 use hardpan_models::CacheKind;
-use hardpan_prompt::Thinking;
+use hardpan_prompt::{Prompt, Thinking};
 use hardpan_providers::Question;
 use serde::Serialize;
 
 use crate::agent::{Agent, AgentError, lock};
+use crate::bill::{On, Times};
 use crate::spending::Spent;
 use crate::turn::TextForms;
 
@@ -69,19 +70,20 @@ impl Agent {
         let asked = lock(&self.inner.asked).clone();
         let asked = asked.ok_or_else(|| failed("nothing has been sent yet".into()))?;
         let client = choice.client.clone().ok_or_else(|| failed("there is no client".into()))?;
-        let mut assembled = asked.assembled.clone();
-        assembled.prompt.max_tokens = 1;
+        let prompt = Prompt { max_tokens: 1, ..asked.sent().0.clone() };
         let started = self.now();
-        let forms = TextForms(&self.inner.setup.texts);
+        let forms = TextForms::new(&self.inner.setup.texts);
         let question = Question {
-            prompt: &assembled.prompt,
+            prompt: &prompt,
             wire: &asked.target.wire,
             provider: &asked.target.provider,
             forms: &forms,
             now_ms: started.as_millisecond(),
         };
         let answer = client.ask(&question, &mut |_| {}).await.map_err(|error| failed(error.to_string()))?;
-        self.bill_aside(&choice, &assembled, &answer, "ping", started, self.now());
+        let times = Times { sent: started, began: self.now() };
+        let sent = ((&prompt, asked.sent().1), On::Conversation);
+        drop(self.bill("ping", &choice, sent, None, answer.usage.as_ref(), times));
         Ok(answer.usage.as_ref().map(|usage| Spent::of(usage, &asked.target)).unwrap_or_default())
     }
 }

@@ -88,6 +88,8 @@ pub struct Judged {
     pub turn: Turn,
     /// What was billed.
     pub bill: Bill,
+    /// What it would have cost with a stable prefix, in units.
+    pub stable_cost: f64,
     /// What the request before had left to read, in tokens.
     pub expected: u64,
     /// What was foretold.
@@ -250,14 +252,14 @@ impl<'a> Auditor<'a> {
             let number = self.audit.requests.len();
             self.audit.losses.push(Loss { request: number, at: request.started, tokens, cost, dollars, why, ours });
         }
-        if request.apart {
-            self.audit.stable_prefix_cost += bill.cost;
-        } else {
-            self.stable_cost(request, &sight, &tariff);
+        let mut stable_cost = bill.cost;
+        if !request.apart {
+            stable_cost = self.stable_cost(request, &sight, &tariff);
             self.learn(request, &sight, actual);
         }
+        self.audit.stable_prefix_cost += stable_cost;
         let (at, turn, expected) = (request.started, sight.turn, sight.expected);
-        self.audit.requests.push(Judged { at, turn, bill, expected, predicted, actual });
+        self.audit.requests.push(Judged { at, turn, bill, stable_cost, expected, predicted, actual });
     }
 
     /// What the request will find, from all that is known before its bill.
@@ -322,7 +324,8 @@ impl<'a> Auditor<'a> {
         }
     }
 
-    fn stable_cost(&mut self, request: &BilledRequest, sight: &Sight, tariff: &Tariff) {
+    /// What the request would have cost an agent that only ever adds.
+    fn stable_cost(&mut self, request: &BilledRequest, sight: &Sight, tariff: &Tariff) -> f64 {
         let whom = &self.people[sight.kept.whom];
         let (used, at) = (&request.usage, request.started);
         let kept = Kept { images: false, thinking: None, ..sight.kept };
@@ -343,9 +346,9 @@ impl<'a> Auditor<'a> {
             Reports::Writes => Tokens { input: prompt - cached, read, write: rest, ..Tokens::default() },
             Reports::Reads | Reports::Nothing => Tokens { input: prompt - read, read, ..Tokens::default() },
         };
-        self.audit.stable_prefix_cost += tariff.cost(&tokens);
         let frontier = Frontier::new(kept, cached, prompt, at, request.ended, whom.usual_lifetime_ms());
         self.stable.leave(sight.node, frontier, 0);
+        tariff.cost(&tokens)
     }
 
     /// What the bill teaches for the requests that follow.

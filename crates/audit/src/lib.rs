@@ -9,8 +9,12 @@
 //!   reasoning, calls (each with what it does to files, an [`Act`]), results, images.
 //! - [`Recording::context`]: the entries that a request had, compaction applied.
 //!
+//! An [`Audit`] explains the bill of a recording: what was paid, what a stable prefix would have paid, and each [`Loss`] with its
+//! likely cause. [`report`] shows audits as text, as JSON and as a page.
+//!
 //! ```
-//! use hardpan_audit::{Agent, Recording};
+//! use hardpan_audit::{Agent, Audit, Recording};
+//! use hardpan_models::Catalogue;
 //!
 //! let lines = r#"{"type":"session","id":"s","timestamp":"2026-08-14T09:00:00Z","cwd":"/p","provider":"anthropic","modelId":"claude-sonnet-4-5"}
 //! {"type":"message","timestamp":"2026-08-14T09:00:01Z","message":{"role":"user","content":[{"type":"text","text":"Hello!"}],"timestamp":1786698001000}}
@@ -21,14 +25,20 @@
 //! assert_eq!(request.usage.prompt(), 1687);
 //! assert_eq!(request.ended.since(request.started), 3000);
 //! assert_eq!(recording.context(request.leaf).len(), 1);
+//!
+//! let audit = Audit::of(&recording, Catalogue::builtin());
+//! assert_eq!(audit.billed.cost, 3.0 + 1.25 * 1684.0);
+//! assert!(audit.losses.is_empty());
 //! # Ok::<(), hardpan_audit::ImportError>(())
 //! ```
 
 pub mod bill; // what was paid, what should have been, and why
 pub mod import; // recorded sessions of this and other agents, in one form
+pub mod report; // audits as text, JSON and a page
 
 pub use bill::{Audit, Bill, Judged, Loss, Lost, Outcome, Turn, Why};
 pub use import::{
     Act, Agent, BilledRequest, Call, CallResult, Change, Ending, Entry, ImportError, Piece, Problem, Recording, Said,
     Speaker, Unbilled,
 };
+pub use report::Report;

@@ -138,6 +138,10 @@ pub enum Command {
     Sessions(crate::sessions::Sessions),
     /// Write a commit message for what is staged, show it, and commit
     Commit(crate::commit::Commit),
+    /// Explain the bill of recorded sessions: what was paid, what a stable prefix would have paid, each loss with its cause
+    ///
+    /// It reads sessions of pi, Claude Code, Codex and Hardpan, and needs no key and no settings.
+    Audit(crate::audit::AuditArgs),
     /// Drive the agent from a program: JSON lines on standard input and output (docs/rpc.md)
     Rpc(crate::rpc::Rpc),
     /// Trust this folder: its .hardpan/ settings and prompts are used from now on
@@ -232,7 +236,7 @@ pub struct Chat {
     #[arg(long)]
     pub hud: bool,
     /// Go on with the last conversation in this folder
-    #[arg(short, long = "continue", conflicts_with_all = ["resume", "fork"])]
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["resume", "fork"])]
     pub last: bool,
     /// Go on with this conversation: an id, a name or a file (`hardpan sessions` lists them)
     #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]

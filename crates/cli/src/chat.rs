@@ -5,7 +5,7 @@ mod asker; // asking in the terminal, line by line
 mod attach; // @file, images, standard input: what goes with a prompt
 mod around; // what is around the agent: the folder
 pub mod commands; // what can be typed after a slash
-mod hands; // the tools that change things
+pub mod hands; // the tools that change things
 mod lines; // the conversation line by line
 pub mod open; // from flags to an agent
 mod show; // what a person sees of the events

@@ -69,7 +69,9 @@ pub fn commit(args: &Commit) -> Result<()> {
         Use::Commit => repository.commit(&staged, &message),
         Use::Ask => ask(&repository, &staged, message),
         Use::Show => {
-            eprintln!("hardpan: nothing was committed: `hardpan commit --yes` commits, and so does `git commit -F FILE` with this message");
+            eprintln!(
+                "hardpan: nothing was committed: `hardpan commit --yes` commits, and so does `git commit -F FILE` with this message"
+            );
             Ok(())
         }
     }
@@ -93,7 +95,10 @@ fn write(args: &Commit, settings: &Settings, staged: &Staged, wanted: &Use) -> R
                 target.provider
             );
         }
-        eprintln!("hardpan: no key for {}, so no model reads the changes: this message is made from the names of the files. Set {key} for a real one.", target.provider);
+        eprintln!(
+            "hardpan: no key for {}, so no model reads the changes: this message is made from the names of the files. Set {key} for a real one.",
+            target.provider
+        );
         return Ok(message::plain(&staged.files));
     }
     Writer::new(target, settings, route).write(staged)

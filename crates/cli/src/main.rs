@@ -4,6 +4,7 @@
 //! output, words to standard error.
 
 mod args; // what can be typed
+mod audit; // `hardpan audit`
 mod chat; // a conversation: one prompt, JSON events, or line by line
 mod commit; // `hardpan commit`
 mod diff; // `hardpan request --diff`

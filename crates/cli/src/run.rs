@@ -64,6 +64,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
         Some(Command::Sessions(args)) => crate::sessions::sessions(args),
         Some(Command::Commit(args)) => crate::commit::commit(args),
+        Some(Command::Audit(args)) => crate::audit::audit(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
         Some(Command::Sandbox { policy, command }) => sandbox(policy, command),

@@ -9,6 +9,7 @@ use clap::Subcommand;
 use hardpan_session::{Extent, Format, Session, Store, Summary};
 use jiff::Timestamp;
 
+use crate::chat::hands::Traces;
 use crate::gather;
 use crate::output::{self, Align, Table, dollars, safe};
 use crate::settings::data_folder;
@@ -294,6 +295,9 @@ fn delete(store: &Store, summary: &Summary, ask: Ask) -> Result<()> {
         return Ok(());
     }
     store.delete(summary)?;
+    // Former contents of files and outputs of commands go with what was said about them.
+    let traces = Traces::of(&summary.id, None);
+    traces.remove().with_context(|| format!("{what} is deleted, but not all that its tools left"))?;
     eprintln!("deleted {what}");
     Ok(())
 }

@@ -48,6 +48,8 @@ pub struct Config {
     pub keep_variables: Vec<String>,
     /// Hosts at private addresses that may be fetched from.
     pub private_hosts: Vec<String>,
+    /// Whether the cache is kept warm in a pause while that is expected to save more than it costs.
+    pub keep_alive: Option<bool>,
     /// The share of the window from which on a conversation is compacted; 0 for never.
     pub compact_at: Option<f64>,
     /// How messages typed while the agent works are delivered: `one_at_a_time` or `all`.
@@ -214,6 +216,7 @@ fn lay_over(below: Config, above: Config) -> Config {
         writable: below.writable.into_iter().chain(above.writable).collect(),
         keep_variables: below.keep_variables.into_iter().chain(above.keep_variables).collect(),
         private_hosts: below.private_hosts.into_iter().chain(above.private_hosts).collect(),
+        keep_alive: above.keep_alive.or(below.keep_alive),
         compact_at: above.compact_at.or(below.compact_at),
         steering: above.steering.or(below.steering),
         follow_up: above.follow_up.or(below.follow_up),

@@ -47,7 +47,11 @@ impl Repository {
 
     fn git(&self, arguments: &[&str]) -> String {
         let mut command = Command::new("git");
-        command.arg("-C").arg(self.sandbox.work()).args(arguments).env("HOME", self.sandbox.work().join("../home"));
+        command
+            .arg("-C")
+            .arg(self.sandbox.work())
+            .args(arguments)
+            .env("HOME", self.sandbox.work().join("../home"));
         let output = command.output().expect("git can be run");
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("it is UTF-8")
@@ -57,7 +61,8 @@ impl Repository {
     fn hook(&self, name: &str, script: &str) {
         use std::os::unix::fs::PermissionsExt;
         let path = self.sandbox.write(&format!("work/.git/hooks/{name}"), format!("#!/bin/sh\n{script}\n"));
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("it can be made executable");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
+            .expect("it can be made executable");
     }
 
     fn commit(&self, arguments: &[&str]) -> Ran {
@@ -87,7 +92,11 @@ fn a_message_is_written_shown_and_used() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(text(&ran), "feat(ring): add a buffer\n\nReaders must not wait for writers.\n");
     assert_eq!(repository.last(), text(&ran));
-    assert!(ran.stderr.contains("1 request to anthropic/claude-sonnet-5: in ") && ran.stderr.contains("; $0.0"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("1 request to anthropic/claude-sonnet-5: in ") && ran.stderr.contains("; $0.0"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("1 file changed"), "git's own words are shown: {}", ran.stderr);
 }
 
@@ -130,7 +139,8 @@ fn what_cannot_be_committed_is_told_with_the_remedy() {
     repository.git(&["checkout", "-q", "main"]);
     repository.write("README.md", "# Another\n");
     repository.git(&["commit", "-q", "-am", "docs: two"]);
-    let merged = Command::new("git").arg("-C").arg(repository.sandbox.work()).args(["merge", "-q", "other"]).output();
+    let merged =
+        Command::new("git").arg("-C").arg(repository.sandbox.work()).args(["merge", "-q", "other"]).output();
     assert!(!merged.expect("git can be run").status.success(), "it must conflict");
     let ran = repository.commit(&["--yes"]);
     assert_eq!(ran.code, Some(1));
@@ -156,13 +166,22 @@ fn a_message_that_cannot_be_used_is_asked_for_once_more() {
     let _provider = Provider::start(&repository.sandbox, script, "");
     let ran = repository.commit(&["--print"]);
     assert_eq!((ran.code, text(&ran)), (Some(0), "feat: add a ring\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the model is asked once more") && ran.stderr.contains("2 requests"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("the model is asked once more") && ran.stderr.contains("2 requests"),
+        "{}",
+        ran.stderr
+    );
 
     let long = format!("feat: {}", "very ".repeat(20));
-    let _provider = Provider::start(&repository.sandbox, &format!("turns: []\ndefault: {{text: '{long}'}}"), "");
+    let _provider =
+        Provider::start(&repository.sandbox, &format!("turns: []\ndefault: {{text: '{long}'}}"), "");
     let ran = repository.commit(&["--yes"]);
     assert_eq!((ran.code, text(&ran)), (Some(1), ""));
-    assert!(ran.stderr.contains("gave no message that can be used: its first line has 105 characters"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("gave no message that can be used: its first line has 105 characters"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(repository.last(), "docs: begin\n");
 }
 
@@ -183,7 +202,12 @@ turns:
     let _provider = Provider::start(&repository.sandbox, script, "");
     let ran = repository.commit(&["--yes"]);
     assert_eq!((ran.code, text(&ran)), (Some(0), "feat: add twelve long lists\n"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the diff is too long for one request: 13 files are summarised first, in 3 requests"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("the diff is too long for one request: 13 files are summarised first, in 3 requests"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("4 requests to anthropic"), "{}", ran.stderr);
     assert_eq!(repository.last(), "feat: add twelve long lists\n");
     repository.stage("picture.bin", b"\x00\x03".repeat(1000));
@@ -201,7 +225,11 @@ fn hooks_run_and_what_they_refuse_is_told() {
     repository.hook("pre-commit", "echo 'the style is wrong'; exit 1");
     let ran = repository.commit(&["--yes"]);
     assert_eq!((ran.code, text(&ran)), (Some(1), "feat(ring): add a buffer\n"), "the message is not lost");
-    assert!(ran.stderr.contains("the style is wrong") && ran.stderr.contains("git did not commit"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("the style is wrong") && ran.stderr.contains("git did not commit"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(repository.last(), "docs: begin\n");
     repository.hook("pre-commit", "exit 0");
     repository.hook("commit-msg", "echo 'Checked: yes' >> \"$1\"");
@@ -219,7 +247,11 @@ fn without_a_model_the_names_make_the_message_and_yes_is_refused() {
     };
     let ran = plain(&["--print"]);
     assert_eq!((ran.code, text(&ran)), (Some(0), "chore: add ring.rs\n"));
-    assert!(ran.stderr.contains("no model reads the changes") && ran.stderr.contains("ANTHROPIC_API_KEY"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("no model reads the changes") && ran.stderr.contains("ANTHROPIC_API_KEY"),
+        "{}",
+        ran.stderr
+    );
     let ran = plain(&["--yes"]);
     assert_eq!((ran.code, text(&ran)), (Some(1), ""));
     assert!(ran.stderr.contains("nothing was committed: set ANTHROPIC_API_KEY"), "{}", ran.stderr);

@@ -141,7 +141,8 @@ fn check(lines: &[Value], requests: u64) {
 }
 
 fn schema() -> String {
-    std::fs::read_to_string(support::tests().join("../../../docs/rpc.schema.json")).expect("the schema is there")
+    std::fs::read_to_string(support::tests().join("../../../docs/rpc.schema.json"))
+        .expect("the schema is there")
 }
 
 /// The texts of a run's messages, by role.
@@ -183,13 +184,20 @@ fn a_prompt_is_accepted_when_it_is_stored_and_done_at_its_end() {
 fn what_can_be_asked_is_told() {
     let sandbox = Sandbox::new();
     sandbox.write("config/templates/review.md", "---\ndescription: Looks closely\n---\nReview $1.\n");
-    let _provider = Provider::start(&sandbox, "turns: [{text: One.}, {text: Two.}]\ndefault: {text: More.}", "");
+    let _provider =
+        Provider::start(&sandbox, "turns: [{text: One.}, {text: Two.}]\ndefault: {text: More.}", "");
     let mut client = Client::start(&sandbox, &[]);
     assert_eq!(client.data(json!({"type": "get_context"})), json!({"breakdown": null}));
     client.prompt("first");
     let state = client.data(json!({"type": "get_state"}));
-    assert_eq!((&state["busy"], &state["thinking"], &state["layout"]), (&json!(false), &json!("off"), &json!("strata")));
-    assert_eq!((&state["model"]["provider"], &state["session"]["message_count"]), (&json!("anthropic"), &json!(2)));
+    assert_eq!(
+        (&state["busy"], &state["thinking"], &state["layout"]),
+        (&json!(false), &json!("off"), &json!("strata"))
+    );
+    assert_eq!(
+        (&state["model"]["provider"], &state["session"]["message_count"]),
+        (&json!("anthropic"), &json!(2))
+    );
     assert_eq!(state["queued"], json!({"steering": [], "follow_up": []}));
     assert_eq!(state["usage"]["requests"], 1);
     assert!(state["usage"]["session"]["dollars"].as_f64().expect("a price") > 0.0);
@@ -201,7 +209,9 @@ fn what_can_be_asked_is_told() {
     assert_eq!((&stats["user_messages"], &stats["assistant_messages"]), (&json!(1), &json!(1)));
     assert_eq!(stats["context_tokens"], context["breakdown"]["total_tokens"]);
     let commands = client.data(json!({"type": "get_commands"}));
-    let named = |name: &str| commands["commands"].as_array().expect("a list").iter().any(|known| known["name"] == name);
+    let named = |name: &str| {
+        commands["commands"].as_array().expect("a list").iter().any(|known| known["name"] == name)
+    };
     assert!(named("help") && named("undo"), "{commands}");
     let review = commands["commands"].as_array().and_then(|known| known.last()).expect("a template");
     assert_eq!((&review["name"], &review["source"]), (&json!("review"), &json!("template")));
@@ -222,7 +232,10 @@ fn model_and_thinking_are_chosen_for_the_next_request() {
     let end = client.prompt("hello");
     assert_eq!(end["messages"][1]["model"], "claude-haiku-4-5");
     assert_eq!(client.data(json!({"type": "get_state"}))["thinking"], 2000);
-    assert_eq!(client.data(json!({"type": "set_thinking_level", "level": "off"})), json!({"thinking": "off"}));
+    assert_eq!(
+        client.data(json!({"type": "set_thinking_level", "level": "off"})),
+        json!({"thinking": "off"})
+    );
     let error = client.error(json!({"type": "set_model", "model": "claude-haiku-4-6"}));
     assert!(error.contains("claude-haiku-4-5"), "{error}");
     let error = client.error(json!({"type": "set_thinking_level", "level": "much"}));
@@ -266,7 +279,10 @@ fn the_person_runs_commands_and_ends_them() {
     let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
     let mut client = Client::start(&sandbox, &[]);
     let ran = client.data(json!({"type": "bash", "command": "echo out; exit 3"}));
-    assert_eq!((&ran["message"]["role"], &ran["message"]["exit_code"]), (&json!("bash_execution"), &json!(3)));
+    assert_eq!(
+        (&ran["message"]["role"], &ran["message"]["exit_code"]),
+        (&json!("bash_execution"), &json!(3))
+    );
     assert!(ran["message"]["output"].as_str().expect("a text").starts_with("out"), "{ran}");
     let hidden = client.data(json!({"type": "bash", "command": "true", "exclude_from_context": true}));
     assert_eq!(hidden["message"]["exclude_from_context"], true);
@@ -285,7 +301,8 @@ fn the_person_runs_commands_and_ends_them() {
 #[test]
 fn too_little_is_not_compacted_and_much_is() {
     let sandbox = Sandbox::new();
-    let script = "turns: [{when: {contains: hello}, text: Hi., repeat: always}]\ndefault: {text: 'The summary.'}";
+    let script =
+        "turns: [{when: {contains: hello}, text: Hi., repeat: always}]\ndefault: {text: 'The summary.'}";
     let _provider = Provider::start(&sandbox, script, "");
     let mut client = Client::start(&sandbox, &[]);
     let error = client.error(json!({"type": "compact"}));
@@ -315,7 +332,12 @@ fn every_bad_line_gets_an_error_and_the_next_good_one_its_answer() {
         (b"{\"id\": \"a\"}", "a request needs a \"type\"", json!("a"), json!(null)),
         (b"{\"id\": \"b\", \"type\": 7}", "a request needs a \"type\"", json!("b"), json!(null)),
         (b"{\"id\": [1], \"type\": \"promt\"}", "did you mean prompt?", json!([1]), json!("promt")),
-        (b"{\"id\": 1.5, \"type\": \"prompt\", \"text\": \"x\"}", "unknown field `text`", json!(1.5), json!("prompt")),
+        (
+            b"{\"id\": 1.5, \"type\": \"prompt\", \"text\": \"x\"}",
+            "unknown field `text`",
+            json!(1.5),
+            json!("prompt"),
+        ),
         (b"{\"type\": \"abort\", \"now\": true}", "unknown field `now`", json!(null), json!("abort")),
         (b"{\"type\": \"bash\"}", "missing field `command`", json!(null), json!("bash")),
         (b"{\"type\": \"bash\", \"command\": \"a\\u0000b\"}", "NUL", json!(null), json!("bash")),
@@ -349,7 +371,8 @@ fn an_image_goes_with_its_prompt() {
     let sandbox = Sandbox::new();
     let _provider = Provider::start(&sandbox, "turns: [{text: A dot.}]", "");
     let mut client = Client::start(&sandbox, &[]);
-    let dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let dot =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let image = json!({"media_type": "image/png", "data": dot, "width": 1, "height": 1});
     client.data(json!({"type": "prompt", "message": "What is it?", "images": [image]}));
     let end = client.event("agent_end");
@@ -379,7 +402,8 @@ fn what_is_said_meanwhile_is_delivered_in_its_time() {
     let later = client.send(json!({"type": "prompt", "message": "and later", "when_busy": "follow_up"}));
     let switched = client.send(json!({"type": "new_session"}));
     let end = client.event("agent_end");
-    let of = |id: &Value| client.seen.iter().find(|line| line["type"] == "response" && line["id"] == *id).cloned();
+    let of =
+        |id: &Value| client.seen.iter().find(|line| line["type"] == "response" && line["id"] == *id).cloned();
     let [begun, refused, steered, later, switched] =
         [begun, refused, steered, later, switched].map(|id| of(&id).expect("a response"));
     assert_eq!(begun["data"]["taken"], "started");
@@ -389,7 +413,8 @@ fn what_is_said_meanwhile_is_delivered_in_its_time() {
     assert_eq!(steered["data"], json!({"taken": "queued", "delivery": "steer"}));
     assert_eq!(later["data"], json!({"taken": "queued", "delivery": "follow_up"}));
     let said = said(&end);
-    let users: Vec<&str> = said.iter().filter(|(role, _)| role == "user").map(|(_, text)| text.as_str()).collect();
+    let users: Vec<&str> =
+        said.iter().filter(|(role, _)| role == "user").map(|(_, text)| text.as_str()).collect();
     assert_eq!(users, ["begin", "go left", "and later"]);
     assert_eq!(said.last().expect("an answer").1, "Now it is later.");
     // Idle, both begin a run of their own, and the end of one is the time for the next.
@@ -405,7 +430,9 @@ fn what_is_said_meanwhile_is_delivered_in_its_time() {
 fn an_abort_ends_the_run_in_the_middle_and_the_next_prompt_goes_on() {
     let sandbox = Sandbox::new();
     let words = "one two three four five six seven eight nine ten ".repeat(50);
-    let script = format!("turns: [{{text: '{words}', pace: 40ms}}, {{text: '{words}', pace: 40ms}}]\ndefault: {{text: Back.}}");
+    let script = format!(
+        "turns: [{{text: '{words}', pace: 40ms}}, {{text: '{words}', pace: 40ms}}]\ndefault: {{text: Back.}}"
+    );
     let _provider = Provider::start(&sandbox, &script, "");
     let mut client = Client::start(&sandbox, &[]);
     client.data(json!({"type": "prompt", "message": "count"}));
@@ -471,7 +498,8 @@ fn a_call_that_changes_something_waits_for_a_yes_or_a_no() {
     client.data(json!({"type": "prompt", "message": "write another"}));
     client.event("approval_request");
     client.data(json!({"type": "abort"}));
-    let ended = client.seen.iter().any(|line| line["type"] == "agent_end" && line["stop"]["reason"] == "aborted");
+    let ended =
+        client.seen.iter().any(|line| line["type"] == "agent_end" && line["stop"]["reason"] == "aborted");
     assert!(ended || client.event("agent_end")["stop"]["reason"] == "aborted");
     assert!(!sandbox.work().join("b.txt").exists());
     assert_eq!(client.close().0, Some(0));

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use hardpan_economy::quote;
 use hardpan_prompt::{
-    Block, Content, Copy, Kind, LeftOut, Origin, Place, ResultPart, Source, Tier, ToolBlock,
+    AgentMessage, Block, Content, Copy, Item, Kind, LeftOut, MessageId, Origin, Place, ResultPart, Source,
+    Tier, ToolBlock,
 };
 use serde::Serialize;
 
@@ -301,6 +302,10 @@ fn regions(
 ) -> Vec<BreakdownBlock> {
     let first_message =
         pieces.iter().filter(|p| p.origin.kind == Kind::Tool).map(|p| p.block + 1).max().unwrap_or(0) + 1;
+    let known = Known {
+        items: snapshot.items.iter().map(|item| (&*item.key, item)).collect(),
+        messages: snapshot.messages.iter().map(|message| (&message.id, message)).collect(),
+    };
     let mut regions: Vec<BreakdownBlock> = Vec::new();
     for piece in pieces {
         let name = region_name(layout, piece.place, piece.block, first_message, piece.origin.kind);
@@ -319,7 +324,7 @@ fn regions(
         region.tokens += piece.tokens;
         region.span.1 = piece.block + 1;
         region.cached = region.span.1 <= cached_end;
-        let content = content(piece, snapshot, memory, layout);
+        let content = content(piece, &known, snapshot, memory, layout);
         match region.contents.last_mut().filter(|last| last.key == content.key && last.kind == content.kind) {
             Some(last) => last.tokens += content.tokens,
             None => region.contents.push(content),
@@ -328,20 +333,25 @@ fn regions(
     regions
 }
 
+/// What a snapshot holds, by name: a conversation has many messages, and each is looked up.
+struct Known<'a> {
+    items: BTreeMap<&'a str, &'a Item>,
+    messages: BTreeMap<&'a MessageId, &'a AgentMessage>,
+}
+
 fn content(
     piece: &Piece,
+    known: &Known<'_>,
     snapshot: &Snapshot,
     memory: &crate::Memory,
     layout: LayoutName,
 ) -> BreakdownContent {
     let (n, tier) = match &piece.origin.source {
         Source::Item { key, copy: Copy::Current } => {
-            let item = snapshot.items.iter().find(|item| item.key == *key);
-            item.map_or((None, None), |item| (item.n, item.tier))
+            known.items.get(&**key).map_or((None, None), |item| (item.n, item.tier))
         }
         Source::Message(id) => {
-            let message = snapshot.messages.iter().find(|message| message.id == *id);
-            message.map_or((None, None), |message| (message.n, message.tier))
+            known.messages.get(id).map_or((None, None), |message| (message.n, message.tier))
         }
         _ => (None, None),
     };

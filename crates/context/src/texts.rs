@@ -97,7 +97,7 @@ phrases! {
     }
     agent: AgentPhrases {
         skipped, blocked, aborted, not_started, unknown_tool, layout_tool, denied, looping, tool_broke,
-        summary_instructions, branch_request, files_read, files_changed,
+        summary_instructions, branch_request, files_read, files_changed, undone,
     }
     commit: CommitPhrases { request, diff, summaries, summarise, again, cut, unread }
     inline: InlinePhrases { context, image, directory_map }

@@ -83,9 +83,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`folds`] is the arithmetic by which `strata` drops what is no longer true; replay and the live layout share it.
+//!
 //! This crate does no input or output, and looks at no clock.
 
 pub mod cache; // what a provider will read, write and bill
+pub mod folds; // when dropping what is no longer true costs less than sending it along
 pub mod foresight; // what an act would cost now, and when it would be free
 pub mod ledger; // what was paid, split over what was in the prompt
 mod pings; // whether it pays to keep a cache warm

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_agent::{Agent, Leave, Switch};
+use hardpan_agent::{Agent, CustomMessage, Leave, Switch};
+use hardpan_context::fill;
 use hardpan_models::did_you_mean;
 use hardpan_prompt::{Body, Part, Thinking};
 use hardpan_session::{Record, Session};
@@ -16,13 +17,14 @@ use crate::output::{cut, thousands};
 use crate::{gather, views};
 
 /// Each command with what it does.
-const COMMANDS: [(&str, &str); 18] = [
+const COMMANDS: [(&str, &str); 19] = [
     ("help", "what can be typed"),
     ("quit", "end the conversation"),
     ("model", "show the model, or choose another: /model NAME"),
     ("thinking", "let the model think first: /thinking TOKENS, or off"),
     ("context", "what the last request held"),
     ("hud", "tokens, cache and cost of the last request"),
+    ("cache", "how long the provider's cache will live"),
     ("open", "add a file to the context: /open PATH"),
     ("close", "take a file out of the context: /close PATH"),
     ("queue", "what waits to be delivered"),
@@ -89,6 +91,10 @@ async fn run(
         "context" => match agent.breakdown() {
             Some(breakdown) => views::context(&breakdown, &agent.target().provider),
             None => "nothing has been sent yet".into(),
+        },
+        "cache" => match agent.warmth() {
+            Some(warmth) => show::countdown(&warmth),
+            None => "nothing is known of a cache yet".into(),
         },
         "hud" => show::hud(agent).unwrap_or_else(|| "nothing has been sent yet".into()),
         "open" => open_file(arguments, opened)?,
@@ -212,7 +218,24 @@ fn undo(opened: &Opened) -> Result<String, String> {
         };
         format!("{}: {how}", undone.path.display())
     };
+    tell_undone(opened, &undone);
     Ok(undone.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// The model believes in what it wrote: with the next prompt it is told that this is gone.
+fn tell_undone(opened: &Opened, undone: &[Undone]) {
+    let taken_back = undone.iter().filter(|undone| matches!(undone.how, How::Restored | How::Removed));
+    let root = hardpan_workspace::root_of(&opened.folder);
+    let paths: Vec<String> = taken_back.map(|undone| hardpan_workspace::display_path(&root, &undone.path)).collect();
+    if paths.is_empty() {
+        return;
+    }
+    let text = fill(&opened.settings.texts.phrases.agent.undone, &[("files", &paths.join(", "))]);
+    opened.agent.with_next_prompt(CustomMessage {
+        custom_type: "hardpan.undone".into(),
+        content: vec![Part::text(text)],
+        display: false,
+    });
 }
 
 fn tree(agent: &Agent) -> Result<String, String> {

@@ -4,14 +4,53 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use hardpan_agent::Agent;
-use hardpan_agent::events::{AgentStart, SessionCompact, ToolExecutionEnd};
+use hardpan_agent::events::{AgentStart, SessionCompact, SessionFork, SessionSwitch, SessionTree, ToolExecutionEnd};
+use hardpan_agent::{Agent, Event};
 use hardpan_prompt::Hash;
 use hardpan_tools::{
     Journal, Launcher, Network, Options, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing, scrubbed, support,
 };
 
 use crate::settings::{Settings, cache_folder, config_folder, data_folder};
+
+/// Where a session leaves what is not said in it.
+pub struct Traces {
+    /// What its tools did to files.
+    pub journal: PathBuf,
+    /// What its commands printed.
+    pub outputs: PathBuf,
+    /// Its commands' own temporary files.
+    pub temp: PathBuf,
+}
+
+impl Traces {
+    /// The folders of a session: below `scratch`, or with those of the others.
+    pub fn of(session: &str, scratch: Option<&Path>) -> Self {
+        let scratch = scratch.map(Path::to_owned);
+        let data = scratch.clone().or_else(data_folder).unwrap_or_else(std::env::temp_dir);
+        let cache = scratch.or_else(cache_folder).unwrap_or_else(std::env::temp_dir);
+        // The id is what a file says: it must not lead elsewhere.
+        let session: String =
+            session.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        let session = if session.is_empty() { "_".to_owned() } else { session };
+        Traces {
+            journal: data.join("journal").join(&session),
+            outputs: data.join("outputs").join(&session),
+            temp: cache.join("tmp").join(&session),
+        }
+    }
+
+    /// Removes them. What is not there need not be removed.
+    pub fn remove(&self) -> std::io::Result<()> {
+        for folder in [&self.journal, &self.outputs, &self.temp] {
+            match std::fs::remove_dir_all(folder) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The tools of a conversation, and what they share.
 pub struct Hands {
@@ -28,20 +67,18 @@ pub struct Hands {
 }
 
 impl Hands {
-    /// The tools for a session.
-    pub fn new(settings: &Settings, session: &str, root: &Path) -> Result<Self> {
+    /// The tools for a session. What a conversation that leaves nothing behind needs is kept in `scratch`.
+    pub fn new(settings: &Settings, session: &str, root: &Path, scratch: Option<&Path>) -> Result<Self> {
         let config = &settings.config;
         let mut notes = Vec::new();
-        let data = data_folder().unwrap_or_else(std::env::temp_dir);
-        let outputs = data.join("outputs").join(session);
-        let journal = match Journal::open(data.join("journal").join(session)) {
+        let Traces { journal, outputs, temp } = Traces::of(session, scratch);
+        let journal = match Journal::open(journal) {
             Ok(journal) => Some(Arc::new(journal)),
             Err(error) => {
                 notes.push(format!("{error}; /undo is not available"));
                 None
             }
         };
-        let temp = cache_folder().unwrap_or_else(std::env::temp_dir).join("tmp").join(session);
         let providers = settings.catalogue.providers();
         let keys: Vec<String> = providers.flat_map(|provider| provider.wire.key_env.clone()).collect();
         let environment = scrubbed(std::env::vars_os(), &keys, &config.keep_variables);
@@ -82,8 +119,16 @@ impl Hands {
                 Ok(())
             }
         });
+        self.forget_after::<SessionCompact>(agent);
+        self.forget_after::<SessionTree>(agent);
+        self.forget_after::<SessionSwitch>(agent);
+        self.forget_after::<SessionFork>(agent);
+    }
+
+    /// What was shown may no longer be in the conversation.
+    fn forget_after<E: Event<Reply = ()>>(&self, agent: &Agent) {
         let seen = self.seen.clone();
-        agent.events().on::<SessionCompact, _>("hardpan", move |_, _| {
+        agent.events().on::<E, _>("hardpan", move |_, _| {
             let seen = seen.clone();
             async move {
                 seen.forget_all();

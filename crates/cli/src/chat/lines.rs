@@ -3,6 +3,7 @@
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures_util::StreamExt;
@@ -17,7 +18,7 @@ use super::asker::{Asker, Question, answer};
 use super::open::Opened;
 use super::show;
 use crate::args::{Chat, Output};
-use crate::output::{self, safe, safe_lines};
+use crate::output::{self, dollars, safe, safe_lines};
 
 type Pending = FuturesUnordered<BoxFuture<'static, Result<Taken, AgentError>>>;
 
@@ -55,6 +56,7 @@ pub async fn converse(flags: &Chat) -> Result<()> {
                 question.show();
                 open = Some(question);
             }
+            () = ping_due(&opened), if pending.is_empty() => keep_warm(&opened).await,
             Some(taken) = pending.next() => after(&opened, flags, taken).await,
             signal = tokio::signal::ctrl_c() => {
                 signal.context("interrupts cannot be listened to")?;
@@ -75,6 +77,25 @@ pub async fn converse(flags: &Chat) -> Result<()> {
         eprintln!("go on with: hardpan --resume {id}");
     }
     Ok(())
+}
+
+/// Waits until the cache should be kept warm; for ever where that would not pay.
+async fn ping_due(opened: &Opened) {
+    let wanted = opened.settings.config.keep_alive.unwrap_or(true);
+    match opened.agent.warmth().filter(|_| wanted).and_then(|warmth| warmth.ping_in()) {
+        Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn keep_warm(opened: &Opened) {
+    match opened.agent.ping().await {
+        Ok(spent) => {
+            let left = opened.agent.warmth().map_or_else(String::new, |warmth| format!("; {}", show::countdown(&warmth)));
+            eprintln!("(kept the cache warm for {}{left}; `keep_alive = false` in config.toml ends this)", dollars(spent.dollars));
+        }
+        Err(error) => eprintln!("hardpan: {}", safe_lines(&error.to_string())),
+    }
 }
 
 fn greet(opened: &Opened) {

@@ -80,7 +80,7 @@ impl Opened {
         let mut scope = Scope::new(&root, &folder);
         scope.readable = settings.config.readable.iter().map(PathBuf::from).collect();
         scope.readable.extend(config.map(|config| config.join("skills")));
-        let hands = Hands::new(&settings, &conversation.session, &root)?;
+        let hands = Hands::new(&settings, &conversation.session, &root, scratch.as_ref().map(|scratch| &*scratch.0))?;
         hands.notes.iter().for_each(|note| eprintln!("hardpan: {note}"));
         hands.extend(&mut scope);
         let asking = if flags.yes { Asking::Never } else { Asking::Normal };

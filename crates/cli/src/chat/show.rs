@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hardpan_agent::{Agent, Spent};
+use hardpan_agent::{Agent, Spent, Warmth};
 use serde_json::Value;
 
 use crate::args::Output;
@@ -128,6 +128,19 @@ pub fn status(agent: &Agent) -> Option<String> {
     let last = usage.last_request.unwrap_or_default();
     let session = dollars(usage.session.dollars);
     Some(format!("{used} · cache {}% read · {} (session {session})", share(&last), dollars(last.dollars)))
+}
+
+/// How long the cache will live, and what is done about it.
+pub fn countdown(warmth: &Warmth) -> String {
+    let clock = |seconds: i64| format!("{}:{:02}", seconds / 60, seconds % 60);
+    if warmth.expires_in <= 0 {
+        return format!("the cache has expired: the next request writes {} tokens anew", thousands(warmth.tokens));
+    }
+    let ping = match warmth.ping_in() {
+        Some(seconds) => format!("; kept warm in {}", clock(i64::try_from(seconds).unwrap_or(i64::MAX))),
+        None => String::new(),
+    };
+    format!("the cache of {} tokens expires in {}{ping}", thousands(warmth.tokens), clock(warmth.expires_in))
 }
 
 fn share(spent: &Spent) -> u64 {

@@ -38,7 +38,9 @@ impl Message {
         }
         let length = subject.chars().count();
         if length > LONGEST_SUBJECT {
-            return Err(format!("its first line has {length} characters; 50 are wanted, {LONGEST_SUBJECT} are the most"));
+            return Err(format!(
+                "its first line has {length} characters; 50 are wanted, {LONGEST_SUBJECT} are the most"
+            ));
         }
         Ok(Message { subject: subject.trim_end_matches('.').to_owned(), body: body(&lines[start + 1..]) })
     }
@@ -58,7 +60,9 @@ fn lines(answer: &str) -> Vec<String> {
     let fences: Vec<usize> = (0..lines.len()).filter(|index| lines[*index].starts_with("```")).collect();
     // A message in a fence is what is in it; a fence in a body goes, its lines stay.
     let inner = match fences.as_slice() {
-        [first, .., last] if lines[..*first].iter().all(|line| !is_conventional(unquoted(line))) => &lines[first + 1..*last],
+        [first, .., last] if lines[..*first].iter().all(|line| !is_conventional(unquoted(line))) => {
+            &lines[first + 1..*last]
+        }
         _ => &lines[..],
     };
     let kept = inner.iter().filter(|line| !line.starts_with("```")).cloned();
@@ -83,7 +87,9 @@ fn is_conventional(line: &str) -> bool {
         None => (head, Some("-")),
     };
     let is_word = !kind.is_empty() && kind.len() <= 12 && kind.chars().all(|c| c.is_ascii_lowercase());
-    is_word && scope.is_some_and(|scope| !scope.is_empty() && !scope.contains(['(', ')'])) && !what.trim().is_empty()
+    is_word
+        && scope.is_some_and(|scope| !scope.is_empty() && !scope.contains(['(', ')']))
+        && !what.trim().is_empty()
 }
 
 /// The body: one blank line at a time, nothing wider than it should be.
@@ -136,14 +142,22 @@ pub fn plain(files: &[File]) -> Message {
         Some('R') => "move",
         _ => "change",
     };
-    let name = |file: &File| file.path.rsplit('/').next().unwrap_or(&file.path).replace(char::is_control, "?");
+    let name =
+        |file: &File| file.path.rsplit('/').next().unwrap_or(&file.path).replace(char::is_control, "?");
     let what = match files {
         [only] => name(only),
         [first, second] => format!("{} and {}", name(first), name(second)),
         many => format!("{} files", many.len()),
     };
-    let what = if format!("{kind}: {verb} {what}").chars().count() > LONGEST_SUBJECT { format!("{} files", files.len()) } else { what };
-    let listed = files.iter().take(MOST_LISTED).map(|file| format!("{} {}", file.status, file.path.replace(char::is_control, "?")));
+    let what = if format!("{kind}: {verb} {what}").chars().count() > LONGEST_SUBJECT {
+        format!("{} files", files.len())
+    } else {
+        what
+    };
+    let listed = files
+        .iter()
+        .take(MOST_LISTED)
+        .map(|file| format!("{} {}", file.status, file.path.replace(char::is_control, "?")));
     let mut list: Vec<String> = if files.len() > 1 { listed.collect() } else { Vec::new() };
     if files.len() > MOST_LISTED {
         list.push(format!("and {} more", files.len() - MOST_LISTED));
@@ -197,7 +211,9 @@ mod tests {
     fn what_is_no_message_is_told_so() {
         let problem = |answer: &str| Message::of(answer).unwrap_err();
         assert_eq!(problem(" \n```\n```\n"), "it is empty");
-        for answer in ["Close the file", "Fix: close it", "fix close it", "fix(): x", "fix: ", "I cannot: I am a model"] {
+        for answer in
+            ["Close the file", "Fix: close it", "fix close it", "fix(): x", "fix: ", "I cannot: I am a model"]
+        {
             assert!(problem(answer).contains("`type(scope): what it does`"), "{answer}");
         }
         let long = format!("fix: {}", "x".repeat(68));
@@ -209,9 +225,16 @@ mod tests {
     fn a_plain_message_tells_what_the_names_tell() {
         let file = |status, path: &str| File { status, path: path.into() };
         assert_eq!(plain(&[file('A', "docs/a.md")]).to_string(), "docs: add a.md\n");
-        assert_eq!(plain(&[file('D', "tests/a.rs"), file('D', "src/b_test.go")]).to_string(), "test: remove a.rs and b_test.go\n\nD tests/a.rs\nD src/b_test.go\n");
-        let many: Vec<File> = (0..30).map(|n| file(if n == 0 { 'A' } else { 'M' }, &format!("src/{n}.rs"))).collect();
+        assert_eq!(
+            plain(&[file('D', "tests/a.rs"), file('D', "src/b_test.go")]).to_string(),
+            "test: remove a.rs and b_test.go\n\nD tests/a.rs\nD src/b_test.go\n"
+        );
+        let many: Vec<File> =
+            (0..30).map(|n| file(if n == 0 { 'A' } else { 'M' }, &format!("src/{n}.rs"))).collect();
         let text = plain(&many).to_string();
-        assert!(text.starts_with("chore: change 30 files\n\nA src/0.rs\n") && text.ends_with("and 10 more\n"), "{text}");
+        assert!(
+            text.starts_with("chore: change 30 files\n\nA src/0.rs\n") && text.ends_with("and 10 more\n"),
+            "{text}"
+        );
     }
 }

@@ -79,7 +79,8 @@ impl<'a> Writer<'a> {
     async fn message(&mut self, staged: &Staged) -> Result<Message> {
         let changes = self.changes(staged).await?;
         let phrases = &self.settings.texts.phrases.commit;
-        let recent = if staged.recent.is_empty() { "(none yet)".to_owned() } else { staged.recent.join("\n") };
+        let recent =
+            if staged.recent.is_empty() { "(none yet)".to_owned() } else { staged.recent.join("\n") };
         let values = [
             ("branch", staged.branch.as_str()),
             ("recent", recent.as_str()),
@@ -143,7 +144,10 @@ impl<'a> Writer<'a> {
         let around = self.tokens(&self.settings.texts.commit_message) + self.tokens(&names(staged)) + 1000;
         let room = (self.target.max_input_tokens() as usize).saturating_sub(around);
         if room < 1000 {
-            bail!("{} has too small a window for this commit: choose another model (--model)", self.target.model.name());
+            bail!(
+                "{} has too small a window for this commit: choose another model (--model)",
+                self.target.model.name()
+            );
         }
         Ok(room.min(MOST_DIFF))
     }
@@ -175,7 +179,11 @@ impl<'a> Writer<'a> {
         let prompt = Prompt {
             model: self.target.model.id.as_str().into(),
             max_tokens: self.target.max_tokens,
-            system: vec![Block::text(Place::Base, self.settings.texts.commit_message.clone(), origin(Kind::System))],
+            system: vec![Block::text(
+                Place::Base,
+                self.settings.texts.commit_message.clone(),
+                origin(Kind::System),
+            )],
             turns: turns.iter().map(|(role, text)| Turn::new(*role, vec![block(text)])).collect(),
             ..Prompt::default()
         };

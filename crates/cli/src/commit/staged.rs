@@ -55,11 +55,15 @@ pub struct Patch {
 impl Repository {
     /// The repository that a folder lies in.
     pub fn at(folder: &Path) -> Result<Self> {
-        let root = git(folder, &["rev-parse", "--show-toplevel"])
-            .with_context(|| format!("{} is in no git repository: go to one, or run `git init`", folder.display()))?;
+        let root = git(folder, &["rev-parse", "--show-toplevel"]).with_context(|| {
+            format!("{} is in no git repository: go to one, or run `git init`", folder.display())
+        })?;
         let root = root.trim_end_matches('\n');
         if root.is_empty() {
-            bail!("{} is in a repository without a working tree: nothing can be staged there", folder.display());
+            bail!(
+                "{} is in a repository without a working tree: nothing can be staged there",
+                folder.display()
+            );
         }
         Ok(Repository { root: root.into() })
     }
@@ -68,16 +72,32 @@ impl Repository {
     pub fn staged(&self) -> Result<Staged> {
         let files = files(&git(&self.root, &["diff", "--cached", "-M", "--name-status", "-z"])?);
         if files.is_empty() {
-            bail!("nothing is staged: choose what to commit with `git add FILES` (or `git add -p`), then run `hardpan commit` again");
+            bail!(
+                "nothing is staged: choose what to commit with `git add FILES` (or `git add -p`), then run `hardpan commit` again"
+            );
         }
-        let open: Vec<&str> = files.iter().filter(|file| file.status == 'U').map(|file| file.path.as_str()).collect();
+        let open: Vec<&str> =
+            files.iter().filter(|file| file.status == 'U').map(|file| file.path.as_str()).collect();
         if !open.is_empty() {
-            bail!("these files have conflicts: {}. Resolve them, `git add` them, then run `hardpan commit` again", open.join(", "));
+            bail!(
+                "these files have conflicts: {}. Resolve them, `git add` them, then run `hardpan commit` again",
+                open.join(", ")
+            );
         }
-        let arguments = ["-c", "core.quotePath=false", "diff", "--cached", "-M", "--no-color", "--no-ext-diff", "--no-textconv"];
+        let arguments = [
+            "-c",
+            "core.quotePath=false",
+            "diff",
+            "--cached",
+            "-M",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+        ];
         let diff = git_bytes(&self.root, &arguments, MOST_DIFF)?;
         let cut = diff.len() >= MOST_DIFF;
-        let branch = git(&self.root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_else(|_| "(none)".into());
+        let branch =
+            git(&self.root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_else(|_| "(none)".into());
         // Before the first commit there is no log.
         let recent = git(&self.root, &["log", RECENT, "--no-merges", "--format=%s"]).unwrap_or_default();
         Ok(Staged {
@@ -104,10 +124,13 @@ impl Repository {
         // Standard output is for the message.
         command.stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
         let mut child = command.spawn().context("git cannot be run")?;
-        let written = child.stdin.take().map_or(Ok(()), |mut input| input.write_all(message.to_string().as_bytes()));
+        let written =
+            child.stdin.take().map_or(Ok(()), |mut input| input.write_all(message.to_string().as_bytes()));
         let status = child.wait().context("git cannot be waited for")?;
         if !status.success() {
-            bail!("git did not commit ({status}); above is what it, or a hook, said. What is staged is as it was: mend it, then run `hardpan commit` again");
+            bail!(
+                "git did not commit ({status}); above is what it, or a hook, said. What is staged is as it was: mend it, then run `hardpan commit` again"
+            );
         }
         written.context("git did not take the message")
     }

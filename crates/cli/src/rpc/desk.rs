@@ -128,7 +128,9 @@ impl Desk {
         let refused = |error: String| Err(Refused { id: Value::Null, command: None, error });
         let parsed = match typed {
             Typed::Line(line) => Request::parse(&line),
-            Typed::TooLong => refused(format!("the line is longer than {} MB and was passed over", LONGEST >> 20)),
+            Typed::TooLong => {
+                refused(format!("the line is longer than {} MB and was passed over", LONGEST >> 20))
+            }
             Typed::NotUtf8 => refused("the line is not UTF-8".into()),
         };
         match parsed {
@@ -284,7 +286,8 @@ impl Desk {
     async fn new_session(&mut self) -> Result<Option<Data>, String> {
         self.idle().await?;
         let opened = &self.opened;
-        let conversation = open::begin(&opened.store, &opened.folder).map_err(|error| format!("{error:#}"))?;
+        let conversation =
+            open::begin(&opened.store, &opened.folder).map_err(|error| format!("{error:#}"))?;
         self.adopt(&conversation);
         opened.agent.switch(conversation, Switch::Other).await;
         Ok(Some(Data::Session(tell::session(opened))))
@@ -352,9 +355,9 @@ fn judged(verdict: YesOrNo, reason: Option<String>, remember: Option<Remember>) 
         (YesOrNo::Yes, None) => Verdict::Once,
         (YesOrNo::Yes, Some(Remember::Session)) => Verdict::Session,
         (YesOrNo::Yes, Some(Remember::Always)) => Verdict::Always,
-        (YesOrNo::No, _) => {
-            Verdict::No(reason.map_or("the person said no".into(), |reason| format!("the person said no: {reason}")))
-        }
+        (YesOrNo::No, _) => Verdict::No(
+            reason.map_or("the person said no".into(), |reason| format!("the person said no: {reason}")),
+        ),
     }
 }
 

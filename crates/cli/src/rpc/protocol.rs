@@ -246,7 +246,9 @@ impl Request {
         let value: Value =
             serde_json::from_str(line).map_err(|error| refused(format!("the line is not JSON: {error}")))?;
         let Value::Object(mut fields) = value else {
-            return Err(refused("a request is a JSON object such as {\"id\": 1, \"type\": \"get_state\"}".into()));
+            return Err(refused(
+                "a request is a JSON object such as {\"id\": 1, \"type\": \"get_state\"}".into(),
+            ));
         };
         let id = fields.shift_remove("id").unwrap_or_default();
         let name = fields.get("type").and_then(Value::as_str).map(str::to_owned);

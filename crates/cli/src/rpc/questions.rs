@@ -42,7 +42,9 @@ impl Questions {
         let waiting = self.state().waiting.remove(id);
         // A question that was given up in the meantime is as good as one that never was.
         let sent = waiting.and_then(|question| question.send(verdict).ok());
-        sent.ok_or_else(|| format!("no question {id:?} waits for an answer: it has one, or the run was stopped"))
+        sent.ok_or_else(|| {
+            format!("no question {id:?} waits for an answer: it has one, or the run was stopped")
+        })
     }
 
     /// Nobody will answer any more: what waits, and what will be asked, is a no.

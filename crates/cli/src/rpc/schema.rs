@@ -3,8 +3,8 @@
 use hardpan_agent::Event as _;
 use hardpan_agent::events::{
     AgentEnd, AgentStart, BeforeProviderRequest, HandlerFailed, MessageEnd, MessageStart, MessageUpdate,
-    ModelSelect, Note, QueueUpdate, SessionCompact, SessionFork, SessionShutdown, SessionStart, SessionSwitch,
-    ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, TurnEnd, TurnStart,
+    ModelSelect, Note, QueueUpdate, SessionCompact, SessionFork, SessionShutdown, SessionStart,
+    SessionSwitch, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, TurnEnd, TurnStart,
 };
 use schemars::JsonSchema;
 use serde_json::{Map, Value};

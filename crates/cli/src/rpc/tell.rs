@@ -10,7 +10,8 @@ use crate::chat::open::Opened;
 pub fn state(opened: &Opened, busy: bool) -> Data {
     let agent = &opened.agent;
     let waiting = agent.waiting();
-    let typed = |queue: Vec<hardpan_agent::Accepted>| queue.into_iter().map(|accepted| accepted.typed).collect();
+    let typed =
+        |queue: Vec<hardpan_agent::Accepted>| queue.into_iter().map(|accepted| accepted.typed).collect();
     Data::State(Box::new(State {
         model: Model::from(&agent.target()),
         thinking: agent.thinking().into(),

@@ -1,5 +1,7 @@
 //! What differs first between two prompts of a conversation, read off the prompts alone.
 
+use std::collections::BTreeSet;
+
 use hardpan_prompt::Place;
 
 use crate::cache::{Invalidation, Rules, Section};
@@ -25,7 +27,7 @@ pub(super) fn first(rules: &Rules, before: &Trace, now: &Trace, end: usize) -> O
         let (from, to) = (before.model.clone(), now.model.clone());
         return Some(Difference { from: 0, cause: Cause::ModelChanged { from, to }, at: None });
     }
-    let text = in_text(rules, before, now);
+    let text = in_text(rules, before, now, end);
     let setting = in_settings(rules, before, now);
     // Settings count from the beginning of a section: before its texts.
     let found = match (setting, text) {
@@ -68,9 +70,13 @@ fn in_settings(rules: &Rules, before: &Trace, now: &Trace) -> Option<Difference>
     Some(Difference { from: now.start_of(*section), cause, at: None })
 }
 
-fn in_text(rules: &Rules, before: &Trace, now: &Trace) -> Option<Difference> {
+/// What is only added behind `end` is no loss, and needs no name: so ends every turn of a conversation that grows.
+fn in_text(rules: &Rules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
     let block = before.first_difference(now)?;
     let section = before.section(block).min(now.section(block));
+    if block > end && section != Section::Tools {
+        return None;
+    }
     let (was, is) = first_pieces(before, now, block);
     let whence = is.or(was).cloned();
     let (from, cause) = match section {
@@ -130,11 +136,14 @@ fn in_messages(before: &Trace, now: &Trace, block: usize) -> Cause {
         return Cause::Folded;
     }
     let (was, is) = telling_pieces(before, now, block);
-    let all_there = old.iter().all(|id| new.contains(id));
+    let all_there = || {
+        let new: BTreeSet<_> = new.iter().collect();
+        old.iter().all(|id| new.contains(id))
+    };
     let is_update =
         matches!(was, Some(Whence::Item(_) | Whence::Stub(_))) && before.place(block) == Some(Place::Log);
     // What was told about an item since the last fold has moved to BASE; a body that moved there leaves a stub.
-    if matches!(is, Some(Whence::Stub(_))) || (is_update && all_there && was != is) {
+    if matches!(is, Some(Whence::Stub(_))) || (is_update && was != is && all_there()) {
         return Cause::Folded;
     }
     let named = |whence: &Whence, how| match whence {

@@ -1,0 +1,160 @@
+use std::collections::BTreeMap;
+
+use hardpan_agent::books;
+use hardpan_context::{LayoutName, Target};
+use hardpan_economy::ledger::{Account, Tokens, Totals};
+use hardpan_models::Catalogue;
+use hardpan_prompt::Kind;
+use hardpan_providers::Usage;
+
+use crate::trial::{Trial, text};
+
+fn reported(usages: &[Usage]) -> Tokens {
+    let mut sum = Tokens::default();
+    for usage in usages {
+        sum.add(&Tokens {
+            input: usage.input,
+            read: usage.cache_read,
+            write: usage.cache_write_5m,
+            write_1h: usage.cache_write_1h,
+            output: usage.output,
+        });
+    }
+    sum
+}
+
+fn sum<'a>(all: impl IntoIterator<Item = &'a Totals>) -> (Tokens, f64) {
+    let mut tokens = Tokens::default();
+    let mut dollars = 0.0;
+    for totals in all {
+        tokens.add(&totals.tokens);
+        dollars += totals.dollars;
+    }
+    (tokens, dollars)
+}
+
+#[tokio::test]
+async fn the_bill_adds_up_to_what_the_provider_reported_in_every_layout() {
+    for layout in LayoutName::ALL {
+        let trial = Trial::with_files(layout);
+        for turn in 0..6 {
+            trial.say("Look.").await;
+            if turn == 2 {
+                let other = Target::new(Catalogue::builtin(), None, "claude-opus-5").unwrap();
+                trial.agent.select_model(other).await.unwrap();
+                trial.wait(24 * 60);
+            }
+            trial.write("file:b.rs", &text("beta", 400 + turn));
+        }
+        let expected = reported(&trial.world().usages);
+        let stored = books::ledger(&trial.session().await.entries);
+        for ledger in [trial.agent.ledger(), stored] {
+            assert_eq!((ledger.total.tokens, ledger.total.requests), (expected, 12), "{layout}");
+            let parts: [Vec<&Totals>; 4] = [
+                ledger.by_day.values().collect(),
+                ledger.by_model.values().collect(),
+                ledger.by_purpose.values().collect(),
+                ledger.by_key.values().collect(),
+            ];
+            for part in parts {
+                let (tokens, dollars) = sum(part);
+                assert_eq!(tokens, expected, "{layout}");
+                assert!((dollars - ledger.total.dollars).abs() < 1e-9, "{layout}");
+            }
+            assert_eq!((ledger.by_day.len(), ledger.by_model.len()), (2, 2), "{layout}");
+            assert!(ledger.of_key("file:a.rs").tokens.prompt() > 12_000, "{layout}");
+        }
+        let usage = trial.agent.token_usage();
+        assert!((usage.session.dollars - trial.agent.ledger().total.dollars).abs() < 1e-9);
+    }
+}
+
+#[tokio::test]
+async fn what_the_agent_knows_is_what_the_file_says() {
+    let trial = Trial::with_files(LayoutName::Strata);
+    trial.say("Look.").await;
+    trial.wait(7);
+    trial.say("Go on.").await;
+    let (here, stored) = (trial.agent.ledger(), books::ledger(&trial.session().await.entries));
+    let round = |ledger: &hardpan_economy::Ledger| -> BTreeMap<Account, (Tokens, i64, u64)> {
+        let row = |totals: &Totals| (totals.tokens, (totals.dollars * 1e9).round() as i64, totals.hits);
+        ledger.by_key.iter().map(|(account, totals)| (account.clone(), row(totals))).collect()
+    };
+    assert_eq!(round(&here), round(&stored));
+    assert_eq!(here.losses, stored.losses);
+    assert_eq!(here.losses["expired"].times, 1);
+    let back = trial.resume().await;
+    assert_eq!(round(&back.agent.ledger()), round(&stored));
+}
+
+#[tokio::test]
+async fn a_crash_before_the_end_of_a_run_leaves_the_sums_by_kind() {
+    let trial = Trial::with_files(LayoutName::Strata);
+    trial.say("Look.").await;
+    let session = trial.session().await;
+    let unsettled = session.entries.iter().filter(|entry| matches!(entry.record, hardpan_session::Record::Request(_)));
+    let ledger = books::ledger(unsettled);
+    assert_eq!(ledger.total.tokens, reported(&trial.world().usages));
+    let files = Account { kind: Some(Kind::File), key: "all".into() };
+    let named = trial.agent.ledger();
+    let both = named.of_key("file:a.rs").tokens.prompt() + named.of_key("file:b.rs").tokens.prompt();
+    assert_eq!(ledger.by_key[&files].tokens.prompt(), both);
+}
+
+#[tokio::test]
+async fn helper_calls_are_billed_and_read_the_conversations_cache() {
+    let script = "
+turns:
+  - when: {contains: summar}
+    text: It was a long story.
+    repeat: always
+default: {text: Fine.}
+";
+    let trial = Trial::with(LayoutName::Strata, "claude-sonnet-5", script);
+    for _ in 0..8 {
+        trial.say(&text("A long story", 400)).await;
+    }
+    let before = trial.agent.ledger();
+    let cached = trial.agent.token_usage().last_request.unwrap();
+    trial.agent.compact(None).await.unwrap();
+    let after = trial.agent.ledger();
+    assert_eq!(after.total.requests, before.total.requests + 1);
+    let helper = &after.by_purpose[&hardpan_economy::ledger::Purpose::Compaction];
+    assert_eq!(helper.requests, 1);
+    assert!(helper.tokens.read >= cached.read + cached.written, "{helper:?}");
+    assert_eq!(trial.losses(), [], "a summary on the session's own prefix loses nothing");
+    assert_eq!(books::ledger(&trial.session().await.entries).by_purpose, after.by_purpose);
+}
+
+#[tokio::test]
+async fn a_fork_is_billed_for_its_own_branch() {
+    let trial = Trial::with_files(LayoutName::Strata);
+    trial.say("Hello.").await;
+    let leaf = trial.agent.messages().last().unwrap().id.0.clone();
+    trial.say("Look.").await;
+    // The branch ends with the answer: the record of its request comes after it.
+    let fork = trial.fork(Some(&leaf)).await;
+    assert_eq!(fork.agent.ledger().total.requests, 0);
+    let whole = trial.fork(None).await;
+    assert_eq!(whole.agent.ledger().total.tokens, trial.agent.ledger().total.tokens);
+    assert_eq!(whole.agent.token_usage().requests, 3);
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_panel_is_what_was_billed() {
+    let trial = Trial::with_files(LayoutName::Panels);
+    trial.say("Hello.").await;
+    trial.say("Go on.").await;
+    let of = |trial: &Trial, key: &str| {
+        let breakdown = trial.agent.breakdown().unwrap();
+        let contents = breakdown.blocks.iter().flat_map(|block| &block.contents);
+        let found = contents.filter(|content| content.hit.is_some()).find(|content| content.key == key);
+        found.map(|content| (content.hit.unwrap(), content.cost.unwrap())).unwrap()
+    };
+    let (hit, cost) = of(&trial, "file:a.rs");
+    assert!(hit && cost == trial.agent.ledger().of_key("file:a.rs").dollars);
+    // Nothing of ours has changed: only the provider knows that it was no hit.
+    trial.wait(6);
+    trial.say("Go on.").await;
+    assert!(!of(&trial, "file:a.rs").0 && of(&trial, "file:a.rs").1 > cost);
+}
