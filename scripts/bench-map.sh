@@ -30,7 +30,7 @@ echo "$(wc -l < "$files") files, $count of them code: $((bytes / 1000)) kB; pars
 
 cold=$(for _ in 1 2 3; do rm -rf "$HARDPAN_CACHE_DIR"; measure "$hardpan" map; done | sort -n | head -n 1)
 read -r cold_s cold_kb <<< "$cold"
-echo "cold: ratio $(ratio "$cold_s" "$seconds") (limit 2 for the index alone), ${cold_s} s, $((cold_kb / 1000)) MB = $(ratio "$((cold_kb * 1000))" "$bytes") of the text (limit 6)"
+echo "cold: ratio $(ratio "$cold_s" "$seconds") (limit 2), ${cold_s} s, $((cold_kb / 1000)) MB = $(ratio "$((cold_kb * 1000))" "$bytes") of the text (limit 6)"
 read -r warm_s _ <<< "$(best "$hardpan" map)"
 echo "warm, nothing changed: ratio $(ratio "$warm_s" "$seconds") (limit 0.1), ${warm_s} s"
 for tool in "aider --show-repo-map --no-git --yes-always --no-check-update --no-analytics" "repomix --compress --output /dev/null" "code2prompt . --output-file /dev/null"; do

@@ -209,6 +209,7 @@ impl Agent {
         self.store_late().await?;
         let session = lock(&self.inner.conversation).session.clone();
         self.events().tell(self, SessionShutdown { session }).await;
+        lock(&self.inner.conversation).settle(self.now());
         let flushed = lock(&self.inner.conversation).flush();
         Ok(flushed.await?)
     }
@@ -354,6 +355,7 @@ impl Agent {
         let to = conversation.session.clone();
         let from = {
             let mut current = lock(&self.inner.conversation);
+            current.settle(self.now());
             std::mem::replace(&mut *current, conversation).session
         };
         *lock(&self.inner.asked) = None;

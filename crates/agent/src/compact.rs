@@ -142,7 +142,7 @@ impl Agent {
         // The bill of the summary may still be on its way to the file that is read now.
         let flushed = lock(&self.inner.conversation).flush();
         flushed.await?;
-        let (summary, details) = self.with_files(summary, &messages[..cut]);
+        let (summary, details) = self.with_files(&summary, &messages[..cut]);
         let now = self.now();
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
@@ -193,15 +193,22 @@ impl Agent {
         self.look_if_needed(bench).await;
         let id = MessageId::from("summary-request");
         let asked = AgentMessage::new(id.clone(), Body::User { content: vec![Part::text(request)] });
-        let alone = |messages: Vec<AgentMessage>, now| Snapshot { messages, fresh: Some(id.clone()), ..Snapshot::empty(now) };
+        let alone = |messages: Vec<AgentMessage>, now| Snapshot {
+            messages,
+            fresh: Some(id.clone()),
+            ..Snapshot::empty(now)
+        };
         let mut form = Some(first);
         let mut why = String::new();
         while let Some(now) = form {
-            let with_request = |messages: &[AgentMessage]| messages.iter().cloned().chain([asked.clone()]).collect();
+            let with_request =
+                |messages: &[AgentMessage]| messages.iter().cloned().chain([asked.clone()]).collect();
             let snapshot = match now {
                 Form::OnPrefix => self.snapshot(bench, &choice, Some(id.clone()), with_request(messages)),
                 Form::Alone => alone(with_request(messages), self.now()),
-                Form::Short(most) => alone(with_request(&short::shortened(&messages[..cut], most)), self.now()),
+                Form::Short(most) => {
+                    alone(with_request(&short::shortened(&messages[..cut], most)), self.now())
+                }
             };
             // By itself it needs no layout's own tools: what cannot be called is not called.
             let layout = if now == Form::OnPrefix { choice.layout } else { LayoutName::Inline };
@@ -228,7 +235,9 @@ impl Agent {
     ) -> Result<Answer, Aside> {
         let client = choice.client.clone().ok_or_else(|| Aside::Failed("there is no client".into()))?;
         let assembled = self.assemble(bench, choice, snapshot).map_err(Aside::TooLong)?;
-        let no_room = |left_out: &LeftOut| left_out.key.starts_with("message:") && left_out.reason.starts_with("no room");
+        let no_room = |left_out: &LeftOut| {
+            left_out.key.starts_with("message:") && left_out.reason.starts_with("no room")
+        };
         if assembled.prompt.left_out.iter().any(no_room) {
             // A summary of what the model was not shown would be made up.
             return Err(Aside::TooLong("the conversation does not fit the window".into()));
@@ -260,11 +269,12 @@ impl Agent {
     }
 
     /// The summary with the files that were read and changed so far, over the whole branch: earlier summaries included.
-    fn with_files(&self, summary: String, before: &[AgentMessage]) -> (String, serde_json::Value) {
+    fn with_files(&self, summary: &str, before: &[AgentMessage]) -> (String, serde_json::Value) {
         let path = lock(&self.inner.conversation).path().to_owned();
         let leaf = lock(&self.inner.conversation).leaf().cloned();
         let session = Session::open(&path).ok();
-        let stored = session.as_ref().and_then(|session| session.path_to(leaf.as_deref()).ok()).unwrap_or_default();
+        let stored =
+            session.as_ref().and_then(|session| session.path_to(leaf.as_deref()).ok()).unwrap_or_default();
         let stored = stored.iter().filter_map(|entry| match &entry.record {
             Record::Message(message) => Some(&**message),
             _ => None,
@@ -318,7 +328,9 @@ pub(crate) fn tokens(message: &AgentMessage, bench: &Bench) -> usize {
         | Body::ToolResult { content, .. }
         | Body::Custom { content, .. } => content.iter().map(part).sum(),
         Body::BashExecution { output, .. } => bench.memo.counter.count(output),
-        Body::CompactionSummary { summary } | Body::BranchSummary { summary } => bench.memo.counter.count(summary),
+        Body::CompactionSummary { summary } | Body::BranchSummary { summary } => {
+            bench.memo.counter.count(summary)
+        }
     }
 }
 

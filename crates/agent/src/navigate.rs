@@ -32,9 +32,14 @@ impl Agent {
                 let phrase = &self.inner.setup.texts.phrases.agent.branch_request;
                 let request = fill(phrase, &[("from", entry)]);
                 let all = messages.len();
-                let asking = self.summarise(&mut bench, &messages, all, &request, "branch_summary", Form::OnPrefix);
+                let asking =
+                    self.summarise(&mut bench, &messages, all, &request, "branch_summary", Form::OnPrefix);
                 let asked = unless_stopped(&token, asking).await;
-                Some(asked.map_err(|_| no_way("it was stopped; nothing has changed".into()))?.map_err(no_way)?)
+                Some(
+                    asked
+                        .map_err(|_| no_way("it was stopped; nothing has changed".into()))?
+                        .map_err(no_way)?,
+                )
             }
             Leave::Silently | Leave::WithSummary => None,
         };

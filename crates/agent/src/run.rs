@@ -122,10 +122,15 @@ impl Agent {
             };
             let (tool_results, looping) = self.answer_calls(bench, &calls, token).await?;
             let none = calls.is_empty();
-            if self.may_have_changed(&calls) && !token.is_cancelled() {
-                bench.around = self.look(&accepted.text).await.ok().or(bench.around.take());
+            if self.may_have_changed(&calls)
+                && let Ok(Ok(around)) = unless_stopped(token, self.look(&accepted.text)).await
+            {
+                bench.around = Some(around);
             }
             self.events().tell(self, TurnEnd { turn, message, tool_results }).await;
+            if let Some(stop @ (Stop::Aborted | Stop::Error { .. })) = stop {
+                return Ok(stop);
+            }
             if token.is_cancelled() {
                 return Ok(Stop::Aborted);
             }

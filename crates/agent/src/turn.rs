@@ -371,10 +371,9 @@ impl Agent {
         saved.await?;
         self.events().tell(self, crate::events::MessageEnd { message: message.clone() }).await;
         self.tell_loss(Some(&message.id), loss.flatten()).await;
-        match stop {
-            Some(stop @ (Stop::Aborted | Stop::Error { .. })) => Ok(Err(stop)),
-            stop => Ok(Ok(Answered { message, calls: answer.calls(), stop })),
-        }
+        // The calls of an answer that broke off are not answered for: they are left out of what is sent.
+        let calls = if is_complete { answer.calls() } else { Vec::new() };
+        Ok(Ok(Answered { message, calls, stop }))
     }
 }
 

@@ -33,6 +33,7 @@
 //! ```
 
 pub mod bill; // what was paid, what should have been, and why
+mod files; // what a conversation tells about files
 pub mod import; // recorded sessions of this and other agents, in one form
 pub mod report; // audits as text, JSON and a page
 

@@ -113,14 +113,14 @@ impl SessionReport {
             billed: BilledReport {
                 input: tokens.input,
                 read: tokens.read,
-                write: tokens.write + tokens.write_1h,
+                write: tokens.write.saturating_add(tokens.write_1h),
                 cost: milli(cost),
                 dollars: dollars.map(micro),
             },
             predicted: PredictedReport {
                 input: foretold.input,
                 read: foretold.read,
-                write: foretold.write + foretold.write_1h,
+                write: foretold.write.saturating_add(foretold.write_1h),
                 cost: milli(audit.predicted.cost),
             },
             right: audit.right(),
@@ -170,7 +170,7 @@ impl Sum {
             sum.stable_cost += audit.stable_prefix_cost;
             sum.stable_dollars += stable_dollars(audit).unwrap_or(0.0);
             sum.losses += audit.losses.len();
-            sum.lost_tokens += audit.losses.iter().map(|loss| loss.tokens).sum::<u64>();
+            sum.lost_tokens = audit.losses.iter().fold(sum.lost_tokens, |lost, loss| lost.saturating_add(loss.tokens));
             sum.lost_cost += audit.losses.iter().map(|loss| loss.cost).sum::<f64>();
             sum.lost_dollars += audit.losses.iter().filter_map(|loss| loss.dollars).sum::<f64>();
         }
@@ -205,7 +205,7 @@ fn sorts(audits: &[Audit]) -> Vec<Sort> {
         });
         let sort = &mut sorts[at];
         sort.count += 1;
-        sort.tokens += loss.tokens;
+        sort.tokens = sort.tokens.saturating_add(loss.tokens);
         sort.cost += loss.cost;
         sort.dollars += loss.dollars.unwrap_or(0.0);
         sort.ours += usize::from(loss.ours);

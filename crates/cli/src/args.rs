@@ -136,6 +136,10 @@ pub enum Command {
     },
     /// List this folder's conversations; search, show, export or delete them
     Sessions(crate::sessions::Sessions),
+    /// Add up what was paid: by session, day, model, project, kind or item
+    Cost(crate::cost::Cost),
+    /// Tell why a session paid again for what had been cached
+    Why(crate::why::Why),
     /// Write a commit message for what is staged, show it, and commit
     Commit(crate::commit::Commit),
     /// Explain the bill of recorded sessions: what was paid, what a stable prefix would have paid, each loss with its cause
@@ -151,6 +155,14 @@ pub enum Command {
         /// Stop trusting it
         #[arg(long)]
         remove: bool,
+    },
+    /// Print Hardpan's own documents: their list, or one by name
+    Docs {
+        /// Which one
+        name: Option<String>,
+        /// Print the list as JSON
+        #[arg(long, conflicts_with = "name")]
+        json: bool,
     },
     /// Restrict this process, then become the command (how tools start commands)
     #[command(name = "__sandbox", hide = true)]

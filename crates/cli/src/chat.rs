@@ -8,6 +8,7 @@ pub mod commands; // what can be typed after a slash
 pub mod hands; // the tools that change things
 mod lines; // the conversation line by line
 pub mod open; // from flags to an agent
+mod price; // what an act would cost, and why the last request cost what it did
 mod show; // what a person sees of the events
 
 use std::io::IsTerminal;

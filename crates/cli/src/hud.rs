@@ -7,6 +7,7 @@ mod tests;
 
 use hardpan_agent::Spent;
 use hardpan_context::{Breakdown, LayoutName};
+use hardpan_economy::Verdict;
 use hardpan_prompt::Kind;
 use serde_json::{Value, json};
 
@@ -31,6 +32,8 @@ pub struct Hud<'a> {
     pub session: Spent,
     /// How many requests that was.
     pub requests: u64,
+    /// What is to be said about how it used the cache, by what the provider reported.
+    pub verdict: Option<Verdict>,
     /// `tiers`: how many tiers were skipped, over the whole session.
     pub empty_tiers: u32,
 }
@@ -61,6 +64,7 @@ impl Hud<'_> {
             "session": self.session,
             "requests": self.requests,
             "blocks": regions,
+            "verdict": self.verdict,
         });
         if breakdown.layout == LayoutName::Tiers {
             value["empty_tiers"] =
@@ -116,6 +120,7 @@ impl Hud<'_> {
             }
             None => format!("from the cache: {} of all\n", rate(self.session)),
         });
+        text.extend(self.verdict.iter().map(|verdict| safe(&verdict.sentence()) + "\n"));
         text
     }
 

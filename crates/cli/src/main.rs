@@ -7,7 +7,9 @@ mod args; // what can be typed
 mod audit; // `hardpan audit`
 mod chat; // a conversation: one prompt, JSON events, or line by line
 mod commit; // `hardpan commit`
+mod cost; // `hardpan cost`
 mod diff; // `hardpan request --diff`
+mod docs; // `hardpan docs`
 mod gather; // from files, a folder and a session to a snapshot
 mod hud; // what the last request held and cost, and what came from the cache
 mod map; // `hardpan map`, `hardpan symbols`, and the map in a prompt
@@ -22,6 +24,7 @@ mod settings; // the config folder, the project's folder, trust
 mod simulator; // `hardpan simulator`
 mod state; // what is learned from run to run
 mod views; // tables for people
+mod why; // `hardpan why`
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use hardpan_agent::Coupling;
 use hardpan_context::{PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry};
 use hardpan_models::{did_you_mean, nearest};
 use hardpan_prompt::{Counter, Text, Vocabulary};
@@ -137,6 +138,15 @@ pub fn for_prompt(
     };
     let entries: Vec<SymbolEntry> = map.blocks.iter().map(entry).collect();
     (!entries.is_empty()).then(|| SymbolsEntry { legend: Some(Text::new(map.legend.trim_end())), entries })
+}
+
+/// Which files of a repository belong together, and how much the others refer to each.
+pub fn coupling(folder: &Path) -> Coupling {
+    let index = index(&workspace::root_of(folder));
+    let owned = |cluster: Vec<&str>| cluster.into_iter().map(str::to_owned).collect();
+    let ranks = index.ranks(&Focus::default());
+    let references = index.paths().map(str::to_owned).zip(ranks).collect();
+    Coupling { clusters: index.clusters().into_iter().map(owned).collect(), references }
 }
 
 /// The index of a repository, from the cache as far as it holds.

@@ -10,7 +10,7 @@ use hardpan_prompt::validate::{check_size, validate};
 use crate::args::{Args, Command, What};
 use crate::gather::{self, Gathered, gather};
 use crate::settings::{self, Settings};
-use crate::{diff, map, origins, output, send, simulator, views};
+use crate::{diff, docs, map, origins, output, send, simulator, views};
 
 /// The question that is asked when none is given.
 const SAMPLE_PROMPT: &str = "What does this project do, and where should I start reading?";
@@ -63,10 +63,15 @@ pub fn run(args: &Args) -> Result<()> {
             simulator::run(*port, script.as_deref(), faults.as_deref())
         }
         Some(Command::Sessions(args)) => crate::sessions::sessions(args),
+        Some(Command::Cost(args)) => crate::cost::cost(args),
+        Some(Command::Why(args)) => crate::why::why(args),
         Some(Command::Commit(args)) => crate::commit::commit(args),
         Some(Command::Audit(args)) => crate::audit::audit(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
+        Some(Command::Docs { name, json }) => {
+            docs::docs(name.as_deref(), if *json { docs::Show::Json } else { docs::Show::Text })
+        }
         Some(Command::Sandbox { policy, command }) => sandbox(policy, command),
     }
 }

@@ -9,7 +9,7 @@ use crate::snapshot::{AgentMode, PromptType};
 use crate::texts::fill;
 
 /// The system prompt of a layout: the agent's text, extra text, tool snippets, guidelines, appended text, project
-/// files, skills, the tools hint; then, except in `strata`, the date and the working directory.
+/// files, skills, the tools hint, where Hardpan's own documents are; then, except in `strata`, the date and the working directory.
 pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
@@ -66,6 +66,7 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
     recipe.list("skills", &phrases.skills, "skills", &skills);
     if !tools.is_empty() {
         recipe.add("tools hint", &phrases.tools_hint);
+        recipe.add("docs", &phrases.docs);
     }
     if layout != LayoutName::Strata {
         let mut lines = vec![fill(&phrases.date, &[("now", &crate::time::iso(input.snapshot.now))])];

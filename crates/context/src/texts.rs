@@ -82,7 +82,7 @@ macro_rules! phrases {
 }
 
 phrases! {
-    system: SystemPhrases { tools, guidelines, project_files, project_file, skills, skill, tools_hint, fallback, date, working_directory }
+    system: SystemPhrases { tools, guidelines, project_files, project_file, skills, skill, tools_hint, docs, fallback, date, working_directory }
     history: HistoryPhrases {
         opening, go_on, bash, bash_failed, bash_killed, compaction_summary, branch_summary, no_output,
         image_left_out, image_name, call_as_text, result_as_text, failure_as_text, context_ack,

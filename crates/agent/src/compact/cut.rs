@@ -25,7 +25,8 @@ pub fn first_kept(messages: &[AgentMessage], sizes: &[usize], wanted: usize) -> 
         .filter(near)
         .filter(begins_exchange)
         .min_by_key(|index| (likeness(messages, *index), after[*index].abs_diff(wanted)));
-    let by_size = || (1..messages.len()).filter(begins_turn).min_by_key(|index| after[*index].abs_diff(wanted));
+    let by_size =
+        || (1..messages.len()).filter(begins_turn).min_by_key(|index| after[*index].abs_diff(wanted));
     let cut = by_topic.or_else(by_size)?;
     // A summary of a sliver costs more than it saves.
     (after[0] - after[cut] > wanted / 10).then_some(cut)
@@ -47,7 +48,8 @@ fn words(messages: &[AgentMessage]) -> BTreeSet<String> {
         Body::User { content } | Body::Assistant { content, .. } => content.as_slice(),
         _ => &[],
     });
-    let texts = parts.filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
+    let texts =
+        parts.filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
     let is_letter = |c: char| c.is_alphanumeric() || c == '_';
     texts
         .flat_map(|text| text.split(move |c| !is_letter(c)))
@@ -71,7 +73,10 @@ mod tests {
 
     fn result() -> AgentMessage {
         let content = vec![Part::text("output")];
-        AgentMessage::new("r", Body::ToolResult { call_id: "c".into(), tool_name: None, content, is_error: false })
+        AgentMessage::new(
+            "r",
+            Body::ToolResult { call_id: "c".into(), tool_name: None, content, is_error: false },
+        )
     }
 
     #[test]

@@ -7,7 +7,10 @@ pub const SHORT: [usize; 4] = [4000, 1000, 250, 60];
 
 /// The messages with at most so many characters of each text, and without images and reasoning.
 pub fn shortened(messages: &[AgentMessage], most: usize) -> Vec<AgentMessage> {
-    messages.iter().map(|message| AgentMessage { body: body(&message.body, most), ..message.clone() }).collect()
+    messages
+        .iter()
+        .map(|message| AgentMessage { body: body(&message.body, most), ..message.clone() })
+        .collect()
 }
 
 fn body(body: &Body, most: usize) -> Body {
@@ -16,7 +19,9 @@ fn body(body: &Body, most: usize) -> Body {
         Body::User { content }
         | Body::Assistant { content, .. }
         | Body::ToolResult { content, .. }
-        | Body::Custom { content, .. } => *content = content.iter().filter_map(|part| short_part(part, most)).collect(),
+        | Body::Custom { content, .. } => {
+            *content = content.iter().filter_map(|part| short_part(part, most)).collect();
+        }
         Body::BashExecution { output: text, .. } => *text = cut(text, most),
         // What stands for many messages already is short, and worth more than they.
         Body::CompactionSummary { .. } | Body::BranchSummary { .. } => {}
@@ -29,7 +34,8 @@ fn short_part(part: &Part, most: usize) -> Option<Part> {
         Part::Text { text } => Some(Part::Text { text: cut(text, most) }),
         Part::ToolCall(call) if call.arguments.as_str().len() <= most => Some(part.clone()),
         Part::ToolCall(call) => {
-            let path = call.arguments.value()["path"].as_str().map_or_else(String::new, |path| format!(" {path}"));
+            let path =
+                call.arguments.value()["path"].as_str().map_or_else(String::new, |path| format!(" {path}"));
             Some(Part::text(format!("[{}{path}]", call.name)))
         }
         Part::Image(_) | Part::Reasoning { .. } => None,
@@ -54,7 +60,8 @@ mod tests {
     #[test]
     fn a_long_text_keeps_its_beginning_and_its_end() {
         let long = format!("begin{}end", "é".repeat(1000));
-        let message = AgentMessage::new("u", Body::User { content: vec![Part::text(long), Part::text("short")] });
+        let message =
+            AgentMessage::new("u", Body::User { content: vec![Part::text(long), Part::text("short")] });
         let [short] = &shortened(&[message], 20)[..] else { panic!("one message") };
         let expected = [
             Part::text(format!("begin{}\n[… 988 characters …]\n{}end", "é".repeat(5), "é".repeat(7))),

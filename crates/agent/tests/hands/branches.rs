@@ -70,7 +70,11 @@ async fn what_was_learned_on_a_branch_is_taken_along() {
         assert!(body.contains("The rudder is broken.") && !body.contains("Three."), "{layout}");
         let session = stage.stored().await;
         assert_eq!(session.branch(Some(&left.last().unwrap().id.0)).unwrap().messages, left);
-        assert_eq!(stage.billed("branch_summary").await.len(), 0, "it was paid for on the branch that was left");
+        assert_eq!(
+            stage.billed("branch_summary").await.len(),
+            0,
+            "it was paid for on the branch that was left"
+        );
         let requests: Vec<String> = session.requests().map(|request| request.purpose.to_string()).collect();
         assert_eq!(requests.iter().filter(|purpose| *purpose == "branch_summary").count(), 1);
         stage.goes_on().await;
@@ -112,7 +116,9 @@ async fn a_branch_summary_that_fails_or_is_stopped_leaves_everything_as_it_is() 
     let leaving = tokio::spawn(async move { agent.go_to(&first, Leave::WithSummary).await });
     stage.until(|| stage.sent().len() > sent).await;
     stage.agent.abort();
-    assert!(matches!(leaving.await.unwrap(), Err(AgentError::Entry { reason }) if reason.contains("stopped")));
+    assert!(
+        matches!(leaving.await.unwrap(), Err(AgentError::Entry { reason }) if reason.contains("stopped"))
+    );
     assert_eq!(stage.agent.messages(), messages);
     assert_eq!(Session::open(&stage.agent.session().1).unwrap().branch(None).unwrap().messages, messages);
     stage.goes_on().await;

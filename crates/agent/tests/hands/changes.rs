@@ -6,6 +6,8 @@ use crate::stage::{Given, Stage, is_paired, line};
 /// Every diagnosis of a failing edit, then one that succeeds.
 const EDITS: &str = "
 turns:
+  - when: {equals: Read.}
+    tool_calls: [{name: read, arguments: {path: a.txt}}]
   - when: {equals: Edit.}
     tool_calls:
       - {name: edit, arguments: {path: a.txt, old_text: three hundred, new_text: x}}
@@ -29,7 +31,8 @@ async fn each_failing_edit_is_told_why_and_what_succeeds_is_written() {
         stage.say("Edit.").await;
         let lines: Vec<String> = stage.agent.messages().iter().map(line).collect();
         let results = &lines[2..8];
-        let starts = |at: usize, start: &str| assert!(results[at].starts_with(start), "{layout}: {}", results[at]);
+        let starts =
+            |at: usize, start: &str| assert!(results[at].starts_with(start), "{layout}: {}", results[at]);
         (0..4).for_each(|at| starts(at, "failed: a.txt was not changed."));
         starts(4, "failed: ");
         starts(5, "result: Edited a.txt in 1 place");
@@ -48,29 +51,41 @@ fn count(body: &str, text: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_file_that_the_model_edits_is_told_once() {
+async fn an_open_file_that_the_model_edits_is_not_shown_twice() {
     for layout in LayoutName::ALL {
         let given = Given { layout, script: EDITS.into(), open: vec!["a.txt"], ..Given::default() };
         let stage = Stage::new(given).await;
         let filler: String = (0..400).map(|n| format!("line {n} of the file\n")).collect();
         stage.write("a.txt", &format!("{TEXT}{filler}"));
-        stage.say("Edit.").await;
-        let body = stage.last_sent().body;
         // `inline` shows files beside the words of the person, not in the rounds of tools that follow.
         let shown = usize::from(layout != LayoutName::Inline);
-        assert_eq!(count(&body, "line 399 of the file"), shown, "{layout}: the file is not shown twice");
-        if layout == LayoutName::Strata {
-            assert_eq!(count(&body, "changed outside this conversation"), 0, "the call has said it");
-            assert_eq!(count(&body, "+ONE"), 1);
-        }
-        stage.say("Edit it once more.").await;
-        let body = stage.last_sent().body;
-        assert_eq!(count(&body, "line 399 of the file"), shown, "{layout}");
-        if layout == LayoutName::Strata {
-            assert_eq!((count(&body, "changed outside this conversation"), count(&body, "+uno")), (0, 1));
+        for prompt in ["Edit.", "Edit it once more."] {
+            stage.say(prompt).await;
+            assert_eq!(count(&stage.last_sent().body, "line 399 of the file"), shown, "{layout}");
         }
         stage.goes_on().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_the_model_has_read_and_edits_is_told_once() {
+    let stage = Stage::new(Given { script: EDITS.into(), open: vec!["a.txt"], ..Given::default() }).await;
+    let filler: String = (0..400).map(|n| format!("line {n} of the file\n")).collect();
+    stage.write("a.txt", &format!("{TEXT}{filler}"));
+    for (prompt, change) in
+        [("Read.", "line 0 of the file"), ("Edit.", "+ONE"), ("Edit it once more.", "+uno")]
+    {
+        stage.say(prompt).await;
+        let body = stage.last_sent().body;
+        assert_eq!(count(&body, "changed outside this conversation"), 0, "the call has said it: {prompt}");
+        assert!(count(&body, change) > 0, "{prompt}");
+    }
+    assert_eq!(count(&stage.last_sent().body, "+uno"), 1);
+    stage.write("a.txt", "somebody else\n");
+    stage.say("Well?").await;
+    let body = stage.last_sent().body;
+    assert_eq!(count(&body, "somebody else"), 1, "what others change is told");
+    stage.goes_on().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,8 +123,10 @@ default: {text: Fine.}
     let ended = stage.told("tool_execution_end").pop().unwrap();
     let path = ended["details"]["full_output"].as_str().unwrap().to_owned();
     assert!(line(&stage.agent.messages()[2]).contains(&path), "the model is told where it is");
-    let read = hardpan_tools::read_only().into_iter().find(|tool| &*tool.declaration().name == "read").unwrap();
-    let arguments = hardpan_prompt::Json::new(&serde_json::json!({"path": path, "offset": 12_345, "limit": 1}));
+    let read =
+        hardpan_tools::read_only().into_iter().find(|tool| &*tool.declaration().name == "read").unwrap();
+    let arguments =
+        hardpan_prompt::Json::new(&serde_json::json!({"path": path, "offset": 12_345, "limit": 1}));
     let mut scope = hardpan_tools::Scope::new(stage.file(""), stage.file(""));
     scope.readable.push(std::path::Path::new(&path).parent().unwrap().to_owned());
     let call = hardpan_tools::Call { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} };

@@ -9,7 +9,9 @@ use crate::stage::{ASKED, Given, Stage, is_paired, line, long};
 
 /// A script that writes `summary` where one is asked for and says little otherwise.
 fn summing(summary: &str) -> String {
-    format!("turns:\n  - when: {{contains: {ASKED}}}\n{summary}\n    repeat: always\ndefault: {{text: Fine.}}")
+    format!(
+        "turns:\n  - when: {{contains: {ASKED}}}\n{summary}\n    repeat: always\ndefault: {{text: Fine.}}"
+    )
 }
 
 const SUMMARY: &str = "    text: \"## Goal\\nShips that sail.\"";
@@ -53,7 +55,10 @@ async fn every_layout_goes_on_from_a_summary() {
             assert!(messages[1].is_user());
             stage.goes_on().await;
             let body = stage.last_sent().body;
-            assert!(body.contains("Ships that sail") && body.contains("ensign 7") && !body.contains("anchor 7"), "{layout}");
+            assert!(
+                body.contains("Ships that sail") && body.contains("ensign 7") && !body.contains("anchor 7"),
+                "{layout}"
+            );
             assert_eq!(stage.told("session_compact").len(), 1);
         }
     }
@@ -76,7 +81,8 @@ async fn the_request_for_a_summary_reads_the_sessions_prefix_from_the_cache() {
         }
         let last = stage.billed("turn").await.pop().unwrap().usage;
         let [summary] = &stage.billed("compaction").await[..] else { panic!("one request") };
-        let (cached, total) = (last.cache_read + last.cache_write_5m + last.cache_write_1h, summary.usage.prompt_total());
+        let (cached, total) =
+            (last.cache_read + last.cache_write_5m + last.cache_write_1h, summary.usage.prompt_total());
         assert!(summary.usage.cache_read >= last.cache_read.max(cached), "{model}: {last:?} {summary:?}");
         // What is new in it: the last answer, the request itself, the state of the workspace.
         assert!(total - summary.usage.cache_read < 1500, "{model}: {last:?} {summary:?}");
@@ -130,7 +136,10 @@ async fn a_summary_that_fails_changes_nothing() {
         assert_eq!(stage.agent.messages(), messages);
         let session = stage.stored().await;
         let new = &session.entries[lines..];
-        assert!(new.iter().all(|entry| matches!(entry.record, Record::Request(_))), "only the bill is stored: {new:?}");
+        assert!(
+            new.iter().all(|entry| matches!(entry.record, Record::Request(_))),
+            "only the bill is stored: {new:?}"
+        );
         stage.say("And now?").await;
         before.say("And now?").await;
         assert_eq!(stage.sent()[sent + 2], before.last_sent(), "{why}");
@@ -172,13 +181,19 @@ default: {{text: Fine.}}"
     stage.say("Look.").await;
     talk(&stage).await;
     let first = stage.agent.compact(None).await.unwrap();
-    assert_eq!(first.summary, "The first summary.\n\nFiles read so far: a.txt\n\nFiles changed so far: made.txt");
+    assert_eq!(
+        first.summary,
+        "The first summary.\n\nFiles read so far: a.txt\n\nFiles changed so far: made.txt"
+    );
     stage.say("Look again.").await;
     talk(&stage).await;
     let second = stage.agent.compact(None).await.unwrap();
     let asked = stage.last_sent().body;
     assert!(asked.contains("The first summary.") && asked.contains(ASKED));
-    assert_eq!(second.summary, "The second summary.\n\nFiles read so far: b.txt\n\nFiles changed so far: a.txt, made.txt");
+    assert_eq!(
+        second.summary,
+        "The second summary.\n\nFiles read so far: b.txt\n\nFiles changed so far: a.txt, made.txt"
+    );
     let messages = stage.agent.messages();
     let summaries = messages.iter().filter(|message| matches!(message.body, Body::CompactionSummary { .. }));
     assert_eq!(summaries.count(), 1);
@@ -199,7 +214,9 @@ async fn a_call_is_never_parted_from_its_result() {
     for rounds in 6..12 {
         let calls: Vec<String> = (0..rounds)
             .map(|n| {
-                let two = format!("[{{name: read, arguments: {{path: r{n}.txt}}}}, {{name: ls, arguments: {{path: .}}}}]");
+                let two = format!(
+                    "[{{name: read, arguments: {{path: r{n}.txt}}}}, {{name: ls, arguments: {{path: .}}}}]"
+                );
                 format!("  - {{text: Round {n}., tool_calls: {two}}}")
             })
             .collect();
@@ -252,7 +269,9 @@ async fn an_extension_cancels_a_compaction_or_writes_the_summary() {
             })
         });
         let (sent, messages) = (stage.sent().len(), stage.agent.messages());
-        for (instructions, why) in [("no", "not on my ship"), ("blank", "the summary was empty; nothing has changed")] {
+        for (instructions, why) in
+            [("no", "not on my ship"), ("blank", "the summary was empty; nothing has changed")]
+        {
             match stage.agent.compact(Some(instructions.into())).await {
                 Err(AgentError::Compact { reason }) => assert_eq!(reason, why),
                 other => panic!("{other:?}"),
@@ -277,7 +296,9 @@ async fn a_compaction_can_be_stopped() {
     assert!(matches!(stage.agent.compact(None).await, Err(AgentError::Busy)), "one at a time");
     stage.agent.abort();
     let stopped = compacting.await.unwrap();
-    assert!(matches!(stopped, Err(AgentError::Compact { reason }) if reason == "it was stopped; nothing has changed"));
+    assert!(
+        matches!(stopped, Err(AgentError::Compact { reason }) if reason == "it was stopped; nothing has changed")
+    );
     assert_eq!(stage.agent.messages(), messages);
     stage.goes_on().await;
 }

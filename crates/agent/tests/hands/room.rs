@@ -33,12 +33,17 @@ async fn a_window_that_is_nearly_full_makes_room_in_the_middle_of_a_run() {
     for layout in LayoutName::ALL {
         for model in ["claude-sonnet-5", "gpt-4.1"] {
             let script = reading(12, SUMMARY);
-            let given = Given { layout, model, window: 26_000, script, settings: settings(0.6), ..Given::default() };
+            let given =
+                Given { layout, model, window: 26_000, script, settings: settings(0.6), ..Given::default() };
             let stage = Stage::new(given).await;
             stage.write("r.txt", &long("rope", 2000));
             stage.say("Work.").await;
             let compactions = stage.told("session_compact");
-            assert!(!compactions.is_empty() && compactions.len() < 7, "{layout} {model}: {}", compactions.len());
+            assert!(
+                !compactions.is_empty() && compactions.len() < 7,
+                "{layout} {model}: {}",
+                compactions.len()
+            );
             assert!(stage.sent().iter().all(|sent| sent.status == 200), "{layout} {model}");
             let messages = stage.agent.messages();
             assert!(line(&messages[0]).starts_with("summary: What was done."));
@@ -73,7 +78,8 @@ async fn what_a_tool_has_just_printed_counts_before_it_is_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compaction_that_fails_is_not_tried_with_every_turn() {
     let script = reading(4, "    text: \"\\n\"");
-    let stage = Stage::new(Given { window: 22_000, script, settings: settings(0.3), ..Given::default() }).await;
+    let stage =
+        Stage::new(Given { window: 22_000, script, settings: settings(0.3), ..Given::default() }).await;
     stage.write("r.txt", &long("rope", 2000));
     stage.say("Work.").await;
     assert_eq!(stage.sent().iter().filter(|sent| sent.body.contains(ASKED)).count(), 2);

@@ -26,7 +26,10 @@ async fn a_command_is_shown_to_the_model_unless_it_is_the_persons_own() {
     for layout in LayoutName::ALL {
         let stage = Stage::new(given(layout)).await;
         let ran = stage.agent.bash("echo open; exit 3".into(), Tell::Model).await.unwrap();
-        assert!(matches!(ran.body, Body::BashExecution { exit_code: Some(3), exclude_from_context: false, .. }));
+        assert!(matches!(
+            ran.body,
+            Body::BashExecution { exit_code: Some(3), exclude_from_context: false, .. }
+        ));
         stage.agent.bash("echo secret".into(), Tell::Nobody).await.unwrap();
         stage.say("Well?").await;
         let body = stage.last_sent().body;
@@ -50,8 +53,12 @@ async fn what_a_command_prints_while_the_agent_works_waits_for_the_end_of_the_tu
         assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
         let lines: Vec<String> = stage.agent.messages().iter().map(line).collect();
         let expected = [
-            "user: Wait.", "assistant: Waiting. [bash] [ls]", "result: gone\n", "result: go",
-            "ran echo meanwhile: meanwhile\n", "assistant: Fine.",
+            "user: Wait.",
+            "assistant: Waiting. [bash] [ls]",
+            "result: gone\n",
+            "result: go",
+            "ran echo meanwhile: meanwhile\n",
+            "assistant: Fine.",
         ];
         assert_eq!(lines, expected, "{layout}");
         is_paired(&stage.agent.messages());
@@ -83,13 +90,17 @@ async fn stopping_a_command_ends_every_process_of_it_and_keeps_what_it_printed()
         let agent = stage.agent.clone();
         tokio::spawn(async move { agent.bash(command, Tell::Model).await })
     });
-    let begun = |name: &str| std::fs::read_to_string(stage.file(&format!("{name}.pid"))).is_ok_and(|text| text.ends_with('\n'));
+    let begun = |name: &str| {
+        std::fs::read_to_string(stage.file(&format!("{name}.pid"))).is_ok_and(|text| text.ends_with('\n'))
+    };
     stage.until(|| begun("one") && begun("two")).await;
     stage.until(|| stage.told("tool_execution_update").len() >= 2).await;
     stage.agent.abort_bash();
     for command in commands {
         let message = command.await.unwrap().unwrap();
-        let Body::BashExecution { output, exit_code: None, .. } = &message.body else { panic!("{message:?}") };
+        let Body::BashExecution { output, exit_code: None, .. } = &message.body else {
+            panic!("{message:?}")
+        };
         assert_eq!(output.as_str(), "begun\n");
     }
     for name in ["one", "two"] {
@@ -114,7 +125,8 @@ fn is_gone(pid: &str) -> bool {
 async fn a_handler_runs_the_command_in_its_own_way() {
     let stage = Stage::new(given(LayoutName::Strata)).await;
     stage.agent.events().on::<UserBash, _>("ssh", |event, _| async move {
-        let there = event.command.strip_prefix("there ").map(|command| format!("{command} on the other machine\n"));
+        let there =
+            event.command.strip_prefix("there ").map(|command| format!("{command} on the other machine\n"));
         Ok(there.map(|output| UserBashReply { output, exit_code: Some(0) }))
     });
     let ran = stage.agent.bash("there touch a".into(), Tell::Model).await.unwrap();

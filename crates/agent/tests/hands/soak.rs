@@ -33,9 +33,17 @@ fn turns() -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hundreds_of_turns_with_faults_leave_nothing_behind() {
-    let script = format!("turns:\n  - {{when: {{contains: {ASKED}}}, repeat: always, text: What was done.}}{SCRIPT}");
+    let script =
+        format!("turns:\n  - {{when: {{contains: {ASKED}}}, repeat: always, text: What was done.}}{SCRIPT}");
     let settings = AgentSettings { compact_at: 0.7, ..Given::default().settings };
-    let stage = Stage::new(Given { script, faults: FAULTS.into(), settings, open: vec!["a.txt"], ..Given::default() }).await;
+    let stage = Stage::new(Given {
+        script,
+        faults: FAULTS.into(),
+        settings,
+        open: vec!["a.txt"],
+        ..Given::default()
+    })
+    .await;
     stage.write("a.txt", &format!("first line\n{}", long("line", 300)));
     let mut early = None;
     let (mut done, mut stopped) = (0, 0);
@@ -105,8 +113,13 @@ impl Held {
     fn now() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
         let number = |name: &str| -> usize {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line of the kernel's");
-            line.trim_start_matches(':').split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
+            let line =
+                status.lines().find_map(|line| line.strip_prefix(name)).expect("a line of the kernel's");
+            line.trim_start_matches(':')
+                .split_whitespace()
+                .next()
+                .and_then(|word| word.parse().ok())
+                .expect("a number")
         };
         let files = std::fs::read_dir("/proc/self/fd").expect("open files").count();
         Held { files, threads: number("Threads"), resident: number("VmRSS") * 1024 }
@@ -124,7 +137,9 @@ fn children() -> Vec<String> {
         let (state, parent) = (rest.next().unwrap_or_default(), rest.next().unwrap_or_default());
         let pid = pid_and_name.split(' ').next().unwrap_or_default();
         let folder = std::fs::read_link(Path::new("/proc").join(pid).join("cwd")).unwrap_or_default();
-        state != "Z" && (parent == this || pid_and_name.ends_with("(sleep") && folder.ends_with("work") && is_soaking(&folder))
+        state != "Z"
+            && (parent == this
+                || pid_and_name.ends_with("(sleep") && folder.ends_with("work") && is_soaking(&folder))
     };
     stat.filter(is_ours).collect()
 }

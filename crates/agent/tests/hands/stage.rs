@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use hardpan_agent::expand::Expansions;
 use hardpan_agent::{
-    Agent, AgentSettings, Approval, Approve, Approved, Connect, Conversation, Input, InputSource, Look, Setup, Stop,
-    Surroundings, Taken,
+    Agent, AgentSettings, Approval, Approve, Approved, Connect, Conversation, Input, InputSource, Look,
+    Setup, Stop, Surroundings, Taken,
 };
 use hardpan_context::{LayoutName, Snapshot, Target, Texts};
 use hardpan_models::Catalogue;
@@ -52,7 +52,11 @@ impl Default for Given {
             window: 40_000,
             script: "default: {text: Fine.}".into(),
             faults: String::new(),
-            settings: AgentSettings { handler_limit: Duration::from_secs(10), compact_at: 0.0, ..AgentSettings::default() },
+            settings: AgentSettings {
+                handler_limit: Duration::from_secs(10),
+                compact_at: 0.0,
+                ..AgentSettings::default()
+            },
             open: Vec::new(),
         }
     }
@@ -94,7 +98,8 @@ impl Stage {
         let faults: Faults = given.faults.parse().expect("faults");
         let engine = Engine::new(Settings { script: Some(script), faults, ..Settings::default() });
         let server = serve(Config::new(engine)).await.expect("a server");
-        let conversation = Conversation::begin(&folder.path().join("s.jsonl"), header()).expect("a conversation");
+        let conversation =
+            Conversation::begin(&folder.path().join("s.jsonl"), header()).expect("a conversation");
         let shared = Arc::new(Shared { given, server, folder, sent: Arc::default() });
         Stage::on(shared, conversation)
     }
@@ -242,7 +247,6 @@ impl Shared {
         };
         (Agent::new(setup, conversation), journal)
     }
-
 }
 
 /// Some open files.
@@ -289,7 +293,8 @@ struct Loopback {
 impl Connect for Loopback {
     fn client(&self, _target: &Target, _session: &str) -> Result<Client, String> {
         let http = Http::new(None).map_err(|error| error.to_string())?;
-        let endpoint = Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
+        let endpoint =
+            Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
         let patience = Patience {
             first_wait: Duration::from_millis(1),
             silence: Duration::from_millis(500),
@@ -378,7 +383,9 @@ pub fn is_paired(messages: &[AgentMessage]) {
             _ => assert!(open.is_empty(), "{message:?} comes between a call and its result"),
         }
         if let Body::Assistant { content, .. } = &message.body {
-            open.extend(content.iter().filter_map(|part| if let Part::ToolCall(call) = part { Some(call.id.clone()) } else { None }));
+            open.extend(content.iter().filter_map(|part| {
+                if let Part::ToolCall(call) = part { Some(call.id.clone()) } else { None }
+            }));
         }
     }
     assert!(open.is_empty(), "calls without results: {open:?}");

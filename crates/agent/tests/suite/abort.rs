@@ -31,15 +31,21 @@ default: {text: Fine.}
 
 /// Stops a run at some moment of it, in every layout and with both protocols: what was received is kept, what was queued is
 /// kept and shown, and everything goes on from there: the agent itself, a fork, the session opened again.
-async fn stopped(given: fn() -> Given, when: impl AsyncFn(&Trial), said: &[&str]) {
+///
+/// `prepare` is called before it begins, `reached` waits for the moment.
+async fn stopped(
+    given: fn() -> Given,
+    prepare: impl Fn(&Trial, Notes),
+    reached: impl AsyncFn(&Trial, Notes),
+    said: &[&str],
+) {
     let layouts = LayoutName::ALL.into_iter().map(|layout| (layout, "claude-sonnet-5"));
     for (layout, model) in layouts.chain([(LayoutName::Strata, "gpt-5")]) {
         let trial = Trial::new(Given { layout, model, ..given() }).await;
-        let running = {
-            let reached = when(&trial);
-            let (running, ()) = tokio::join!(async { trial.begin("Go") }, reached);
-            running
-        };
+        let notes = Notes::default();
+        prepare(&trial, notes.clone());
+        let running = trial.begin("Go");
+        reached(&trial, notes).await;
         assert!(!running.is_finished(), "{layout}: it is too late to stop it");
         trial.steer("steered").await;
         trial.follow_up("followed").await;
@@ -52,9 +58,9 @@ async fn stopped(given: fn() -> Given, when: impl AsyncFn(&Trial), said: &[&str]
         assert_eq!(end["stop"], json!({"reason": "aborted"}));
         assert_eq!(end["queued"], json!({"steering": item("steered"), "follow_up": item("followed")}));
         assert_eq!(end["messages"].as_array().unwrap().len(), said.len());
-        for owner in ["hold", "stop"] {
-            trial.agent.events().off(owner);
-        }
+        let answered = usize::from(said.len() > 1);
+        assert_eq!(trial.told("turn_end").len(), answered, "a turn that brought an answer has an end");
+        trial.agent.events().off("hold");
         trial.is_sound().await;
         let fork = trial.fork(None);
         assert_eq!(fork.agent.messages(), trial.agent.messages());
@@ -68,50 +74,52 @@ async fn stopped(given: fn() -> Given, when: impl AsyncFn(&Trial), said: &[&str]
     }
 }
 
+fn nothing(_trial: &Trial, _notes: Notes) {}
+
+async fn noted(_trial: &Trial, notes: Notes) {
+    notes.until(1).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_start_of_the_run_is_prepared() {
-    let when = async |trial: &Trial| {
-        let notes = Notes::default();
-        let reached = notes.clone();
+    let prepare = |trial: &Trial, notes: Notes| {
         trial.agent.events().on::<BeforeAgentStart, _>("hold", move |_, _| {
-            reached.add("here");
+            notes.add("here");
             std::future::pending::<Result<BeforeAgentStartReply, _>>()
         });
-        notes.until(1).await;
     };
-    stopped(Given::default, when, &["user: Go"]).await;
+    stopped(Given::default, prepare, noted, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_agent_looks_around() {
     let given = || Given { look: Duration::from_millis(300), ..Given::default() };
-    stopped(given, async |trial| trial.until("message_end", 1).await, &["user: Go"]).await;
+    let reached = async |trial: &Trial, _| trial.until("message_end", 1).await;
+    stopped(given, nothing, reached, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_handler_looks_at_the_context() {
-    let when = async |trial: &Trial| {
-        let notes = Notes::default();
-        let reached = notes.clone();
+    let prepare = |trial: &Trial, notes: Notes| {
         trial.agent.events().on::<Context, _>("hold", move |_, _| {
-            reached.add("here");
+            notes.add("here");
             std::future::pending()
         });
-        notes.until(1).await;
     };
-    stopped(Given::default, when, &["user: Go"]).await;
+    stopped(Given::default, prepare, noted, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn before_the_first_byte_of_the_answer() {
-    let given = || Given { script: "turns: [{text: Late., delay: 60s}]\ndefault: {text: Fine.}", ..Given::default() };
-    stopped(given, async |trial| trial.until_sent(1).await, &["user: Go"]).await;
+    let prepare = |trial: &Trial, notes| trial.answer_once(&[], &notes);
+    stopped(Given::default, prepare, noted, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_it_waits_to_try_again() {
     let given = || Given { faults: "status=529,retry-after=50,times=1", ..Given::default() };
-    stopped(given, async |trial| trial.until("note", 1).await, &["user: Go"]).await;
+    let reached = async |trial: &Trial, _| trial.until("note", 1).await;
+    stopped(given, nothing, reached, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +140,7 @@ async fn in_the_middle_of_text() {
             assert_eq!(said, ["user: Go".to_owned(), format!("assistant: {heard} (aborted)")]);
             assert_eq!(trial.prompt("Go on").await, Taken::Ran(Stop::Done));
             if model != "gpt-5" {
-                assert!(trial.heard()[1].contains(&format!("assistant: {}", heard.trim_end())), "{:?}", trial.heard()[1]);
+                assert!(trial.heard()[1].contains(&format!("assistant: {heard}")), "{:?}", trial.heard()[1]);
             }
             trial.goes_on().await;
         }
@@ -158,23 +166,20 @@ default: {text: Fine.}
 ",
         ..Given::default()
     };
-    let when = async |trial: &Trial| trial.until_heard("very").await;
-    stopped(given, when, &["user: Go", "assistant: Two things. [paint] [paint] (aborted)"]).await;
+    let reached = async |trial: &Trial, _| trial.until_heard("very").await;
+    stopped(given, nothing, reached, &["user: Go", "assistant: Two things. [paint] [paint] (aborted)"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_handler_decides_about_a_call() {
-    let when = async |trial: &Trial| {
-        let notes = Notes::default();
-        let reached = notes.clone();
+    let prepare = |trial: &Trial, notes: Notes| {
         trial.agent.events().on::<ToolCall, _>("hold", move |_, _| {
-            reached.add("here");
+            notes.add("here");
             std::future::pending::<Result<ToolCallReply, _>>()
         });
-        notes.until(1).await;
     };
     let given = || Given { script: PAINT, ..Given::default() };
-    stopped(given, when, &["user: Go", "assistant: Two things. [paint] [paint]", STOPPED, NOT_RUN]).await;
+    stopped(given, prepare, noted, &["user: Go", "assistant: Two things. [paint] [paint]", STOPPED, NOT_RUN]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,18 +193,15 @@ default: {text: Fine.}
 ",
         ..Given::default()
     };
-    let when = async |trial: &Trial| {
-        trial.until("message_end", 2).await;
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    };
-    stopped(given, when, &["user: Go", "assistant: Two things. [paint] [paint]", STOPPED, NOT_RUN]).await;
+    let reached = async |trial: &Trial, _| trial.asked().until(1).await;
+    stopped(given, nothing, reached, &["user: Go", "assistant: Two things. [paint] [paint]", STOPPED, NOT_RUN]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_tool_works() {
     let given = || Given { script: WORK, ..Given::default() };
-    let when = async |trial: &Trial| trial.until("tool_execution_update", 1).await;
-    stopped(given, when, &["user: Go", "assistant: Two things. [slow] [paint]", STOPPED, NOT_RUN]).await;
+    let reached = async |trial: &Trial, _| trial.until("tool_execution_update", 1).await;
+    stopped(given, nothing, reached, &["user: Go", "assistant: Two things. [slow] [paint]", STOPPED, NOT_RUN]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,52 +216,43 @@ default: {text: Fine.}
         settings: AgentSettings { reads: Reads::SideBySide, ..Given::default().settings },
         ..Given::default()
     };
-    let when = async |trial: &Trial| {
-        trial.until("tool_execution_update", 2).await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+    let reached = async |trial: &Trial, _| trial.until_slept(1).await;
     // What has ended by then is kept.
-    stopped(given, when, &["user: Go", "assistant: Two things. [slow] [slow]", STOPPED, "result: slept 1"]).await;
+    stopped(given, nothing, reached, &["user: Go", "assistant: Two things. [slow] [slow]", STOPPED, "result: slept 1"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn between_two_calls() {
     // Whoever looks at the first result holds it up until the run is stopped.
-    let when = async |trial: &Trial| {
-        let notes = Notes::default();
-        let reached = notes.clone();
+    let prepare = |trial: &Trial, notes: Notes| {
         trial.agent.events().on::<ToolResult, _>("hold", move |_, _| {
-            reached.add("here");
+            notes.add("here");
             async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 Ok(ToolResultReply::default())
             }
         });
-        notes.until(1).await;
     };
     let given = || Given { script: PAINT, ..Given::default() };
-    stopped(given, when, &["user: Go", "assistant: Two things. [paint] [paint]", "result: painted blue", NOT_RUN]).await;
+    stopped(given, prepare, noted, &["user: Go", "assistant: Two things. [paint] [paint]", "result: painted blue", NOT_RUN]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn right_after_the_answer() {
-    let when = async |trial: &Trial| {
-        let notes = Notes::default();
-        let reached = notes.clone();
+    let prepare = |trial: &Trial, notes: Notes| {
         trial.agent.events().on::<MessageEnd, _>("hold", move |event, _| {
             let answer = matches!(event.message.body, Body::Assistant { .. });
             if answer {
-                reached.add("here");
+                notes.add("here");
             }
             async move {
                 tokio::time::sleep(Duration::from_millis(if answer { 100 } else { 0 })).await;
                 Ok(())
             }
         });
-        notes.until(1).await;
     };
     let given = || Given { script: PAINT, ..Given::default() };
-    stopped(given, when, &["user: Go", "assistant: Two things. [paint] [paint]", NOT_RUN, NOT_RUN]).await;
+    stopped(given, prepare, noted, &["user: Go", "assistant: Two things. [paint] [paint]", NOT_RUN, NOT_RUN]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

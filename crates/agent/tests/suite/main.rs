@@ -2,6 +2,7 @@
 
 mod abort; // stopped at every moment
 mod context; // the context event, and what becomes of each kind of message
+mod errors; // providers that fail, before and in the middle of an answer
 mod first; // the way of a prompt, whole
 mod input; // commands, the input event, skills and templates
 mod order; // what happens when, and what is told of it

@@ -24,7 +24,8 @@ fn listen(trial: &Trial) -> Notes {
             "turn_start" | "turn_end" => format!("{name} {}", event["turn"]),
             _ => name.to_owned(),
         };
-        if told.all().last() != Some(&line) || name != "message_update" {
+        let again = name == "message_update" && told.all().last() == Some(&line);
+        if !again && name != "cache_verdict" {
             told.add(line);
         }
     });

@@ -87,14 +87,16 @@ impl Transport for Overheard {
     }
 }
 
-/// A server that takes one request and answers it with these events of an Anthropic stream, whatever it was: for
-/// answers that the simulator, which is well-behaved, never gives.
-pub async fn canned(events: &[Value]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+/// A server that takes one request, notes that it has come, and answers it with these events of an Anthropic stream,
+/// whatever it was: for answers that the simulator, which is well-behaved, never gives. Without events it says nothing.
+pub fn canned(events: &[Value], notes: Notes) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a port that does not block");
     let url = format!("http://{}/v1/messages", listener.local_addr().expect("its address"));
     let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("a type"));
     let body: String = events.iter().map(event).collect();
     tokio::spawn(async move {
+        let listener = TcpListener::from_std(listener).expect("a port");
         let (mut stream, _) = listener.accept().await.expect("a connection");
         let (mut request, mut whole) = (Vec::new(), usize::MAX);
         while request.len() < whole {
@@ -105,6 +107,10 @@ pub async fn canned(events: &[Value]) -> String {
                 whole = head.len() + 4 + length.and_then(|length| length.parse::<usize>().ok()).expect("a length");
             }
         }
+        notes.add("a request");
+        if body.is_empty() {
+            std::future::pending::<()>().await;
+        }
         let length = body.len();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n");
         stream.write_all((head + &body).as_bytes()).await.expect("an answer");
@@ -113,10 +119,13 @@ pub async fn canned(events: &[Value]) -> String {
 }
 
 /// Says yes to everything but the colour red, and never makes up its mind about beige.
-pub struct Trusting;
+pub struct Trusting {
+    pub asked: Notes,
+}
 
 impl Approve for Trusting {
     fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved> {
+        self.asked.add(question.args["colour"].as_str().unwrap_or_default());
         Box::pin(async move {
             match question.args["colour"].as_str() {
                 Some("red") => Approved::No("not red".into()),
@@ -127,17 +136,25 @@ impl Approve for Trusting {
     }
 }
 
-/// Takes its time, and says how it goes. `most` is how many of its calls ran at once.
+/// Takes its time, and says how it goes.
 pub struct Slow {
     declaration: Declaration,
+    counts: Arc<Counts>,
+}
+
+/// What is known of all calls of `slow`.
+#[derive(Default)]
+pub struct Counts {
     running: AtomicUsize,
-    most: Arc<AtomicUsize>,
+    /// How many of them ran at once.
+    pub most: AtomicUsize,
+    /// How many came to their end.
+    pub ended: AtomicUsize,
 }
 
 impl Slow {
-    pub fn new(most: Arc<AtomicUsize>) -> Self {
-        let declaration = declaration("slow", json!({"ms": {"type": "integer"}}));
-        Slow { declaration, running: AtomicUsize::new(0), most }
+    pub fn new(counts: Arc<Counts>) -> Self {
+        Slow { declaration: declaration("slow", json!({"ms": {"type": "integer"}})), counts }
     }
 }
 
@@ -150,12 +167,13 @@ impl Tool for Slow {
     }
     fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
-            let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
-            self.most.fetch_max(running, Ordering::SeqCst);
+            let Counts { running, most, ended } = &*self.counts;
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             (call.progress)("half");
             let ms = call.arguments.value()["ms"].as_u64().unwrap_or(0);
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            self.running.fetch_sub(1, Ordering::SeqCst);
+            running.fetch_sub(1, Ordering::SeqCst);
+            ended.fetch_add(1, Ordering::SeqCst);
             Outcome::text(format!("slept {ms}")).with_details(json!({"ms": ms}))
         })
     }

@@ -129,14 +129,15 @@ default: {text: Fine.}
 #[tokio::test(flavor = "multi_thread")]
 async fn arguments_that_are_no_json_are_answered_with_what_is_wrong() {
     let trial = Trial::new(Given::default()).await;
-    trial.answer_once(&[
+    let events = [
         json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c1", "name": "paint", "input": {}}}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"colour\": blue"}}),
         json!({"type": "content_block_stop", "index": 0}),
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}}),
         json!({"type": "message_stop"}),
-    ]).await;
+    ];
+    trial.answer_once(&events, &Notes::default());
     assert_eq!(trial.prompt("Paint").await, Taken::Ran(Stop::Done));
     let (told, ran) = first_result(&trial);
     assert!(told.starts_with("failed: ") && told.contains("JSON") && !ran, "{told}");

@@ -1,7 +1,7 @@
 //! An agent in a folder of its own, talking to the simulator over HTTP.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::props::{Around, Loopback, PATIENCE, Paint, Slow, Trusting, canned};
+use crate::props::{Around, Counts, Loopback, Notes, PATIENCE, Paint, Slow, Trusting, canned};
 
 /// How a trial is set up.
 pub struct Given {
@@ -70,7 +70,8 @@ struct Stage {
     sent: Arc<Mutex<Vec<String>>>,
     /// Where the next request goes, if not to the simulator.
     elsewhere: Arc<Mutex<Option<String>>>,
-    at_once: Arc<AtomicUsize>,
+    asked: Notes,
+    slow: Arc<Counts>,
 }
 
 /// An agent, its simulator and its folder.
@@ -93,8 +94,8 @@ impl Trial {
         let engine = Engine::new(Settings { script: Some(script), faults, ..Settings::default() });
         let server = serve(Config::new(engine)).await.expect("a server");
         let conversation = Conversation::begin(&folder.path().join("s1.jsonl"), header("s1"));
-        let (sent, elsewhere, at_once) = Default::default();
-        let stage = Arc::new(Stage { given, server, folder, sent, elsewhere, at_once });
+        let (sent, elsewhere, asked, slow) = Default::default();
+        let stage = Arc::new(Stage { given, server, folder, sent, elsewhere, asked, slow });
         stage.trial(conversation.expect("a conversation"))
     }
 
@@ -131,9 +132,10 @@ impl Trial {
         Conversation::begin(&self.file(&format!("{name}.jsonl")), header(name)).expect("a conversation")
     }
 
-    /// Has the next request answered with these events, by another server than the simulator.
-    pub async fn answer_once(&self, events: &[Value]) {
-        let url = canned(events).await;
+    /// Has the next request answered with these events, or with silence if there are none, by another server than the
+    /// simulator. The server notes when the request has come.
+    pub fn answer_once(&self, events: &[Value], notes: &Notes) {
+        let url = canned(events, notes.clone());
         *self.stage.elsewhere.lock().expect("the address") = Some(url);
     }
 
@@ -199,20 +201,10 @@ impl Trial {
         assert!(seen.is_ok(), "it never happened; this did: {:#?}", self.order());
     }
 
-    /// Waits until so many requests were sent.
-    pub async fn until_sent(&self, requests: usize) {
-        let looking = async {
-            while self.sent().len() < requests {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, looking).await.expect("the requests are sent");
-    }
-
-    /// The types of the events so far, in order, without the pieces of answers.
+    /// The types of the events so far, in order, without the pieces of answers and the remarks about caches.
     pub fn order(&self) -> Vec<String> {
         let names = self.seen().into_iter().map(|event| event["type"].as_str().expect("a type").to_owned());
-        names.filter(|name| name != "message_update").collect()
+        names.filter(|name| name != "message_update" && name != "cache_verdict").collect()
     }
 
     pub fn seen(&self) -> Vec<Value> {
@@ -240,7 +232,19 @@ impl Trial {
 
     /// How many calls of `slow` ran at once.
     pub fn at_once(&self) -> usize {
-        self.stage.at_once.load(std::sync::atomic::Ordering::SeqCst)
+        self.stage.slow.most.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many calls of `slow` have come to their end.
+    pub async fn until_slept(&self, calls: usize) {
+        while self.stage.slow.ended.load(Ordering::SeqCst) < calls {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// The colours that somebody was asked about.
+    pub fn asked(&self) -> &Notes {
+        &self.stage.asked
     }
 
     /// The conversation, one line per message: `user: text`, `assistant: text [call]`, `result: text`, `failed: text`.
@@ -298,7 +302,7 @@ impl Stage {
         let folders = [("skills", Holds::Skills), ("templates", Holds::Templates)];
         let folders = folders.map(|(below, holds)| Folder { path: folder.join(below), holds, owner: Owner::User });
         let mut tools = hardpan_tools::read_only();
-        tools.extend([Arc::new(Slow::new(self.at_once.clone())) as Arc<dyn Tool>, Arc::new(Paint::new())]);
+        tools.extend([Arc::new(Slow::new(self.slow.clone())) as Arc<dyn Tool>, Arc::new(Paint::new())]);
         let setup = Setup {
             texts: Arc::new(Texts::builtin().expect("the texts")),
             surroundings: Arc::new(Around { folder: folder.to_owned(), look: *look }),
@@ -307,7 +311,7 @@ impl Stage {
                 sent: self.sent.clone(),
                 elsewhere: self.elsewhere.clone(),
             }),
-            approve: Arc::new(Trusting),
+            approve: Arc::new(Trusting { asked: self.asked.clone() }),
             clock: Arc::new(if *clock == Clock::Frozen { noon } else { now }),
             tools,
             shell: None,

@@ -13,10 +13,9 @@ const STRATA: LayoutName = LayoutName::Strata;
 
 /// Two prompts, each answered, with nothing lost.
 async fn begun(layout: LayoutName) -> Trial {
-    let trial = Trial::with_files(layout);
-    trial.say("Hello.").await;
+    let trial = Trial::steady(layout).await;
     trial.say("Look.").await;
-    assert_eq!(trial.losses(), []);
+    assert_eq!(trial.losses(), [], "{layout}");
     trial
 }
 
@@ -46,26 +45,39 @@ async fn the_system_prompt_changed() {
 }
 
 #[tokio::test]
-async fn an_item_changed() {
-    for layout in [LayoutName::Panels, LayoutName::Tiers] {
-        let trial = begun(layout).await;
-        // In `tiers` a file is cached once it has been unchanged for a while.
-        for _ in 0..4 {
-            trial.say("Go on.").await;
-        }
-        let before = trial.losses();
-        trial.write("file:a.rs", &text("gamma", 400));
+async fn an_item_changed_in_panels() {
+    let trial = Trial::with_files(LayoutName::Panels);
+    trial.say("Hello.").await;
+    trial.write("file:b.rs", &text("gamma", 400));
+    trial.say("Go on.").await;
+    assert_eq!(trial.cause().await, Cause::ItemChanged { key: "file:b.rs".into(), how: How::Changed });
+}
+
+#[tokio::test]
+async fn an_item_changed_in_tiers() {
+    let trial = Trial::with_files(LayoutName::Tiers);
+    // A file is cached once it has been unchanged for a while.
+    for _ in 0..6 {
         trial.say("Go on.").await;
-        let losses = trial.losses();
-        let [.., last] = &losses[..] else { panic!("{layout}: nothing was lost") };
-        let how = How::Changed;
-        let expected = Cause::ItemChanged { key: "file:a.rs".into(), how };
-        match layout {
-            LayoutName::Panels => assert_eq!((before.len(), &last.cause), (0, &expected)),
-            // The tier that it leaves begins with what comes after it.
-            _ => assert!(matches!(&last.cause, Cause::ItemChanged { key, .. } if key.starts_with("file:")), "{last:?}"),
-        }
     }
+    let before = trial.losses().len();
+    trial.write("file:a.rs", &text("gamma", 400));
+    trial.say("Go on.").await;
+    let losses = trial.losses();
+    let [loss] = &losses[before..] else { panic!("{losses:?}") };
+    assert_eq!(loss.cause, Cause::ItemChanged { key: "file:a.rs".into(), how: How::Changed });
+}
+
+#[tokio::test]
+async fn the_clock_and_the_footer_of_panels_lose_what_is_cached() {
+    let trial = Trial::with_files(LayoutName::Panels);
+    trial.say("Hello.").await;
+    trial.say("Go on.").await;
+    trial.wait(1);
+    trial.say("Go on.").await;
+    let causes: Vec<Cause> = trial.losses().into_iter().map(|loss| loss.cause).collect();
+    let expected = [Cause::LayoutChanged("panel footer".into()), Cause::SystemChanged("date and directory".into())];
+    assert_eq!(causes, expected);
 }
 
 #[tokio::test]
@@ -121,8 +133,8 @@ async fn a_fold_laid_the_items_anew() {
 #[tokio::test]
 async fn the_conversation_was_compacted() {
     let trial = begun(STRATA).await;
-    for _ in 0..8 {
-        trial.say(&text("A long story", 300)).await;
+    for _ in 0..10 {
+        trial.say(&text("A long story", 500)).await;
     }
     trial.agent.events().on::<SessionBeforeCompact, _>("scribe", |_, _| async {
         Ok(BeforeCompactReply::Summary { text: "It was a long story.".into() })
@@ -195,8 +207,7 @@ async fn the_provider_evicted_it() {
 #[tokio::test]
 async fn two_conversations_are_kept_apart() {
     let trial = begun(STRATA).await;
-    let other = Trial::with_files(LayoutName::Panels);
-    other.say("Hello.").await;
+    let other = begun(LayoutName::Inline).await;
     trial.say("Go on.").await;
     other.say("Go on.").await;
     assert_eq!((trial.losses(), other.losses()), (vec![], vec![]));

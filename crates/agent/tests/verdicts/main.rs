@@ -9,3 +9,4 @@ mod foresight; // the price of an act, and what it turns out to be
 mod resumed; // another process goes on
 mod tiers; // the tracker counts on
 mod trial; // an agent, its clock and its provider
+mod warmth; // how long the cache lives, and keeping it warm

@@ -7,7 +7,7 @@ use crate::trial::{Trial, text};
 #[tokio::test]
 async fn a_resumed_session_that_sends_the_same_bytes_loses_nothing() {
     for layout in LayoutName::ALL {
-        let trial = Trial::with_files(layout);
+        let trial = Trial::steady(layout).await;
         trial.say("Look.").await;
         let trial = trial.resume().await;
         trial.say("Go on.").await;
@@ -20,7 +20,7 @@ async fn a_resumed_session_that_sends_the_same_bytes_loses_nothing() {
 #[tokio::test]
 async fn the_session_was_resumed_and_sent_something_else() {
     let trial = Trial::with_files(LayoutName::Panels);
-    trial.say("Look.").await;
+    trial.say("Hello.").await;
     let trial = trial.resume().await;
     trial.write("file:a.rs", &text("gamma", 400));
     trial.say("Go on.").await;

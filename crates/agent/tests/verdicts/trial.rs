@@ -92,6 +92,26 @@ impl Trial {
         trial
     }
 
+    /// A trial in which nothing changes by itself as long as no time passes: all layouts but the default tell the time in what
+    /// is cached.
+    pub async fn steady(layout: LayoutName) -> Self {
+        let trial = match layout {
+            LayoutName::Strata => Trial::with_files(layout),
+            // After the panels it tells which messages there are.
+            LayoutName::Panels => Trial::new(layout),
+            // Files are not cached before they have been seen a few times; the map is.
+            LayoutName::Tiers => {
+                let trial = Trial::with_files(layout);
+                ["x", "y", "z"].map(|name| trial.write(&format!("symbols:{name}.rs"), &text(name, 300)));
+                trial
+            }
+            // It sets no breakpoints.
+            LayoutName::Inline => Trial::with(layout, "gpt-5.2", TALK),
+        };
+        trial.say(&text("A long story", 300)).await;
+        trial
+    }
+
     fn on(stage: Arc<Stage>, conversation: Conversation) -> Self {
         let agent = Agent::new(stage.setup(), conversation);
         let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
@@ -154,8 +174,6 @@ impl Trial {
         let input = Input { text: text.into(), images, source: InputSource::Interactive };
         let taken = self.agent.prompt(input).await.expect("the prompt is taken");
         assert_eq!(taken, Taken::Ran(Stop::Done), "{text}");
-        // A person reads the answer.
-        self.stage.clock.advance(10_000);
     }
 
     /// The losses that were told, in order.

@@ -8,6 +8,9 @@ use hardpan_economy::cache::Moment;
 
 use crate::{Piece, Recording, Said};
 
+/// Clocks differ by seconds, and where only the end of a request is recorded its start is guessed.
+const GRACE_MS: i64 = 10_000;
+
 /// What the cache keeps apart, besides the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
@@ -53,9 +56,9 @@ pub(super) struct Frontier {
 }
 
 impl Frontier {
-    /// Whether it can be read at this moment, if prefixes live at least so long.
+    /// Whether it can be read at this moment, if prefixes are known to live at least so long.
     pub fn is_warm(&self, at: Moment, at_least_ms: i64) -> bool {
-        self.lifetime_ms.is_none_or(|lifetime| at.since(self.used) <= lifetime.max(at_least_ms))
+        self.lifetime_ms.is_none_or(|lifetime| at.since(self.used) <= (lifetime + GRACE_MS).max(at_least_ms))
     }
 }
 
@@ -157,23 +160,28 @@ pub(super) struct Nodes {
     pub era: Vec<usize>,
     /// Whether there is an image since the last compaction.
     pub images: Vec<bool>,
+    /// Whether there is reasoning, which providers and agents leave out again.
+    pub reasoning: Vec<bool>,
     /// Pieces on the way: the blocks of the request, nearly.
     pub blocks: Vec<usize>,
 }
 
 impl Nodes {
     pub fn of(recording: &Recording) -> Self {
-        let mut nodes = Nodes { era: vec![0], images: vec![false], blocks: vec![0] };
+        let mut nodes = Nodes { era: vec![0], images: vec![false], reasoning: vec![false], blocks: vec![0] };
         for entry in &recording.entries {
             let above = node(entry.parent);
-            let (era, images, blocks) = (nodes.era[above], nodes.images[above], nodes.blocks[above]);
-            let (era, images, blocks) = match &entry.said {
-                Said::Compaction { .. } => (era + 1, false, blocks + 1),
-                Said::Message { pieces, .. } => (era, images || pieces.iter().any(has_image), blocks + pieces.len()),
+            let pieces: &[Piece] = match &entry.said {
+                Said::Compaction { .. } => &[],
+                Said::Message { pieces, .. } => pieces,
             };
-            nodes.era.push(era);
-            nodes.images.push(images);
-            nodes.blocks.push(blocks);
+            let is_compaction = matches!(entry.said, Said::Compaction { .. });
+            let kept = |flags: &[bool]| flags[above] && !is_compaction;
+            let thinks = |piece: &Piece| matches!(piece, Piece::Reasoning(_));
+            nodes.era.push(nodes.era[above] + usize::from(is_compaction));
+            nodes.images.push(kept(&nodes.images) || pieces.iter().any(has_image));
+            nodes.reasoning.push(kept(&nodes.reasoning) || pieces.iter().any(thinks));
+            nodes.blocks.push(nodes.blocks[above] + pieces.len().max(usize::from(is_compaction)));
         }
         nodes
     }

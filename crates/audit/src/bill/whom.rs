@@ -75,7 +75,7 @@ impl Whom {
     /// Takes in what a provider reported, of all of its requests before any is judged.
     pub fn learn(&mut self, reported: &[&Tokens]) {
         let any = |amount: fn(&Tokens) -> u64| reported.iter().any(|tokens| amount(tokens) > 0);
-        self.reports = match (any(|tokens| tokens.write + tokens.write_1h), any(|tokens| tokens.read)) {
+        self.reports = match (any(|tokens| tokens.write.max(tokens.write_1h)), any(|tokens| tokens.read)) {
             (true, _) => Reports::Writes,
             (false, true) => Reports::Reads,
             (false, false) => self.reports,
@@ -123,8 +123,7 @@ impl Whom {
 
     /// A prefix was read after it had not been used for so long.
     pub fn prove(&mut self, idle_ms: i64) {
-        let long = self.wire.cache.long_lifetime.map_or(0, |seconds| i64::from(seconds) * 1000);
-        self.proven_ms = self.proven_ms.max(idle_ms).max(long);
+        self.proven_ms = self.proven_ms.max(idle_ms);
     }
 
     /// The smallest prefix that is kept, in tokens.

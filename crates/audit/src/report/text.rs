@@ -36,7 +36,7 @@ fn totals(out: &mut String, audits: &[Audit], sum: &Sum) {
     };
     let priced = |amount: f64| sum.bill.dollars.map_or_else(String::new, |_| format!(", {}", dollars(amount)));
     let share = |part: u64| percent(part as f64, prompt as f64);
-    let written = tokens.write + tokens.write_1h;
+    let written = tokens.write.saturating_add(tokens.write_1h);
     let _ = write!(
         out,
         "{what}: {} billed requests\n\n\

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hardpan_agent::{Look, Surroundings};
+use hardpan_agent::{Coupling, Look, Surroundings, books};
 use hardpan_context::{PromptEntry, Snapshot};
 use hardpan_prompt::{Text, Volatility};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::gather;
@@ -71,6 +73,14 @@ impl Around {
 }
 
 impl Surroundings for Around {
+    fn coupling(&self) -> Coupling {
+        map::coupling(&self.folder)
+    }
+
+    fn day(&self, now: Timestamp) -> String {
+        books::day(now, &TimeZone::system())
+    }
+
     fn observe(&self, look: &Look) -> Snapshot {
         let mut file = gather::from_folder(&self.folder, &self.settings, look.now);
         file.system.skills = self.skills.clone();

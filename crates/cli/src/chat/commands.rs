@@ -6,24 +6,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hardpan_agent::{Agent, CustomMessage, Leave, Switch};
 use hardpan_context::fill;
+use hardpan_economy::Act;
 use hardpan_models::did_you_mean;
 use hardpan_prompt::{Body, Part, Thinking};
 use hardpan_session::{Record, Session};
 use hardpan_tools::{How, Undone};
 
 use super::open::{self, Opened};
-use super::show;
+use super::{price, show};
 use crate::output::{cut, thousands};
 use crate::{gather, views};
 
 /// Each command with what it does.
-const COMMANDS: [(&str, &str); 19] = [
+const COMMANDS: [(&str, &str); 21] = [
     ("help", "what can be typed"),
     ("quit", "end the conversation"),
     ("model", "show the model, or choose another: /model NAME"),
     ("thinking", "let the model think first: /thinking TOKENS, or off"),
     ("context", "what the last request held"),
     ("hud", "tokens, cache and cost of the last request"),
+    ("why", "how the last request used the cache, and what it lost"),
+    ("price", "what an act would cost now: /price model NAME, thinking, tool NAME, open PATH, close PATH"),
     ("cache", "how long the provider's cache will live"),
     ("open", "add a file to the context: /open PATH"),
     ("close", "take a file out of the context: /close PATH"),
@@ -97,12 +100,15 @@ async fn run(
             None => "nothing is known of a cache yet".into(),
         },
         "hud" => show::hud(agent).unwrap_or_else(|| "nothing has been sent yet".into()),
-        "open" => open_file(arguments, opened)?,
+        "why" => price::why(agent),
+        "price" => price::price(arguments, opened, agent)?,
+        "open" => open_file(arguments, opened, agent)?,
         "close" => {
+            let told = price::closing(arguments, opened, agent);
             if !opened.around.close(&PathBuf::from(arguments)) {
                 return Err(format!("{arguments} is not open; `/open` without a name lists what is"));
             }
-            format!("{arguments} is closed")
+            with_price(format!("{arguments} is closed."), told)
         }
         "queue" => queue(agent),
         "unqueue" => {
@@ -163,8 +169,9 @@ async fn model(name: &str, opened: &Opened, agent: &Agent) -> Result<String, Str
     let whom = crate::args::Whom { model: Some(name.to_owned()), ..Default::default() };
     let target = gather::target(&whom, &opened.settings, None).map_err(|error| format!("{error:#}"))?;
     let chosen = target.model.name();
+    let told = price::of(agent, Act::SwitchModel { model: &target.model, wire: &target.wire });
     agent.select_model(target).await.map_err(|error| error.to_string())?;
-    Ok(format!("{chosen} answers from now on; its cache is empty, so the next request is paid in full"))
+    Ok(with_price(format!("{chosen} answers from now on."), told))
 }
 
 async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
@@ -179,11 +186,17 @@ async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
         (_, Ok(tokens)) => Thinking::Budget(tokens),
         (_, Err(_)) => return Err("expected a number of tokens, or off".into()),
     };
+    let told = if thinking == agent.thinking() { None } else { price::of(agent, Act::Thinking) };
     agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
-    Ok("from the next request on; the messages before it are cached anew".into())
+    Ok(with_price("From the next request on.".into(), told))
 }
 
-fn open_file(name: &str, opened: &Opened) -> Result<String, String> {
+/// What was done, and what that costs.
+fn with_price(done: String, told: Option<String>) -> String {
+    told.map_or(done.clone(), |told| format!("{done} {told}"))
+}
+
+fn open_file(name: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
     if name.is_empty() {
         let files = opened.around.keep().files;
         let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
@@ -192,8 +205,9 @@ fn open_file(name: &str, opened: &Opened) -> Result<String, String> {
     if !opened.folder.join(name).is_file() {
         return Err(format!("{name} is no file here"));
     }
+    let told = price::opening(name, opened, agent);
     opened.around.open(PathBuf::from(name));
-    Ok(format!("{name} is part of the context from the next prompt on"))
+    Ok(with_price(format!("{name} is part of the context from the next prompt on."), told))
 }
 
 fn queue(agent: &Agent) -> String {

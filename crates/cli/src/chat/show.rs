@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hardpan_economy::Verdict;
 use hardpan_agent::{Agent, Spent, Warmth};
 use serde_json::Value;
 
@@ -58,6 +59,7 @@ impl Text {
                 let why = event["content"][0]["text"].as_str().unwrap_or_default();
                 self.lock().aside(&format!("  failed: {}", why.lines().next().unwrap_or_default()));
             }
+            "cache_verdict" => self.lock().aside(&format!("hardpan: {}", word("sentence"))),
             "note" => self.lock().aside(&format!("hardpan: {}", word("text"))),
             "handler_failed" => {
                 let line = format!("hardpan: {} ({}): {}", word("owner"), word("event"), word("what"));
@@ -127,7 +129,12 @@ pub fn status(agent: &Agent) -> Option<String> {
     );
     let last = usage.last_request.unwrap_or_default();
     let session = dollars(usage.session.dollars);
-    Some(format!("{used} · cache {}% read · {} (session {session})", share(&last), dollars(last.dollars)))
+    let lost = agent.verdict().filter(Verdict::is_loss).map_or_else(String::new, |verdict| {
+        let tokens = usize::try_from(verdict.lost_tokens).unwrap_or(usize::MAX);
+        format!(" · {} paid again ({})", thousands(tokens), verdict.cause.name().replace('_', " "))
+    });
+    let cached = format!("cache {}% read{lost}", share(&last));
+    Some(format!("{used} · {cached} · {} (session {session})", dollars(last.dollars)))
 }
 
 /// How long the cache will live, and what is done about it.
@@ -167,6 +174,7 @@ fn with_hud<T>(agent: &Agent, show: impl FnOnce(&Hud<'_>) -> T) -> Option<T> {
     let breakdown = agent.breakdown()?;
     let (usage, target) = (agent.token_usage(), agent.target());
     Some(show(&Hud {
+        verdict: agent.verdict(),
         breakdown: &breakdown,
         provider: &target.provider,
         max_output: target.max_tokens,

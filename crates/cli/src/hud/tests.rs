@@ -122,6 +122,7 @@ fn tiers() -> Breakdown {
 
 fn hud(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
+        verdict: None,
         breakdown,
         provider: "anthropic",
         max_output: 32_000,
@@ -135,6 +136,7 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
 /// Our counts are 5% below the provider's, as estimates are.
 fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
+        verdict: None,
         last: Some(Spent { input: 1_155, read: 15_750, written: 3_150, output: 321, dollars: 0.0213 }),
         session: Spent { input: 9_155, read: 45_750, written: 21_150, output: 2_321, dollars: 0.2134 },
         requests: 7,
@@ -144,6 +146,7 @@ fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
 
 fn warm_tiers(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
+        verdict: None,
         last: Some(Spent { input: 1_960, read: 4_000, written: 2_040, output: 12, dollars: 0.0198 }),
         session: Spent {
             input: 1_234_567_890,

@@ -219,6 +219,8 @@ impl Desk {
             let working = agent.queue(input, delivery.unwrap_or(Delivery::Steer));
             let taken = SAID.scope(said.clone(), working).await;
             let ran = matches!(taken, Ok(AgentTaken::Ran(_)));
+            // Before the response is written: whoever reads it may send the next prompt.
+            said.work.end();
             answer(&said.reply, taken);
             if ran {
                 opened.keep().await;

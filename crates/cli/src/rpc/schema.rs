@@ -2,9 +2,10 @@
 
 use hardpan_agent::Event as _;
 use hardpan_agent::events::{
-    AgentEnd, AgentStart, BeforeProviderRequest, HandlerFailed, MessageEnd, MessageStart, MessageUpdate,
-    ModelSelect, Note, QueueUpdate, SessionCompact, SessionFork, SessionShutdown, SessionStart,
-    SessionSwitch, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, TurnEnd, TurnStart,
+    AgentEnd, AgentStart, BeforeProviderRequest, CacheVerdict, HandlerFailed, MessageEnd, MessageStart,
+    MessageUpdate, ModelSelect, Note, QueueUpdate, SessionCompact, SessionFork, SessionShutdown,
+    SessionStart, SessionSwitch, SessionTree, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate,
+    TurnEnd, TurnStart,
 };
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
@@ -12,10 +13,11 @@ use serde_json::{Map, Value};
 use super::protocol::{Line, Request};
 
 /// The events that are told.
-const EVENTS: [&str; 20] = [
+const EVENTS: [&str; 22] = [
     SessionStart::NAME,
     SessionSwitch::NAME,
     SessionFork::NAME,
+    SessionTree::NAME,
     SessionCompact::NAME,
     SessionShutdown::NAME,
     AgentStart::NAME,
@@ -26,6 +28,7 @@ const EVENTS: [&str; 20] = [
     MessageStart::NAME,
     MessageUpdate::NAME,
     MessageEnd::NAME,
+    CacheVerdict::NAME,
     ToolExecutionStart::NAME,
     ToolExecutionUpdate::NAME,
     ToolExecutionEnd::NAME,

@@ -22,6 +22,9 @@ pub fn known(strata: &StrataMemory) -> HashMap<&str, Option<&Text>> {
 
 /// Forgets updates whose message is no longer sent: the model no longer knows them.
 pub fn forget_lost(strata: &mut StrataMemory, said: &[Said], prompt: Option<&MessageId>) {
+    if strata.updates.is_empty() && strata.stubs.is_empty() {
+        return;
+    }
     let sent: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.ids).chain(prompt).collect();
     // News stand in a user's message: the model's own may have the same name, but carries none.
     let users = said.iter().filter(|said| said.role == Role::User).flat_map(|said| &said.ids);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_prompt::{Block, Content, Kind, Origin, Prompt, ResultPart, Source};
+use hardpan_prompt::{Block, Content, Kind, Origin, ResultPart, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Answered, Prices, Purpose, Tokens};
@@ -12,6 +12,9 @@ use crate::ledger::{Answered, Prices, Purpose, Tokens};
 /// has put something in that we did not send (a preamble for tools, results of its web search), and that gets a row of
 /// its own. A quarter is the spread of the first guess for a vocabulary that is not public.
 const MOST_STRETCH: f64 = 1.25;
+
+/// What the whole conversation is charged to.
+const MESSAGES: &str = "messages";
 
 /// What tokens are charged to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,11 +31,22 @@ impl Account {
     fn of(origin: &Origin) -> Self {
         let key: Arc<str> = match &origin.source {
             Source::Item { key, .. } => key.clone(),
-            Source::Message(_) => "messages".into(),
+            Source::Message(_) => MESSAGES.into(),
             Source::Tool(name) => format!("tool:{name}").into(),
             Source::Rule(name) => format!("rule:{name}").into(),
         };
         Account { kind: Some(origin.kind), key }
+    }
+
+    /// Whether what has this origin is charged to it.
+    fn is_of(&self, origin: &Origin) -> bool {
+        let same = match &origin.source {
+            Source::Item { key, .. } => *key == self.key,
+            Source::Message(_) => &*self.key == MESSAGES,
+            // Few, and each is one piece.
+            Source::Tool(_) | Source::Rule(_) => false,
+        };
+        same && self.kind == Some(origin.kind)
     }
 
     /// What the model answered.
@@ -94,14 +108,14 @@ impl Charge {
         let tokens = answered.billed();
         let prices = answered.prices();
         let parts = parts(answered);
-        let counted = parts.iter().map(|(_, count)| u64::from(*count)).sum();
+        let counted = parts.iter().map(|(_, count)| count).sum();
         let mut rows = Rows { bill: tokens, at: 0, order: BTreeMap::new(), rows: Vec::new() };
         let target = target(counted, tokens.prompt());
         // What the provider adds stands mostly at the front, as its preamble for tools does.
         rows.take(Account::unaccounted(), tokens.prompt() - target);
         let (mut sum, mut taken) = (0_u64, 0_u64);
         for (account, count) in parts {
-            sum += u64::from(count);
+            sum += count;
             // Running totals are scaled, not the parts: so they add up to the token.
             let end = (u128::from(sum) * u128::from(target) / u128::from(counted.max(1))) as u64;
             rows.take(account, end - taken);
@@ -187,39 +201,41 @@ impl Rows {
     }
 }
 
-/// Every part of a prompt with its count, in the provider's order.
-fn parts(answered: &Answered<'_>) -> Vec<(Account, u32)> {
-    let Prompt { tools, .. } = answered.prompt;
-    let tools = tools.iter().map(|block| {
-        let source = Source::Tool(block.tool.name.clone());
-        vec![Account::of(&Origin { kind: Kind::Tool, source })]
-    });
-    let blocks = answered.prompt.blocks().map(accounts);
-    let mut parts = Vec::new();
-    for (accounts, measured) in tools.chain(blocks).zip(&answered.measured.blocks) {
-        parts.extend(accounts.into_iter().zip(measured.segments.iter().copied()));
+/// Every part of a prompt with its count, in the provider's order. Neighbours that are charged to the same are one part: a
+/// conversation is thousands of pieces, all charged to `messages`.
+fn parts(answered: &Answered<'_>) -> Vec<(Account, u64)> {
+    let mut parts: Vec<(Account, u64)> = Vec::new();
+    let mut add = |origin: &Origin, count: u32| match parts.last_mut() {
+        Some((account, sum)) if account.is_of(origin) => *sum += u64::from(count),
+        _ => parts.push((Account::of(origin), count.into())),
+    };
+    let tools = &answered.prompt.tools;
+    let mut measured = answered.measured.blocks.iter();
+    for (block, measured) in tools.iter().zip(&mut measured) {
+        let origin = Origin { kind: Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
+        measured.segments.iter().for_each(|count| add(&origin, *count));
+    }
+    for (block, measured) in answered.prompt.blocks().zip(measured) {
+        let mut counts = measured.segments.iter().copied();
+        each_origin(block, &mut |origin| counts.next().into_iter().for_each(|count| add(origin, count)));
     }
     parts
 }
 
-/// What each piece of a block is charged to: as many as [`MeasuredBlock`](hardpan_prompt::MeasuredBlock) has segments.
-fn accounts(block: &Block) -> Vec<Account> {
+/// The origin of each piece of a block: as many as [`MeasuredBlock`](hardpan_prompt::MeasuredBlock) has segments.
+fn each_origin(block: &Block, take: &mut impl FnMut(&Origin)) {
     match &block.content {
-        Content::Text(segments) => segments.iter().map(|segment| Account::of(&segment.origin)).collect(),
-        Content::Image(_, origin) => vec![Account::of(origin)],
-        Content::Reasoning(reasoning) => vec![Account::of(&reasoning.origin)],
-        Content::Call(call) => vec![Account::of(&call.origin)],
+        Content::Text(segments) => segments.iter().for_each(|segment| take(&segment.origin)),
+        Content::Image(_, origin) => take(origin),
+        Content::Reasoning(reasoning) => take(&reasoning.origin),
+        Content::Call(call) => take(&call.origin),
         Content::Result(result) => {
-            let mut accounts = Vec::new();
             for part in &result.parts {
                 match part {
-                    ResultPart::Text(segments) => {
-                        accounts.extend(segments.iter().map(|segment| Account::of(&segment.origin)));
-                    }
-                    ResultPart::Image(_) => accounts.push(Account::of(&result.origin)),
+                    ResultPart::Text(segments) => segments.iter().for_each(|segment| take(&segment.origin)),
+                    ResultPart::Image(_) => take(&result.origin),
                 }
             }
-            accounts
         }
     }
 }

@@ -1,16 +1,16 @@
 //! What is remembered of a prompt: enough to say what changed, without its texts.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use hardpan_prompt::{Block, Content, Copy, Hash, Lifetime, Origin, Place, ResultPart, Source};
+use hardpan_prompt::{Block, Content, Copy, Hash, Lifetime, Origin, Place, ResultPart, Segment, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{Implicit, Request, Rules, Salts, Section};
 use crate::ledger::Answered;
 
 /// Where a piece of a prompt came from, in a form that can be kept.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, std::hash::Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whence {
     /// An item, by its key.
@@ -111,25 +111,29 @@ impl Trace {
             pieces: Vec::new(),
             origins: Vec::new(),
         };
-        let mut numbers = BTreeMap::new();
-        let tools = prompt.tools.iter().map(|block| (block.place, None, Some(block.tool.name.clone())));
-        let others = prompt.blocks().map(|block| (block.place, Some(block), None));
-        for (index, ((place, block, tool), cached)) in tools.chain(others).zip(&request.blocks).enumerate() {
+        let mut numbers: HashMap<Whence, u32> = HashMap::new(); // only ever looked up by key
+        let tools = prompt.tools.iter().map(|block| (block.place, Err(&block.tool.name)));
+        let others = prompt.blocks().map(|block| (block.place, Ok(block)));
+        for (index, ((place, block), cached)) in tools.chain(others).zip(&request.blocks).enumerate() {
             let hash = short(cached.hash);
-            let found = match (block, tool) {
-                (Some(block), _) => pieces(block, hash),
-                (None, name) => vec![(hash, Whence::Tool(name.unwrap_or_default()))],
-            };
             let sizes = measured.blocks.get(index).map_or(&[][..], |block| &block.segments);
-            trace.blocks.push(TraceBlock(hash, found.len() as u32, place, cached.marker));
-            for (at, (hash, whence)) in found.into_iter().enumerate() {
+            let first = trace.pieces.len();
+            let mut add = |hash, whence: Whence| {
                 let next = trace.origins.len() as u32;
-                let number = *numbers.entry(whence.clone()).or_insert(next);
+                let number = numbers.get(&whence).copied().unwrap_or(next);
                 if number == next {
+                    numbers.insert(whence.clone(), next);
                     trace.origins.push(whence);
                 }
-                trace.pieces.push(Piece(hash, sizes.get(at).copied().unwrap_or(0), number));
+                let size = sizes.get(trace.pieces.len() - first).copied().unwrap_or(0);
+                trace.pieces.push(Piece(hash, size, number));
+            };
+            match block {
+                Ok(block) => each_piece(block, hash, &mut add),
+                Err(tool) => add(hash, Whence::Tool(tool.clone())),
             }
+            let count = (trace.pieces.len() - first) as u32;
+            trace.blocks.push(TraceBlock(hash, count, place, cached.marker));
         }
         trace
     }
@@ -257,23 +261,25 @@ fn short(hash: Hash) -> u64 {
 }
 
 /// The pieces of a block: as many as its measure has segments.
-fn pieces(block: &Block, hash: u64) -> Vec<(u64, Whence)> {
-    let segments = |segments: &[hardpan_prompt::Segment]| -> Vec<(u64, Whence)> {
-        segments.iter().map(|segment| (short(segment.text.hash()), Whence::of(&segment.origin))).collect()
-    };
+fn each_piece(block: &Block, hash: u64, add: &mut impl FnMut(u64, Whence)) {
     match &block.content {
-        Content::Text(parts) => segments(parts),
+        Content::Text(segments) => each_segment(segments, add),
         Content::Result(result) => {
-            let part = |part: &ResultPart| match part {
-                ResultPart::Text(parts) => segments(parts),
-                ResultPart::Image(image) => vec![(short(image.hash()), Whence::of(&result.origin))],
-            };
-            result.parts.iter().flat_map(part).collect()
+            for part in &result.parts {
+                match part {
+                    ResultPart::Text(segments) => each_segment(segments, add),
+                    ResultPart::Image(image) => add(short(image.hash()), Whence::of(&result.origin)),
+                }
+            }
         }
-        Content::Image(_, origin) => vec![(hash, Whence::of(origin))],
-        Content::Reasoning(reasoning) => vec![(hash, Whence::of(&reasoning.origin))],
-        Content::Call(call) => vec![(hash, Whence::of(&call.origin))],
+        Content::Image(_, origin) => add(hash, Whence::of(origin)),
+        Content::Reasoning(reasoning) => add(hash, Whence::of(&reasoning.origin)),
+        Content::Call(call) => add(hash, Whence::of(&call.origin)),
     }
+}
+
+fn each_segment(segments: &[Segment], add: &mut impl FnMut(u64, Whence)) {
+    segments.iter().for_each(|segment| add(short(segment.text.hash()), Whence::of(&segment.origin)));
 }
 
 /// A person's, if the last message of the request holds words of the conversation.

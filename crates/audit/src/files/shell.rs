@@ -1,0 +1,177 @@
+//! What a command does to files, as far as its text tells. In doubt it may have changed them.
+
+use super::path::Folder;
+
+/// What a command may have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// A file, or all in a folder.
+    Path(String),
+    /// Every file that the command's text mentions.
+    Mentioned,
+    /// Any file.
+    Everything,
+}
+
+/// Lines of a file that a command showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub path: String,
+    pub from: Option<u64>,
+    pub lines: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Effect {
+    pub changes: Vec<Reach>,
+    pub seen: Option<Seen>,
+}
+
+/// What a command line does in a folder.
+pub(super) fn effect(line: &str, folder: &Folder) -> Effect {
+    let mut effect = Effect::default();
+    let mut folder = folder.clone();
+    // A here-document is text for a program, not commands.
+    let (line, has_document) = match line.split_once("<<") {
+        Some((line, _)) => (line, true),
+        None => (line, false),
+    };
+    let commands = split(line);
+    let mut others = 0;
+    for Simple { words, writes } in &commands {
+        effect.changes.extend(writes.iter().map(|path| Reach::Path(folder.resolve(path))));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let ["cd", to] = words.as_slice() {
+            folder = folder.below(to);
+            continue;
+        }
+        others += 1;
+        effect.changes.extend(changes(&words, &folder));
+        effect.seen = seen(&words, &folder);
+    }
+    if others != 1 || has_document || !effect.changes.is_empty() {
+        effect.seen = None; // the output is not that of one file
+    }
+    if has_document {
+        effect.changes.push(Reach::Mentioned);
+    }
+    effect
+}
+
+/// A command of a line: its words, and where its output is written.
+#[derive(Debug, Default)]
+struct Simple {
+    words: Vec<String>,
+    writes: Vec<String>,
+}
+
+/// Splits a line into commands, quotes respected. Good enough to see what is changed; it is no shell.
+fn split(line: &str) -> Vec<Simple> {
+    let mut commands = vec![Simple::default()];
+    let mut word: Option<String> = None;
+    let mut is_target = false;
+    let mut chars = line.chars().peekable();
+    let end_word = |word: &mut Option<String>, is_target: &mut bool, commands: &mut Vec<Simple>| {
+        if let (Some(word), Some(command)) = (word.take(), commands.last_mut()) {
+            // `2>&1` and `/dev/null` are no files.
+            let is_file = !word.starts_with('&') && word != "/dev/null";
+            match std::mem::take(is_target) {
+                true if is_file => command.writes.push(word),
+                true => {}
+                false => command.words.push(word),
+            }
+        }
+    };
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                while let Some(inner) = chars.next().filter(|inner| *inner != c) {
+                    match inner {
+                        '\\' if c == '"' => word.extend(chars.next()),
+                        inner => word.push(inner),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().extend(chars.next()),
+            '&' if is_target && word.is_none() => word.get_or_insert_default().push('&'),
+            ';' | '|' | '&' | '\n' | '(' | ')' => {
+                end_word(&mut word, &mut is_target, &mut commands);
+                if commands.last().is_some_and(|command| !command.words.is_empty()) {
+                    commands.push(Simple::default());
+                }
+            }
+            '>' => {
+                if word.as_deref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit())) {
+                    word = None; // the number of a stream
+                }
+                end_word(&mut word, &mut is_target, &mut commands);
+                is_target = true;
+            }
+            c if c.is_whitespace() => end_word(&mut word, &mut is_target, &mut commands),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    end_word(&mut word, &mut is_target, &mut commands);
+    commands.retain(|command| !command.words.is_empty() || !command.writes.is_empty());
+    commands
+}
+
+fn changes(words: &[&str], folder: &Folder) -> Vec<Reach> {
+    let is_setting = |word: &&&str| word.contains('=') || matches!(**word, "sudo" | "env" | "time" | "command");
+    let skip = words.iter().take_while(is_setting).count();
+    let Some((program, arguments)) = words[skip..].split_first() else { return Vec::new() };
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let has = |wanted: &[&str]| arguments.iter().any(|argument| wanted.contains(argument));
+    let has_in_place = arguments.iter().any(|argument| {
+        argument.starts_with("-i") || argument.starts_with("--in-place") || argument.starts_with("-pi")
+    });
+    let paths = || arguments.iter().filter(|word| !word.starts_with('-')).map(|path| Reach::Path(folder.resolve(path)));
+    match program {
+        "sed" | "perl" | "gsed" | "clang-format" if has_in_place => paths().collect(),
+        "mv" | "cp" | "rm" | "tee" | "dd" | "install" | "ln" | "truncate" | "rsync" | "unzip" => paths().collect(),
+        "patch" | "xargs" | "find" if program == "patch" || has(&["sed", "-delete", "rm", "mv", "perl", "-exec"]) => {
+            vec![Reach::Everything]
+        }
+        "git" => git(arguments, folder),
+        "python" | "python3" | "node" | "ruby" | "perl" | "php" | "awk" | "gawk" | "bash" | "sh" | "zsh" | "deno" | "bun" => {
+            vec![Reach::Mentioned]
+        }
+        "rustfmt" | "black" | "isort" | "gofmt" | "goimports" | "autopep8" | "yapf" => vec![Reach::Everything],
+        "cargo" if has(&["fmt", "fix", "--fix"]) => vec![Reach::Everything],
+        _ if has(&["--write", "--fix", "--apply", "format", "fmt", "prettier"]) => vec![Reach::Everything],
+        _ => Vec::new(),
+    }
+}
+
+fn git(arguments: &[&str], folder: &Folder) -> Vec<Reach> {
+    let verb = arguments.iter().find(|argument| !argument.starts_with('-'));
+    let rewrites = ["checkout", "restore", "reset", "stash", "pull", "merge", "rebase", "revert", "switch", "apply", "am"];
+    let also = ["cherry-pick", "clean", "mv", "rm"];
+    let is_new_branch = arguments.iter().any(|argument| matches!(*argument, "-b" | "-B" | "-c" | "-C"));
+    match verb {
+        Some(&("checkout" | "switch")) if is_new_branch => Vec::new(),
+        Some(verb) if rewrites.contains(verb) || also.contains(verb) => {
+            let named = arguments.iter().skip_while(|argument| **argument != "--").skip(1);
+            let named: Vec<Reach> = named.map(|path| Reach::Path(folder.resolve(path))).collect();
+            if named.is_empty() { vec![Reach::Everything] } else { named }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A command that shows one file and nothing else.
+fn seen(words: &[&str], folder: &Folder) -> Option<Seen> {
+    let of = |path: &str, from, lines| Some(Seen { path: folder.resolve(path), from, lines });
+    match *words {
+        ["cat", path] if !path.starts_with('-') => of(path, None, None),
+        ["sed", "-n", range, path] => {
+            let (from, to) = range.strip_suffix('p')?.split_once(',')?;
+            let (from, to): (u64, u64) = (from.parse().ok()?, to.parse().ok()?);
+            of(path, Some(from), Some((to + 1).checked_sub(from)?))
+        }
+        ["head", "-n", count, path] => of(path, None, Some(count.parse().ok()?)),
+        ["head", count, path] => of(path, None, Some(count.strip_prefix('-')?.parse().ok()?)),
+        _ => None,
+    }
+}

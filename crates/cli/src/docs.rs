@@ -1,0 +1,96 @@
+//! `hardpan docs`: Hardpan's own documents, compiled in, for people and for the model that is asked about it.
+
+use anyhow::{Result, bail};
+use hardpan_models::{did_you_mean, nearest};
+use serde::Serialize;
+
+use crate::output;
+
+/// A document: its name without `.md`, and its text.
+type Document = (&'static str, &'static str);
+
+macro_rules! documents {
+    ($($name:literal at $path:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../", $path)))),*]
+    };
+}
+
+/// What a newcomer reads first comes first.
+const DOCUMENTS: [Document; 14] = documents![
+    "readme" at "README.md",
+    "agent" at "docs/agent.md",
+    "tools" at "docs/tools.md",
+    "skills-and-templates" at "docs/skills-and-templates.md",
+    "sessions" at "docs/sessions.md",
+    "layouts" at "docs/layouts.md",
+    "map" at "docs/map.md",
+    "commit" at "docs/commit.md",
+    "rpc" at "docs/rpc.md",
+    "snapshot" at "docs/snapshot.md",
+    "simulator" at "docs/simulator.md",
+    "symbols-recall" at "docs/symbols-recall.md",
+    "dependencies" at "docs/dependencies.md",
+    "changelog" at "CHANGELOG.md",
+];
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    title: &'static str,
+}
+
+/// How the list is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    Text,
+    Json,
+}
+
+/// Prints the list of documents, or one of them.
+pub fn docs(name: Option<&str>, show: Show) -> Result<()> {
+    let Some(name) = name else { return list(show) };
+    let wanted = name.to_lowercase();
+    let wanted = wanted.strip_prefix("docs/").unwrap_or(&wanted);
+    let wanted = wanted.strip_suffix(".md").unwrap_or(wanted);
+    match DOCUMENTS.iter().find(|(known, _)| *known == wanted) {
+        Some((_, text)) => Ok(output::print(*text)?),
+        None => {
+            let meant = nearest(wanted, DOCUMENTS.iter().map(|(known, _)| *known));
+            bail!("there is no document \"{name}\"{}; `hardpan docs` lists them", did_you_mean(&meant))
+        }
+    }
+}
+
+fn list(show: Show) -> Result<()> {
+    let listed = DOCUMENTS.map(|(name, text)| Listed { name, title: title(text) });
+    if show == Show::Json {
+        return Ok(output::print(serde_json::to_string_pretty(&listed)? + "\n")?);
+    }
+    let width = DOCUMENTS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines: String = listed.iter().map(|Listed { name, title }| format!("{name:width$}  {title}\n")).collect();
+    output::print(lines)?;
+    eprintln!("hardpan docs NAME prints one");
+    Ok(())
+}
+
+/// The first heading.
+fn title(text: &'static str) -> &'static str {
+    text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_document_of_the_repository_is_there_and_has_a_title() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        for name in files.filter_map(|name| name.strip_suffix(".md").map(str::to_owned)) {
+            assert!(DOCUMENTS.iter().any(|(known, _)| *known == name), "docs/{name}.md is not in the list");
+        }
+        for (name, text) in DOCUMENTS {
+            assert!(!title(text).is_empty(), "{name} has no title");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `hardpan why`: why something was paid again.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use hardpan_agent::books;
+use hardpan_economy::Verdict;
+use hardpan_session::{RequestRecord, Store, Summary};
+use serde_json::{Value, json};
+
+use crate::cost::read;
+use crate::gather;
+use crate::output::{self, safe_lines, thousands};
+use crate::settings::data_folder;
+
+/// Of which session.
+#[derive(Debug, clap::Args)]
+pub struct Why {
+    /// A session: its id or the beginning of it, its name or a part of it, or its file [default: the last of this folder]
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// Every loss of the session, not only the last
+    #[arg(long)]
+    all: bool,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+    /// The folder [default: this one]
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+/// Tells why a session's cache was not read.
+pub fn why(args: &Why) -> Result<()> {
+    let data = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR")?;
+    let store = Store::new(data.join("sessions"));
+    let folder = gather::folder(args.dir.as_deref())?;
+    let summary: Summary = match &args.session {
+        Some(text) => store.find(Some(&folder), text)?,
+        None => store
+            .latest(&folder)
+            .context("there is no session here yet; name one (`hardpan sessions --all` lists all)")?,
+    };
+    let session = read(&summary.path)?;
+    let mut requests = 0;
+    let mut losses: Vec<(&RequestRecord, Verdict)> = Vec::new();
+    for request in session.requests() {
+        requests += 1;
+        losses.extend(books::verdict_of(request).map(|verdict| (&**request, verdict)));
+    }
+    let first = if args.all { 0 } else { losses.len().saturating_sub(1) };
+    let shown = &losses[first..];
+    if args.json {
+        let shown: Vec<Value> = shown.iter().map(|(request, verdict)| as_json(request, verdict)).collect();
+        return Ok(output::print(serde_json::to_string_pretty(&shown)? + "\n")?);
+    }
+    if shown.is_empty() {
+        eprintln!("nothing was paid again in the {requests} requests of {}", summary.id);
+        return Ok(());
+    }
+    for (request, verdict) in shown {
+        let time = request.started.strftime("%Y-%m-%d %H:%M:%S UTC");
+        let text = format!("{time}  {}/{}\n{}\n", request.provider, request.model, explained(verdict));
+        output::print(safe_lines(&text))?;
+    }
+    if first > 0 {
+        eprintln!("{} more before it: --all shows them", first);
+    }
+    Ok(())
+}
+
+/// A verdict in a few lines: the sentence, what should have been, and where the prompts differ.
+pub fn explained(verdict: &Verdict) -> String {
+    let count = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
+    let mut text = verdict.sentence();
+    if verdict.is_loss() {
+        let (expected, read) = (count(verdict.expected_read), count(verdict.read));
+        text.push_str(&format!("\n  {expected} tokens were in the cache, {read} were read from it"));
+    }
+    if let Some(spot) = &verdict.first_difference {
+        let origin = spot.origin.as_ref().map_or_else(String::new, |origin| format!(": {}", origin.words()));
+        text.push_str(&format!("\n  the first difference is at {} (block {}){origin}", spot.address, spot.block));
+    }
+    text
+}
+
+fn as_json(request: &RequestRecord, verdict: &Verdict) -> Value {
+    json!({
+        "time": request.started,
+        "provider": request.provider,
+        "model": request.model,
+        "purpose": request.purpose,
+        "message": request.message,
+        "verdict": verdict,
+        "sentence": verdict.sentence(),
+    })
+}

@@ -1,0 +1,394 @@
+//! The binary with hands: approvals, the terminal face, undo, compaction, what is left behind. It talks to a simulator
+//! over HTTP.
+
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hardpan_prompt::{AgentMessage, Body, Part};
+use hardpan_session::{Session, Store};
+use hardpan_simulator::{Config, Engine, Script, Server, Settings, serve};
+use support::{Ran, Sandbox};
+use tokio::runtime::Runtime;
+
+/// How often something is looked for: a minute. Nothing takes that long unless it never happens.
+const LOOKS: usize = 12_000;
+
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(5);
+
+const SCRIPT: &str = "
+turns:
+  - {when: {contains: about to leave the context}, repeat: always, text: The summary of it all.}
+  - {when: {contains: Write notes}, repeat: always, text: Writing., tool_calls: [{name: write, arguments: {path: notes/a.txt, content: noted}}]}
+  - {when: {contains: Write secret}, repeat: always, tool_calls: [{name: write, arguments: {path: notes/secret.txt, content: noted}}]}
+  - {when: {contains: Edit it}, repeat: always, tool_calls: [{name: edit, arguments: {path: a.txt, old_text: one, new_text: two}}]}
+  - {when: {contains: Print the variables}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'env; cat $HOME/../config/keys.toml'}}]}
+  - {when: {contains: Work slowly}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo begun; sleep 1000'}}]}
+  - {when: {contains: Be quick}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo quick', timeout: 1}}]}
+default: {text: I have nothing to add.}
+";
+
+/// A sandbox whose provider is a simulator.
+struct Harbour {
+    sandbox: Sandbox,
+    _server: Server,
+    _runtime: Runtime,
+}
+
+impl Harbour {
+    fn new(config: &str) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let script = Script::from_yaml("script.yaml", SCRIPT).expect("the script is valid");
+        let engine = Engine::new(Settings { script: Some(script), ..Settings::default() });
+        let server = runtime.block_on(serve(Config::new(engine))).expect("a server");
+        let sandbox = Sandbox::new();
+        let provider = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", server.url());
+        let all = format!("model = \"claude-sonnet-5\"\nmap_tokens = 0\n{config}\n{provider}");
+        sandbox.write("config/config.toml", all);
+        sandbox.write("work/a.txt", "one\n");
+        Harbour { sandbox, _server: server, _runtime: runtime }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.sandbox.command(args);
+        command.env("ANTHROPIC_API_KEY", "the-key-of-the-test").env("OTHER_TOKEN", "the-token-of-the-test");
+        command
+    }
+
+    /// One prompt without a terminal.
+    fn print(&self, args: &[&str]) -> Ran {
+        self.print_with(args, "")
+    }
+
+    fn print_with(&self, args: &[&str], input: &str) -> Ran {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary can be run");
+        child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8(output.stderr).expect("words are UTF-8");
+        Ran { code: output.status.code(), stdout: output.stdout, stderr }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.sandbox.work().with_file_name("home").join(".local/share/hardpan")
+    }
+
+    /// The messages of the newest session.
+    fn messages(&self) -> Vec<AgentMessage> {
+        let store = Store::new(self.data().join("sessions"));
+        let newest = store.list(None).into_iter().next().expect("a session");
+        Session::open(&newest.path).expect("it can be read").branch(None).expect("a branch").messages
+    }
+
+    /// What the last call was answered with.
+    fn last_result(&self) -> String {
+        let results = self.messages().into_iter().filter_map(|message| match message.body {
+            Body::ToolResult { content, .. } => Some(content),
+            _ => None,
+        });
+        match &results.last().expect("a result")[..] {
+            [Part::Text { text }] => text.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.sandbox.work().join(path).exists()
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.sandbox.work().join(path)).expect("a file")
+    }
+}
+
+/// The conversation in a terminal. None where there is nothing to make one with.
+struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    screen: Arc<Mutex<String>>,
+    seen: usize,
+}
+
+impl Terminal {
+    fn open(harbour: &Harbour, args: &[&str]) -> Option<Self> {
+        let plain = harbour.command(args);
+        let words = [plain.get_program()].into_iter().chain(plain.get_args());
+        let line: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+        let mut command = Command::new("script");
+        command.args(["-qefc", &line.join(" "), "/dev/null"]).current_dir(harbour.sandbox.work()).env_clear();
+        command
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env("SHELL", "/bin/sh");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(mut child) = command.spawn() else {
+            eprintln!("not tested here: there is no `script` to make a terminal with");
+            return None;
+        };
+        let keys = child.stdin.take().expect("it is piped");
+        let mut output = child.stdout.take().expect("it is piped");
+        let screen: Arc<Mutex<String>> = Arc::default();
+        let shown = screen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = output.read(&mut bytes) {
+                shown.lock().expect("the screen").push_str(&String::from_utf8_lossy(&bytes[..length]));
+            }
+        });
+        Some(Terminal { child, keys, screen, seen: 0 })
+    }
+
+    fn screen(&self) -> String {
+        self.screen.lock().expect("the screen").clone()
+    }
+
+    /// Waits until this is shown, after what was waited for before.
+    fn expect(&mut self, text: &str) {
+        for _ in 0..LOOKS {
+            let screen = self.screen();
+            if let Some(at) = screen[self.seen..].find(text) {
+                self.seen += at + text.len();
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        panic!("\"{text}\" never came after:\n{}", &self.screen()[self.seen..]);
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("somebody reads");
+        self.keys.flush().expect("somebody reads");
+    }
+
+    /// Types a line, and answers with what is shown once `then` is.
+    fn say(&mut self, line: &str, then: &str) {
+        self.press(&format!("{line}\n"));
+        self.expect(then);
+    }
+
+    fn end(mut self) -> String {
+        self.press("/quit\n");
+        for _ in 0..LOOKS {
+            if self.child.try_wait().expect("it can be waited for").is_some() {
+                return self.screen();
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = self.child.kill();
+        panic!("it does not end:\n{}", self.screen());
+    }
+}
+
+#[test]
+fn without_a_terminal_a_change_is_refused_with_the_reason_and_a_remedy() {
+    let harbour = Harbour::new("");
+    let ran = harbour.print(&["-p", "Write notes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!harbour.exists("notes/a.txt"));
+    let said = harbour.last_result();
+    assert!(
+        said.contains("nobody is there to ask") && said.contains("allow = [\"write(notes/a.txt)\"]"),
+        "{said}"
+    );
+}
+
+#[test]
+fn rules_allow_and_deny_and_a_denial_counts_more_than_yes() {
+    let harbour = Harbour::new("allow = [\"write(notes/**)\"]\ndeny = [\"write(notes/secret*)\"]");
+    assert_eq!(harbour.print(&["-p", "Write notes"]).code, Some(0));
+    assert_eq!(harbour.read("notes/a.txt"), "noted");
+    for args in [&["-p", "Write secret"][..], &["-p", "Write secret", "--yes"]] {
+        harbour.print(args);
+        assert_eq!(
+            harbour.last_result(),
+            "The call was not allowed: the settings deny it (write(notes/secret*))"
+        );
+        assert!(!harbour.exists("notes/secret.txt"));
+    }
+    harbour.print(&["-p", "Edit it"]);
+    assert_eq!(harbour.read("a.txt"), "one\n", "what no rule names is asked about");
+    harbour.print(&["-p", "Edit it", "--yes"]);
+    assert_eq!(harbour.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_project_can_only_narrow_what_the_person_allowed() {
+    let harbour = Harbour::new("allow = [\"edit\"]");
+    harbour.sandbox.write("work/.hardpan/config.toml", "allow = [\"write\"]\ndeny = [\"edit(a.txt)\"]\n");
+    let trusted = harbour.sandbox.run(&["trust"]);
+    assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
+    harbour.print(&["-p", "Write notes"]);
+    assert!(!harbour.exists("notes/a.txt") && harbour.last_result().contains("nobody is there to ask"));
+    harbour.print(&["-p", "Edit it"]);
+    assert_eq!(harbour.read("a.txt"), "one\n");
+    assert!(harbour.last_result().contains("the settings deny it (edit(a.txt))"));
+}
+
+#[test]
+fn commands_see_no_keys() {
+    let harbour = Harbour::new("");
+    let keys = harbour.sandbox.write("config/keys.toml", "openai = \"the-other-key\"\n");
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(keys, fs::Permissions::from_mode(0o600)).expect("its mode");
+    harbour.print(&["-p", "Print the variables", "--yes"]);
+    let said = harbour.last_result();
+    assert!(said.contains("PATH="), "{said}");
+    for secret in ["the-key-of-the-test", "the-token-of-the-test", "ANTHROPIC_API_KEY"] {
+        assert!(!said.contains(secret), "{said}");
+    }
+    if hardpan_tools::support() == hardpan_tools::Support::Full {
+        assert!(!said.contains("the-other-key") && said.contains("The sandbox denied reading"), "{said}");
+    }
+}
+
+#[test]
+fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
+    let harbour = Harbour::new("");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("hardpan · ");
+    terminal.expect("> ");
+    terminal.say("Hello", "I have nothing to add.");
+    terminal.expect("context ");
+    terminal.expect("cache ");
+    terminal.expect("> ");
+    // Asked, misunderstood, asked again, and said no to.
+    terminal.say("Write notes", "write wants to run:");
+    terminal.expect("path: notes/a.txt");
+    terminal.expect("[y]es, [s] write(notes/a.txt) in this conversation, [a] always, or [n]o and why?");
+    terminal.say("what?", "please answer y, s, a or n");
+    terminal.say("n not now", "I have nothing to add.");
+    terminal.expect("> ");
+    assert!(!harbour.exists("notes/a.txt"));
+    assert_eq!(harbour.last_result(), "The call was not allowed: the person said no: not now");
+    // Yes, once; then for the conversation; then from now on.
+    for (answer, is_asked) in [("y", true), ("s", true), ("", false)] {
+        terminal.press("Write notes\n");
+        if is_asked {
+            terminal.expect("write wants to run:");
+            terminal.press(&format!("{answer}\n"));
+        }
+        terminal.expect("I have nothing to add.");
+        terminal.expect("> ");
+        assert_eq!(harbour.read("notes/a.txt"), "noted");
+    }
+    terminal.say("Edit it", "edit wants to run:");
+    terminal.say("a", "I have nothing to add.");
+    terminal.expect("> ");
+    assert_eq!(harbour.read("a.txt"), "two\n");
+    assert_eq!(
+        fs::read_to_string(harbour.sandbox.config().join("allowed")).expect("the list"),
+        "edit(a.txt)\n"
+    );
+    terminal.say("/undo", "as it was before");
+    assert_eq!(harbour.read("a.txt"), "one\n");
+    terminal.say("Go on", "I have nothing to add.");
+    let told = harbour.messages().into_iter().any(|message| match &message.body {
+        Body::Custom { content, .. } => {
+            format!("{content:?}").contains("took your last changes back")
+                && format!("{content:?}").contains("a.txt")
+        }
+        _ => false,
+    });
+    assert!(told, "the model is told that its change is gone");
+    let screen = terminal.end();
+    assert!(screen.contains("go on with: hardpan --resume"), "{screen}");
+    // What is always allowed needs no terminal any more.
+    harbour.print(&["-p", "Edit it"]);
+    assert_eq!(harbour.read("a.txt"), "two\n");
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_not_the_conversation() {
+    let harbour = Harbour::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Work slowly", "· bash ");
+    terminal.press("\u{3}");
+    terminal.expect("stopped; what was received is kept");
+    terminal.expect("> ");
+    terminal.say("!echo from me", "from me\r\n");
+    terminal.expect("> ");
+    terminal.press("!echo begun; sleep 1000\n");
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.press("\u{3}");
+    terminal.expect("> ");
+    terminal.say("Still there?", "I have nothing to add.");
+    terminal.end();
+    let stopped =
+        harbour.messages().into_iter().filter(|message| matches!(message.body, Body::BashExecution { .. }));
+    assert_eq!(stopped.count(), 2);
+    assert_eq!(harbour.last_result(), "The user stopped this call before it ended.");
+}
+
+#[test]
+fn a_person_who_takes_their_time_takes_none_of_the_tools() {
+    let harbour = Harbour::new("");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Be quick", "bash wants to run:");
+    // Longer than the second that the call gives its command.
+    std::thread::sleep(Duration::from_millis(1500));
+    terminal.say("y", "I have nothing to add.");
+    terminal.end();
+    assert_eq!(harbour.last_result(), "quick\n");
+}
+
+#[test]
+fn a_long_conversation_is_compacted_and_what_was_done_before_can_be_taken_back() {
+    let harbour = Harbour::new("");
+    harbour.print(&["-p", "Edit it", "--yes"]);
+    assert_eq!(harbour.read("a.txt"), "two\n");
+    let long: String = (0..4000).map(|n| format!("rope number {n}\n")).collect();
+    for _ in 0..3 {
+        let ran = harbour.print_with(&["--continue", "-p", "Remember this"], &long);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let before = harbour.messages().len();
+    let Some(mut terminal) = Terminal::open(&harbour, &["--continue"]) else { return };
+    terminal.expect(&format!("{before} messages so far"));
+    terminal.say("/compact the ropes", "messages became a summary:");
+    terminal.expect("The summary of it all.");
+    terminal.expect("Files changed so far: a.txt");
+    terminal.say("/undo", "as it was before");
+    assert_eq!(harbour.read("a.txt"), "one\n", "the journal of the session was opened again");
+    terminal.say("Go on", "I have nothing to add.");
+    terminal.end();
+    let messages = harbour.messages();
+    assert!(messages.len() < before && matches!(messages[0].body, Body::CompactionSummary { .. }));
+    assert_eq!(harbour.print(&["--continue", "-p", "And now?"]).code, Some(0));
+}
+
+/// The names below a folder.
+fn names(folder: PathBuf) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn what_the_tools_of_a_session_leave_goes_with_it() {
+    let harbour = Harbour::new("");
+    let cache = harbour.sandbox.work().with_file_name("home").join(".cache/hardpan/tmp");
+    harbour.print(&["-p", "Edit it", "--yes", "--no-session"]);
+    harbour.print(&["-p", "Be quick", "--yes", "--no-session"]);
+    assert_eq!(harbour.read("a.txt"), "two\n");
+    for folder in ["journal", "outputs", "sessions"] {
+        assert_eq!(names(harbour.data().join(folder)), [""; 0], "{folder}");
+    }
+    assert_eq!(names(cache.clone()), [""; 0]);
+    harbour.sandbox.write("work/a.txt", "one\n");
+    harbour.print(&["-p", "Edit it", "--yes"]);
+    harbour.print(&["--continue", "-p", "Be quick", "--yes"]);
+    let ids = names(harbour.data().join("journal"));
+    assert_eq!((ids.len(), names(cache.clone())), (1, ids.clone()));
+    let deleted = harbour.sandbox.run(&["sessions", "delete", &ids[0], "--yes"]);
+    assert_eq!(deleted.code, Some(0), "{}", deleted.stderr);
+    for folder in [harbour.data().join("journal"), harbour.data().join("outputs"), cache] {
+        assert_eq!(names(folder.clone()), [""; 0], "{}", folder.display());
+    }
+}
