@@ -8,7 +8,7 @@ use hardpan_providers::Usage;
 use jiff::Timestamp;
 
 use crate::agent::{Agent, Choice, lock};
-use crate::books::{Billed, row_of};
+use crate::books::{Billed, On, row_of};
 use crate::events::CacheVerdict;
 
 /// When a request was sent, and when its answer began.
@@ -16,15 +16,6 @@ use crate::events::CacheVerdict;
 pub(crate) struct Times {
     pub sent: Timestamp,
     pub began: Timestamp,
-}
-
-/// What the prompt of a request goes on from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum On {
-    /// The conversation's own prefix: it should be read from the cache.
-    Conversation,
-    /// Nothing: it is a prompt of its own.
-    Nothing,
 }
 
 impl Agent {

@@ -19,7 +19,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
-use crate::bill::On;
 use stored::Stored;
 
 /// The name of the record that holds what a run cost by key.
@@ -28,22 +27,39 @@ const ITEMS: &str = "hardpan.items";
 /// So many keys of a run are kept by name, those that cost most first; the others stay in the sum of their kind.
 const MOST_KEYS: usize = 200;
 
+/// What the prompt of a request goes on from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// The conversation's own prefix: it should be read from the cache.
+    Conversation,
+    /// Nothing: it is a prompt of its own.
+    Nothing,
+}
+
 /// A request that was answered, to be entered.
-pub(crate) struct Billed<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Billed<'a> {
     /// `turn`, `compaction`, …
     pub purpose: &'a str,
+    /// What it goes on from.
     pub on: On,
+    /// Whom it was for.
     pub target: &'a Target,
+    /// How its prompt was ordered.
     pub layout: &'static str,
-    /// What was sent, and its tokens by our count.
+    /// What was sent.
     pub prompt: &'a Prompt,
+    /// Its tokens by our count.
     pub measured: &'a Measured,
     /// The message that it brought.
     pub message: Option<&'a MessageId>,
     /// What the provider reported; none where it did not.
     pub usage: Option<&'a Usage>,
+    /// When it was sent.
     pub sent: Timestamp,
+    /// When the answer began.
     pub began: Timestamp,
+    /// When it was over.
     pub ended: Timestamp,
     /// The person's day.
     pub day: &'a str,
@@ -146,6 +162,11 @@ impl Books {
     pub fn expires(&self) -> Option<Timestamp> {
         self.watch.expires().and_then(|moment| Timestamp::from_millisecond(moment.0).ok())
     }
+}
+
+/// The bill of a request that is part of no conversation.
+pub fn bill(billed: &Billed<'_>) -> RequestRecord {
+    Books::default().enter(billed).0
 }
 
 /// What a session was billed, in full detail: its requests, and the keys that its runs named.

@@ -18,7 +18,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Choice, lock};
-use crate::bill::{On, Times};
+use crate::bill::Times;
+use crate::books::On;
 use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use crate::run::{Bench, unless_stopped};
 use crate::turn::TextForms;

@@ -15,7 +15,7 @@ use crate::events::{
 };
 use crate::guard::Guard;
 use crate::queue::{Accepted, Delivery};
-use crate::setup::Look;
+use crate::setup::{Look, Occasion};
 use crate::turn::Answered;
 
 /// What a run works with, kept from run to run.
@@ -123,7 +123,7 @@ impl Agent {
             let (tool_results, looping) = self.answer_calls(bench, &calls, token).await?;
             let none = calls.is_empty();
             if self.may_have_changed(&calls)
-                && let Ok(Ok(around)) = unless_stopped(token, self.look(&accepted.text)).await
+                && let Ok(Ok(around)) = unless_stopped(token, self.look(Occasion::Changed, &accepted.text)).await
             {
                 bench.around = Some(around);
             }
@@ -232,7 +232,7 @@ impl Agent {
         accepted: &Accepted,
         token: &CancellationToken,
     ) -> Result<Vec<CustomMessage>, Stop> {
-        let around = unless_stopped(token, self.look(&accepted.text)).await?;
+        let around = unless_stopped(token, self.look(Occasion::Prompt, &accepted.text)).await?;
         let around = around.map_err(|_| Stop::Error {
             message: "looking at the folder failed inside; this is a fault of hardpan: please report it".into(),
         })?;
@@ -260,10 +260,11 @@ impl Agent {
     }
 
     /// Looks around on a thread of its own.
-    fn look(&self, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
+    fn look(&self, occasion: Occasion, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
         let surroundings = self.inner.setup.surroundings.clone();
         let window = self.target().model.context as usize;
-        let look = Look { now: self.now(), prompt: prompt.to_owned(), window, known: self.known_files() };
+        let (now, prompt, known) = (self.now(), prompt.to_owned(), self.known_files());
+        let look = Look { now, occasion, prompt, window, known };
         tokio::task::spawn_blocking(move || surroundings.observe(&look))
     }
 
@@ -279,7 +280,7 @@ impl Agent {
     /// Looks around unless a run has done so.
     pub(crate) async fn look_if_needed(&self, bench: &mut Bench) {
         if bench.around.is_none() {
-            bench.around = self.look("").await.ok();
+            bench.around = self.look(Occasion::Prompt, "").await.ok();
         }
     }
 

@@ -113,11 +113,22 @@ pub struct Coupling {
     pub references: BTreeMap<String, f64>,
 }
 
+/// Why an agent looks around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// A run begins.
+    Prompt,
+    /// A tool may have changed something in the middle of one: what takes long can wait for the next prompt.
+    Changed,
+}
+
 /// What a run is about, so that what is around can be chosen by it.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The time.
     pub now: Timestamp,
+    /// Why it is looked.
+    pub occasion: Occasion,
     /// What the person typed.
     pub prompt: String,
     /// The model's window, in tokens.

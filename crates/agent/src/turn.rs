@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, Choice, lock};
-use crate::bill::{On, Times};
+use crate::bill::Times;
+use crate::books::On;
 use crate::conversation::Conversation;
 use crate::events::{BeforeProviderRequest, Context, Delta, MessageStart, MessageUpdate, Note, Stop};
 use crate::run::{Bench, unless_stopped};

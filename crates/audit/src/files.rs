@@ -132,10 +132,12 @@ impl<'a> Files<'a> {
 
     fn edit(&mut self, pieces: (usize, usize), file: usize, apply: impl Fn(&str) -> Option<String>) {
         let Known::Whole { text, tokens, carrier } = &mut self.known[file] else {
+            if std::env::var("DBGF").is_ok() { eprintln!("edit of unknown {file} {:?}", self.names.iter().find(|(_, f)| **f == file)); }
             self.known[file] = Known::Nothing; // parts may have moved
             return;
         };
         let Some(new) = apply(text) else {
+            if std::env::var("DBGF").is_ok() { eprintln!("edit fails {file} {:?}", self.names.iter().find(|(_, f)| **f == file)); }
             self.known[file] = Known::Nothing;
             return;
         };
@@ -156,6 +158,7 @@ impl<'a> Files<'a> {
                 self.touch(pieces, file, tokens, carrier);
                 return;
             }
+            if std::env::var("DBGF").is_ok() { eprintln!("contradict {file} {:?}", self.names.iter().find(|(_, f)| **f == file)); }
             self.known[file] = Known::Nothing; // it was changed by something that was not recorded
         }
         self.part(pieces, file, &shown);
@@ -239,6 +242,7 @@ impl<'a> Files<'a> {
                 }
             };
             if is_reached {
+            if std::env::var("DBGF").is_ok() && !matches!(self.known[file], Known::Nothing) { eprintln!("forget {name} {reach:?} {command}"); }
                 self.known[file] = Known::Nothing;
             }
         }

@@ -35,9 +35,11 @@
 pub mod bill; // what was paid, what should have been, and why
 mod files; // what a conversation tells about files
 pub mod import; // recorded sessions of this and other agents, in one form
+pub mod replay; // the recorded work through other policies
 pub mod report; // audits as text, JSON and a page
 
 pub use bill::{Audit, Bill, Judged, Loss, Lost, Outcome, Turn, Why};
+pub use replay::{Billed, Policy, Replay, Replayed, replay};
 pub use import::{
     Act, Agent, BilledRequest, Call, CallResult, Change, Ending, Entry, ImportError, Piece, Problem, Recording, Said,
     Speaker, Unbilled,

@@ -4,9 +4,9 @@ mod html; // one page that needs nothing else
 mod plot; // curves as SVG
 mod text; // tables for a terminal
 
+use hardpan_economy::cache::Moment;
 use jiff::Timestamp;
 use serde::Serialize;
-use hardpan_economy::cache::Moment;
 
 use crate::Audit;
 use crate::bill::Bill;
@@ -166,11 +166,13 @@ impl Sum {
             sum.right += audit.right();
             sum.bill.tokens.add(&audit.billed.tokens);
             sum.bill.cost += audit.billed.cost;
-            sum.bill.dollars = audit.billed.dollars.map(|more| more + sum.bill.dollars.unwrap_or(0.0)).or(sum.bill.dollars);
+            sum.bill.dollars =
+                audit.billed.dollars.map(|more| more + sum.bill.dollars.unwrap_or(0.0)).or(sum.bill.dollars);
             sum.stable_cost += audit.stable_prefix_cost;
             sum.stable_dollars += stable_dollars(audit).unwrap_or(0.0);
             sum.losses += audit.losses.len();
-            sum.lost_tokens = audit.losses.iter().fold(sum.lost_tokens, |lost, loss| lost.saturating_add(loss.tokens));
+            sum.lost_tokens =
+                audit.losses.iter().fold(sum.lost_tokens, |lost, loss| lost.saturating_add(loss.tokens));
             sum.lost_cost += audit.losses.iter().map(|loss| loss.cost).sum::<f64>();
             sum.lost_dollars += audit.losses.iter().filter_map(|loss| loss.dollars).sum::<f64>();
         }
@@ -216,7 +218,8 @@ fn sorts(audits: &[Audit]) -> Vec<Sort> {
 
 /// A loss with its session, the dearest first over all sessions.
 fn dearest(audits: &[Audit], top: usize) -> Vec<(&Audit, &crate::Loss)> {
-    let mut losses: Vec<_> = audits.iter().flat_map(|audit| audit.losses.iter().map(move |loss| (audit, loss))).collect();
+    let mut losses: Vec<_> =
+        audits.iter().flat_map(|audit| audit.losses.iter().map(move |loss| (audit, loss))).collect();
     losses.sort_by(|(_, a), (_, b)| b.cost.total_cmp(&a.cost).then(a.at.cmp(&b.at)));
     losses.truncate(top);
     losses

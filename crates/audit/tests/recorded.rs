@@ -46,7 +46,8 @@ fn every_loss_has_a_cause_and_what_is_not_recorded_is_said_so() {
     let Some(audit) = pi_large() else { return };
     let lost = audit.requests.iter().filter(|request| request.actual == Outcome::Loss).count();
     assert_eq!(audit.losses.len(), lost);
-    let unexplained = audit.losses.iter().filter(|loss| loss.why == Why::Unrecorded(Lost::WholePrefix)).count();
+    let unexplained =
+        audit.losses.iter().filter(|loss| loss.why == Why::Unrecorded(Lost::WholePrefix)).count();
     println!("{lost} losses, {unexplained} of them with nothing recorded that explains them");
     for loss in &audit.losses {
         println!("{:3} {:7} {}", loss.request, loss.tokens, loss.why.words());

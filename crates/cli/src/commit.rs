@@ -101,7 +101,7 @@ fn write(args: &Commit, settings: &Settings, staged: &Staged, wanted: &Use) -> R
         );
         return Ok(message::plain(&staged.files));
     }
-    Writer::new(target, settings, route).write(staged)
+    Writer::new(target, settings, route).write(staged, &gather::folder(args.dir.as_deref())?)
 }
 
 fn show(message: &Message) -> Result<()> {

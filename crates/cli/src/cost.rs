@@ -1,5 +1,6 @@
 //! `hardpan cost`: what was paid, read from the session files.
 
+mod aside; // the bills of requests that are part of no conversation
 mod sum; // the bills of many sessions, each request once
 
 use std::collections::BTreeMap;
@@ -16,9 +17,11 @@ use crate::gather;
 use crate::output::{self, Align, Table, dollars, safe, thousands};
 use crate::settings::data_folder;
 use crate::views::width;
+use aside::ASIDES;
 use sum::Sum;
 
-pub use sum::{ASIDES, read};
+pub use aside::keep;
+pub use sum::read;
 
 /// What is added up, and by what.
 #[derive(Debug, clap::Args)]

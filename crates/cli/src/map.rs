@@ -98,6 +98,13 @@ pub fn usual_tokens(window: usize) -> usize {
     (window / WINDOW_SHARE).min(PROMPT_TOKENS)
 }
 
+/// Brings the index on disk up to date.
+pub fn warm_up(folder: &Path) {
+    let root = workspace::root_of(folder);
+    let files = workspace::files(&root, workspace::TREE_LIMIT).files;
+    workspace::codebase(&root, &files, cache_folder().as_deref(), &mut |_| {});
+}
+
 /// What a map keeps from request to request: short names and choice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

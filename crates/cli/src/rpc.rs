@@ -3,9 +3,10 @@
 
 mod desk; // Desk: who does what with a request, and in which order
 mod input; // lines from standard input, whatever comes
-mod protocol; // what goes over the pipe
 mod questions; // questions to the other end, and their answers
 mod reply; // standard output, and the one response to each request
+mod request; // what comes in
+mod response; // what goes out
 mod schema; // the protocol as a JSON schema
 mod tell; // what a response tells
 

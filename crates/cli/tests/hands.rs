@@ -327,6 +327,25 @@ fn an_interrupt_ends_the_command_and_not_the_conversation() {
 }
 
 #[test]
+fn leaving_while_the_agent_works_stops_it() {
+    let harbour = Harbour::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Work slowly", "· bash ");
+    let screen = terminal.end();
+    assert!(screen.contains("stopped; what was received is kept"), "{screen}");
+    assert_eq!(harbour.last_result(), "The user stopped this call before it ended.");
+    // The same where it waits for an answer.
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Edit it", "edit wants to run:");
+    terminal.press("\u{3}");
+    terminal.expect("> ");
+    terminal.end();
+    assert_eq!(harbour.read("a.txt"), "one\n");
+}
+
+#[test]
 fn a_person_who_takes_their_time_takes_none_of_the_tools() {
     let harbour = Harbour::new("");
     let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };

@@ -60,10 +60,13 @@ fn the_body_is_seed_a_s_but_for_the_listed_deviations() {
     let mut body = seed();
     let marker = json!({"type": "ephemeral"});
 
-    // The system prompt has the one recipe: the tools hint (seed e), then the date. Content is always a list.
+    // The system prompt has the one recipe: the tools hint (seed e), the pointer to the documents, then the date. Content is always a list.
     let system = "You are a coding agent.\n\n\
         You can call the declared tools. Use them when the answer depends on something you have not been shown, \
         and never invent their results.\n\n\
+        You work inside Hardpan. When you are asked about Hardpan itself (its commands, settings or files), do not guess: \
+        `hardpan docs` lists its documents and `hardpan docs NAME` prints one; run that where you can run commands, else \
+        name it.\n\n\
         Current date and time: 2026-02-19T15:00:00Z";
     body["system"] = json!([{"type": "text", "text": system}]);
     body["messages"][4]["content"][0]["text"] =

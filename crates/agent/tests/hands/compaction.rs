@@ -127,8 +127,8 @@ async fn a_summary_that_fails_changes_nothing() {
         (call, "the model called a tool instead"),
     ] {
         let stage = talking(Given { script: summing(answer), ..Given::default() }).await;
-        let (before, messages) = (stage.copy(), stage.agent.messages());
         let lines = stage.stored().await.entries.len();
+        let (before, messages) = (stage.copy(), stage.agent.messages());
         let sent = stage.sent().len();
         let said = fails(&stage).await;
         assert!(said.contains(why) && said.ends_with("nothing has changed"), "{said}");
@@ -137,7 +137,7 @@ async fn a_summary_that_fails_changes_nothing() {
         let session = stage.stored().await;
         let new = &session.entries[lines..];
         assert!(
-            new.iter().all(|entry| matches!(entry.record, Record::Request(_))),
+            new.iter().all(|entry| matches!(entry.record, Record::Request(_) | Record::Custom { .. })),
             "only the bill is stored: {new:?}"
         );
         stage.say("And now?").await;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::TryStreamExt;
 use futures_util::future::BoxFuture;
 use hardpan_agent::{Approval, Approve, Approved, Connect, Look, Surroundings};
 use hardpan_context::{Snapshot, Target};
@@ -54,6 +55,8 @@ impl Surroundings for Around {
 pub struct Loopback {
     pub url: String,
     pub sent: Arc<Mutex<Vec<String>>>,
+    /// What came back, one text per request.
+    pub came: Arc<Mutex<Vec<String>>>,
     /// Where the next request goes, if not there.
     pub elsewhere: Arc<Mutex<Option<String>>>,
 }
@@ -63,14 +66,16 @@ impl Connect for Loopback {
         let http = Http::new(None).map_err(|error| error.to_string())?;
         let endpoint = Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
         let patience = Patience { first_wait: Duration::from_millis(1), ..Patience::default() };
-        let transport = Arc::new(Overheard { http, sent: self.sent.clone(), elsewhere: self.elsewhere.clone() });
-        Ok(Client::new(transport, endpoint, patience, Arc::new(Learned::default())))
+        let Loopback { sent, came, elsewhere, .. } = self;
+        let transport = Overheard { http, sent: sent.clone(), came: came.clone(), elsewhere: elsewhere.clone() };
+        Ok(Client::new(Arc::new(transport), endpoint, patience, Arc::new(Learned::default())))
     }
 }
 
 struct Overheard {
     http: Http,
     sent: Arc<Mutex<Vec<String>>>,
+    came: Arc<Mutex<Vec<String>>>,
     elsewhere: Arc<Mutex<Option<String>>>,
 }
 
@@ -83,7 +88,19 @@ impl Transport for Overheard {
         if let Some(url) = self.elsewhere.lock().expect("the address").take() {
             request.url = url;
         }
-        self.http.send(request)
+        Box::pin(async move {
+            let mut response = self.http.send(request).await?;
+            let came = self.came.clone();
+            let number = {
+                let mut came = came.lock().expect("the answers");
+                came.push(String::new());
+                came.len() - 1
+            };
+            response.body = Box::pin(response.body.inspect_ok(move |chunk| {
+                came.lock().expect("the answers")[number].push_str(&String::from_utf8_lossy(chunk));
+            }));
+            Ok(response)
+        })
     }
 }
 

@@ -68,6 +68,7 @@ struct Stage {
     server: Server,
     folder: tempfile::TempDir,
     sent: Arc<Mutex<Vec<String>>>,
+    came: Arc<Mutex<Vec<String>>>,
     /// Where the next request goes, if not to the simulator.
     elsewhere: Arc<Mutex<Option<String>>>,
     asked: Notes,
@@ -94,8 +95,8 @@ impl Trial {
         let engine = Engine::new(Settings { script: Some(script), faults, ..Settings::default() });
         let server = serve(Config::new(engine)).await.expect("a server");
         let conversation = Conversation::begin(&folder.path().join("s1.jsonl"), header("s1"));
-        let (sent, elsewhere, asked, slow) = Default::default();
-        let stage = Arc::new(Stage { given, server, folder, sent, elsewhere, asked, slow });
+        let (sent, came, elsewhere, asked, slow) = Default::default();
+        let stage = Arc::new(Stage { given, server, folder, sent, came, elsewhere, asked, slow });
         stage.trial(conversation.expect("a conversation"))
     }
 
@@ -225,6 +226,11 @@ impl Trial {
         self.stage.sent.lock().expect("the requests").clone()
     }
 
+    /// What the simulator answered, to the byte.
+    pub fn came(&self) -> Vec<String> {
+        self.stage.came.lock().expect("the answers").clone()
+    }
+
     /// The conversation that each request held: see [`heard`].
     pub fn heard(&self) -> Vec<Vec<String>> {
         self.sent().iter().map(|body| heard(body)).collect()
@@ -309,6 +315,7 @@ impl Stage {
             connect: Arc::new(Loopback {
                 url: format!("{}/v1", self.server.url()),
                 sent: self.sent.clone(),
+                came: self.came.clone(),
                 elsewhere: self.elsewhere.clone(),
             }),
             approve: Arc::new(Trusting { asked: self.asked.clone() }),

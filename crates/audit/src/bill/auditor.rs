@@ -7,7 +7,7 @@ use hardpan_economy::cache::Moment;
 use hardpan_economy::ledger::Tokens;
 use hardpan_models::Catalogue;
 
-use super::frontiers::{Frontier, Frontiers, Kept, Nodes, node};
+use super::frontiers::{BYTES_PER_TOKEN, Frontier, Frontiers, Kept, Nodes, node};
 use super::whom::{Reports, Tariff, Whom};
 use super::{Audit, Bill, Judged, Loss, Lost, Outcome, Turn, Why};
 use crate::{Agent, BilledRequest, Piece, Recording, Said, Speaker};
@@ -18,8 +18,15 @@ const LEAST_LOSS: u64 = 1024;
 const LOSS_PART: u64 = 50;
 /// A request that was stopped has written to the cache once it lived so long, in milliseconds.
 const LIVED_MS: i64 = 1500;
-/// Bytes of text to a token, nearly: only for the part of the first request that is not recorded.
-const BYTES_PER_TOKEN: u64 = 4;
+
+/// Which name of a thinking level is meant.
+#[derive(Clone, Copy)]
+enum Level {
+    /// The agent's.
+    Named,
+    /// One that stands for all that may be the same to a model.
+    Sent,
+}
 
 /// What a request finds, before its bill is looked at.
 struct Sight {
@@ -138,7 +145,15 @@ impl<'a> Auditor<'a> {
             let ours = why.is_ours(sight.turn);
             let dollars = tariff.unit.map(|unit| cost * unit);
             let number = self.audit.requests.len();
-            self.audit.losses.push(Loss { request: number, at: request.started, tokens, cost, dollars, why, ours });
+            self.audit.losses.push(Loss {
+                request: number,
+                at: request.started,
+                tokens,
+                cost,
+                dollars,
+                why,
+                ours,
+            });
         }
         let mut stable_cost = bill.cost;
         if !request.apart {
@@ -157,19 +172,31 @@ impl<'a> Auditor<'a> {
             whom,
             era: self.nodes.era[node],
             images: self.people[whom].has_markers() && self.nodes.images[node],
-            thinking: self.level(request, whom),
+            thinking: self.level(request, whom, Level::Sent),
+            level: self.level(request, whom, Level::Named),
         };
         let (prompt, at) = (request.usage.prompt(), request.started);
         let turn = self.turn(request);
         let whom = &self.people[whom];
         let last = self.recorded.last(node).filter(|_| whom.reports != Reports::Nothing);
         // A request that left nothing is measured by its whole prompt: all of it is paid for again.
-        let expected = last.map_or(0, |last| if last.tokens == 0 { last.prompt } else { last.tokens }).min(prompt);
+        let expected =
+            last.map_or(0, |last| if last.tokens == 0 { last.prompt } else { last.tokens }).min(prompt);
+        // A summary is a new text, and not paid for again.
+        let is_compacted = last.is_some_and(|last| last.kept.era != kept.era);
+        let expected = expected.saturating_sub(if is_compacted { self.nodes.summary[node] } else { 0 });
         let readable = self.recorded.readable(node, &kept, at, whom.proven_ms);
         let cacheable = prompt - if whom.reports == Reports::Writes { request.usage.input } else { 0 };
         let read = match readable {
             // Only adding makes no request smaller: what it begins with is another text.
-            Some(found) if found.tokens > prompt && turn == Turn::Person && self.only_adds(node) && whom.has_markers() => 0,
+            Some(found)
+                if found.tokens > prompt
+                    && turn == Turn::Person
+                    && self.only_adds(node)
+                    && whom.has_markers() =>
+            {
+                0
+            }
             Some(found) => found.tokens.min(cacheable),
             // Settings and compaction leave tools and system as they were.
             None => match last {
@@ -189,21 +216,25 @@ impl<'a> Auditor<'a> {
 
     /// A prompt of its own, which has nothing to find: what it reads all the same is taken as it came.
     fn look_apart(&self, request: &BilledRequest, whom: usize) -> Sight {
-        let kept = Kept { whom, era: 0, images: false, thinking: None };
+        let kept = Kept { whom, era: 0, images: false, thinking: None, level: None };
         Sight { kept, node: 0, turn: Turn::Person, expected: 0, read: request.usage.read }
     }
 
-    /// The number of the thinking level that is sent.
-    fn level(&mut self, request: &BilledRequest, whom: usize) -> Option<usize> {
-        let level = request.thinking.as_ref()?;
+    /// The number of the thinking level.
+    fn level(&mut self, request: &BilledRequest, whom: usize, level: Level) -> Option<usize> {
+        let name: &str = request.thinking.as_ref()?;
         if !self.people[whom].has_markers() || !self.people[whom].can_think() {
             return None;
         }
-        // Models that know no higher level get the highest they know.
-        let level: &str = if &**level == "xhigh" { "high" } else { level };
-        let known = self.levels.iter().position(|known| **known == *level);
+        // Agents have more levels than most models: the outer ones are sent as their neighbours.
+        let name = match (level, name) {
+            (Level::Sent, "xhigh") => "high",
+            (Level::Sent, "minimal") => "low",
+            (_, name) => name,
+        };
+        let known = self.levels.iter().position(|known| **known == *name);
         Some(known.unwrap_or_else(|| {
-            self.levels.push(level.into());
+            self.levels.push(name.into());
             self.levels.len() - 1
         }))
     }
@@ -220,7 +251,7 @@ impl<'a> Auditor<'a> {
     fn stable_cost(&mut self, request: &BilledRequest, sight: &Sight, tariff: &Tariff) -> f64 {
         let whom = &self.people[sight.kept.whom];
         let (used, at) = (&request.usage, request.started);
-        let kept = Kept { images: false, thinking: None, ..sight.kept };
+        let kept = Kept { images: false, thinking: None, level: None, ..sight.kept };
         let readable = self.stable.readable(sight.node, &kept, at, 0);
         let prompt = used.prompt();
         // What follows the last marker is as it was; without reported writes all of it is cacheable.
@@ -248,7 +279,9 @@ impl<'a> Auditor<'a> {
         let whom = &mut self.people[sight.kept.whom];
         let last = self.recorded.last(sight.node);
         let is_hit = actual == Outcome::Hit && used.read > 0;
-        if let Some(last) = last.filter(|last| is_hit && last.tokens > LEAST_LOSS && last.kept.meets(&sight.kept)) {
+        if let Some(last) =
+            last.filter(|last| is_hit && last.tokens > LEAST_LOSS && last.kept.meets(&sight.kept))
+        {
             if !last.is_warm(at, whom.proven_ms) {
                 whom.prove(at.since(last.used));
             }
@@ -278,7 +311,11 @@ impl<'a> Auditor<'a> {
         let unexplained = if used.read < LEAST_LOSS {
             Why::Unrecorded(if automatic { Lost::WholePrefixAutomatic } else { Lost::WholePrefix })
         } else {
-            Why::Unrecorded(if automatic { Lost::AllButAutomatic(used.read) } else { Lost::AllBut(used.read) })
+            Why::Unrecorded(if automatic {
+                Lost::AllButAutomatic(used.read)
+            } else {
+                Lost::AllBut(used.read)
+            })
         };
         if let Some(verdict) = request.verdict.as_ref().filter(|verdict| verdict.is_loss()) {
             return Why::Recorded(verdict.cause.clone());
@@ -306,7 +343,7 @@ impl<'a> Auditor<'a> {
             Cause::Unmarked
         } else if let Some(lifetime) = expired {
             Cause::Expired { minutes: minutes(idle_ms), lifetime: minutes(lifetime) }
-        } else if last.kept.thinking != sight.kept.thinking {
+        } else if last.kept.level != sight.kept.level {
             Cause::ThinkingChanged
         } else if last.kept.images != sight.kept.images {
             if sight.kept.images { Cause::ImageAdded } else { Cause::ImageRemoved }
@@ -341,7 +378,9 @@ fn split(used: &Tokens, read: u64, reports: Reports) -> Tokens {
             let (write, write_1h) = if used.write_1h > used.write { (0, written) } else { (written, 0) };
             Tokens { input: rest - written, read, write, write_1h, output: used.output }
         }
-        Reports::Reads | Reports::Nothing => Tokens { input: rest, read, output: used.output, ..Tokens::default() },
+        Reports::Reads | Reports::Nothing => {
+            Tokens { input: rest, read, output: used.output, ..Tokens::default() }
+        }
     }
 }
 

@@ -59,8 +59,12 @@ impl Why {
             Why::Recorded(Cause::Compacted) => "the conversation was compacted",
             Why::Recorded(Cause::Folded) => "a fold laid the items anew",
             Why::Recorded(Cause::Resumed) => "the session was resumed by another process",
-            Why::Recorded(Cause::ThinkingChanged | Cause::EffortChanged | Cause::SettingChanged(_)) => "a setting changed",
-            Why::Recorded(Cause::ImageAdded | Cause::ImageRemoved) => "the first image came, or the last one went",
+            Why::Recorded(Cause::ThinkingChanged | Cause::EffortChanged | Cause::SettingChanged(_)) => {
+                "a setting changed"
+            }
+            Why::Recorded(Cause::ImageAdded | Cause::ImageRemoved) => {
+                "the first image came, or the last one went"
+            }
             Why::Recorded(Cause::TooManyNewBlocks { .. }) => "too many new blocks came at once",
             Why::Recorded(Cause::Unmarked) => "no breakpoint was set",
             Why::Recorded(Cause::BelowMinimum { .. }) => "the prefix was under the provider's minimum",
@@ -77,7 +81,9 @@ impl Why {
             Why::Unrecorded(Lost::WholePrefixAutomatic | Lost::AllButAutomatic(_)) => {
                 "lost while warm: the prompt changed, or the provider no longer had it"
             }
-            Why::Unrecorded(Lost::AllBut(_)) => "lost in part while warm: something in the conversation changed",
+            Why::Unrecorded(Lost::AllBut(_)) => {
+                "lost in part while warm: something in the conversation changed"
+            }
             Why::Unrecorded(Lost::NotYetAnswered) => "the request before was still unanswered",
         }
     }
@@ -87,7 +93,9 @@ impl Why {
     pub(super) fn is_ours(&self, turn: Turn) -> bool {
         match self {
             // Bytes that differ are the agent's doing; a cache that promises nothing may forget by itself.
-            Why::Unrecorded(lost) => matches!(lost, Lost::WholePrefix | Lost::AllBut(_) | Lost::NotYetAnswered),
+            Why::Unrecorded(lost) => {
+                matches!(lost, Lost::WholePrefix | Lost::AllBut(_) | Lost::NotYetAnswered)
+            }
             // A tool that took longer than the cache lives is the agent's doing; a person's pause is theirs.
             Why::Recorded(Cause::Expired { .. }) => turn == Turn::Tools,
             Why::Recorded(

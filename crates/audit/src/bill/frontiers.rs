@@ -11,6 +11,9 @@ use crate::{Piece, Recording, Said};
 /// Clocks differ by seconds, and where only the end of a request is recorded its start is guessed.
 const GRACE_MS: i64 = 10_000;
 
+/// Bytes of text to a token, nearly: only where no bill tells.
+pub(super) const BYTES_PER_TOKEN: u64 = 4;
+
 /// What the cache keeps apart, besides the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
@@ -22,12 +25,14 @@ pub(super) struct Kept {
     pub images: bool,
     /// How far the model was to think, by number; none where it does not count, or is not recorded.
     pub thinking: Option<usize>,
+    /// The same as the agent calls it: two of its levels can be one to the model.
+    pub level: Option<usize>,
 }
 
 impl Kept {
     /// Whether the two share a cache, as far as is known.
     pub fn meets(&self, other: &Kept) -> bool {
-        let Kept { whom, era, images, thinking } = *self;
+        let Kept { whom, era, images, thinking, level: _ } = *self;
         let same_thinking = thinking.is_none() || other.thinking.is_none() || thinking == other.thinking;
         (whom, era, images) == (other.whom, other.era, other.images) && same_thinking
     }
@@ -114,7 +119,13 @@ impl Frontiers {
     }
 
     /// The nearest one before the last that can be read: what a request finds while the one before it is unanswered.
-    pub fn readable_before(&self, from: usize, kept: &Kept, at: Moment, at_least_ms: i64) -> Option<&Frontier> {
+    pub fn readable_before(
+        &self,
+        from: usize,
+        kept: &Kept,
+        at: Moment,
+        at_least_ms: i64,
+    ) -> Option<&Frontier> {
         let found = self.way(from).skip(1).map(|found| &self.all[found]);
         let mut readable = found.filter(|frontier| frontier.tokens > 0 && frontier.kept.meets(kept));
         readable.find(|frontier| frontier.is_warm(at, at_least_ms))
@@ -149,7 +160,14 @@ impl Frontiers {
 }
 
 impl Frontier {
-    pub fn new(kept: Kept, tokens: u64, prompt: u64, used: Moment, ended: Moment, lifetime_ms: Option<i64>) -> Self {
+    pub fn new(
+        kept: Kept,
+        tokens: u64,
+        prompt: u64,
+        used: Moment,
+        ended: Moment,
+        lifetime_ms: Option<i64>,
+    ) -> Self {
         Frontier { kept, tokens, prompt, used, ended, lifetime_ms, node: 0, older: None, above: None }
     }
 }
@@ -158,6 +176,8 @@ impl Frontier {
 pub(super) struct Nodes {
     /// Compactions on the way.
     pub era: Vec<usize>,
+    /// The size of the last summary, nearly, in tokens.
+    pub summary: Vec<u64>,
     /// Whether there is an image since the last compaction.
     pub images: Vec<bool>,
     /// Whether there is reasoning, which providers and agents leave out again.
@@ -168,7 +188,13 @@ pub(super) struct Nodes {
 
 impl Nodes {
     pub fn of(recording: &Recording) -> Self {
-        let mut nodes = Nodes { era: vec![0], images: vec![false], reasoning: vec![false], blocks: vec![0] };
+        let mut nodes = Nodes {
+            era: vec![0],
+            summary: vec![0],
+            images: vec![false],
+            reasoning: vec![false],
+            blocks: vec![0],
+        };
         for entry in &recording.entries {
             let above = node(entry.parent);
             let pieces: &[Piece] = match &entry.said {
@@ -178,6 +204,10 @@ impl Nodes {
             let is_compaction = matches!(entry.said, Said::Compaction { .. });
             let kept = |flags: &[bool]| flags[above] && !is_compaction;
             let thinks = |piece: &Piece| matches!(piece, Piece::Reasoning(_));
+            nodes.summary.push(match &entry.said {
+                Said::Compaction { summary, .. } => summary.len() as u64 / BYTES_PER_TOKEN,
+                Said::Message { .. } => nodes.summary[above],
+            });
             nodes.era.push(nodes.era[above] + usize::from(is_compaction));
             nodes.images.push(kept(&nodes.images) || pieces.iter().any(has_image));
             nodes.reasoning.push(kept(&nodes.reasoning) || pieces.iter().any(thinks));

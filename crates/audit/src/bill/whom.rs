@@ -64,7 +64,11 @@ impl Whom {
             None => row.wire.clone(),
         });
         // A seller that nobody knows need not report what the model's maker would.
-        let reports = if seller.is_some() && wire.markers == Markers::CacheControl { Reports::Writes } else { Reports::Nothing };
+        let reports = if seller.is_some() && wire.markers == Markers::CacheControl {
+            Reports::Writes
+        } else {
+            Reports::Nothing
+        };
         Whom { provider, model, known, wire, reports, proven_ms: 0 }
     }
 
@@ -181,10 +185,12 @@ fn spellings(id: &str) -> Vec<String> {
     add(plain.to_owned());
     let bare = plain.rsplit('/').next().unwrap_or(plain);
     let bare = bare.rsplit_once("anthropic.").map_or(bare, |(_, name)| name); // `us.anthropic.claude-…-v1:0`
-    let bare = bare.split_once(':').map_or(bare, |(name, _)| name.trim_end_matches("-v1").trim_end_matches("-v2"));
+    let bare =
+        bare.split_once(':').map_or(bare, |(name, _)| name.trim_end_matches("-v1").trim_end_matches("-v2"));
     let bare = bare.split_once('@').map_or(bare, |(name, _)| name); // `claude-…@20250929`
     add(bare.to_owned());
-    let undated = bare.rsplit_once('-').filter(|(_, day)| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
+    let undated =
+        bare.rsplit_once('-').filter(|(_, day)| day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()));
     let undated = undated.map_or(bare, |(name, _)| name);
     add(undated.to_owned());
     if undated.starts_with(FAMILY.0) {
@@ -209,7 +215,8 @@ mod tests {
             "claude-sonnet-4-5@20250929",
         ];
         for id in named {
-            let known = spellings(id).iter().find_map(|id| Catalogue::builtin().model(Some("anthropic"), id).ok());
+            let known =
+                spellings(id).iter().find_map(|id| Catalogue::builtin().model(Some("anthropic"), id).ok());
             assert!(known.is_some_and(|model| model.price.input == 3.0), "{id}");
         }
     }

@@ -126,15 +126,19 @@ fn changes(words: &[&str], folder: &Folder) -> Vec<Reach> {
     let has_in_place = arguments.iter().any(|argument| {
         argument.starts_with("-i") || argument.starts_with("--in-place") || argument.starts_with("-pi")
     });
-    let paths = || arguments.iter().filter(|word| !word.starts_with('-')).map(|path| Reach::Path(folder.resolve(path)));
+    // `sed -i ''` has an empty word, which is no path.
+    let is_path = |word: &&&str| !word.is_empty() && !word.starts_with('-');
+    let paths = || arguments.iter().filter(is_path).map(|path| Reach::Path(folder.resolve(path)));
     match program {
         "sed" | "perl" | "gsed" | "clang-format" if has_in_place => paths().collect(),
-        "mv" | "cp" | "rm" | "tee" | "dd" | "install" | "ln" | "truncate" | "rsync" | "unzip" => paths().collect(),
+        "cp" | "install" | "rsync" => paths().last().into_iter().collect(),
+        "mv" | "rm" | "tee" | "ln" | "truncate" => paths().collect(),
         "patch" | "xargs" | "find" if program == "patch" || has(&["sed", "-delete", "rm", "mv", "perl", "-exec"]) => {
             vec![Reach::Everything]
         }
         "git" => git(arguments, folder),
-        "python" | "python3" | "node" | "ruby" | "perl" | "php" | "awk" | "gawk" | "bash" | "sh" | "zsh" | "deno" | "bun" => {
+        "awk" | "gawk" if has(&["inplace"]) => paths().collect(),
+        "python" | "python3" | "node" | "ruby" | "perl" | "php" | "bash" | "sh" | "zsh" | "deno" | "bun" => {
             vec![Reach::Mentioned]
         }
         "rustfmt" | "black" | "isort" | "gofmt" | "goimports" | "autopep8" | "yapf" => vec![Reach::Everything],

@@ -175,7 +175,7 @@ impl<'a> Log<'a> {
         garbage
     }
 
-    /// Drops the garbage from an element on. Returns whether anything changed.
+    /// Drops the garbage from an element on: current bodies stand there, stubs where they were told.
     pub fn fold(&mut self, from: usize) {
         let end = self.settled();
         if from >= end {
@@ -253,8 +253,6 @@ struct OneFile {
     stubs: usize,
     /// The touch whose body would stand for them.
     last: Option<usize>,
-    /// Where a body stands that was laid by an earlier fold.
-    laid: Vec<usize>,
     saved: usize,
 }
 
@@ -275,8 +273,6 @@ impl<'a, 'b> Sweep<'a, 'b> {
                 if self.is_superseded(touch) {
                     self.garbage += tokens;
                 } else {
-                    let file = self.log.thread.touches[touch].file;
-                    self.files[file].laid.push(touch);
                     self.join(touch, tokens, 0);
                 }
             }

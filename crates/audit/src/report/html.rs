@@ -53,7 +53,8 @@ pub fn page(audits: &[Audit], top: usize) -> String {
 }
 
 fn figures(sum: &Sum) -> String {
-    let money = |amount: f64| sum.bill.dollars.map_or_else(String::new, |_| format!(" · {}", dollars(amount)));
+    let money =
+        |amount: f64| sum.bill.dollars.map_or_else(String::new, |_| format!(" · {}", dollars(amount)));
     let units = |cost: f64| number(cost.round() as u64);
     let tokens = sum.bill.tokens;
     let rows = [
@@ -69,7 +70,8 @@ fn figures(sum: &Sum) -> String {
             format!("tokens paid again in {} requests{}", sum.losses, money(sum.lost_dollars)),
         ),
     ];
-    let items: String = rows.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{what}</span></li>\n")).collect();
+    let items: String =
+        rows.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{what}</span></li>\n")).collect();
     format!("<ul class=\"figures\">\n{items}</ul>\n")
 }
 
@@ -120,7 +122,8 @@ fn list(dear: &[&Audit]) -> String {
 }
 
 fn session(audit: &Audit, top: usize) -> String {
-    let mut out = format!("<h2>{} <span class=\"quiet\">{}</span></h2>\n", escape(&audit.file), audit.agent.name());
+    let mut out =
+        format!("<h2>{} <span class=\"quiet\">{}</span></h2>\n", escape(&audit.file), audit.agent.name());
     if let (Some(first), Some(last)) = (audit.requests.first(), audit.requests.last()) {
         let _ = writeln!(
             out,
@@ -140,12 +143,20 @@ fn plots(audit: &Audit) -> String {
     let marks: Vec<(usize, String)> =
         audit.losses.iter().map(|loss| (loss.request, escape(&sentence(loss)))).collect();
     // One price for the whole session keeps both curves comparable; models of a session mostly cost alike.
-    let unit = audit.billed.dollars.filter(|_| audit.billed.cost > 0.0).map(|dollars| dollars / audit.billed.cost);
+    let unit =
+        audit.billed.dollars.filter(|_| audit.billed.cost > 0.0).map(|dollars| dollars / audit.billed.cost);
     let sums = |cost: &dyn Fn(&crate::Judged) -> f64| -> Vec<f64> {
         let mut sum = 0.0;
-        requests.iter().map(|request| { sum += cost(request) * unit.unwrap_or(1.0); sum }).collect()
+        requests
+            .iter()
+            .map(|request| {
+                sum += cost(request) * unit.unwrap_or(1.0);
+                sum
+            })
+            .collect()
     };
-    let costs = [("paid", sums(&|request| request.bill.cost)), ("stable", sums(&|request| request.stable_cost))];
+    let costs =
+        [("paid", sums(&|request| request.bill.cost)), ("stable", sums(&|request| request.stable_cost))];
     let money = |value: f64| if unit.is_some() { dollars(value) } else { short(value) };
     let shares = |request: &crate::Judged| {
         let tokens = request.bill.tokens;
@@ -156,8 +167,20 @@ fn plots(audit: &Audit) -> String {
     let rate = |value: f64| format!("{value:.0}%");
     [
         Plot { title: "Cost so far", curves: &costs, top: None, unit: &money, marks: &marks },
-        Plot { title: "Share of the input read from the cache", curves: &rates, top: Some(100.0), unit: &rate, marks: &marks },
-        Plot { title: "Size of the context, in tokens", curves: &sizes, top: None, unit: &short, marks: &marks },
+        Plot {
+            title: "Share of the input read from the cache",
+            curves: &rates,
+            top: Some(100.0),
+            unit: &rate,
+            marks: &marks,
+        },
+        Plot {
+            title: "Size of the context, in tokens",
+            curves: &sizes,
+            top: None,
+            unit: &short,
+            marks: &marks,
+        },
     ]
     .iter()
     .map(Plot::svg)
@@ -215,7 +238,9 @@ fn escape(text: &str) -> String {
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
             // The last ones turn the direction of writing.
-            c if c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+            c if c.is_control()
+                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
+            {
                 out.push('\u{fffd}');
             }
             c => out.push(c),

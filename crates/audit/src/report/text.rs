@@ -34,7 +34,8 @@ fn totals(out: &mut String, audits: &[Audit], sum: &Sum) {
         [one] => format!("{} ({})", one.file, one.agent.name()),
         all => format!("{} sessions", number(all.len() as u64)),
     };
-    let priced = |amount: f64| sum.bill.dollars.map_or_else(String::new, |_| format!(", {}", dollars(amount)));
+    let priced =
+        |amount: f64| sum.bill.dollars.map_or_else(String::new, |_| format!(", {}", dollars(amount)));
     let share = |part: u64| percent(part as f64, prompt as f64);
     let written = tokens.write.saturating_add(tokens.write_1h);
     let _ = write!(
@@ -65,7 +66,11 @@ fn totals(out: &mut String, audits: &[Audit], sum: &Sum) {
 fn sessions(out: &mut String, audits: &[Audit]) {
     let mut dear: Vec<&Audit> = audits.iter().collect();
     dear.sort_by(|a, b| b.billed.cost.total_cmp(&a.billed.cost).then(a.file.cmp(&b.file)));
-    let _ = writeln!(out, "\n{:>8}  {:>12}  {:>9}  {:>6}  {:>6}  session", "requests", "units", "dollars", "stable", "losses");
+    let _ = writeln!(
+        out,
+        "\n{:>8}  {:>12}  {:>9}  {:>6}  {:>6}  session",
+        "requests", "units", "dollars", "stable", "losses"
+    );
     for audit in dear.iter().take(SESSIONS) {
         let _ = writeln!(
             out,
@@ -125,7 +130,8 @@ fn losses(out: &mut String, audits: &[Audit], top: usize, all: usize) {
 }
 
 fn notes(out: &mut String, audits: &[Audit]) {
-    let mut unpriced: Vec<&str> = audits.iter().flat_map(|audit| &audit.unpriced).map(|model| &**model).collect();
+    let mut unpriced: Vec<&str> =
+        audits.iter().flat_map(|audit| &audit.unpriced).map(|model| &**model).collect();
     unpriced.sort_unstable();
     unpriced.dedup();
     if !unpriced.is_empty() {

@@ -1,10 +1,10 @@
 //! What is around the agent: the folder, its instructions, its map, and the files that the person named.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hardpan_agent::{Coupling, Look, Surroundings, books};
-use hardpan_context::{PromptEntry, Snapshot};
+use hardpan_agent::{Coupling, Look, Occasion, Surroundings, books};
+use hardpan_context::{PromptEntry, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry};
 use hardpan_prompt::{Text, Volatility};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -22,6 +22,10 @@ pub struct Around {
     /// The most tokens of the map; none for a share of the window.
     map_tokens: Option<usize>,
     kept: Mutex<Kept>,
+    /// The instructions as the conversation found them.
+    system: OnceLock<SystemEntry>,
+    /// The map as the run drew it.
+    drawn: Mutex<Option<Option<SymbolsEntry>>>,
 }
 
 /// What must stay as it is from request to request, also after a resume.
@@ -43,7 +47,7 @@ impl Around {
         map_tokens: Option<usize>,
         kept: Kept,
     ) -> Self {
-        Around { folder: folder.to_owned(), settings, skills, map_tokens, kept: Mutex::new(kept) }
+        Around { folder: folder.to_owned(), settings, skills, map_tokens, kept: Mutex::new(kept), system: OnceLock::new(), drawn: Mutex::default() }
     }
 
     /// Opens a file: it is in the context from now on.
@@ -67,6 +71,17 @@ impl Around {
         self.kept().clone()
     }
 
+    /// Draws the map before it is needed, so that the first prompt does not wait for it.
+    pub fn warm_up(&self) {
+        if self.map_tokens != Some(0) {
+            map::warm_up(&self.folder);
+        }
+    }
+
+    fn drawn(&self) -> MutexGuard<'_, Option<Option<SymbolsEntry>>> {
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,6 +99,8 @@ impl Surroundings for Around {
     fn observe(&self, look: &Look) -> Snapshot {
         let mut file = gather::from_folder(&self.folder, &self.settings, look.now);
         file.system.skills = self.skills.clone();
+        // Instructions stay as the conversation found them: every change would cost the whole cache.
+        file.system = self.system.get_or_init(|| file.system.clone()).clone();
         let mut kept = self.keep();
         for path in &kept.files {
             gather::add_file(&mut file, &self.folder, path);
@@ -97,12 +114,21 @@ impl Surroundings for Around {
         }
         // An image goes with the prompt that names it, not with every request.
         file.images.clear();
+        if look.occasion == Occasion::Changed && let Some(drawn) = &*self.drawn() {
+            file.symbols.clone_from(drawn);
+            return snapshot_of(file, look.now);
+        }
         let tokens = self.map_tokens.unwrap_or_else(|| map::usual_tokens(look.window));
         file.prompt = Some(PromptEntry::Text(Text::new(look.prompt.as_str())));
         file.symbols = map::for_prompt(&self.folder, &file, tokens, &mut kept.map);
         file.prompt = None;
         self.kept().map = kept.map;
-        let now = look.now;
-        file.into_snapshot("the folder").unwrap_or_else(|_| Snapshot::empty(now))
+        *self.drawn() = Some(file.symbols.clone());
+        snapshot_of(file, look.now)
     }
+}
+
+/// What cannot be understood of a folder is no reason not to talk about it.
+fn snapshot_of(file: SnapshotFile, now: Timestamp) -> Snapshot {
+    file.into_snapshot("the folder").unwrap_or_else(|_| Snapshot::empty(now))
 }

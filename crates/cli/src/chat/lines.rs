@@ -32,6 +32,8 @@ pub async fn converse(flags: &Chat) -> Result<()> {
         Output::Json => agent.events().watch(|event| drop(output::print(format!("{event}\n")))),
         Output::Text => drop(show::Text::follow(&agent, true)),
     }
+    let around = opened.around.clone();
+    drop(tokio::task::spawn_blocking(move || around.warm_up()));
     agent.start().await;
     if flags.output == Output::Text {
         greet(&opened);
@@ -70,6 +72,8 @@ pub async fn converse(flags: &Chat) -> Result<()> {
             }
         }
     }
+    drop(open);
+    stop(&opened, flags, &mut pending).await;
     opened.keep().await;
     agent.shutdown().await?;
     let (id, path) = agent.session();
@@ -162,6 +166,19 @@ fn begin(opened: &Arc<Opened>, line: String, pending: &mut Pending) {
 fn ran(message: AgentMessage) -> Taken {
     let Body::BashExecution { output, .. } = message.body else { return Taken::Handled };
     Taken::Command { said: Some(output.trim_end().to_owned()) }
+}
+
+/// Stops what still runs and waits for its end: a run that nobody drives would hold the agent for ever.
+async fn stop(opened: &Opened, flags: &Chat, pending: &mut Pending) {
+    while !pending.is_empty() {
+        opened.agent.abort_bash();
+        opened.agent.abort();
+        tokio::select! {
+            Some(taken) = pending.next() => after(opened, flags, taken).await,
+            // One that has only begun since is stopped, too.
+            () = tokio::time::sleep(Duration::from_millis(50)) => {}
+        }
+    }
 }
 
 async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending) {

@@ -59,7 +59,7 @@ impl Text {
                 let why = event["content"][0]["text"].as_str().unwrap_or_default();
                 self.lock().aside(&format!("  failed: {}", why.lines().next().unwrap_or_default()));
             }
-            "cache_verdict" => self.lock().aside(&format!("hardpan: {}", word("sentence"))),
+            "cache_verdict" => self.lock().tell(&format!("hardpan: {}", word("sentence"))),
             "note" => self.lock().aside(&format!("hardpan: {}", word("text"))),
             "handler_failed" => {
                 let line = format!("hardpan: {} ({}): {}", word("owner"), word("event"), word("what"));
@@ -101,8 +101,13 @@ impl State {
     }
 
     fn aside(&mut self, line: &str) {
+        self.tell(&cut(line, LINE));
+    }
+
+    /// The same, where the end of the line says what matters.
+    fn tell(&mut self, line: &str) {
         self.end_line();
-        let _ = writeln!(io::stderr(), "{}", safe(&cut(line, LINE)));
+        let _ = writeln!(io::stderr(), "{}", safe(line));
     }
 }
 

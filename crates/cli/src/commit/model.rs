@@ -42,6 +42,8 @@ pub struct Writer<'a> {
     counter: Counter,
     spent: Spent,
     requests: usize,
+    /// What each request cost, to be kept.
+    bills: Vec<RequestRecord>,
 }
 
 impl<'a> Writer<'a> {
@@ -52,11 +54,11 @@ impl<'a> Writer<'a> {
         let patience = settings.config.patience.patience();
         let client = Client::new(route.transport, route.endpoint, patience, learned.clone());
         let counter = Counter::new(target.vocabulary());
-        Writer { target, settings, client, learned, counter, spent: Spent::default(), requests: 0 }
+        Writer { target, settings, client, learned, counter, spent: Spent::default(), requests: 0, bills: Vec::new() }
     }
 
     /// Writes the message for what is staged, and tells what that cost.
-    pub fn write(mut self, staged: &Staged) -> Result<Message> {
+    pub fn write(mut self, staged: &Staged, folder: &Path) -> Result<Message> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -73,6 +75,7 @@ impl<'a> Writer<'a> {
         if self.requests > 0 {
             eprintln!("{}", self.bill());
         }
+        cost::keep(folder, std::mem::take(&mut self.bills));
         written
     }
 
@@ -194,7 +197,9 @@ impl<'a> Writer<'a> {
             forms: &TextForms { texts: &self.settings.texts },
             now_ms: now().as_millisecond(),
         };
+        let (sent, mut began) = (now(), None);
         let mut sink = |event: Event| {
+            began = began.or_else(|| Some(now()));
             if let Event::Footnote(note) = event {
                 eprintln!("hardpan: {}", safe(&note));
             }
@@ -203,6 +208,20 @@ impl<'a> Writer<'a> {
         self.requests += 1;
         if let Some(usage) = &answer.usage {
             self.spent += Spent::of(usage, &self.target);
+            self.bills.push(books::bill(&Billed {
+                purpose: "commit",
+                on: On::Nothing,
+                target: &self.target,
+                layout: "none",
+                prompt: &prompt,
+                measured: &self.counter.measure(&prompt).scaled(&self.target.factor),
+                message: None,
+                usage: Some(usage),
+                sent,
+                began: began.unwrap_or(sent),
+                ended: now(),
+                day: &books::day(sent, &TimeZone::system()),
+            }));
         }
         if let Some(error) = &answer.error {
             bail!("the answer failed: {error}; nothing was committed");

@@ -8,9 +8,6 @@ use hardpan_economy::Ledger;
 use hardpan_economy::ledger::Totals;
 use hardpan_session::{Entry, Record, Session, SessionError, Summary};
 
-/// The folder, beside that of the sessions, for the bills of requests that are part of no conversation.
-pub const ASIDES: &str = "asides";
-
 /// What was paid in some sessions.
 #[derive(Default)]
 pub struct Sum {

@@ -15,9 +15,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::input::{LONGEST, Typed};
-use super::protocol::{Command, Data, Level, Model, Refused, Remember, Request, Taken, YesOrNo};
 use super::questions::Questions;
 use super::reply::{Out, Reply, Settled};
+use super::request::{Command, Level, Refused, Remember, Request, YesOrNo};
+use super::response::{Data, Model, Taken};
 use super::tell;
 use crate::args::Whom;
 use crate::chat::approve::Verdict;

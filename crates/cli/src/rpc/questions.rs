@@ -8,8 +8,8 @@ use hardpan_agent::Approval;
 use hardpan_agent::approval::Rule;
 use tokio::sync::oneshot;
 
-use super::protocol::Line;
 use super::reply::Out;
+use super::response::Line;
 use crate::chat::approve::{Ask, Verdict};
 
 /// What the model is told when nobody answers any more.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
-use super::protocol::{Data, Line, Response};
+use super::response::{Data, Line, Response};
 use crate::output;
 
 /// Standard output: only whole lines, one JSON object each.

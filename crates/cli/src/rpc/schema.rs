@@ -10,7 +10,8 @@ use hardpan_agent::events::{
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
-use super::protocol::{Line, Request};
+use super::request::Request;
+use super::response::Line;
 
 /// The events that are told.
 const EVENTS: [&str; 22] = [

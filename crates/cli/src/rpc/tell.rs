@@ -3,7 +3,7 @@
 use hardpan_agent::{Agent, Compacted};
 use hardpan_prompt::{Body, Part};
 
-use super::protocol::{Amounts, CommandInfo, Data, Model, Queued, Session, Source, State, Stats, Usage};
+use super::response::{Amounts, CommandInfo, Data, Model, Queued, Session, Source, State, Stats, Usage};
 use crate::chat::open::Opened;
 
 /// How things are.

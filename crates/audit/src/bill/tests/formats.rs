@@ -25,7 +25,10 @@ fn claude_code_hours_are_paid_and_kept_as_such() {
     assert_eq!((input, read, write, write_1h), (12, 36_400, 5000, 37_200));
     assert!((audit.billed.cost - (12.0 + 3640.0 + 1.25 * 5000.0 + 2.0 * 37_200.0)).abs() < 1e-6);
     assert_eq!(outcomes(&audit), [(Hit, Hit), (Hit, Hit), (Hit, Hit), (Hit, Hit), (Loss, Loss)]);
-    assert_eq!(losses(&audit), [(4, 18_500, "the cache expired after 60 minutes (120 minutes unused)".to_owned())]);
+    assert_eq!(
+        losses(&audit),
+        [(4, 18_500, "the cache expired after 60 minutes (120 minutes unused)".to_owned())]
+    );
 }
 
 /// Codex: the usage comes after the answer, includes what was cached, and is written twice.
@@ -62,11 +65,11 @@ const HARDPAN: &str = r#"
 {"type":"session","version":1,"id":"s","time":"2026-08-14T09:00:00Z","cwd":"/p"}
 {"type":"message","id":"u1","parent":null,"time":"2026-08-14T09:00:01Z","message":{"id":"u1","role":"user","content":[{"type":"text","text":"Why?"}]}}
 {"type":"message","id":"a1","parent":"u1","time":"2026-08-14T09:00:05Z","message":{"id":"a1","role":"assistant","content":[{"type":"text","text":"Because."}]}}
-{"type":"request","id":"q1","parent":"a1","purpose":"turn","provider":"anthropic","model":"claude-sonnet-5","message":"a1","usage":{"input":5,"cache_read":0,"cache_write_5m":9000,"output":4},"dollars":0.1,"started":"2026-08-14T09:00:02Z","ended_ms":3000,"layout":"strata"}
-{"type":"request","id":"q2","parent":"q1","purpose":"commit","provider":"anthropic","model":"claude-sonnet-5","usage":{"input":700,"output":4},"dollars":0.1,"started":"2026-08-14T09:00:10Z","ended_ms":900,"layout":"strata"}
+{"type":"request","id":"q1","parent":"a1","request":{"purpose":"turn","provider":"anthropic","model":"claude-sonnet-5","message":"a1","usage":{"input":5,"cache_read":0,"cache_write_5m":9000,"output":4},"dollars":0.1,"started":"2026-08-14T09:00:02Z","ended_ms":3000,"layout":"strata"}}
+{"type":"request","id":"q2","parent":"q1","request":{"purpose":"commit","provider":"anthropic","model":"claude-sonnet-5","usage":{"input":700,"output":4},"dollars":0.1,"started":"2026-08-14T09:00:10Z","ended_ms":900,"layout":"strata"}}
 {"type":"message","id":"u2","parent":"q2","time":"2026-08-14T09:00:20Z","message":{"id":"u2","role":"user","content":[{"type":"text","text":"And?"}]}}
 {"type":"message","id":"a2","parent":"u2","time":"2026-08-14T09:00:25Z","message":{"id":"a2","role":"assistant","content":[{"type":"text","text":"So."}]}}
-{"type":"request","id":"q3","parent":"a2","purpose":"turn","provider":"anthropic","model":"claude-sonnet-5","message":"a2","usage":{"input":5,"cache_read":3000,"cache_write_5m":6200,"output":4},"dollars":0.1,"started":"2026-08-14T09:00:21Z","ended_ms":3000,"layout":"strata","verdict":{"expected_read":9000,"read":3000,"lost_tokens":6000,"lost_dollars":0.01,"cause":"folded","ours":"us"}}
+{"type":"request","id":"q3","parent":"a2","request":{"purpose":"turn","provider":"anthropic","model":"claude-sonnet-5","message":"a2","usage":{"input":5,"cache_read":3000,"cache_write_5m":6200,"output":4},"dollars":0.1,"started":"2026-08-14T09:00:21Z","ended_ms":3000,"layout":"strata","verdict":{"expected_read":9000,"read":3000,"lost_tokens":6000,"lost_dollars":0.01,"cause":"folded","ours":"us"}}}
 "#;
 
 #[test]

@@ -53,7 +53,7 @@ proptest! {
             }
             let salts = Salts { effort: Some(level.to_string().into()), ..Salts::default() };
             let request = Request { at, model: "m".into(), blocks, salts };
-            let kept = Kept { whom: 0, era: 0, images: false, thinking: Some(*level) };
+            let kept = Kept { whom: 0, era: 0, images: false, thinking: Some(*level), level: None };
             let billed = cache.send(&rules, &request, at).amounts.read as u64;
             let found = frontiers.readable(node(Some(leaf)), &kept, at, 0).map_or(0, |found| found.tokens);
             prop_assert_eq!(found, billed);

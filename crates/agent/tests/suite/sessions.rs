@@ -1,0 +1,237 @@
+use hardpan_agent::{Conversation, Stop, Taken};
+use hardpan_context::{LayoutName, Target};
+use hardpan_models::Catalogue;
+use hardpan_prompt::Thinking;
+use hardpan_session::{Record, Session};
+use serde_json::json;
+
+use crate::trial::{Clock, Given, Trial, line};
+
+const READ: &str = "
+turns:
+  - text: Let me look.
+    tool_calls: [{name: read, arguments: {path: a.txt}}]
+  - when: {has_tool_result: read}
+    text: It has two lines.
+default: {text: Fine.}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_is_on_the_disk_in_the_order_it_happened() {
+    for layout in LayoutName::ALL {
+        let trial = Trial::new(Given { layout, script: READ, ..Given::default() }).await;
+        trial.write("open.md", "# Open\n");
+        assert_eq!(trial.prompt("How many lines?").await, Taken::Ran(Stop::Done));
+        trial.is_sound().await;
+        let session = trial.session();
+        let mut requested = Vec::new();
+        let mut lines = Vec::new();
+        for entry in &session.entries {
+            match &entry.record {
+                Record::Message(message) => lines.push(line(message)),
+                Record::Request(request) => {
+                    lines.push("request".into());
+                    requested.push(request.message.clone().unwrap());
+                    assert_eq!(&*request.layout, layout.word());
+                    assert_eq!((&*request.provider, &*request.model), ("anthropic", "claude-sonnet-5"));
+                }
+                Record::Memory { .. } => {}
+                Record::Custom { custom_type, .. } if custom_type.starts_with("hardpan.") => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(
+            lines,
+            [
+                "user: How many lines?", "assistant: Let me look. [read]", "request", "result: first line\nsecond line\n",
+                "assistant: It has two lines.", "request",
+            ],
+            "{layout}"
+        );
+        let messages = trial.agent.messages();
+        assert_eq!(requested, [messages[1].id.0.clone(), messages[3].id.0.clone()]);
+        // One line of entries, each after the one before it.
+        let parents = session.entries.iter().map(|entry| entry.parent.clone());
+        let before = [None].into_iter().chain(session.entries.iter().map(|entry| Some(entry.id.clone())));
+        assert!(parents.eq(before.take(session.entries.len())), "{layout}");
+        trial.goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_opened_again_sends_the_same_bytes() {
+    for layout in LayoutName::ALL {
+        let trial = Trial::new(Given { layout, script: READ, clock: Clock::Frozen, ..Given::default() }).await;
+        trial.write("open.md", &"A line of the first version.\n".repeat(300));
+        assert_eq!(trial.prompt("How many lines?").await, Taken::Ran(Stop::Done));
+        // A change while nobody looks; one that the next request has to tell.
+        trial.write("open.md", &format!("A new beginning.\n{}", "A line of the first version.\n".repeat(300)));
+        assert_eq!(trial.prompt("And now?").await, Taken::Ran(Stop::Done));
+        assert_eq!(trial.prompt("And then?").await, Taken::Ran(Stop::Done));
+        for text in ["Once more", "And again"] {
+            trial.agent.shutdown().await.unwrap();
+            let other = trial.copy();
+            assert_eq!(other.agent.messages(), trial.agent.messages());
+            if text == "And again" {
+                trial.write("open.md", "Nothing is left of it.\n");
+            }
+            let before = trial.sent().len();
+            assert_eq!(other.prompt(text).await, Taken::Ran(Stop::Done));
+            assert_eq!(trial.prompt(text).await, Taken::Ran(Stop::Done));
+            let [resumed, continued] = &trial.sent()[before..] else { panic!("two requests") };
+            assert_eq!(resumed, continued, "{layout}: {text}");
+            if layout == LayoutName::Strata {
+                assert!(resumed.contains("A line of the first version."), "BASE stays as it was laid");
+                assert!(resumed.contains("A new beginning."), "the update is still there");
+            }
+        }
+        trial.goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_opened_again_after_an_abort_sends_the_same_bytes() {
+    let script = "
+turns:
+  - text: Two things.
+    tool_calls: [{id: c1, name: slow, arguments: {ms: 60000}}, {id: c2, name: paint, arguments: {colour: blue}}]
+  - {text: one two three four five six seven eight nine ten, pace: 150ms}
+default: {text: Fine.}
+";
+    for layout in LayoutName::ALL {
+        let trial = Trial::new(Given { layout, script, clock: Clock::Frozen, ..Given::default() }).await;
+        trial.write("open.md", "# Open\n");
+        let running = trial.begin("Work");
+        trial.until("tool_execution_start", 1).await;
+        trial.agent.abort();
+        assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Aborted));
+        let running = trial.begin("Talk");
+        trial.until_heard("nine").await; // by now pieces of it are on the disk
+        trial.agent.abort();
+        assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Aborted));
+        trial.agent.shutdown().await.unwrap();
+        let pieces = trial.session().entries.iter().filter(|entry| matches!(entry.record, Record::Partial(_))).count();
+        assert!(pieces > 0, "a streaming answer is stored as it comes");
+        let other = trial.copy();
+        let before = trial.sent().len();
+        assert_eq!(other.prompt("Go on").await, Taken::Ran(Stop::Done));
+        assert_eq!(trial.prompt("Go on").await, Taken::Ran(Stop::Done));
+        let [resumed, continued] = &trial.sent()[before..] else { panic!("two requests") };
+        assert_eq!(resumed, continued, "{layout}");
+        trial.goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_before_a_crash_is_there_afterwards() {
+    let script = "
+turns:
+  - {text: one two three four five six seven eight nine ten, pace: 100ms}
+default: {text: Fine.}
+";
+    for layout in LayoutName::ALL {
+        let trial = Trial::new(Given { layout, script, ..Given::default() }).await;
+        let running = trial.begin("Talk");
+        // The file as a crash in the middle of the answer would leave it.
+        let other = loop {
+            if Session::open(&trial.path()).is_ok_and(|session| !session.recovered.is_empty()) {
+                break trial.copy();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        };
+        assert!(!running.is_finished());
+        let said = other.said();
+        assert_eq!(said.len(), 2);
+        assert!(said[1].starts_with("assistant: one") && said[1].ends_with("(interrupted)"), "{said:?}");
+        assert_eq!(other.prompt("Go on").await, Taken::Ran(Stop::Done));
+        assert_eq!(other.said()[2..], ["user: Go on", "assistant: Fine."], "{layout}");
+        trial.agent.abort();
+        running.await.unwrap();
+        trial.goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_begins_anywhere_and_is_a_session_of_its_own() {
+    for layout in LayoutName::ALL {
+        let trial = Trial::new(Given { layout, script: READ, ..Given::default() }).await;
+        assert_eq!(trial.prompt("How many lines?").await, Taken::Ran(Stop::Done));
+        assert_eq!(trial.prompt("And?").await, Taken::Ran(Stop::Done));
+        trial.is_sound().await;
+        let messages = trial.agent.messages();
+        for (n, message) in messages.iter().enumerate() {
+            let fork = trial.fork(Some(&message.id.0));
+            assert_eq!(fork.agent.messages(), messages[..=n]);
+            assert_eq!(fork.prompt("Another way").await, Taken::Ran(Stop::Done), "{layout} from {n}");
+            assert_eq!(fork.said().last().unwrap(), "assistant: Fine.");
+            fork.is_sound().await;
+            let spent = fork.agent.token_usage();
+            let fork = fork.resume();
+            assert_eq!(fork.agent.token_usage().session, spent.session, "{layout} from {n}");
+            assert_eq!(fork.agent.token_usage().requests, spent.requests);
+            let from = json!({"session": "s1", "entry": &*message.id.0});
+            assert_eq!(fork.session().header.extra["forked_from"], from);
+        }
+        assert_eq!(trial.agent.messages(), messages, "the session itself is as it was");
+        trial.goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_that_was_chosen_is_used_and_remembered() {
+    let trial = Trial::new(Given { layout: LayoutName::Inline, ..Given::default() }).await;
+    assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
+    let target = Target::new(Catalogue::builtin(), Some("openai"), "gpt-5").unwrap();
+    trial.agent.select_model(target).await.unwrap();
+    trial.agent.select_thinking(Thinking::Budget(2048)).await.unwrap();
+    assert_eq!(trial.prompt("Hello again").await, Taken::Ran(Stop::Done));
+    assert_eq!(
+        trial.told("model_select"),
+        [json!({"type": "model_select", "previous": "anthropic/claude-sonnet-5", "model": "openai/gpt-5"})]
+    );
+    let models = || -> Vec<String> {
+        let model = |body: &String| serde_json::from_str::<serde_json::Value>(body).unwrap()["model"].as_str().unwrap().to_owned();
+        trial.sent().iter().map(model).collect()
+    };
+    assert_eq!(models(), ["claude-sonnet-5", "gpt-5"]);
+    trial.is_sound().await;
+    let answered: Vec<String> = trial.session().requests().map(|request| format!("{}/{}", request.provider, request.model)).collect();
+    assert_eq!(answered, ["anthropic/claude-sonnet-5", "openai/gpt-5"]);
+    let other = trial.copy();
+    assert_eq!(other.agent.target().model.id, "gpt-5");
+    assert_eq!(other.prompt("And now?").await, Taken::Ran(Stop::Done));
+    assert_eq!(models().last().unwrap(), "gpt-5");
+    drop(other);
+    let conversation = trial.forked("again", None);
+    assert_eq!(conversation.model, Some(("openai".into(), "gpt-5".into())));
+    assert_eq!(conversation.thinking.as_deref(), Some("2048"));
+    trial.goes_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_and_the_state_of_extensions_are_kept_and_never_sent() {
+    let trial = Trial::new(Given { layout: LayoutName::Inline, ..Given::default() }).await;
+    trial.agent.rename("Lines").await.unwrap();
+    trial.agent.keep("counter", json!({"n": 1})).await.unwrap();
+    trial.agent.keep("counter", json!({"n": 2})).await.unwrap();
+    assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
+    trial.agent.rename("Lines and words").await.unwrap();
+    assert_eq!(trial.heard(), [["user: Hello"]]);
+    assert_eq!(trial.session().name(), Some("Lines and words"));
+    let conversation = trial.forked("again", None);
+    assert_eq!(conversation.custom["counter"], json!({"n": 2}));
+    trial.goes_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_agents_cannot_write_to_one_session() {
+    let trial = Trial::new(Given::default()).await;
+    assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
+    let refused = Conversation::resume(&trial.path(), None).err().unwrap();
+    assert!(
+        refused.contains("s1.jsonl") && refused.contains("another process writes to this session") && refused.contains("fork"),
+        "{refused}"
+    );
+    assert_eq!(trial.prompt("Hello again").await, Taken::Ran(Stop::Done));
+    trial.goes_on().await;
+}

@@ -1,0 +1,102 @@
+//! The log with folds: what the live layout does, on the same arithmetic.
+
+use hardpan_economy::cache::Request;
+use hardpan_economy::folds::{Accounts, Site};
+use hardpan_prompt::Lifetime;
+
+use super::Replayed;
+use super::log::{Log, Scope};
+use super::meter::Meter;
+use super::work::{Step, Thread};
+
+/// The share of the window from which a fold is due whatever it costs.
+const NEARLY_FULL: f64 = 0.9;
+
+/// Where folds may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sites {
+    /// After the system prompt only: one account for the whole log.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what is proved is proved for this one; tests measure it"))]
+    Whole,
+    /// Wherever a cache entry ends: an account per position.
+    Frontiers,
+}
+
+pub(super) fn run(thread: &Thread, sites: Sites) -> Replayed {
+    let mut strata = Strata { log: Log::new(thread), meter: Meter::default(), accounts: Accounts::default(), ends: Vec::new(), base: None, sites };
+    for step in &thread.steps {
+        strata.step(step);
+    }
+    strata.meter.replayed
+}
+
+struct Strata<'a> {
+    log: Log<'a>,
+    meter: Meter,
+    accounts: Accounts,
+    /// How many elements each cache entry covers that may still be there.
+    ends: Vec<usize>,
+    /// Where the last fold began.
+    base: Option<usize>,
+    sites: Sites,
+}
+
+impl Strata<'_> {
+    fn step(&mut self, step: &Step) {
+        let kept = self.log.advance(step);
+        self.ends.retain(|end| *end <= kept);
+        self.accounts.cut(kept);
+        self.base = self.base.filter(|base| *base <= kept);
+        let unfolded = self.request(step, self.ends.last().copied());
+        let hit = self.meter.plan(step, &unfolded).hit.map_or(0, |hit| hit.block + 1);
+        let sites = self.sites(hit);
+        let prices = &step.terms.folds;
+        let total: usize = unfolded.blocks.iter().map(|block| block.tokens).sum();
+        let is_full = total as f64 > NEARLY_FULL * step.terms.window as f64;
+        let due = self.accounts.decide(prices, &sites).or_else(|| {
+            let most = sites.iter().max_by_key(|site| site.garbage);
+            most.copied().filter(|site| is_full && site.garbage > 0)
+        });
+        let request = match due {
+            None => {
+                self.accounts.charge(prices, &sites);
+                unfolded
+            }
+            Some(site) => {
+                self.log.fold(site.place);
+                self.accounts.fold(site.place);
+                self.ends.retain(|end| *end <= site.place);
+                self.base = Some(site.place);
+                self.meter.replayed.folds += 1;
+                self.request(step, Some(site.place))
+            }
+        };
+        self.meter.send(step, &request);
+        let marked = request.blocks.iter().enumerate().filter(|(_, block)| block.marker.is_some());
+        self.ends.extend(marked.map(|(index, _)| index + 1));
+        self.ends.sort_unstable();
+        self.ends.dedup();
+    }
+
+    /// The request as the log stands, with breakpoints after the system prompt, where the last fold began, at the last frontier,
+    /// and at the end.
+    fn request(&self, step: &Step, frontier: Option<usize>) -> Request {
+        let mut blocks: Vec<_> = self.log.elements.iter().map(|element| self.log.block(*element)).collect();
+        for end in [Some(1), self.base, frontier, Some(blocks.len())].into_iter().flatten() {
+            if let Some(block) = end.checked_sub(1).and_then(|last| blocks.get_mut(last)) {
+                block.marker = Some(Lifetime::FiveMinutes);
+            }
+        }
+        Meter::request(step, blocks)
+    }
+
+    /// Where a fold could begin, given how many elements can be read: at the start, and at each entry up to there.
+    fn sites(&self, hit: usize) -> Vec<Site> {
+        let garbage = self.log.garbage(Scope::Foldable);
+        let sums = self.log.sums();
+        let ends = self.ends.iter().copied().filter(|end| *end <= hit && (self.sites == Sites::Frontiers || *end <= 1));
+        let site = |place: usize| Site { place, after: sums[hit] - sums[place], garbage: garbage[place] };
+        // The system prompt is never garbage: without an entry after it, all is written again.
+        std::iter::once(0).chain(ends).map(site).collect()
+    }
+}

@@ -1,0 +1,120 @@
+//! `hardpan cost` and `hardpan why`, on sessions that the binary itself made.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
+
+mod support;
+
+use hardpan_session::{Session, Store};
+use serde_json::Value;
+use support::{LAYOUTS, Sandbox};
+
+fn ask(sandbox: &Sandbox, args: &[&str]) -> String {
+    let ran = sandbox.run(&[&["-p"], args].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran.stderr
+}
+
+/// The sandbox's sessions, as they are stored.
+fn sessions(sandbox: &Sandbox) -> Vec<Session> {
+    let folder = sandbox.work().parent().unwrap().join("home/.local/share/hardpan/sessions");
+    Store::new(folder).list(None).iter().map(|summary| Session::open(&summary.path).unwrap()).collect()
+}
+
+/// Input, read, written, output.
+fn sum(rows: &Value) -> [u64; 4] {
+    let mut sum = [0; 4];
+    for row in rows.as_array().unwrap() {
+        let field = |name: &str| row[name].as_u64().unwrap();
+        let parts = [field("input"), field("read"), field("write") + field("write_1h"), field("output")];
+        sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+    sum
+}
+
+fn stored(sandbox: &Sandbox) -> [u64; 4] {
+    let mut sum = [0; 4];
+    for session in sessions(sandbox) {
+        for request in session.requests() {
+            let usage = &request.usage;
+            let written = usage.cache_write_5m + usage.cache_write_1h;
+            let parts = [usage.input, usage.cache_read, written, usage.output];
+            sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
+    }
+    sum
+}
+
+#[test]
+fn where_nothing_was_paid_it_says_so() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.run(&["cost"]);
+    assert_eq!((ran.code, ran.stdout.len()), (Some(0), 0));
+    assert_eq!(ran.stderr, "nothing was paid here yet: hardpan -p \"…\" asks a model\n");
+    assert!(sandbox.failure(&["why"]).contains("there is no session here yet"));
+}
+
+#[test]
+fn whatever_it_is_added_up_by_the_sum_is_the_same() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/src/main.rs", "fn main() {\n    greet();\n}\n\nfn greet() {}\n");
+    for layout in LAYOUTS {
+        ask(&sandbox, &["Where is greet called?", "--layout", layout]);
+    }
+    ask(&sandbox, &["And now @src/main.rs?", "--model", "claude-opus-5"]);
+    let expected = stored(&sandbox);
+    assert!(expected.iter().sum::<u64>() > 10_000);
+    for by in ["session", "day", "model", "project", "kind", "key"] {
+        let cost = sandbox.json(&["cost", "--by", by, "--json"]);
+        assert_eq!(sum(&cost["rows"]), expected, "{by}");
+        let rows: f64 = cost["rows"].as_array().unwrap().iter().map(|row| row["dollars"].as_f64().unwrap()).sum();
+        assert!((rows - cost["total"]["dollars"].as_f64().unwrap()).abs() < 1e-9, "{by}");
+        let table = sandbox.run(&["cost", "--by", by]);
+        assert_eq!(table.code, Some(0), "{}", table.stderr);
+        assert!(String::from_utf8(table.stdout).unwrap().starts_with("requests  "), "{by}");
+    }
+    let models = sandbox.json(&["cost", "--by", "model", "--json"]);
+    assert_eq!(models["rows"].as_array().unwrap().len(), 2);
+    let keys = sandbox.json(&["cost", "--by", "key", "--json"]);
+    assert!(keys["rows"].as_array().unwrap().iter().any(|row| row["key"] == "file:src/main.rs"));
+}
+
+#[test]
+fn what_a_fork_took_along_is_counted_once() {
+    let sandbox = Sandbox::new();
+    ask(&sandbox, &["Where is main?"]);
+    let first = sessions(&sandbox)[0].header.id.to_string();
+    let before = sandbox.json(&["cost", "--json"])["total"]["requests"].as_u64().unwrap();
+    let stderr = ask(&sandbox, &["And now?", "--fork", &first]);
+    assert!(!stderr.is_empty());
+    let forked = sessions(&sandbox).into_iter().find(|session| *session.header.id != *first).unwrap();
+    let own = forked.requests().count() as u64 - before;
+    assert!(own > 0);
+    assert_eq!(sandbox.json(&["cost", "--json"])["total"]["requests"], before + own);
+    // By itself it tells all that it rests on.
+    let alone = sandbox.json(&["cost", &forked.header.id, "--json"]);
+    assert_eq!(alone["total"]["requests"], before + own);
+    assert_eq!(alone["by"], "kind");
+}
+
+#[test]
+fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
+    let sandbox = Sandbox::new();
+    // Long enough to be cached.
+    let text: String = (0..800).map(|line| format!("pub fn number_{line}() {{}}\n")).collect();
+    sandbox.write("work/src/lib.rs", &text);
+    let quiet = ask(&sandbox, &["Where is number_7 in @src/lib.rs?"]);
+    assert!(!quiet.contains("paid again"), "{quiet}");
+    let none = sandbox.run(&["why"]);
+    assert!(none.stderr.starts_with("nothing was paid again in the "), "{}", none.stderr);
+    // The simulator within the process is another one each time, and so is its cache.
+    let told = ask(&sandbox, &["And number_8?", "--continue"]);
+    let sentence = told.lines().find(|line| line.contains("were paid again: the session was resumed")).unwrap();
+    assert!(sentence.ends_with("The provider's."), "{told}");
+    let why = sandbox.json(&["why", "--json"]);
+    assert_eq!(why[0]["verdict"]["cause"], "resumed");
+    assert_eq!(format!("hardpan: {}", why[0]["sentence"].as_str().unwrap()), sentence);
+    let text = sandbox.text(&["why", "--all"]);
+    assert!(text.contains("tokens were in the cache, 0 were read from it"), "{text}");
+    let cost = sandbox.run(&["cost"]);
+    assert!(cost.stderr.contains("paid again for what had been cached: ") && cost.stderr.contains("resumed 1×"));
+}
