@@ -124,7 +124,11 @@ impl Rig {
             rounds.push(self.round(target).await);
         }
         let of = |field: fn(&Round) -> Duration| median(rounds.iter().map(field).collect());
-        Round { turn: of(|round| round.turn), took: of(|round| round.took), encoding: of(|round| round.encoding) }
+        Round {
+            turn: of(|round| round.turn),
+            took: of(|round| round.took),
+            encoding: of(|round| round.encoding),
+        }
     }
 }
 
@@ -143,7 +147,9 @@ async fn main() {
     let target = Target::new(Catalogue::builtin(), None, instant::MODEL).expect("the catalogue has it");
     let only = std::env::var("HARDPAN_LAYOUT").ok();
     let mut over = false;
-    for layout in LayoutName::ALL.into_iter().filter(|layout| only.as_deref().is_none_or(|only| only == layout.word())) {
+    for layout in
+        LayoutName::ALL.into_iter().filter(|layout| only.as_deref().is_none_or(|only| only == layout.word()))
+    {
         let memory = Rig::new(layout, in_memory()).rounds(&target).await;
         let disk = Rig::new(layout, on_disk()).rounds(&target).await;
         let ratio = memory.turn.as_secs_f64() / memory.encoding.as_secs_f64();

@@ -33,8 +33,20 @@ impl Agent {
         let ended = self.now();
         let day = self.inner.setup.surroundings.day(sent);
         let (target, layout) = (&choice.target, choice.layout.word());
-        let billed =
-            Billed { purpose, on, target, layout, prompt, measured, message, usage, sent, began, ended, day: &day };
+        let billed = Billed {
+            purpose,
+            on,
+            target,
+            layout,
+            prompt,
+            measured,
+            message,
+            usage,
+            sent,
+            began,
+            ended,
+            day: &day,
+        };
         let (_stored, loss) = lock(&self.inner.conversation).bill(&billed);
         loss
     }

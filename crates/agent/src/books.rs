@@ -347,7 +347,8 @@ mod tests {
 
     #[test]
     fn what_a_run_named_is_taken_out_of_the_sum_of_its_kind() {
-        let row = |key: &str, tokens: u64| json!({"kind": "file", "key": key, "input": tokens, "dollars": 0.25});
+        let row =
+            |key: &str, tokens: u64| json!({"kind": "file", "key": key, "input": tokens, "dollars": 0.25});
         let charge = json!({
             "at": 0, "day": "2026-03-01", "provider": "anthropic", "model": "m", "purpose": "turn", "counted": 100,
             "tokens": {"input": 100}, "dollars": 0.25, "prices": {}, "rows": [row("all", 100)],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_context::{Memory, Tracker};
-use hardpan_prompt::{AgentMessage, Body, MessageId, Part, Text};
+use hardpan_prompt::{AgentMessage, Body, Kind, MessageId, Part, Text};
 use hardpan_economy::Verdict;
 use hardpan_session::{Entry, Fork, Header, Log, LogError, Partial, Record, RequestRecord, Saved, Session};
 use jiff::Timestamp;
@@ -261,6 +261,11 @@ impl Conversation {
     /// Takes over the memory of a request that the provider has begun to answer. Nobody waits for it to be stored: a
     /// memory that is lost costs a fold.
     pub fn remember(&mut self, memory: Memory, now: Timestamp) {
+        let placed = memory.strata.base.iter().flat_map(|group| &group.items);
+        for file in placed.filter(|placed| placed.kind == Kind::File) {
+            let path = file.key.strip_prefix("file:").unwrap_or(&file.key);
+            self.knowledge.shown(path, file.body.hash());
+        }
         if let Some(change) = Change::between(&self.memory, &memory) {
             if let Change::Whole(whole) = &change {
                 self.stored_tiers = whole.tiers.clone();

@@ -17,8 +17,8 @@ pub struct Knowledge(BTreeMap<String, Known>);
 pub struct Known {
     /// The hash of the content it knows.
     pub hash: Hash,
-    /// The message that told it.
-    pub message: MessageId,
+    /// The message that told it; none where it stands in the context by itself.
+    pub message: Option<MessageId>,
     /// Whether it has changed since the model first saw it.
     pub changed: bool,
 }
@@ -37,8 +37,14 @@ impl Knowledge {
         };
         if knows {
             let changed = before.is_some_and(|known| known.changed || known.hash != hash);
-            self.0.insert(path.to_owned(), Known { hash, message: message.clone(), changed });
+            self.0.insert(path.to_owned(), Known { hash, message: Some(message.clone()), changed });
         }
+    }
+
+    /// Takes in that a file stands in the context: whoever edits it knows all of it.
+    pub fn shown(&mut self, path: &str, hash: Hash) {
+        let known = self.0.entry(path.to_owned());
+        known.or_insert(Known { hash, message: None, changed: false });
     }
 
     /// What is known of a file.
@@ -46,14 +52,14 @@ impl Knowledge {
         self.0.get(path)
     }
 
-    /// All files, by path.
+    /// The files that messages told of, by path.
     pub fn files(&self) -> impl Iterator<Item = (&String, &Known)> {
-        self.0.iter()
+        self.0.iter().filter(|(_, known)| known.message.is_some())
     }
 
     /// Forgets what no message says any more.
     pub fn forget_lost(&mut self, messages: &BTreeSet<&MessageId>) {
-        self.0.retain(|_, known| messages.contains(&known.message));
+        self.0.retain(|_, known| known.message.as_ref().is_some_and(|message| messages.contains(message)));
     }
 }
 
@@ -73,9 +79,9 @@ mod tests {
         knowledge.note("read", &details("a", "x", [1, 5]), &"m1".into());
         assert!(knowledge.of("a").is_none());
         knowledge.note("read", &details("a", "x", [1, 10]), &"m2".into());
-        assert_eq!(knowledge.of("a").map(|known| (&*known.message.0, known.changed)), Some(("m2", false)));
+        assert_eq!(knowledge.of("a").map(|known| (known.message.clone(), known.changed)), Some((Some("m2".into()), false)));
         knowledge.note("edit", &details("a", "y", [1, 1]), &"m3".into());
-        assert_eq!(knowledge.of("a").map(|known| (&*known.message.0, known.changed)), Some(("m3", true)));
+        assert_eq!(knowledge.of("a").map(|known| (known.message.clone(), known.changed)), Some((Some("m3".into()), true)));
         knowledge.forget_lost(&BTreeSet::from([&"m2".into()]));
         assert!(knowledge.of("a").is_none());
     }
@@ -86,6 +92,9 @@ mod tests {
         knowledge.note("edit", &details("a", "y", [1, 1]), &"m1".into());
         knowledge.note("grep", &details("b", "y", [1, 10]), &"m2".into());
         assert_eq!(knowledge.files().count(), 0);
+        knowledge.shown("a", Hash::of(b"x"));
+        knowledge.note("edit", &details("a", "y", [1, 1]), &"m3".into());
+        assert_eq!(knowledge.of("a").map(|known| known.changed), Some(true), "it stood in the context");
         knowledge.note("write", &details("c", "y", [0, 0]), &"m3".into());
         assert!(knowledge.of("c").is_some());
     }

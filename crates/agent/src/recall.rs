@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_context::{
-    Account, Frontier, FrozenHistory, Memory, PanelsMemory, ShownPanel, StrataMemory, Tracked, Tracker, Update,
+    Account, Frontier, FrozenHistory, Memory, PanelsMemory, ShownPanel, StrataMemory, Tracked, Tracker,
+    Update,
 };
 use hardpan_prompt::Hash;
 use serde::{Deserialize, Serialize};
@@ -65,10 +66,12 @@ impl Change {
         if *panels == before.panels && *strata == before.strata && *empty_tiers == before.empty_tiers {
             return None;
         }
-        Some(added(before, after).map_or_else(
-            || Change::Whole(Box::new(after.clone())),
-            |added| Change::Added(Box::new(added)),
-        ))
+        Some(
+            added(before, after).map_or_else(
+                || Change::Whole(Box::new(after.clone())),
+                |added| Change::Added(Box::new(added)),
+            ),
+        )
     }
 
     /// What leads from one tracker to the next; none if nothing does.
@@ -193,7 +196,8 @@ mod tests {
     }
 
     fn tracker(entries: &[(&str, u32)]) -> Tracker {
-        let entry = |(key, n): &(&str, u32)| serde_json::json!({"key": key, "tier": "L3", "n": n, "tokens": 10});
+        let entry =
+            |(key, n): &(&str, u32)| serde_json::json!({"key": key, "tier": "L3", "n": n, "tokens": 10});
         serde_json::from_value(entries.iter().map(entry).collect()).unwrap()
     }
 
@@ -214,7 +218,9 @@ mod tests {
             assert_eq!(&told.tiers, next);
         }
         assert_eq!(Change::of_tiers(&told.tiers, &states[4]), None);
-        let Some(Change::Tiers(change)) = Change::of_tiers(&states[1], &states[2]) else { panic!("a change") };
+        let Some(Change::Tiers(change)) = Change::of_tiers(&states[1], &states[2]) else {
+            panic!("a change")
+        };
         assert_eq!(change.set.len(), 3);
         let before = Memory { tiers: states[1].clone(), ..Memory::default() };
         let after = Memory { tiers: states[2].clone(), ..Memory::default() };

@@ -189,7 +189,7 @@ impl Agent {
         for item in snapshot.items.iter_mut().filter(|item| item.kind == Kind::File) {
             // The call that read or changed a file has told the model what is in it.
             let told = conversation.knowledge.of(item.name()).filter(|known| known.hash == item.body.hash());
-            item.said_by = told.map(|known| known.message.clone()).or(item.said_by.take());
+            item.said_by = told.and_then(|known| known.message.clone()).or(item.said_by.take());
         }
         snapshot.fold |= self.is_cold(&conversation, &choice.target, snapshot.now);
         snapshot.system.whole = bench.system.clone();

@@ -7,7 +7,8 @@ use hardpan_providers::Question;
 use serde::Serialize;
 
 use crate::agent::{Agent, AgentError, lock};
-use crate::bill::{On, Times};
+use crate::bill::Times;
+use crate::books::On;
 use crate::spending::Spent;
 use crate::turn::TextForms;
 

@@ -230,6 +230,11 @@ fn dollars(amount: f64) -> String {
     if amount != 0.0 && amount.abs() < 0.1 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
+/// `1 request`, `37 requests`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{} {what}{}", crate::bill::number(count as u64), if count == 1 { "" } else { "s" })
+}
+
 /// `54.5%`.
 fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1}%", 100.0 * part / whole) } else { "-".into() }

@@ -106,7 +106,7 @@ fn sessions_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() && depth > 0 => sessions_below(&path, depth - 1, files),
             Ok(_) if path.extension().is_some_and(|ending| ending == "jsonl") && path.is_file() => {
-                files.push(path)
+                files.push(path);
             }
             _ => {}
         }

@@ -124,7 +124,8 @@ fn rows(sum: &Sum, by: By) -> Vec<Line> {
 
 /// By kind; what is no part of a prompt goes by its own name.
 fn kinds(ledger: &Ledger) -> Vec<Line> {
-    let parts = ledger.by_kind().into_iter().filter_map(|(kind, totals)| Some((kind?.word().to_owned(), totals)));
+    let parts =
+        ledger.by_kind().into_iter().filter_map(|(kind, totals)| Some((kind?.word().to_owned(), totals)));
     let others = ledger.by_key.iter().filter(|(account, _)| account.kind.is_none());
     parts.chain(others.map(|(account, totals)| (account.key.to_string(), *totals))).collect()
 }
@@ -163,8 +164,10 @@ fn remarks(sum: &Sum) -> Vec<String> {
     if !losses.is_empty() {
         let tokens = losses.values().map(|loss| loss.tokens).sum();
         let price = losses.values().map(|loss| loss.dollars).sum();
-        let causes: Vec<String> =
-            losses.iter().map(|(cause, loss)| format!("{} {}×", cause.replace('_', " "), loss.times)).collect();
+        let causes: Vec<String> = losses
+            .iter()
+            .map(|(cause, loss)| format!("{} {}×", cause.replace('_', " "), loss.times))
+            .collect();
         remarks.push(format!(
             "paid again for what had been cached: {} tokens, {} ({}); `hardpan why` tells more",
             count(tokens),
@@ -181,7 +184,8 @@ fn remarks(sum: &Sum) -> Vec<String> {
         ));
     }
     if sum.estimated > 0 {
-        remarks.push(format!("{} requests are by our own count: their provider reported none", sum.estimated));
+        remarks
+            .push(format!("{} requests are by our own count: their provider reported none", sum.estimated));
     }
     remarks.extend(sum.unreadable.iter().map(|problem| safe(problem)));
     remarks

@@ -16,7 +16,7 @@ macro_rules! documents {
 }
 
 /// What a newcomer reads first comes first.
-const DOCUMENTS: [Document; 14] = documents![
+const DOCUMENTS: [Document; 15] = documents![
     "readme" at "README.md",
     "agent" at "docs/agent.md",
     "tools" at "docs/tools.md",
@@ -24,6 +24,7 @@ const DOCUMENTS: [Document; 14] = documents![
     "sessions" at "docs/sessions.md",
     "layouts" at "docs/layouts.md",
     "map" at "docs/map.md",
+    "cost" at "docs/cost.md",
     "commit" at "docs/commit.md",
     "rpc" at "docs/rpc.md",
     "snapshot" at "docs/snapshot.md",
@@ -67,7 +68,8 @@ fn list(show: Show) -> Result<()> {
         return Ok(output::print(serde_json::to_string_pretty(&listed)? + "\n")?);
     }
     let width = DOCUMENTS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let lines: String = listed.iter().map(|Listed { name, title }| format!("{name:width$}  {title}\n")).collect();
+    let lines: String =
+        listed.iter().map(|Listed { name, title }| format!("{name:width$}  {title}\n")).collect();
     output::print(lines)?;
     eprintln!("hardpan docs NAME prints one");
     Ok(())
@@ -85,7 +87,8 @@ mod tests {
     #[test]
     fn every_document_of_the_repository_is_there_and_has_a_title() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let files =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         for name in files.filter_map(|name| name.strip_suffix(".md").map(str::to_owned)) {
             assert!(DOCUMENTS.iter().any(|(known, _)| *known == name), "docs/{name}.md is not in the list");
         }

@@ -79,7 +79,10 @@ pub fn explained(verdict: &Verdict) -> String {
     }
     if let Some(spot) = &verdict.first_difference {
         let origin = spot.origin.as_ref().map_or_else(String::new, |origin| format!(": {}", origin.words()));
-        text.push_str(&format!("\n  the first difference is at {} (block {}){origin}", spot.address, spot.block));
+        text.push_str(&format!(
+            "\n  the first difference is at {} (block {}){origin}",
+            spot.address, spot.block
+        ));
     }
     text
 }

@@ -6,6 +6,9 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use hardpan_models::{Catalogue, Protocol};
+use hardpan_prompt::{Counter, Factor, Vocabulary};
+use hardpan_providers::decode::decode;
 use serde_json::{Value, json};
 use support::{LAYOUTS, Sandbox, snapshot};
 
@@ -137,6 +140,45 @@ fn the_numbers_of_the_breakdown_add_up() {
                     "{price}"
                 );
             }
+        }
+    }
+}
+
+/// The tokens of a body's own blocks, counted from its bytes alone.
+fn counted(body: &Value) -> Vec<u64> {
+    let bytes = serde_json::to_vec(body).unwrap();
+    let prompt = decode(Protocol::Anthropic, &bytes).unwrap().prompt;
+    let model = Catalogue::builtin().model(None, &prompt.model).unwrap();
+    let measured = Counter::new(Vocabulary::O200k).measure(&prompt).scaled(&Factor::new(model.token_factor));
+    measured.blocks.iter().map(|block| block.tokens as u64).collect()
+}
+
+/// How much there is up to the end of each.
+fn ends(tokens: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let add = |sum: &mut u64, tokens: u64| {
+        *sum += tokens;
+        Some(*sum)
+    };
+    tokens.into_iter().scan(0, add).collect()
+}
+
+#[test]
+fn a_region_has_the_tokens_of_the_bodys_own_blocks() {
+    let sandbox = Sandbox::new();
+    for name in ["everything", "l0_history", "strata_second_request", "detached_and_summarised"] {
+        for layout in LAYOUTS {
+            let file = snapshot(name);
+            let asked = ["--snapshot", &file, "--layout", layout, "--model", "claude-sonnet-5", "--json"];
+            let request = sandbox.json(&[&["request", "--origins"], &asked[..]].concat());
+            let tokens = |value: &Value| -> Vec<u64> {
+                list(value).iter().map(|block| block["tokens"].as_u64().unwrap()).collect()
+            };
+            let counted = counted(&request["body"]);
+            assert_eq!(tokens(&request["origins"]), counted, "{name} {layout}");
+            let regions = ends(tokens(&context(&sandbox, name, layout, "claude-sonnet-5")["blocks"]));
+            let ends = ends(counted);
+            assert_eq!(regions.last(), ends.last(), "{name} {layout}");
+            assert!(regions.iter().all(|end| ends.contains(end)), "{name} {layout}: {regions:?} {ends:?}");
         }
     }
 }

@@ -301,3 +301,17 @@ fn in_a_terminal_the_person_is_asked() {
     assert!(shown.contains("please answer y, e or n"), "{shown}");
     assert_eq!(repository.last(), "feat(ring): add a queue\n");
 }
+
+#[test]
+fn what_a_message_cost_is_kept() {
+    let repository = Repository::with_change();
+    let _provider = Provider::start(&repository.sandbox, WRITER, "");
+    let ran = repository.commit(&["--print"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let cost = repository.sandbox.json(&["cost", "--json"]);
+    assert_eq!(cost["total"]["requests"], 1);
+    assert!(cost["rows"][0]["session"].as_str().is_some_and(|name| name.ends_with("  commit")), "{cost}");
+    assert!(cost["total"]["dollars"].as_f64().is_some_and(|dollars| dollars > 0.0));
+    // It is no conversation.
+    assert_eq!(repository.sandbox.json(&["sessions", "--json"]), serde_json::json!([]));
+}

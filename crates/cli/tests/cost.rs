@@ -66,7 +66,8 @@ fn whatever_it_is_added_up_by_the_sum_is_the_same() {
     for by in ["session", "day", "model", "project", "kind", "key"] {
         let cost = sandbox.json(&["cost", "--by", by, "--json"]);
         assert_eq!(sum(&cost["rows"]), expected, "{by}");
-        let rows: f64 = cost["rows"].as_array().unwrap().iter().map(|row| row["dollars"].as_f64().unwrap()).sum();
+        let rows: f64 =
+            cost["rows"].as_array().unwrap().iter().map(|row| row["dollars"].as_f64().unwrap()).sum();
         assert!((rows - cost["total"]["dollars"].as_f64().unwrap()).abs() < 1e-9, "{by}");
         let table = sandbox.run(&["cost", "--by", by]);
         assert_eq!(table.code, Some(0), "{}", table.stderr);
@@ -108,7 +109,8 @@ fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
     assert!(none.stderr.starts_with("nothing was paid again in the "), "{}", none.stderr);
     // The simulator within the process is another one each time, and so is its cache.
     let told = ask(&sandbox, &["And number_8?", "--continue"]);
-    let sentence = told.lines().find(|line| line.contains("were paid again: the session was resumed")).unwrap();
+    let sentence =
+        told.lines().find(|line| line.contains("were paid again: the session was resumed")).unwrap();
     assert!(sentence.ends_with("The provider's."), "{told}");
     let why = sandbox.json(&["why", "--json"]);
     assert_eq!(why[0]["verdict"]["cause"], "resumed");
@@ -116,5 +118,7 @@ fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
     let text = sandbox.text(&["why", "--all"]);
     assert!(text.contains("tokens were in the cache, 0 were read from it"), "{text}");
     let cost = sandbox.run(&["cost"]);
-    assert!(cost.stderr.contains("paid again for what had been cached: ") && cost.stderr.contains("resumed 1×"));
+    assert!(
+        cost.stderr.contains("paid again for what had been cached: ") && cost.stderr.contains("resumed 1×")
+    );
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,8 @@ const SHOWN_FOR: Duration = Duration::from_secs(2);
 /// So many kills befall one session before another is begun.
 const KILLS_PER_SESSION: usize = 8;
 
-/// Two rounds at once: while one waits for a stream, the other starts a process.
-const WORKERS: usize = 2;
+/// So many rounds at once: most of a round is waiting for a stream.
+const WORKERS: usize = 4;
 
 /// A busy session: two tools in one answer, a third in the next, then a text that takes seconds to come.
 fn script() -> Script {
@@ -120,9 +120,9 @@ impl Moment {
     fn choose(dice: &mut Dice) -> Self {
         let pause = Duration::from_micros(dice.below(12_000));
         match dice.below(10) {
-            0 | 1 => Moment::AfterStart(Duration::from_millis(dice.below(700))),
+            0 | 1 => Moment::AfterStart(Duration::from_millis(dice.below(150))),
             2..=7 => Moment::AfterEvent(dice.below(75) as usize, pause),
-            _ => Moment::InTheStream(Duration::from_millis(dice.below(3000))),
+            _ => Moment::InTheStream(Duration::from_millis(dice.below(2500))),
         }
     }
 }
@@ -236,7 +236,8 @@ impl Trial {
     fn round(&mut self, moment: Moment) {
         let prompt = ["-p", "Look around, please.", "--output", "json"];
         let begun = self.file().is_some();
-        let args: Vec<&str> = if begun { ["--continue"].iter().chain(&prompt).copied().collect() } else { prompt.to_vec() };
+        let args: Vec<&str> =
+            if begun { ["--continue"].iter().chain(&prompt).copied().collect() } else { prompt.to_vec() };
         let (seen, killed) = run_and_kill(hardpan(&self.sandbox, &args), moment);
         self.acknowledge(&seen);
         let Some(path) = self.file() else {
@@ -277,7 +278,9 @@ impl Trial {
         let last = seen.iter().rev().find(|seen| is(&seen.event, "message_start"));
         self.count(match last.map(|last| &last.event["message"]) {
             None => "killed before the first event",
-            Some(message) if self.acknowledged.iter().any(|(id, _)| message["id"] == **id) => "killed between messages",
+            Some(message) if self.acknowledged.iter().any(|(id, _)| message["id"] == **id) => {
+                "killed between messages"
+            }
             Some(message) if message["role"] == "assistant" => "killed in an answer",
             Some(_) => "killed while a message was stored",
         });
@@ -287,7 +290,8 @@ impl Trial {
     /// Every message that was acknowledged is in the branch, as it was and in that order.
     fn all_is_there(&self, session: &Session) {
         let branch = session.branch(None).expect("a branch");
-        let mut stored = branch.messages.iter().map(|message| serde_json::to_value(message).expect("a message"));
+        let mut stored =
+            branch.messages.iter().map(|message| serde_json::to_value(message).expect("a message"));
         for (id, message) in &self.acknowledged {
             let found = stored.find(|stored| stored["id"] == **id);
             assert_eq!(found.as_ref(), Some(message), "message {id} was acknowledged");
@@ -310,11 +314,17 @@ impl Trial {
             if shown.len() > before && stored.len() < shown.len() {
                 let lost_for = killed.saturating_duration_since(*at);
                 self.worst = self.worst.max(lost_for);
-                assert!(lost_for <= SHOWN_FOR, "text shown {lost_for:?} before the kill is lost: {shown:?} after {stored:?}");
+                assert!(
+                    lost_for <= SHOWN_FOR,
+                    "text shown {lost_for:?} before the kill is lost: {shown:?} after {stored:?}"
+                );
                 break;
             }
         }
-        assert!(stored.starts_with(&*shown) || shown.starts_with(&*stored), "{stored:?} is not what was shown: {shown:?}");
+        assert!(
+            stored.starts_with(&*shown) || shown.starts_with(&*stored),
+            "{stored:?} is not what was shown: {shown:?}"
+        );
     }
 }
 
@@ -365,7 +375,9 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     }
     let worst = trials.iter().map(|trial| trial.worst).max().unwrap_or_default();
     let messages: usize = trials.iter().map(|trial| trial.acknowledged.len()).sum();
-    println!("{kills} kills, {messages} messages acknowledged; {counts:?}; text lost was at most {worst:?} old");
+    println!(
+        "{kills} kills, {messages} messages acknowledged; {counts:?}; text lost was at most {worst:?} old"
+    );
     assert!(messages >= kills, "the sessions were busy");
 }
 
@@ -391,7 +403,8 @@ fn two_processes_cannot_write_one_session() {
     let runtime = runtime();
     let sandbox = sandbox(&simulator(&runtime));
     let mut first = hardpan(&sandbox, &["-p", "Look around, please.", "--output", "json"]);
-    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");
+    let mut first =
+        first.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");
     let events = follow(&mut first);
     let stored = events.iter().find(|seen| is(&seen.event, "message_end"));
     assert!(stored.is_some(), "the first process has begun");

@@ -132,6 +132,38 @@ impl Accounts {
     }
 }
 
+/// The most pings in one pause: what is longer is not a pause but an end.
+pub const MOST_PINGS: usize = 2;
+
+/// How long the pauses between requests of a session were, in lifetimes of the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pauses {
+    /// How many lasted longer than one lifetime, than two, …
+    longer: [u32; MOST_PINGS],
+    /// How many of these ended within the lifetime that followed.
+    ended: [u32; MOST_PINGS],
+}
+
+impl Pauses {
+    /// Notes a pause that is over.
+    pub fn note(&mut self, pause_ms: i64, lifetime_ms: i64) {
+        let lifetimes = pause_ms / lifetime_ms.max(1);
+        for (index, after) in (1..).zip(0..MOST_PINGS) {
+            self.longer[after] += u32::from(lifetimes >= index);
+            self.ended[after] += u32::from(lifetimes == index);
+        }
+    }
+
+    /// The chance that a pause which has lasted for `pings` + 1 lifetimes ends within the next one, by what was seen: Laplace's
+    /// rule, which expects one half of a session that has shown nothing.
+    pub fn chance(&self, pings: usize) -> f64 {
+        match self.longer.get(pings) {
+            Some(longer) => f64::from(self.ended[pings] + 1) / f64::from(longer + 2),
+            None => 0.0,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use hardpan_models::Catalogue;
@@ -187,6 +219,16 @@ mod tests {
         assert!(PRICES.ping_pays(100_000, 0, 0.1));
         assert!(!PRICES.ping_pays(100_000, 0, 0.08));
         assert!(!PRICES.ping_pays(100_000, 60_000, 0.2));
+    }
+
+    #[test]
+    fn what_pauses_were_tells_what_they_will_be() {
+        let mut pauses = Pauses::default();
+        assert_eq!((pauses.chance(0), pauses.chance(1), pauses.chance(2)), (0.5, 0.5, 0.0));
+        for minutes in [1, 7, 8, 60] {
+            pauses.note(minutes * 60_000, 5 * 60_000);
+        }
+        assert_eq!((pauses.chance(0), pauses.chance(1)), (3.0 / 5.0, 1.0 / 3.0));
     }
 
     #[test]

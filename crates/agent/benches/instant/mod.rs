@@ -1,5 +1,7 @@
 //! An agent whose provider answers at once: what is measured is all the rest.
 
+#![allow(dead_code, reason = "each benchmark uses some of it")]
+
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,11 +11,14 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use hardpan_agent::expand::Expansions;
 use hardpan_agent::{
-    Agent, AgentSettings, Connect, Conversation, Input, InputSource, Look, NobodyToAsk, Setup, Stop, Surroundings, Taken,
+    Agent, AgentSettings, Connect, Conversation, Input, InputSource, Look, NobodyToAsk, Setup, Stop,
+    Surroundings, Taken,
 };
 use hardpan_context::{LayoutName, Snapshot, Target, Texts};
 use hardpan_models::Catalogue;
-use hardpan_prompt::{AgentMessage, Body, Item, Json, Kind, Part, Thinking, Tool as Declaration, ToolCall, Volatility};
+use hardpan_prompt::{
+    AgentMessage, Body, Item, Json, Kind, Part, Thinking, Tool as Declaration, ToolCall, Volatility,
+};
 use hardpan_providers::{
     Client, Endpoint, HttpRequest, HttpResponse, Key, Learned, Patience, Transport, TransportError,
 };
@@ -48,16 +53,19 @@ impl Instant {
     fn answer(&self, bytes: usize) -> Vec<Bytes> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let usage = json!({"input_tokens": 10, "cache_read_input_tokens": bytes / 2, "cache_creation_input_tokens": 500});
-        let mut events = vec![json!({"type": "message_start", "message": {"id": "m", "model": MODEL, "usage": usage}})];
+        let mut events =
+            vec![json!({"type": "message_start", "message": {"id": "m", "model": MODEL, "usage": usage}})];
         let block = |index: usize, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
         let delta = |index: usize, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
         let stop = |index: usize| json!({"type": "content_block_stop", "index": index});
         events.push(block(0, json!({"type": "text", "text": ""})));
-        events.extend((0..40).map(|n| delta(0, json!({"type": "text_delta", "text": format!("piece {n} ")}))));
+        events
+            .extend((0..40).map(|n| delta(0, json!({"type": "text_delta", "text": format!("piece {n} ")}))));
         events.push(stop(0));
         let last = (number + 1).is_multiple_of(self.turns);
         if !last {
-            let call = json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": "look", "input": {}});
+            let call =
+                json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": "look", "input": {}});
             events.push(block(1, call));
             let arguments = format!("{{\"path\": \"src/part_{number}.rs\"}}");
             events.push(delta(1, json!({"type": "input_json_delta", "partial_json": arguments})));
@@ -66,7 +74,9 @@ impl Instant {
         let reason = if last { "end_turn" } else { "tool_use" };
         events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 120}}));
         events.push(json!({"type": "message_stop"}));
-        let frame = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+        let frame = |event: &Value| {
+            format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
+        };
         events.iter().map(|event| Bytes::from(frame(event))).collect()
     }
 }
@@ -86,7 +96,8 @@ struct AtOnce(Arc<Instant>);
 
 impl Connect for AtOnce {
     fn client(&self, _target: &Target, _session: &str) -> Result<Client, String> {
-        let endpoint = Endpoint { base_url: "http://instant".into(), key: Some(Key::new("any")), ..Endpoint::default() };
+        let endpoint =
+            Endpoint { base_url: "http://instant".into(), key: Some(Key::new("any")), ..Endpoint::default() };
         Ok(Client::new(self.0.clone(), endpoint, Patience::default(), Arc::new(Learned::default())))
     }
 }
@@ -144,7 +155,8 @@ impl Tool for LookUp {
 }
 
 fn look_up() -> Arc<dyn Tool> {
-    let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    let parameters =
+        json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     Arc::new(LookUp(Declaration {
         name: "look".into(),
         description: "Looks at a file.".into(),
@@ -155,7 +167,12 @@ fn look_up() -> Arc<dyn Tool> {
 }
 
 /// An agent for a conversation in this folder, with the usual tools.
-pub fn agent(layout: LayoutName, provider: Arc<Instant>, files: Arc<Files>, conversation: Conversation) -> Agent {
+pub fn agent(
+    layout: LayoutName,
+    provider: Arc<Instant>,
+    files: Arc<Files>,
+    conversation: Conversation,
+) -> Agent {
     let target = Target::new(Catalogue::builtin(), None, MODEL).expect("the catalogue has it");
     let mut tools = hardpan_tools::read_only();
     tools.push(look_up());
@@ -200,7 +217,9 @@ pub fn entries(messages: usize) -> Vec<Entry> {
     let body = |n: usize| {
         let call = || format!("call_{}", n / 4).into();
         match n % 4 {
-            0 => Body::User { content: vec![Part::text(format!("Please look at part {n} and tell me what it does."))] },
+            0 => Body::User {
+                content: vec![Part::text(format!("Please look at part {n} and tell me what it does."))],
+            },
             2 => Body::ToolResult {
                 call_id: call(),
                 tool_name: Some("look".into()),
@@ -208,13 +227,24 @@ pub fn entries(messages: usize) -> Vec<Entry> {
                 is_error: false,
             },
             kind => {
-                let mut content = vec![Part::text(format!("It computes {n} values in a row.\n{}", code(n, 2)))];
+                let mut content =
+                    vec![Part::text(format!("It computes {n} values in a row.\n{}", code(n, 2)))];
                 if kind == 1 {
                     let arguments = Json::new(&json!({"path": format!("src/part_{n}.rs")}));
-                    content.push(Part::ToolCall(ToolCall { id: call(), name: "look".into(), arguments, result: None }));
+                    content.push(Part::ToolCall(ToolCall {
+                        id: call(),
+                        name: "look".into(),
+                        arguments,
+                        result: None,
+                    }));
                 }
                 let stop_reason = Some(if kind == 1 { "tool_use".into() } else { "end".into() });
-                Body::Assistant { content, provider: Some("anthropic".into()), model: Some(MODEL.into()), stop_reason }
+                Body::Assistant {
+                    content,
+                    provider: Some("anthropic".into()),
+                    model: Some(MODEL.into()),
+                    stop_reason,
+                }
             }
         }
     };

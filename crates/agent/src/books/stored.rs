@@ -60,7 +60,8 @@ fn shortened(before: &Value, next: &Value) -> Value {
     let mut kept = Map::new();
     let mut watch = next.clone();
     for name in LISTS {
-        let (Some(old), Some(Value::Array(new))) = (before["trace"][name].as_array(), watch["trace"].get_mut(name))
+        let (Some(old), Some(Value::Array(new))) =
+            (before["trace"][name].as_array(), watch["trace"].get_mut(name))
         else {
             continue;
         };

@@ -48,10 +48,19 @@ async fn context_is_asked_before_every_request_and_nothing_of_it_is_stored() {
             async { Ok(None) }
         });
         assert_eq!(trial.prompt("Forget me").await, Taken::Ran(Stop::Done));
-        assert_eq!(notes.all(), ["a 1", "b user: put in by a", "c 2", "a 3", "b user: put in by a", "c 4"], "{layout}");
+        assert_eq!(
+            notes.all(),
+            ["a 1", "b user: put in by a", "c 2", "a 3", "b user: put in by a", "c 4"],
+            "{layout}"
+        );
         assert_eq!(
             trial.said(),
-            ["user: Forget me", "assistant: Let me look. [read]", "result: first line\nsecond line\n", "assistant: It has two lines."]
+            [
+                "user: Forget me",
+                "assistant: Let me look. [read]",
+                "result: first line\nsecond line\n",
+                "assistant: It has two lines."
+            ]
         );
         for mut heard in trial.heard() {
             assert!(!heard.contains(&"user: Forget me".into()), "{heard:?}");
@@ -112,7 +121,11 @@ async fn a_context_handler_that_fails_breaks_or_sleeps_is_reported_and_passed_ov
     let fault = |owner: &str, what: &str| json!({"type": "handler_failed", "owner": owner, "event": "context", "what": what});
     assert_eq!(
         trial.told("handler_failed"),
-        [fault("failing", "no idea"), fault("breaking", "it broke (panicked)"), fault("sleeping", "it took longer than 0.2 s")]
+        [
+            fault("failing", "no idea"),
+            fault("breaking", "it broke (panicked)"),
+            fault("sleeping", "it took longer than 0.2 s")
+        ]
     );
     trial.goes_on().await;
 }

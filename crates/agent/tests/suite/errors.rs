@@ -13,7 +13,10 @@ default: {text: Fine.}
 
 fn error(trial: &Trial, taken: Taken) -> String {
     let Taken::Ran(Stop::Error { message }) = taken else { panic!("{taken:?}") };
-    assert_eq!(trial.told("agent_end").last().unwrap()["stop"], json!({"reason": "error", "message": message}));
+    assert_eq!(
+        trial.told("agent_end").last().expect("an end")["stop"],
+        json!({"reason": "error", "message": message})
+    );
     message
 }
 
@@ -23,7 +26,8 @@ async fn a_provider_that_is_too_busy_is_asked_again_with_a_note() {
         let trial = Trial::new(Given { layout, faults: "status=529,times=2", ..Given::default() }).await;
         assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
         assert_eq!(trial.said(), ["user: Hello", "assistant: Fine."]);
-        let notes: Vec<String> = trial.told("note").iter().map(|note| note["text"].as_str().unwrap().to_owned()).collect();
+        let notes: Vec<String> =
+            trial.told("note").iter().map(|note| note["text"].as_str().unwrap().to_owned()).collect();
         assert_eq!(notes.len(), 2);
         assert!(notes[0].contains("529") && notes[0].contains("(2 of 5)"), "{notes:?}");
         assert!(notes[1].contains("(3 of 5)"), "{notes:?}");
@@ -40,7 +44,10 @@ async fn an_error_that_does_not_pass_ends_the_run_and_keeps_the_prompt() {
         let trial = Trial::new(Given { layout, faults: "status=401,times=1", ..Given::default() }).await;
         let taken = trial.prompt("Hello").await;
         let message = error(&trial, taken);
-        assert!(message.contains("401") && message.contains("`hardpan providers` names its variable"), "{message}");
+        assert!(
+            message.contains("401") && message.contains("`hardpan providers` names its variable"),
+            "{message}"
+        );
         assert_eq!(trial.sent().len(), 1);
         assert_eq!(trial.said(), ["user: Hello"]);
         assert_eq!(
@@ -63,9 +70,14 @@ async fn an_answer_that_is_cut_is_kept_and_gone_on_from() {
             let message = error(&trial, taken);
             assert!(message.contains("broke off"), "{message}");
             let updates = trial.told("message_update");
-            let heard: String = updates.iter().map(|event| event["delta"]["text"].as_str().unwrap()).collect();
+            let heard: String =
+                updates.iter().map(|event| event["delta"]["text"].as_str().unwrap()).collect();
             assert!(heard.starts_with("one two") && !heard.contains("twelve"), "{heard}");
-            assert_eq!(trial.said(), ["user: Talk".to_owned(), format!("assistant: {heard} (cut)")], "{fault}");
+            assert_eq!(
+                trial.said(),
+                ["user: Talk".to_owned(), format!("assistant: {heard} (cut)")],
+                "{fault}"
+            );
             assert_eq!(trial.told("turn_end").len(), 1);
             assert_eq!(trial.prompt("Go on").await, Taken::Ran(Stop::Done));
             assert!(trial.heard().last().unwrap().contains(&format!("assistant: {heard}")), "{layout}");
@@ -77,7 +89,8 @@ async fn an_answer_that_is_cut_is_kept_and_gone_on_from() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_in_the_middle_of_an_answer_keeps_what_came() {
     for layout in LayoutName::ALL {
-        let trial = Trial::new(Given { layout, faults: "error=900,times=1", script: TEXT, ..Given::default() }).await;
+        let trial =
+            Trial::new(Given { layout, faults: "error=900,times=1", script: TEXT, ..Given::default() }).await;
         let taken = trial.prompt("Talk").await;
         let message = error(&trial, taken);
         assert!(message.contains("overloaded"), "{message}");
@@ -102,7 +115,10 @@ default: {text: Fine.}
             let trial = Trial::new(Given { layout, faults, script, ..Given::default() }).await;
             let taken = trial.prompt("Paint").await;
             if matches!(taken, Taken::Ran(Stop::Done)) {
-                assert!(trial.said().last().unwrap() == "assistant: Fine.", "{at}: it came whole, or was sent again");
+                assert!(
+                    trial.said().last().unwrap() == "assistant: Fine.",
+                    "{at}: it came whole, or was sent again"
+                );
             } else {
                 error(&trial, taken);
                 assert!(trial.told("tool_execution_start").is_empty());
@@ -149,14 +165,15 @@ async fn what_waits_stays_after_an_error() {
     for layout in LayoutName::ALL {
         let script = "
 turns:
-  - {text: one two three four five six seven eight, pace: 15ms}
+  - {text: one two three four five six seven eight}
 default: {text: Fine.}
 ";
-        let trial = Trial::new(Given { layout, script, faults: "cut=1100,times=1", ..Given::default() }).await;
-        let running = trial.begin("Talk");
-        trial.until_heard("one").await;
+        let trial =
+            Trial::new(Given { layout, script, faults: "cut=1100,times=1", ..Given::default() }).await;
+        let (running, held) = trial.begin_and_hold("Talk").await;
         trial.steer("steered").await;
         trial.follow_up("followed").await;
+        held.let_go();
         error(&trial, running.await.unwrap());
         let waiting = trial.agent.waiting();
         assert_eq!((waiting.steering.len(), waiting.follow_up.len()), (1, 1));

@@ -30,10 +30,21 @@ async fn a_prompt_is_answered_with_a_tool_in_every_layout() {
         assert_eq!(
             trial.order(),
             [
-                "message_start", "message_end", "agent_start",
-                "turn_start", "message_start", "message_end", "tool_execution_start", "tool_execution_end",
-                "message_start", "message_end", "turn_end",
-                "turn_start", "message_start", "message_end", "turn_end",
+                "message_start",
+                "message_end",
+                "agent_start",
+                "turn_start",
+                "message_start",
+                "message_end",
+                "tool_execution_start",
+                "tool_execution_end",
+                "message_start",
+                "message_end",
+                "turn_end",
+                "turn_start",
+                "message_start",
+                "message_end",
+                "turn_end",
                 "agent_end",
             ]
         );

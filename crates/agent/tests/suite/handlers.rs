@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hardpan_agent::events::{AgentEnd, AgentStart, Context, MessageEnd, MessageStart, MessageUpdate, TurnStart};
+use hardpan_agent::events::{
+    AgentEnd, AgentStart, Context, MessageEnd, MessageStart, MessageUpdate, TurnStart,
+};
 use hardpan_agent::{AgentSettings, Stop, Taken};
 use serde_json::json;
 
@@ -84,7 +86,9 @@ async fn a_handler_that_blocks_its_thread_does_not_stop_the_loop() {
     assert_eq!(trial.said(), ["user: Hello", "assistant: Fine."]);
     assert_eq!(
         trial.told("handler_failed"),
-        [json!({"type": "handler_failed", "owner": "rude", "event": "agent_start", "what": "it took longer than 0.15 s"})]
+        [
+            json!({"type": "handler_failed", "owner": "rude", "event": "agent_start", "what": "it took longer than 0.15 s"})
+        ]
     );
     trial.agent.events().off("rude");
     let_go.store(true, Ordering::SeqCst);
@@ -105,7 +109,8 @@ async fn a_handler_that_took_too_long_three_times_is_not_called_any_more() {
         assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
     }
     assert_eq!(notes.all().len(), 3);
-    let what: Vec<String> = trial.told("handler_failed").iter().map(|fault| fault["what"].as_str().unwrap().to_owned()).collect();
+    let what: Vec<String> =
+        trial.told("handler_failed").iter().map(|fault| fault["what"].as_str().unwrap().to_owned()).collect();
     let (late, silenced) = ("it took longer than 0.15 s", "not called: it took too long 3 times");
     assert_eq!(what[..3], [late, late, late]);
     assert!(what[3..].iter().all(|what| what == silenced), "{what:?}");

@@ -9,7 +9,6 @@ use crate::trial::{Given, Trial, input, pixel};
 const TALK: &str = "
 turns:
   - text: one two three four five six seven eight nine ten
-    pace: 10ms
 default: {text: Fine.}
 ";
 
@@ -19,7 +18,12 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Registers a handler that writes down what it sees and answers as it is told.
-fn on_input(trial: &Trial, owner: &'static str, notes: &Notes, reply: impl Fn(&Input) -> InputReply + Send + Sync + 'static) {
+fn on_input(
+    trial: &Trial,
+    owner: &'static str,
+    notes: &Notes,
+    reply: impl Fn(&Input) -> InputReply + Send + Sync + 'static,
+) {
     let notes = notes.clone();
     trial.agent.events().on::<Input, _>(owner, move |input, _agent| {
         notes.add(format!("{owner} {}", input.text));
@@ -42,25 +46,34 @@ async fn commands_run_at_once_while_an_answer_streams() {
             assert!(agent.is_busy());
             Ok(Some(format!("hello, {name}")))
         });
-        let running = trial.begin("Talk");
-        trial.until_heard("two").await;
+        let (running, held) = trial.begin_and_hold("Talk").await;
         let said = || Taken::Command { said: Some("hello, you".into()) };
         assert_eq!(trial.prompt("/greet you").await, said());
         assert_eq!(trial.agent.queue(input("/greet  you "), Delivery::Steer).await.unwrap(), said());
         assert_eq!(trial.agent.queue(input("/greet you"), Delivery::FollowUp).await.unwrap(), said());
         assert!(!running.is_finished());
+        held.let_go();
         assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
         assert_eq!(notes.all(), ["input Talk"]);
         assert_eq!(trial.sent().len(), 1);
         assert_eq!(
             trial.order(),
             [
-                "message_start", "message_end", "agent_start", "turn_start", "message_start", "message_end", "turn_end",
+                "message_start",
+                "message_end",
+                "agent_start",
+                "turn_start",
+                "message_start",
+                "message_end",
+                "turn_end",
                 "agent_end",
             ],
             "{layout}"
         );
-        assert_eq!(trial.said(), ["user: Talk", "assistant: one two three four five six seven eight nine ten"]);
+        assert_eq!(
+            trial.said(),
+            ["user: Talk", "assistant: one two three four five six seven eight nine ten"]
+        );
         trial.goes_on().await;
     }
 }
@@ -74,13 +87,13 @@ async fn a_command_that_fails_or_breaks_breaks_nothing_else() {
         assert!(why.is_empty(), "a command that breaks before it begins");
         async { Ok(None) }
     });
-    let running = trial.begin("Talk");
-    trial.until_heard("two").await;
+    let (running, held) = trial.begin_and_hold("Talk").await;
     let said = |text: &str| Taken::Command { said: Some(text.into()) };
     assert_eq!(trial.prompt("/fail").await, said("/fail: no such thing"));
     assert_eq!(trial.prompt("/break").await, said("/break broke; nothing else was touched"));
     assert_eq!(trial.prompt("/snap now").await, said("/snap broke; nothing else was touched"));
     assert_eq!(trial.prompt("/snap").await, Taken::Command { said: None });
+    held.let_go();
     assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
     trial.goes_on().await;
 }
@@ -133,9 +146,11 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
         };
         async move { Ok(InputReply::Transform { text: input.text, images }) }
     });
-    for (text, source) in
-        [("as it is", InputSource::Interactive), ("without", InputSource::Rpc), ("with", InputSource::Extension)]
-    {
+    for (text, source) in [
+        ("as it is", InputSource::Interactive),
+        ("without", InputSource::Rpc),
+        ("with", InputSource::Extension),
+    ] {
         let taken = trial.agent.prompt(Input { text: text.into(), images: vec![pixel()], source }).await;
         assert_eq!(taken.unwrap(), Taken::Ran(Stop::Done));
     }
@@ -143,13 +158,20 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
     assert_eq!(
         trial.said(),
         [
-            "user: as it is [image]", "assistant: Fine.", "user: without", "assistant: Fine.",
-            "user: with [image] [image]", "assistant: Fine.",
+            "user: as it is [image]",
+            "assistant: Fine.",
+            "user: without",
+            "assistant: Fine.",
+            "user: with [image] [image]",
+            "assistant: Fine.",
         ]
     );
     let heard = trial.heard().pop().unwrap();
     assert_eq!(heard[..2], ["user: as it is", "user: [image]"]);
-    assert_eq!(heard[3..], ["user: without", "assistant: Fine.", "user: with", "user: [image]", "user: [image]"]);
+    assert_eq!(
+        heard[3..],
+        ["user: without", "assistant: Fine.", "user: with", "user: [image]", "user: [image]"]
+    );
     trial.goes_on().await;
 }
 
@@ -162,12 +184,19 @@ async fn skills_and_templates_are_expanded_after_the_input_event() {
             "fix it" => transform("/fix it all".into()),
             _ => InputReply::Continue,
         });
-        for text in ["/skill:sort by name", "/fix '$2 now' a b", "fix it", "/unknown thing", "/skill:unknown"] {
+        for text in ["/skill:sort by name", "/fix '$2 now' a b", "fix it", "/unknown thing", "/skill:unknown"]
+        {
             assert_eq!(trial.prompt(text).await, Taken::Ran(Stop::Done));
         }
         assert_eq!(
             notes.all(),
-            ["a /skill:sort by name", "a /fix '$2 now' a b", "a fix it", "a /unknown thing", "a /skill:unknown"]
+            [
+                "a /skill:sort by name",
+                "a /fix '$2 now' a b",
+                "a fix it",
+                "a /unknown thing",
+                "a /skill:unknown"
+            ]
         );
         let skill = trial.file("skills/sort/SKILL.md");
         let (file, folder) = (skill.display(), skill.parent().unwrap().display());
@@ -202,8 +231,7 @@ async fn what_is_queued_passes_commands_input_and_expansion_when_it_is_queued() 
             "Talk" => InputReply::Continue,
             text => transform(format!("{text} b c")),
         });
-        let running = trial.begin("Talk");
-        trial.until_heard("two").await;
+        let (running, held) = trial.begin_and_hold("Talk").await;
         trial.follow_up("/fix a").await;
         let taken = trial.agent.queue(input("mine"), Delivery::Steer).await.unwrap();
         assert_eq!(taken, Taken::Handled);
@@ -211,7 +239,11 @@ async fn what_is_queued_passes_commands_input_and_expansion_when_it_is_queued() 
         let waiting = trial.agent.waiting();
         assert_eq!(waiting.steering, []);
         assert_eq!(waiting.follow_up.len(), 1);
-        assert_eq!((&*waiting.follow_up[0].text, &*waiting.follow_up[0].typed), ("Fix a, then test b c.", "/fix a"));
+        assert_eq!(
+            (&*waiting.follow_up[0].text, &*waiting.follow_up[0].typed),
+            ("Fix a, then test b c.", "/fix a")
+        );
+        held.let_go();
         assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
         assert_eq!(notes.all().len(), 3);
         assert_eq!(trial.said()[2..], ["user: Fix a, then test b c.", "assistant: Fine."]);
@@ -225,10 +257,10 @@ async fn a_prompt_is_refused_while_the_agent_works_and_when_there_is_nothing_in_
     let notes = Notes::default();
     on_input(&trial, "a", &notes, |_| InputReply::Continue);
     assert!(matches!(trial.agent.prompt(input(" \n")).await, Err(AgentError::Empty)));
-    let running = trial.begin("Talk");
-    trial.until_heard("two").await;
+    let (running, held) = trial.begin_and_hold("Talk").await;
     assert!(matches!(trial.agent.prompt(input("Me too")).await, Err(AgentError::Busy)));
     assert!(matches!(trial.agent.queue(input(""), Delivery::Steer).await, Err(AgentError::Empty)));
+    held.let_go();
     assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
     assert_eq!(notes.all(), ["a  \n", "a Talk", "a "], "what is refused raises no event");
     assert_eq!(trial.said().len(), 2);
@@ -249,13 +281,18 @@ async fn an_image_alone_is_a_prompt() {
 async fn an_input_handler_that_fails_is_reported_and_passed_over() {
     let trial = Trial::new(Given::default()).await;
     trial.agent.events().on::<Input, _>("broken", |_, _| async { Err("no idea".into()) });
-    trial.agent.events().on::<Input, _>("whole", |input, _| async move { Ok(transform(format!("{}!", input.text))) });
+    trial
+        .agent
+        .events()
+        .on::<Input, _>("whole", |input, _| async move { Ok(transform(format!("{}!", input.text))) });
     assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
     assert_eq!(trial.said(), ["user: Hello!", "assistant: Fine."]);
     let failed = trial.told("handler_failed");
     assert_eq!(
         failed,
-        [serde_json::json!({"type": "handler_failed", "owner": "broken", "event": "input", "what": "no idea"})]
+        [
+            serde_json::json!({"type": "handler_failed", "owner": "broken", "event": "input", "what": "no idea"})
+        ]
     );
     trial.goes_on().await;
 }

@@ -9,6 +9,7 @@ mod input; // commands, the input event, skills and templates
 mod order; // what happens when, and what is told of it
 mod props; // what stands around an agent on trial
 mod queues; // steering and follow-ups
+mod reading; // what messages and requests say, in lines
 mod sessions; // what is on the disk, and what becomes of it
 mod start; // before a run begins
 mod tools; // blocks, approvals, results and what is made of them

@@ -1,6 +1,6 @@
 use hardpan_agent::events::{
-    BeforeAgentStart, BeforeAgentStartReply, BeforeProviderRequest, Context, InputReply, ToolCall, ToolCallReply,
-    ToolResult, ToolResultReply,
+    BeforeAgentStart, BeforeAgentStartReply, BeforeProviderRequest, Context, InputReply, ToolCall,
+    ToolCallReply, ToolResult, ToolResultReply,
 };
 use hardpan_agent::{AgentSettings, Input, Reads, Stop, Switch, Taken};
 use hardpan_context::LayoutName;
@@ -15,11 +15,13 @@ fn listen(trial: &Trial) -> Notes {
     let events = trial.agent.events();
     let told = notes.clone();
     events.watch(move |event| {
-        let name = event["type"].as_str().unwrap();
+        let name = event["type"].as_str().expect("a type");
         let line = match name {
-            "message_start" | "message_end" => format!("{name} {}", event["message"]["role"].as_str().unwrap()),
+            "message_start" | "message_end" => {
+                format!("{name} {}", event["message"]["role"].as_str().expect("a role"))
+            }
             "tool_execution_start" | "tool_execution_update" | "tool_execution_end" => {
-                format!("{name} {}", event["call_id"].as_str().unwrap())
+                format!("{name} {}", event["call_id"].as_str().expect("an id"))
             }
             "turn_start" | "turn_end" => format!("{name} {}", event["turn"]),
             _ => name.to_owned(),
@@ -30,14 +32,20 @@ fn listen(trial: &Trial) -> Notes {
         }
     });
     let asked = notes.clone();
-    events.on::<Input, _>("order", move |_, _| { asked.add("input"); async { Ok(InputReply::Continue) } });
+    events.on::<Input, _>("order", move |_, _| {
+        asked.add("input");
+        async { Ok(InputReply::Continue) }
+    });
     let asked = notes.clone();
     events.on::<BeforeAgentStart, _>("order", move |_, _| {
         asked.add("before_agent_start");
         async { Ok(BeforeAgentStartReply::default()) }
     });
     let asked = notes.clone();
-    events.on::<Context, _>("order", move |_, _| { asked.add("context"); async { Ok(None) } });
+    events.on::<Context, _>("order", move |_, _| {
+        asked.add("context");
+        async { Ok(None) }
+    });
     events.on::<BeforeProviderRequest, _>("order", |_, _| async { Ok(()) });
     let asked = notes.clone();
     events.on::<ToolCall, _>("order", move |call, _| {
@@ -54,8 +62,13 @@ fn listen(trial: &Trial) -> Notes {
 
 const START: [&str; 5] =
     ["input", "message_start user", "message_end user", "before_agent_start", "agent_start"];
-const SAID: [&str; 5] =
-    ["context", "before_provider_request", "message_start assistant", "message_update", "message_end assistant"];
+const SAID: [&str; 5] = [
+    "context",
+    "before_provider_request",
+    "message_start assistant",
+    "message_update",
+    "message_end assistant",
+];
 
 /// The events of a run: its start, its turns with what happens between the answer and the end of each, its end.
 fn run(turns: &[&[&str]]) -> Vec<String> {
@@ -83,8 +96,13 @@ default: {text: Fine.}
         let notes = listen(&trial);
         assert_eq!(trial.prompt("Go").await, Taken::Ran(Stop::Done));
         let call = [
-            "tool_call c1", "tool_execution_start c1", "tool_execution_update c1", "tool_execution_end c1", "tool_result c1",
-            RESULT[0], RESULT[1],
+            "tool_call c1",
+            "tool_execution_start c1",
+            "tool_execution_update c1",
+            "tool_execution_end c1",
+            "tool_result c1",
+            RESULT[0],
+            RESULT[1],
         ];
         assert_eq!(notes.all(), run(&[&call, &[]]), "{layout}");
         trial.goes_on().await;
@@ -104,14 +122,32 @@ default: {text: Fine.}
         let notes = listen(&trial);
         assert_eq!(trial.prompt("Go").await, Taken::Ran(Stop::Done));
         let painted = [
-            "tool_call c1", "tool_execution_start c1", "tool_execution_end c1", "tool_result c1", RESULT[0], RESULT[1],
-            "tool_call c2", "tool_result c2", RESULT[0], RESULT[1], // refused: it never began
+            "tool_call c1",
+            "tool_execution_start c1",
+            "tool_execution_end c1",
+            "tool_result c1",
+            RESULT[0],
+            RESULT[1],
+            "tool_call c2",
+            "tool_result c2",
+            RESULT[0],
+            RESULT[1], // refused: it never began
         ];
         let slept = [
-            "tool_call c3", "tool_execution_start c3", "tool_execution_update c3", "tool_execution_end c3", "tool_result c3",
-            RESULT[0], RESULT[1],
-            "tool_call c4", "tool_execution_start c4", "tool_execution_update c4", "tool_execution_end c4", "tool_result c4",
-            RESULT[0], RESULT[1],
+            "tool_call c3",
+            "tool_execution_start c3",
+            "tool_execution_update c3",
+            "tool_execution_end c3",
+            "tool_result c3",
+            RESULT[0],
+            RESULT[1],
+            "tool_call c4",
+            "tool_execution_start c4",
+            "tool_execution_update c4",
+            "tool_execution_end c4",
+            "tool_result c4",
+            RESULT[0],
+            RESULT[1],
         ];
         assert_eq!(notes.all(), run(&[&painted, &slept, &[]]), "{layout}");
         assert_eq!(trial.at_once(), 1);
@@ -145,20 +181,33 @@ default: {text: Fine.}
         let mut order = notes.all();
         order.retain(|line| line.contains(" c") && !line.contains("update"));
         let alone = |id: &str| {
-            ["tool_call", "tool_execution_start", "tool_execution_end", "tool_result"].map(|name| format!("{name} {id}"))
+            ["tool_call", "tool_execution_start", "tool_execution_end", "tool_result"]
+                .map(|name| format!("{name} {id}"))
         };
         let mut expected: Vec<String> = [
-            "tool_call c1", "tool_execution_start c1", "tool_call c3", "tool_execution_start c3",
-            "tool_execution_end c1", "tool_execution_end c3",
-            "tool_result c1", "tool_result c2", "tool_result c3",
-        ].map(str::to_owned).to_vec();
+            "tool_call c1",
+            "tool_execution_start c1",
+            "tool_call c3",
+            "tool_execution_start c3",
+            "tool_execution_end c1",
+            "tool_execution_end c3",
+            "tool_result c1",
+            "tool_result c2",
+            "tool_result c3",
+        ]
+        .map(str::to_owned)
+        .to_vec();
         expected.extend(["c4", "c5"].map(alone).into_iter().flatten());
         assert_eq!(order, expected, "{layout}");
         assert_eq!(
             trial.said()[2..],
             [
-                "result: slept 120", "failed: The call was blocked: no seven", "result: slept 60", "result: painted blue",
-                "result: slept 1", "assistant: Fine.",
+                "result: slept 120",
+                "failed: The call was blocked: no seven",
+                "result: slept 60",
+                "result: painted blue",
+                "result: slept 1",
+                "assistant: Fine.",
             ]
         );
         trial.goes_on().await;
@@ -182,7 +231,7 @@ default: {text: Fine.}
 fn payloads(trial: &Trial, name: &str) -> Vec<Value> {
     let mut events = trial.told(name);
     for event in &mut events {
-        event.as_object_mut().unwrap().remove("type");
+        event.as_object_mut().expect("an object").remove("type");
     }
     events
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use futures_util::future::BoxFuture;
+use hardpan_agent::events::MessageUpdate;
 use hardpan_agent::{Approval, Approve, Approved, Connect, Look, Surroundings};
 use hardpan_context::{Snapshot, Target};
 use hardpan_prompt::{Item, Json, Kind, Tool as Declaration, Volatility};
@@ -19,18 +20,21 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use crate::trial::Trial;
+
 /// The longest that anything is waited for. Nothing takes that long unless it never happens.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A folder with one open file. Looking at it takes its time.
+/// A folder with one open file. While it holds a file `wait`, looking at it does not end.
 pub struct Around {
     pub folder: PathBuf,
-    pub look: Duration,
 }
 
 impl Surroundings for Around {
     fn observe(&self, look: &Look) -> Snapshot {
-        std::thread::sleep(self.look);
+        while self.folder.join("wait").exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let mut snapshot = Snapshot::empty(look.now);
         snapshot.working_directory = Some("/project".into());
         if let Ok(body) = std::fs::read_to_string(self.folder.join("open.md")) {
@@ -64,10 +68,12 @@ pub struct Loopback {
 impl Connect for Loopback {
     fn client(&self, _target: &Target, _session: &str) -> Result<Client, String> {
         let http = Http::new(None).map_err(|error| error.to_string())?;
-        let endpoint = Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
+        let endpoint =
+            Endpoint { base_url: self.url.clone(), key: Some(Key::new("any")), ..Endpoint::default() };
         let patience = Patience { first_wait: Duration::from_millis(1), ..Patience::default() };
         let Loopback { sent, came, elsewhere, .. } = self;
-        let transport = Overheard { http, sent: sent.clone(), came: came.clone(), elsewhere: elsewhere.clone() };
+        let transport =
+            Overheard { http, sent: sent.clone(), came: came.clone(), elsewhere: elsewhere.clone() };
         Ok(Client::new(Arc::new(transport), endpoint, patience, Arc::new(Learned::default())))
     }
 }
@@ -110,7 +116,8 @@ pub fn canned(events: &[Value], notes: Notes) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a port that does not block");
     let url = format!("http://{}/v1/messages", listener.local_addr().expect("its address"));
-    let event = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("a type"));
+    let event =
+        |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().expect("a type"));
     let body: String = events.iter().map(event).collect();
     tokio::spawn(async move {
         let listener = TcpListener::from_std(listener).expect("a port");
@@ -121,7 +128,9 @@ pub fn canned(events: &[Value], notes: Notes) -> String {
             let text = String::from_utf8_lossy(&request).to_lowercase();
             if let Some((head, _)) = text.split_once("\r\n\r\n") {
                 let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-                whole = head.len() + 4 + length.and_then(|length| length.parse::<usize>().ok()).expect("a length");
+                whole = head.len()
+                    + 4
+                    + length.and_then(|length| length.parse::<usize>().ok()).expect("a length");
             }
         }
         notes.add("a request");
@@ -129,7 +138,8 @@ pub fn canned(events: &[Value], notes: Notes) -> String {
             std::future::pending::<()>().await;
         }
         let length = body.len();
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n");
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n");
         stream.write_all((head + &body).as_bytes()).await.expect("an answer");
     });
     url
@@ -171,7 +181,7 @@ pub struct Counts {
 
 impl Slow {
     pub fn new(counts: Arc<Counts>) -> Self {
-        Slow { declaration: declaration("slow", json!({"ms": {"type": "integer"}})), counts }
+        Slow { declaration: declaration("slow", &json!({"ms": {"type": "integer"}})), counts }
     }
 }
 
@@ -201,7 +211,7 @@ pub struct Paint(Declaration);
 
 impl Paint {
     pub fn new() -> Self {
-        Paint(declaration("paint", json!({"colour": {"type": "string"}})))
+        Paint(declaration("paint", &json!({"colour": {"type": "string"}})))
     }
 }
 
@@ -226,7 +236,7 @@ impl Tool for Paint {
     }
 }
 
-fn declaration(name: &str, properties: Value) -> Declaration {
+fn declaration(name: &str, properties: &Value) -> Declaration {
     Declaration {
         name: name.into(),
         description: format!("{name} something").into(),
@@ -257,5 +267,42 @@ impl Notes {
             }
         };
         tokio::time::timeout(PATIENCE, looking).await.expect("enough notes");
+    }
+}
+
+/// An answer that is held up.
+#[derive(Clone, Default)]
+pub struct Held {
+    pub reached: Notes,
+    let_go: Notes,
+}
+
+impl Held {
+    /// Holds up answers at a piece with this in it.
+    pub fn hold(&self, trial: &Trial, piece: &'static str) {
+        let held = self.clone();
+        trial.agent.events().on::<MessageUpdate, _>("hold", move |event, _| {
+            let held = held.clone();
+            async move {
+                if json!(event.delta).to_string().contains(piece) {
+                    held.wait().await;
+                }
+                Ok(())
+            }
+        });
+    }
+
+    /// Says that it is reached, and waits until it is let go.
+    pub async fn wait(&self) {
+        self.reached.add("here");
+        self.let_go.until(1).await;
+    }
+
+    pub async fn reached(&self) {
+        self.reached.until(1).await;
+    }
+
+    pub fn let_go(&self) {
+        self.let_go.add("now");
     }
 }

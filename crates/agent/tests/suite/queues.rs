@@ -10,7 +10,7 @@ const SKIPPED: &str = "failed: Skipped due to queued user message";
 
 const TALK: &str = "
 turns:
-  - {text: one two three four five six seven eight, pace: 10ms}
+  - {text: one two three four five six seven eight}
 default: {text: Fine.}
 ";
 
@@ -39,15 +39,22 @@ async fn steering_in_the_middle_skips_the_calls_that_have_not_begun() {
         assert_eq!(
             trial.said(),
             [
-                "user: Work", "assistant: Three things. [slow] [slow] [paint]", "result: slept 100", SKIPPED, SKIPPED,
-                "user: Stop that", "assistant: Fine.",
+                "user: Work",
+                "assistant: Three things. [slow] [slow] [paint]",
+                "result: slept 100",
+                SKIPPED,
+                SKIPPED,
+                "user: Stop that",
+                "assistant: Fine.",
             ]
         );
         assert_eq!(trial.told("tool_execution_start").len(), 1);
         let turn = trial.told("turn_end").remove(0);
         assert_eq!(turn["tool_results"].as_array().unwrap().len(), 3);
         let mut heard = trial.heard().remove(1);
-        heard.retain(|line| line.starts_with("failed") || line.starts_with("result: slept") || line == "user: Stop that");
+        heard.retain(|line| {
+            line.starts_with("failed") || line.starts_with("result: slept") || line == "user: Stop that"
+        });
         assert_eq!(heard, ["result: slept 100", SKIPPED, SKIPPED, "user: Stop that"], "{layout}");
         trial.goes_on().await;
     }
@@ -72,14 +79,17 @@ async fn reads_that_run_side_by_side_end_before_steering_skips_the_rest() {
 async fn steering_while_text_streams_comes_right_after_the_answer() {
     for layout in LayoutName::ALL {
         let trial = Trial::new(Given { layout, script: TALK, ..Given::default() }).await;
-        let running = trial.begin("Talk");
-        trial.until_heard("two").await;
+        let (running, held) = trial.begin_and_hold("Talk").await;
         trial.steer("Shorter").await;
+        held.let_go();
         assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
         assert_eq!(
             trial.said(),
             [
-                "user: Talk", "assistant: one two three four five six seven eight", "user: Shorter", "assistant: Fine.",
+                "user: Talk",
+                "assistant: one two three four five six seven eight",
+                "user: Shorter",
+                "assistant: Fine.",
             ]
         );
         assert_eq!(trial.told("agent_start").len(), 1, "it is the same run");
@@ -95,13 +105,12 @@ async fn steering_while_an_answer_with_calls_streams_lets_the_first_call_run() {
 turns:
   - text: Let me do one two three four things.
     tool_calls: [{name: paint, arguments: {colour: blue}}, {name: paint, arguments: {colour: green}}]
-    pace: 10ms
 default: {text: Fine.}
 ";
         let trial = Trial::new(Given { layout, script, ..Given::default() }).await;
-        let running = trial.begin("Work");
-        trial.until_heard("two").await;
+        let (running, held) = trial.begin_and_hold("Work").await;
         trial.steer("Stop").await;
+        held.let_go();
         assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
         assert_eq!(trial.said()[2..], ["result: painted blue", SKIPPED, "user: Stop", "assistant: Fine."]);
         trial.goes_on().await;
@@ -111,7 +120,8 @@ default: {text: Fine.}
 #[tokio::test(flavor = "multi_thread")]
 async fn each_queue_is_delivered_one_at_a_time_or_all_at_once() {
     use QueueMode::{All, OneAtATime};
-    let one_by_one = ["user: a", "assistant: Fine.", "user: b", "assistant: Fine.", "user: c", "assistant: Fine."];
+    let one_by_one =
+        ["user: a", "assistant: Fine.", "user: b", "assistant: Fine.", "user: c", "assistant: Fine."];
     let all = ["user: a", "user: b", "user: c", "assistant: Fine."];
     for layout in LayoutName::ALL {
         for delivery in [Delivery::Steer, Delivery::FollowUp] {
@@ -122,12 +132,12 @@ async fn each_queue_is_delivered_one_at_a_time_or_all_at_once() {
                     Delivery::FollowUp => modes(if mode == All { OneAtATime } else { All }, mode),
                 };
                 let trial = Trial::new(Given { layout, script: TALK, settings, ..Given::default() }).await;
-                let running = trial.begin("Talk");
-                trial.until_heard("two").await;
+                let (running, held) = trial.begin_and_hold("Talk").await;
                 for text in ["a", "b", "c"] {
                     let taken = trial.agent.queue(input(text), delivery).await.unwrap();
                     assert_eq!(taken, Taken::Queued(delivery));
                 }
+                held.let_go();
                 assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
                 assert_eq!(trial.said()[2..], *expected, "{layout} {delivery:?} {mode:?}");
                 assert_eq!((trial.sent().len(), trial.told("turn_end").len()), (turns, turns));
@@ -159,9 +169,18 @@ default: {text: Fine.}
         assert_eq!(
             trial.said()[1..],
             [
-                "assistant: [slow]", "result: slept 80", "assistant: [slow]", "result: slept 81",
-                "user: first me", "assistant: Fine.", "user: then me", "assistant: Fine.",
-                "user: then this", "assistant: Fine.", "user: then that", "assistant: Fine.",
+                "assistant: [slow]",
+                "result: slept 80",
+                "assistant: [slow]",
+                "result: slept 81",
+                "user: first me",
+                "assistant: Fine.",
+                "user: then me",
+                "assistant: Fine.",
+                "user: then this",
+                "assistant: Fine.",
+                "user: then that",
+                "assistant: Fine.",
             ],
             "{layout}"
         );
@@ -173,8 +192,7 @@ default: {text: Fine.}
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_is_told_and_can_be_taken_out() {
     let trial = Trial::new(Given { script: TALK, ..Given::default() }).await;
-    let running = trial.begin("Talk");
-    trial.until_heard("two").await;
+    let (running, held) = trial.begin_and_hold("Talk").await;
     trial.steer("a").await;
     trial.follow_up("b").await;
     let item = |text: &str| json!({"text": text, "typed": text});
@@ -182,6 +200,7 @@ async fn what_waits_is_told_and_can_be_taken_out() {
     assert_eq!(json!(waiting), json!({"steering": [item("a")], "follow_up": [item("b")]}));
     assert!(trial.agent.waiting().is_empty());
     trial.follow_up("c").await;
+    held.let_go();
     assert_eq!(running.await.unwrap(), Taken::Ran(Stop::Done));
     assert_eq!(trial.said()[2..], ["user: c", "assistant: Fine."]);
     let update = |steering: &[&str], follow_up: &[&str]| {
@@ -190,7 +209,13 @@ async fn what_waits_is_told_and_can_be_taken_out() {
     };
     assert_eq!(
         trial.told("queue_update"),
-        [update(&["a"], &[]), update(&["a"], &["b"]), update(&[], &[]), update(&[], &["c"]), update(&[], &[])]
+        [
+            update(&["a"], &[]),
+            update(&["a"], &["b"]),
+            update(&[], &[]),
+            update(&[], &["c"]),
+            update(&[], &[])
+        ]
     );
     trial.goes_on().await;
 }
@@ -225,7 +250,8 @@ async fn nothing_is_lost_whenever_it_is_queued() {
     }
     let mut said = trial.said();
     said.retain(|line| line.starts_with("user"));
-    let expected: Vec<String> = (0..40).flat_map(|n| [format!("user: prompt {n}"), format!("user: queued {n}")]).collect();
+    let expected: Vec<String> =
+        (0..40).flat_map(|n| [format!("user: prompt {n}"), format!("user: queued {n}")]).collect();
     assert_eq!(said, expected);
     assert!(trial.agent.waiting().is_empty());
     trial.goes_on().await;

@@ -59,7 +59,10 @@ async fn before_agent_start_is_raised_once_per_run_with_tools_and_follow_ups() {
 async fn messages_come_in_the_order_person_next_prompt_handlers() {
     for layout in LayoutName::ALL {
         let trial = Trial::new(Given { layout, ..Given::default() }).await;
-        let message = |text, display| BeforeAgentStartReply { message: Some(custom(text, display)), system_prompt: None };
+        let message = |text, display| BeforeAgentStartReply {
+            message: Some(custom(text, display)),
+            system_prompt: None,
+        };
         on_start(&trial, "a", move |_| Ok(message("from a", true)));
         on_start(&trial, "nothing", |_| Ok(BeforeAgentStartReply::default()));
         on_start(&trial, "b", move |_| Ok(message("from b", false)));
@@ -68,12 +71,24 @@ async fn messages_come_in_the_order_person_next_prompt_handlers() {
         assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
         assert_eq!(
             trial.said(),
-            ["user: Hello", "custom: kept 1", "custom: kept 2", "custom: from a", "custom: from b", "assistant: Fine."]
+            [
+                "user: Hello",
+                "custom: kept 1",
+                "custom: kept 2",
+                "custom: from a",
+                "custom: from b",
+                "assistant: Fine."
+            ]
         );
-        let displayed: Vec<bool> = trial.agent.messages().iter().filter_map(|message| match &message.body {
-            Body::Custom { custom_type, display, .. } if &**custom_type == "note" => Some(*display),
-            _ => None,
-        }).collect();
+        let displayed: Vec<bool> = trial
+            .agent
+            .messages()
+            .iter()
+            .filter_map(|message| match &message.body {
+                Body::Custom { custom_type, display, .. } if &**custom_type == "note" => Some(*display),
+                _ => None,
+            })
+            .collect();
         assert_eq!(displayed, [true, false, true, false]);
         let mut heard = trial.heard().remove(0);
         let ours = ["user: Hello", "user: kept 1", "user: kept 2", "user: from a", "user: from b"];
@@ -82,15 +97,32 @@ async fn messages_come_in_the_order_person_next_prompt_handlers() {
         assert_eq!(
             trial.order(),
             [
-                "message_start", "message_end", "message_start", "message_end", "message_start", "message_end",
-                "message_start", "message_end", "message_start", "message_end", "agent_start",
-                "turn_start", "message_start", "message_end", "turn_end", "agent_end",
+                "message_start",
+                "message_end",
+                "message_start",
+                "message_end",
+                "message_start",
+                "message_end",
+                "message_start",
+                "message_end",
+                "message_start",
+                "message_end",
+                "agent_start",
+                "turn_start",
+                "message_start",
+                "message_end",
+                "turn_end",
+                "agent_end",
             ]
         );
         trial.agent.events().off("a");
         trial.agent.events().off("b");
         assert_eq!(trial.prompt("Bye").await, Taken::Ran(Stop::Done));
-        assert_eq!(trial.said()[6..], ["user: Bye", "assistant: Fine."], "what was kept goes with one prompt only");
+        assert_eq!(
+            trial.said()[6..],
+            ["user: Bye", "assistant: Fine."],
+            "what was kept goes with one prompt only"
+        );
         trial.goes_on().await;
     }
 }
@@ -98,7 +130,8 @@ async fn messages_come_in_the_order_person_next_prompt_handlers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_system_prompt_is_changed_by_one_after_the_other_and_for_one_run_only() {
     for layout in LayoutName::ALL {
-        let trial = Trial::new(Given { layout, script: READ, clock: Clock::Frozen, ..Given::default() }).await;
+        let trial =
+            Trial::new(Given { layout, script: READ, clock: Clock::Frozen, ..Given::default() }).await;
         assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
         let [plain] = &trial.sent()[..1] else { panic!("one request") };
         let plain = system(plain);
@@ -107,7 +140,8 @@ async fn the_system_prompt_is_changed_by_one_after_the_other_and_for_one_run_onl
             let notes = notes.clone();
             on_start(&trial, owner, move |event| {
                 notes.add(event.system_prompt.clone());
-                let changed = (event.prompt == "Change").then(|| format!("{}\n{owner} was here.", event.system_prompt));
+                let changed =
+                    (event.prompt == "Change").then(|| format!("{}\n{owner} was here.", event.system_prompt));
                 Ok(BeforeAgentStartReply { message: None, system_prompt: changed })
             });
         }
@@ -126,7 +160,8 @@ async fn the_system_prompt_is_changed_by_one_after_the_other_and_for_one_run_onl
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_system_prompt_holds_for_every_turn_of_its_run() {
     for layout in LayoutName::ALL {
-        let trial = Trial::new(Given { layout, script: READ, clock: Clock::Frozen, ..Given::default() }).await;
+        let trial =
+            Trial::new(Given { layout, script: READ, clock: Clock::Frozen, ..Given::default() }).await;
         on_start(&trial, "a", |_| {
             Ok(BeforeAgentStartReply { message: None, system_prompt: Some("Be brief.".into()) })
         });
@@ -145,13 +180,16 @@ async fn a_handler_that_fails_at_the_start_is_reported_and_passed_over() {
     let trial = Trial::new(Given::default()).await;
     on_start(&trial, "broken", |_| Err("no idea".into()));
     on_start(&trial, "panicking", |event| panic!("about {}", event.prompt));
-    on_start(&trial, "whole", |_| Ok(BeforeAgentStartReply { message: Some(custom("here", true)), system_prompt: None }));
+    on_start(&trial, "whole", |_| {
+        Ok(BeforeAgentStartReply { message: Some(custom("here", true)), system_prompt: None })
+    });
     assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
     assert_eq!(trial.said(), ["user: Hello", "custom: here", "assistant: Fine."]);
-    let fault = |owner: &str, what: &str| {
-        json!({"type": "handler_failed", "owner": owner, "event": "before_agent_start", "what": what})
-    };
-    assert_eq!(trial.told("handler_failed"), [fault("broken", "no idea"), fault("panicking", "it broke (panicked)")]);
+    let fault = |owner: &str, what: &str| json!({"type": "handler_failed", "owner": owner, "event": "before_agent_start", "what": what});
+    assert_eq!(
+        trial.told("handler_failed"),
+        [fault("broken", "no idea"), fault("panicking", "it broke (panicked)")]
+    );
     trial.goes_on().await;
 }
 

@@ -42,7 +42,12 @@ async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
         assert_eq!(notes.all(), [r#"a c1 paint {"colour":"blue"}"#, r#"b c1 paint {"colour":"blue"}"#]);
         assert_eq!(
             trial.said(),
-            ["user: Paint", "assistant: [paint]", "failed: The call was blocked: not today", "assistant: Fine."]
+            [
+                "user: Paint",
+                "assistant: [paint]",
+                "failed: The call was blocked: not today",
+                "assistant: Fine."
+            ]
         );
         assert!(trial.told("tool_execution_start").is_empty() && trial.told("tool_execution_end").is_empty());
         assert!(trial.heard()[1].contains(&"failed: The call was blocked: not today".into()), "{layout}");
@@ -77,16 +82,27 @@ async fn a_handler_that_fails_breaks_or_takes_too_long_blocks_the_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_a_call_comes_to_it_is_answered() {
-    const WITH: fn(&str, &str) -> String =
-        |name, arguments| format!("turns: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}");
+    const WITH: fn(&str, &str) -> String = |name, arguments| {
+        format!(
+            "turns: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
+        )
+    };
     let tools = "read, grep, find, ls, slow, paint";
     let unknown = format!("failed: There is no tool named fly. The tools are: {tools}.");
     let layout_tool = |name: &str| {
-        format!("failed: {name} is filled in with every request; what it shows is above, and calling it is never needed.")
+        format!(
+            "failed: {name} is filled in with every request; what it shows is above, and calling it is never needed."
+        )
     };
     let broke = "failed: The tool broke inside; nothing is known of what it did. Check before you go on.";
     for (name, arguments, layout, told, ran) in [
-        ("paint", "{colour: red}", LayoutName::Strata, "failed: The call was not allowed: not red".into(), false),
+        (
+            "paint",
+            "{colour: red}",
+            LayoutName::Strata,
+            "failed: The call was not allowed: not red".into(),
+            false,
+        ),
         ("paint", "{colour: plaid}", LayoutName::Panels, "failed: plaid is no colour".into(), true),
         ("paint", "{colour: ultraviolet}", LayoutName::Tiers, broke.into(), true),
         ("paint", "{colour: infrared}", LayoutName::Inline, broke.into(), true),
@@ -176,7 +192,12 @@ default: {text: Fine.}
         let notes = Notes::default();
         let text = |text: &str| Some(vec![Part::text(text)]);
         on_result(&trial, "a", &notes, ToolResultReply { content: text("slept well"), ..Default::default() });
-        on_result(&trial, "b", &notes, ToolResultReply { details: Some(json!({"by": "b"})), ..Default::default() });
+        on_result(
+            &trial,
+            "b",
+            &notes,
+            ToolResultReply { details: Some(json!({"by": "b"})), ..Default::default() },
+        );
         on_result(&trial, "c", &notes, ToolResultReply { is_error: Some(true), ..Default::default() });
         on_result(&trial, "d", &notes, ToolResultReply::default());
         assert_eq!(trial.prompt("Sleep").await, Taken::Ran(Stop::Done));
@@ -232,7 +253,12 @@ async fn the_same_failing_call_is_run_three_times_then_warned_about_then_ends_th
     for (name, arguments, failure, runs) in [
         ("paint", "{colour: plaid}", "failed: plaid is no colour", 3),
         ("paint", "{colour: red}", "failed: The call was not allowed: not red", 0),
-        ("fly", "{}", "failed: There is no tool named fly. The tools are: read, grep, find, ls, slow, paint.", 0),
+        (
+            "fly",
+            "{}",
+            "failed: There is no tool named fly. The tools are: read, grep, find, ls, slow, paint.",
+            0,
+        ),
     ] {
         let script = format!(
             "turns: [{{repeat: 5, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"

@@ -6,20 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_agent::expand::{Expansions, Folder, Holds, Owner};
-use hardpan_agent::{
-    Agent, AgentSettings, Conversation, Delivery, Input, InputSource, Setup, Stop, Taken,
-};
+use hardpan_agent::{Agent, AgentSettings, Conversation, Delivery, Input, InputSource, Setup, Stop, Taken};
 use hardpan_context::{LayoutName, Target, Texts};
 use hardpan_models::Catalogue;
-use hardpan_prompt::{AgentMessage, Body, Image, Part, Thinking};
+use hardpan_prompt::Thinking;
 use hardpan_session::{Header, Session};
 use hardpan_simulator::{Config, Engine, Faults, Script, Server, Settings, serve};
 use hardpan_tools::{Scope, Tool};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::props::{Around, Counts, Loopback, Notes, PATIENCE, Paint, Slow, Trusting, canned};
+use crate::props::{Around, Counts, Held, Loopback, Notes, PATIENCE, Paint, Slow, Trusting, canned};
+pub use crate::reading::{heard, line, pixel, system};
 
 /// How a trial is set up.
 pub struct Given {
@@ -34,8 +33,6 @@ pub struct Given {
     pub clock: Clock,
     /// The most tokens of an answer, where it is to be less than usual.
     pub max_tokens: Option<u32>,
-    /// How long it takes to look around.
-    pub look: Duration,
 }
 
 /// Whether time passes.
@@ -57,7 +54,6 @@ impl Default for Given {
             files: &[],
             clock: Clock::Running,
             max_tokens: None,
-            look: Duration::ZERO,
         }
     }
 }
@@ -171,6 +167,15 @@ impl Trial {
         tokio::spawn(async move { agent.prompt(input).await.expect("the prompt is taken") })
     }
 
+    /// A prompt whose answer is held up after its first piece, until it is let go.
+    pub async fn begin_and_hold(&self, text: &str) -> (JoinHandle<Taken>, Held) {
+        let held = Held::default();
+        held.hold(self, "");
+        let running = self.begin(text);
+        held.reached().await;
+        (running, held)
+    }
+
     pub async fn steer(&self, text: &str) {
         let taken = self.agent.queue(input(text), Delivery::Steer).await.expect("it is queued");
         assert_eq!(taken, Taken::Queued(Delivery::Steer));
@@ -188,7 +193,8 @@ impl Trial {
 
     /// Waits until the answer that is coming has grown by a piece with this text, or name, or JSON in it.
     pub async fn until_heard(&self, piece: &str) {
-        let holds = |event: &Value| event["type"] == "message_update" && event["delta"].to_string().contains(piece);
+        let holds =
+            |event: &Value| event["type"] == "message_update" && event["delta"].to_string().contains(piece);
         self.until_seen(|seen| seen.iter().any(holds)).await;
     }
 
@@ -200,6 +206,16 @@ impl Trial {
         };
         let seen = tokio::time::timeout(PATIENCE, looking).await;
         assert!(seen.is_ok(), "it never happened; this did: {:#?}", self.order());
+    }
+
+    /// Waits until the file is like that.
+    pub async fn until_on_disk(&self, enough: impl Fn(&Session) -> bool) {
+        let looking = async {
+            while !Session::open(&self.path()).is_ok_and(|session| enough(&session)) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looking).await.expect("it is written");
     }
 
     /// The types of the events so far, in order, without the pieces of answers and the remarks about caches.
@@ -295,7 +311,7 @@ impl Stage {
     }
 
     fn agent(&self, conversation: Conversation) -> (Agent, Arc<Mutex<Vec<Value>>>) {
-        let Given { layout, model, settings, clock, max_tokens, look, .. } = &self.given;
+        let Given { layout, model, settings, clock, max_tokens, .. } = &self.given;
         let folder = self.folder.path();
         // A face goes on with the model of the branch.
         let chosen = conversation.model.clone();
@@ -306,12 +322,13 @@ impl Stage {
         let mut target = Target::new(Catalogue::builtin(), provider, model).expect("a model");
         target.max_tokens = max_tokens.unwrap_or(target.max_tokens);
         let folders = [("skills", Holds::Skills), ("templates", Holds::Templates)];
-        let folders = folders.map(|(below, holds)| Folder { path: folder.join(below), holds, owner: Owner::User });
+        let folders =
+            folders.map(|(below, holds)| Folder { path: folder.join(below), holds, owner: Owner::User });
         let mut tools = hardpan_tools::read_only();
         tools.extend([Arc::new(Slow::new(self.slow.clone())) as Arc<dyn Tool>, Arc::new(Paint::new())]);
         let setup = Setup {
             texts: Arc::new(Texts::builtin().expect("the texts")),
-            surroundings: Arc::new(Around { folder: folder.to_owned(), look: *look }),
+            surroundings: Arc::new(Around { folder: folder.to_owned() }),
             connect: Arc::new(Loopback {
                 url: format!("{}/v1", self.server.url()),
                 sent: self.sent.clone(),
@@ -357,64 +374,4 @@ fn now() -> Timestamp {
 
 fn noon() -> Timestamp {
     "2026-07-01T12:00:00Z".parse().expect("a time")
-}
-
-fn text_of(parts: &[Part]) -> String {
-    let word = |part: &Part| match part {
-        Part::Text { text } => text.to_string(),
-        Part::ToolCall(call) => format!("[{}]", call.name),
-        Part::Image(_) => "[image]".into(),
-        Part::Reasoning { .. } => "[reasoning]".into(),
-    };
-    parts.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-pub fn line(message: &AgentMessage) -> String {
-    match &message.body {
-        Body::User { content } => format!("user: {}", text_of(content)),
-        Body::Custom { content, .. } => format!("custom: {}", text_of(content)),
-        Body::Assistant { content, stop_reason, .. } => {
-            let stop = stop_reason.as_deref().filter(|stop| !matches!(*stop, "end" | "tool_use"));
-            format!("assistant: {}{}", text_of(content), stop.map_or_else(String::new, |stop| format!(" ({stop})")))
-        }
-        Body::ToolResult { content, is_error: true, .. } => format!("failed: {}", text_of(content)),
-        Body::ToolResult { content, .. } => format!("result: {}", text_of(content)),
-        other => format!("{other:?}"),
-    }
-}
-
-/// What the messages of an Anthropic request say, one line per block: `user: text`, `assistant: text`, `call: name`,
-/// `result: text`, `failed: text`.
-pub fn heard(body: &str) -> Vec<String> {
-    let body: Value = serde_json::from_str(body).expect("JSON");
-    let messages = body["messages"].as_array().expect("messages");
-    let blocks = messages.iter().flat_map(|message| {
-        let role = message["role"].as_str().expect("a role");
-        message["content"].as_array().expect("a list").iter().map(move |block| (role, block))
-    });
-    let text = |content: &Value| match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
-        _ => String::new(),
-    };
-    let line = |(role, block): (&str, &Value)| match block["type"].as_str().expect("a type") {
-        "text" => format!("{role}: {}", text(&block["text"])),
-        "tool_use" => format!("call: {}", text(&block["name"])),
-        "tool_result" if block["is_error"] == true => format!("failed: {}", text(&block["content"])),
-        "tool_result" => format!("result: {}", text(&block["content"])),
-        other => format!("{role}: [{other}]"),
-    };
-    blocks.map(line).collect()
-}
-
-/// The system prompt of an Anthropic request.
-pub fn system(body: &str) -> String {
-    let body: Value = serde_json::from_str(body).expect("JSON");
-    body["system"].as_array().expect("a list").iter().filter_map(|block| block["text"].as_str()).collect()
-}
-
-/// An image of one pixel.
-pub fn pixel() -> Image {
-    let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    serde_json::from_value(json!({"media_type": "image/png", "data": data, "width": 1, "height": 1})).expect("an image")
 }

@@ -92,7 +92,8 @@ async fn a_crash_before_the_end_of_a_run_leaves_the_sums_by_kind() {
     let trial = Trial::with_files(LayoutName::Strata);
     trial.say("Look.").await;
     let session = trial.session().await;
-    let unsettled = session.entries.iter().filter(|entry| matches!(entry.record, hardpan_session::Record::Request(_)));
+    let unsettled =
+        session.entries.iter().filter(|entry| matches!(entry.record, hardpan_session::Record::Request(_)));
     let ledger = books::ledger(unsettled);
     assert_eq!(ledger.total.tokens, reported(&trial.world().usages));
     let files = Account { kind: Some(Kind::File), key: "all".into() };

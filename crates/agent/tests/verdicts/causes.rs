@@ -26,7 +26,11 @@ async fn the_tools_changed() {
         trial.change_tools();
         trial.say("Go on.").await;
         let Cause::ToolsChanged { added, removed, changed } = trial.cause().await else { panic!("{layout}") };
-        assert_eq!((added, removed, changed), (vec!["smell".into()], vec!["listen".into()], vec![]), "{layout}");
+        assert_eq!(
+            (added, removed, changed),
+            (vec!["smell".into()], vec!["listen".into()], vec![]),
+            "{layout}"
+        );
         assert_eq!(trial.losses()[0].ours, Blame::Us);
     }
 }
@@ -76,7 +80,8 @@ async fn the_clock_and_the_footer_of_panels_lose_what_is_cached() {
     trial.wait(1);
     trial.say("Go on.").await;
     let causes: Vec<Cause> = trial.losses().into_iter().map(|loss| loss.cause).collect();
-    let expected = [Cause::LayoutChanged("panel footer".into()), Cause::SystemChanged("date and directory".into())];
+    let expected =
+        [Cause::LayoutChanged("panel footer".into()), Cause::SystemChanged("date and directory".into())];
     assert_eq!(causes, expected);
 }
 
@@ -159,7 +164,8 @@ async fn the_cache_expired() {
 #[tokio::test]
 async fn more_blocks_came_at_once_than_the_provider_looks_back() {
     let calls = vec!["{name: look, arguments: {at: a}}"; 25].join(", ");
-    let script = format!("turns:\n  - when: {{equals: Look.}}\n    tool_calls: [{calls}]\ndefault: {{text: Fine.}}");
+    let script =
+        format!("turns:\n  - when: {{equals: Look.}}\n    tool_calls: [{calls}]\ndefault: {{text: Fine.}}");
     let trial = Trial::with(LayoutName::Panels, "claude-sonnet-5", &script);
     trial.say(&text("A long story", 400)).await;
     trial.say("Look.").await;

@@ -40,8 +40,10 @@ async fn the_map_begins_by_what_belongs_together() {
         trial.write(&format!("symbols:{name}.rs"), &text(name, 300));
     }
     let pair = |one: &str, other: &str| vec![one.to_owned(), other.to_owned()];
-    trial.world().coupling =
-        Coupling { clusters: vec![pair("a.rs", "d.rs"), pair("b.rs", "e.rs"), pair("c.rs", "f.rs")], ..Coupling::default() };
+    trial.world().coupling = Coupling {
+        clusters: vec![pair("a.rs", "d.rs"), pair("b.rs", "e.rs"), pair("c.rs", "f.rs")],
+        ..Coupling::default()
+    };
     trial.say("Hello.").await;
     let tiers = tracked(&trial);
     for (one, other) in [("a", "d"), ("b", "e"), ("c", "f")] {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures_util::future::BoxFuture;
 use hardpan_agent::expand::Expansions;
 use hardpan_agent::{
-    Agent, AgentSettings, Connect, Conversation, Coupling, Input, InputSource, Look, NobodyToAsk, Setup, Stop,
-    Surroundings, Taken,
+    Agent, AgentSettings, Connect, Conversation, Coupling, Input, InputSource, Look, NobodyToAsk, Setup,
+    Stop, Surroundings, Taken,
 };
 use hardpan_context::{LayoutName, Snapshot, Target, Texts};
 use hardpan_economy::cache::Moment;
@@ -354,6 +354,8 @@ fn declaration(name: &str, description: &str) -> Declaration {
 
 /// An image of one pixel.
 pub fn pixel() -> Image {
-    let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    serde_json::from_value(json!({"media_type": "image/png", "data": data, "width": 1, "height": 1})).expect("an image")
+    let data =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    serde_json::from_value(json!({"media_type": "image/png", "data": data, "width": 1, "height": 1}))
+        .expect("an image")
 }

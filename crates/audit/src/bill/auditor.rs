@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hardpan_economy::Cause;
 use hardpan_economy::cache::Moment;
 use hardpan_economy::ledger::Tokens;
+use hardpan_economy::verdict::Blame;
 use hardpan_models::Catalogue;
 
 use super::frontiers::{BYTES_PER_TOKEN, Frontier, Frontiers, Kept, Nodes, node};
@@ -142,7 +143,8 @@ impl<'a> Auditor<'a> {
             let tokens = sight.expected - used.read;
             let cost = tokens as f64 * (tariff.paid(used) - tariff.read);
             let why = self.why(request, &sight);
-            let ours = why.is_ours(sight.turn);
+            let told = request.verdict.as_ref().filter(|verdict| verdict.is_loss());
+            let ours = told.map_or_else(|| why.is_ours(sight.turn), |told| told.ours == Blame::Us);
             let dollars = tariff.unit.map(|unit| cost * unit);
             let number = self.audit.requests.len();
             self.audit.losses.push(Loss {
@@ -200,8 +202,12 @@ impl<'a> Auditor<'a> {
             Some(found) => found.tokens.min(cacheable),
             // Settings and compaction leave tools and system as they were.
             None => match last {
-                Some(last) if last.kept.whom == kept.whom && last.is_warm(at, whom.proven_ms) => {
-                    if self.base >= whom.minimum() { self.base.min(cacheable) } else { 0 }
+                Some(last)
+                    if last.kept.whom == kept.whom
+                        && last.is_warm(at, whom.proven_ms)
+                        && self.base >= whom.minimum() =>
+                {
+                    self.base.min(cacheable)
                 }
                 _ => 0,
             },

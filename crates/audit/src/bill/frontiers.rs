@@ -39,7 +39,7 @@ impl Kept {
 }
 
 /// Where a request ended what it left in the cache.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Frontier {
     pub kept: Kept,
     /// What it left there, in tokens.

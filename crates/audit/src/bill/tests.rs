@@ -40,37 +40,39 @@ impl Talk {
         self
     }
 
-    fn message(self, message: Value) -> Self {
+    fn message(self, message: &Value) -> Self {
         let now = self.now;
         self.line(json!({"type": "message", "timestamp": now, "message": message}))
     }
 
     pub fn ask(self) -> Self {
         let at = self.now;
-        self.message(json!({"role": "user", "content": [{"type": "text", "text": "Why?"}], "timestamp": at}))
+        self.message(&json!({"role": "user", "content": [{"type": "text", "text": "Why?"}], "timestamp": at}))
     }
 
     pub fn result(self) -> Self {
         let content = json!([{"type": "text", "text": "12 lines"}]);
-        self.message(json!({"role": "toolResult", "toolCallId": "c", "toolName": "read", "content": content}))
+        self.message(
+            &json!({"role": "toolResult", "toolCallId": "c", "toolName": "read", "content": content}),
+        )
     }
 
     /// An answer that took 4 seconds, for input, read and written tokens.
     pub fn answer(self, usage: [u64; 3]) -> Self {
-        self.answer_with(usage, "stop", json!([{"type": "text", "text": "Because."}]))
+        self.answer_with(usage, "stop", &json!([{"type": "text", "text": "Because."}]))
     }
 
     pub fn call(self, usage: [u64; 3]) -> Self {
         let call = json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {"path": "a.rs"}}]);
-        self.answer_with(usage, "toolUse", call)
+        self.answer_with(usage, "toolUse", &call)
     }
 
-    pub fn answer_with(mut self, [input, read, write]: [u64; 3], stop: &str, content: Value) -> Self {
+    pub fn answer_with(mut self, [input, read, write]: [u64; 3], stop: &str, content: &Value) -> Self {
         let started = self.now;
         self.now += 4000;
         let usage = json!({"input": input, "output": 20, "cacheRead": read, "cacheWrite": write});
         let model = self.model;
-        self.message(json!({
+        self.message(&json!({
             "role": "assistant", "provider": "anthropic", "model": model, "stopReason": stop,
             "content": content, "usage": usage, "timestamp": started,
         }))

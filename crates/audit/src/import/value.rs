@@ -3,6 +3,9 @@
 use hardpan_economy::cache::Moment;
 use serde_json::Value;
 
+/// No provider counts so many tokens: a larger number is a fault of the file, and sums must not overflow.
+const MOST: u64 = 1 << 40;
+
 pub(super) trait Fields {
     /// A string.
     fn str(&self, key: &str) -> Option<&str>;
@@ -23,7 +26,8 @@ impl Fields for Value {
 
     fn count(&self, key: &str) -> u64 {
         let Some(value) = self.get(key) else { return 0 };
-        value.as_u64().or_else(|| value.as_f64().map(|count| count.max(0.0) as u64)).unwrap_or(0)
+        let count = value.as_u64().or_else(|| value.as_f64().map(|count| count.max(0.0) as u64));
+        count.unwrap_or(0).min(MOST)
     }
 
     fn is(&self, key: &str) -> bool {

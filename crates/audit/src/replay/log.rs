@@ -127,6 +127,11 @@ impl<'a> Log<'a> {
         self.known = step.known.clone();
     }
 
+    /// The tokens of a unit now.
+    pub fn size(&self, unit: usize) -> usize {
+        self.sizes[unit]
+    }
+
     pub fn tokens(&self, element: Element) -> usize {
         match element {
             Element::Unit { unit, .. } => self.sizes[unit],
@@ -164,7 +169,7 @@ impl<'a> Log<'a> {
     pub fn garbage(&self, scope: Scope) -> Vec<usize> {
         let (end, stub) = match scope {
             Scope::Foldable => (self.settled(), STUB),
-            Scope::All => (self.elements.len(), 0),
+            Scope::All => (self.elements.len(), STUB),
         };
         let mut sweep = Sweep::new(self, stub);
         let mut garbage = vec![0; self.elements.len() + 1];

@@ -18,7 +18,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub fn request(step: &Step, blocks: Vec<CacheBlock>) -> Request {
-        let effort = step.thinking.clone().filter(|level| !matches!(&**level, "off" | "none"));
+        let effort = step.thinking.clone().filter(|level| !matches!(&**level, "off" | "none") && std::env::var("NOTHINK").is_err());
         Request { at: step.at, model: step.terms.model.clone(), blocks, salts: Salts { effort, ..Salts::default() } }
     }
 

@@ -1,7 +1,9 @@
 //! The log with folds: what the live layout does, on the same arithmetic.
 
 use hardpan_economy::cache::Request;
-use hardpan_economy::folds::{Accounts, Site};
+use hardpan_economy::cache::Moment;
+use hardpan_economy::folds::{Accounts, MOST_PINGS, Pauses, Site};
+use hardpan_models::CacheKind;
 use hardpan_prompt::Lifetime;
 
 use super::Replayed;
@@ -11,6 +13,9 @@ use super::work::{Step, Thread};
 
 /// The share of the window from which a fold is due whatever it costs.
 const NEARLY_FULL: f64 = 0.9;
+
+/// How long before the cache expires a ping is sent, in milliseconds.
+const PING_EARLY_MS: i64 = 10_000;
 
 /// Where folds may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +28,22 @@ pub(super) enum Sites {
 }
 
 pub(super) fn run(thread: &Thread, sites: Sites) -> Replayed {
-    let mut strata = Strata { log: Log::new(thread), meter: Meter::default(), accounts: Accounts::default(), ends: Vec::new(), base: None, sites };
-    for step in &thread.steps {
-        strata.step(step);
+    let mut strata = Strata {
+        log: Log::new(thread),
+        meter: Meter::default(),
+        accounts: Accounts::default(),
+        ends: Vec::new(),
+        base: None,
+        sites,
+        pauses: Pauses::default(),
+        sent: None,
+    };
+    for (index, step) in thread.steps.iter().enumerate() {
+        strata.pause(thread, Some(step.at));
+        strata.step(index, step);
+    }
+    if thread.is_main {
+        strata.pause(thread, None); // nobody knows that it is the end
     }
     strata.meter.replayed
 }
@@ -39,10 +57,39 @@ struct Strata<'a> {
     /// Where the last fold began.
     base: Option<usize>,
     sites: Sites,
+    pauses: Pauses,
+    /// The last step, and what was sent.
+    sent: Option<(usize, Request)>,
 }
 
 impl Strata<'_> {
-    fn step(&mut self, step: &Step) {
+    /// Keeps the cache warm until the next request, as long as that is likely to pay.
+    fn pause(&mut self, thread: &Thread, until: Option<Moment>) {
+        let Some((index, mut request)) = self.sent.take() else { return };
+        let step = &thread.steps[index];
+        let cache = &step.terms.rules.cache;
+        let (CacheKind::Markers, Some(lifetime)) = (cache.kind, cache.lifetime) else { return };
+        let lifetime = i64::from(lifetime) * 1000 - PING_EARLY_MS;
+        let cached = request.blocks.iter().map(|block| block.tokens).sum();
+        let garbage = self.log.garbage(Scope::Foldable)[0];
+        // A ping cannot be made without an answer that thinks, which would cost more than it saves.
+        let can_ping = request.salts.effort.is_none();
+        let mut at = step.at.plus(lifetime);
+        for pings in 0..MOST_PINGS {
+            let is_over = until.is_some_and(|until| until <= at);
+            let pays = std::env::var("PING").is_ok() && step.terms.folds.ping_pays(cached, garbage, self.pauses.chance(pings));
+            if is_over || !can_ping || !pays {
+                break;
+            }
+            self.meter.ping(step, &mut request, at);
+            at = at.plus(lifetime);
+        }
+        if let Some(until) = until {
+            self.pauses.note(until.since(step.at), lifetime);
+        }
+    }
+
+    fn step(&mut self, index: usize, step: &Step) {
         let kept = self.log.advance(step);
         self.ends.retain(|end| *end <= kept);
         self.accounts.cut(kept);
@@ -57,6 +104,7 @@ impl Strata<'_> {
             let most = sites.iter().max_by_key(|site| site.garbage);
             most.copied().filter(|site| is_full && site.garbage > 0)
         });
+        if std::env::var("DBGS").is_ok() { eprintln!("step {index} total {total} of {} hit {hit} G0 {} price0 {:.0} paid0 {:.0} turn {} due {:?} stubs {}", step.total, sites[0].garbage, prices.fold(&sites[0]), self.accounts.paid(1), self.log.elements.len()-self.log.settled(), due, self.log.elements.iter().filter(|e| matches!(e, super::log::Element::Stub{..})).count()); }
         let request = match due {
             None => {
                 self.accounts.charge(prices, &sites);
@@ -76,6 +124,7 @@ impl Strata<'_> {
         self.ends.extend(marked.map(|(index, _)| index + 1));
         self.ends.sort_unstable();
         self.ends.dedup();
+        self.sent = Some((index, request));
     }
 
     /// The request as the log stands, with breakpoints after the system prompt, where the last fold began, at the last frontier,

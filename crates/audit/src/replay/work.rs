@@ -39,6 +39,8 @@ pub(crate) struct Thread {
     pub steps: Vec<Step>,
     /// What told about files, in the order it became known; a step has a range of it.
     pub touches: Vec<Touch>,
+    /// Whether a person is at the other end: not in a sub-agent's.
+    pub is_main: bool,
 }
 
 /// One request, told by what differs from the one before it.
@@ -94,7 +96,11 @@ pub(crate) fn work(recording: &Recording, catalogue: &Catalogue) -> Vec<Thread> 
         }
         builder.request(&context, step);
     }
-    threads.into_values().map(|builder| builder.thread).collect()
+    let mut threads: Vec<Thread> = threads.into_values().map(|builder| builder.thread).collect();
+    if let Some(first) = threads.first_mut() {
+        first.is_main = true;
+    }
+    threads
 }
 
 struct Builder<'a> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::bill::number;
 use crate::report::plot::Plot;
-use crate::report::{Sum, dollars, percent, rfc3339, sorts};
+use crate::report::{Sum, counted, dollars, percent, rfc3339, sorts};
 use crate::{Audit, Loss};
 
 /// Nothing but the page's own style may be used: names in a session are foreign text.
@@ -67,7 +67,7 @@ fn figures(sum: &Sum) -> String {
         (percent(tokens.read as f64, tokens.prompt() as f64), "of the input read from the cache".to_owned()),
         (
             number(sum.lost_tokens),
-            format!("tokens paid again in {} requests{}", sum.losses, money(sum.lost_dollars)),
+            format!("tokens paid again in {}{}", counted(sum.losses, "request"), money(sum.lost_dollars)),
         ),
     ];
     let items: String =
@@ -208,9 +208,9 @@ fn losses(ranked: &[&Loss], top: usize) -> String {
     let more = ranked.len().saturating_sub(top);
     let more = if more > 0 { format!("<p class=\"quiet\">and {more} more</p>\n") } else { String::new() };
     format!(
-        "<details open><summary>{} losses, the dearest first</summary>\n<table><tr><th class=\"n\">request</th><th>at</th>\
+        "<details open><summary>{}, the dearest first</summary>\n<table><tr><th class=\"n\">request</th><th>at</th>\
          <th class=\"n\">tokens</th><th class=\"n\">dollars</th><th>cause</th></tr>\n{rows}</table>\n{more}</details>\n",
-        ranked.len()
+        if ranked.len() == 1 { "1 loss".into() } else { format!("{} losses", ranked.len()) }
     )
 }
 

@@ -63,7 +63,7 @@ s.jsonl (pi): 3 billed requests
 input                 80,512 tokens: 24.8% read from the cache, 75.1% written to it, 0.0% neither
 paid                  77,637 input-token units, $0.23
 stable                43,137 units (55.6% of what was paid, $0.13): every request only adds to the one before
-lost                  30,000 tokens in 1 requests, $0.10: paid again although they had been cached
+lost                  30,000 tokens in 1 request, $0.10: paid again although they had been cached
 foretold               66.7% of the requests rightly, hit or loss
 
 losses         tokens    dollars   share  why

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::Audit;
 use crate::bill::number;
-use crate::report::{Sum, dearest, dollars, percent, rfc3339, sorts};
+use crate::report::{Sum, counted, dearest, dollars, percent, rfc3339, sorts};
 
 /// So many sessions are listed, the dearest first.
 const SESSIONS: usize = 10;
@@ -40,13 +40,13 @@ fn totals(out: &mut String, audits: &[Audit], sum: &Sum) {
     let written = tokens.write.saturating_add(tokens.write_1h);
     let _ = write!(
         out,
-        "{what}: {} billed requests\n\n\
+        "{what}: {}\n\n\
          input        {:>15} tokens: {} read from the cache, {} written to it, {} neither\n\
          paid         {:>15} input-token units{}\n\
          stable       {:>15} units ({} of what was paid{}): every request only adds to the one before\n\
-         lost         {:>15} tokens in {} requests{}: paid again although they had been cached\n\
+         lost         {:>15} tokens in {}{}: paid again although they had been cached\n\
          foretold     {:>15} of the requests rightly, hit or loss\n",
-        number(sum.requests as u64),
+        counted(sum.requests, "billed request"),
         number(prompt),
         share(tokens.read),
         share(written),
@@ -57,7 +57,7 @@ fn totals(out: &mut String, audits: &[Audit], sum: &Sum) {
         percent(sum.stable_cost, sum.bill.cost),
         priced(sum.stable_dollars),
         number(sum.lost_tokens),
-        number(sum.losses as u64),
+        counted(sum.losses, "request"),
         priced(sum.lost_dollars),
         percent(sum.right as f64, sum.requests as f64),
     );

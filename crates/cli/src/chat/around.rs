@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hardpan_agent::{Coupling, Look, Occasion, Surroundings, books};
 use hardpan_context::{PromptEntry, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry};
 use hardpan_prompt::{Text, Volatility};
+use hardpan_tools::Seen;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub struct Around {
     folder: PathBuf,
     settings: Arc<Settings>,
     skills: Vec<hardpan_context::Skill>,
+    seen: Seen,
     /// The most tokens of the map; none for a share of the window.
     map_tokens: Option<usize>,
     kept: Mutex<Kept>,
@@ -45,9 +47,10 @@ impl Around {
         settings: Arc<Settings>,
         skills: Vec<hardpan_context::Skill>,
         map_tokens: Option<usize>,
+        seen: Seen,
         kept: Kept,
     ) -> Self {
-        Around { folder: folder.to_owned(), settings, skills, map_tokens, kept: Mutex::new(kept), system: OnceLock::new(), drawn: Mutex::default() }
+        Around { folder: folder.to_owned(), settings, skills, map_tokens, seen, kept: Mutex::new(kept), system: OnceLock::new(), drawn: Mutex::default() }
     }
 
     /// Opens a file: it is in the context from now on.
@@ -111,6 +114,15 @@ impl Surroundings for Around {
             gather::add_file(&mut file, &root, Path::new(path));
             let volatility = if *changed { Volatility::Lively } else { Volatility::Calm };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
+        }
+        for file in &file.files {
+            // What is shown may be edited and overwritten: the model knows it.
+            let place = root.join(&file.path);
+            if let Some(content) = &file.content
+                && self.seen.hash(&place) != Some(content.hash())
+            {
+                self.seen.note(&place, content.hash());
+            }
         }
         // An image goes with the prompt that names it, not with every request.
         file.images.clear();

@@ -62,7 +62,8 @@ pub struct Hands {
     pub outputs: PathBuf,
     /// What the person should know.
     pub notes: Vec<String>,
-    seen: Seen,
+    /// What the model has seen of each file.
+    pub seen: Seen,
     root: PathBuf,
 }
 

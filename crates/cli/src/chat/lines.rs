@@ -51,8 +51,13 @@ pub async fn converse(flags: &Chat) -> Result<()> {
                 Some(line) if open.is_some() => open = open.take().and_then(|question| answer(question, &line)),
                 Some(line) => begin(&opened, line, &mut pending),
                 None if pending.is_empty() => break,
-                // The end of what is typed: what was asked for is still done.
-                None => finish(&opened, flags, &mut pending).await,
+                // The end of what is typed: what was asked for is still done, but nobody answers any more.
+                None => {
+                    open = None;
+                    questions.close();
+                    while questions.try_recv().is_ok() {}
+                    finish(&opened, flags, &mut pending).await;
+                }
             },
             Some(question) = questions.recv() => {
                 question.show();

@@ -69,7 +69,6 @@ impl Opened {
         let mut target = gather::target(whom, &settings, model)?;
         gather::use_learned(&mut target, &state);
         let map_tokens = if whom.no_map { Some(0) } else { settings.config.map_tokens };
-        let around = Arc::new(Around::new(&folder, settings.clone(), expansions.listing(), map_tokens, kept.clone()));
         let connection = Arc::new(Connection {
             settings: settings.clone(),
             learned: Arc::new(state.refusals()),
@@ -83,6 +82,7 @@ impl Opened {
         let hands = Hands::new(&settings, &conversation.session, &root, scratch.as_ref().map(|scratch| &*scratch.0))?;
         hands.notes.iter().for_each(|note| eprintln!("hardpan: {note}"));
         hands.extend(&mut scope);
+        let around = Arc::new(Around::new(&folder, settings.clone(), expansions.listing(), map_tokens, hands.seen.clone(), kept.clone()));
         let asking = if flags.yes { Asking::Never } else { Asking::Normal };
         let approver = Approver::new(&settings, scope.clone(), asking, person)?;
         let setup = Setup {

@@ -24,7 +24,8 @@ pub fn price(words: &str, opened: &Opened, agent: &Agent) -> Result<String, Stri
         (_, "") => return Err(USAGE.into()),
         ("model", name) => {
             let whom = crate::args::Whom { model: Some(name.to_owned()), ..Default::default() };
-            let target = gather::target(&whom, &opened.settings, None).map_err(|error| format!("{error:#}"))?;
+            let target =
+                gather::target(&whom, &opened.settings, None).map_err(|error| format!("{error:#}"))?;
             of(agent, Act::SwitchModel { model: &target.model, wire: &target.wire })
         }
         ("tool", name) => of(agent, Act::ToggleTool(name)),
@@ -67,7 +68,9 @@ pub fn why(agent: &Agent) -> String {
     match (agent.verdict(), last_loss()) {
         (Some(verdict), _) if verdict.is_loss() => format!("{}{moved}", explained(&verdict)),
         (Some(verdict), None) => format!("{}{moved}", explained(&verdict)),
-        (Some(verdict), Some(loss)) => format!("{}\nbefore: {}{moved}", explained(&verdict), explained(&loss)),
+        (Some(verdict), Some(loss)) => {
+            format!("{}\nbefore: {}{moved}", explained(&verdict), explained(&loss))
+        }
         (None, Some(loss)) => format!("the last loss: {}", explained(&loss)),
         (None, None) => "nothing has been sent yet".into(),
     }

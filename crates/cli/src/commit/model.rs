@@ -1,17 +1,22 @@
 //! Asking the model for a message: at once where the diff fits, by way of summaries where it does not.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::Spent;
+use hardpan_agent::books::{self, Billed, On};
 use hardpan_context::{Target, fill};
 use hardpan_prompt::{Block, Counter, Kind, Origin, Place, Prompt, Role, Text, Turn};
 use hardpan_providers::{Client, Event, Learned, Question};
+use hardpan_session::RequestRecord;
+use jiff::tz::TimeZone;
 
 use super::message::Message;
 use super::staged::{Patch, Staged};
 use crate::chat::Unfinished;
 use crate::chat::open::now;
+use crate::cost;
 use crate::output::{dollars, safe, thousands};
 use crate::route::Route;
 use crate::send::TextForms;

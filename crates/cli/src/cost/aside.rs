@@ -24,7 +24,12 @@ fn store(cwd: &Path, bills: Vec<RequestRecord>) -> Result<()> {
     let source = format!("{}/{}/{}", time.as_nanosecond(), std::process::id(), cwd.display());
     let id = &hardpan_prompt::Hash::of(source.as_bytes()).to_string()[..12];
     let path = Store::new(data.join(ASIDES)).new_path(cwd, time, id);
-    let header = Header { id: id.into(), time: Some(time), cwd: cwd.to_string_lossy().into(), extra: Default::default() };
+    let header = Header {
+        id: id.into(),
+        time: Some(time),
+        cwd: cwd.to_string_lossy().into(),
+        extra: Default::default(),
+    };
     let log = Log::create(&path, header)?;
     let name = Record::Name { name: purpose };
     let bills = bills.into_iter().map(|bill| Record::Request(bill.into()));

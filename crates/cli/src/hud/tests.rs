@@ -136,7 +136,6 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
 /// Our counts are 5% below the provider's, as estimates are.
 fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
-        verdict: None,
         last: Some(Spent { input: 1_155, read: 15_750, written: 3_150, output: 321, dollars: 0.0213 }),
         session: Spent { input: 9_155, read: 45_750, written: 21_150, output: 2_321, dollars: 0.2134 },
         requests: 7,
@@ -146,7 +145,6 @@ fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
 
 fn warm_tiers(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
-        verdict: None,
         last: Some(Spent { input: 1_960, read: 4_000, written: 2_040, output: 12, dollars: 0.0198 }),
         session: Spent {
             input: 1_234_567_890,
@@ -338,9 +336,25 @@ fn the_same_is_there_for_programs() {
                 "holds": { "tree": 1, "pages": 1, "files": 1, "messages": 2 },
             },
         ],
+        "verdict": null,
         "empty_tiers": { "last_request": 2, "session": 17 },
     });
     assert_eq!(value, expected);
+}
+
+#[test]
+fn what_was_paid_again_is_said_under_what_was_read() {
+    let verdict = json!({
+        "expected_read": 5_000, "read": 0, "lost_tokens": 5_000, "lost_dollars": 0.0115, "ours": "person",
+        "cause": { "expired": { "minutes": 12, "lifetime": 5 } },
+    });
+    let breakdown = strata();
+    let verdict = serde_json::from_value(verdict).unwrap();
+    let shown = Hud { verdict: Some(verdict), ..warm_strata(&breakdown) };
+    let sentence =
+        "5,000 tokens ($0.01) were paid again: the cache expired after 5 minutes (12 minutes unused). Yours.";
+    assert!(shown.render(100).contains(sentence), "{}", shown.render(100));
+    assert_eq!(shown.json()["verdict"]["cause"]["expired"]["minutes"], 12);
 }
 
 #[test]

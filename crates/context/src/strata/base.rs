@@ -25,10 +25,14 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
     let said_before = said_before.map(|update| Stub { message: update.anchor.clone(), key: update.key.clone() });
     let mut stubs: Vec<Stub> = strata.stubs.iter().cloned().chain(said_before).collect();
     stubs.retain(|stub| keys.contains(&*stub.key) && before.contains(&stub.message));
+    let placed_before = strata.base.iter().flat_map(|group| &group.items).map(|placed| &*placed.key);
+    let told_before = strata.updates.iter().filter(|update| before.contains(&update.anchor)).map(|update| &*update.key);
+    let shown_before: BTreeSet<&str> = placed_before.chain(told_before).collect();
     let mut placed: Vec<&Item> = Vec::new();
     for item in live {
         match &item.said_by {
-            Some(message) if during.contains(message) => memory.updates.push(Update {
+            // An edit says what changed, not all there is: what was shown before the turn is shown whole again.
+            Some(message) if during.contains(message) && !shown_before.contains(&*item.key) => memory.updates.push(Update {
                 key: item.key.clone(),
                 kind: item.kind,
                 anchor: message.clone(),

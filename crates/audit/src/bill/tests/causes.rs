@@ -74,7 +74,7 @@ fn a_grown_conversation_that_is_smaller_cannot_begin_with_what_was_cached() {
     assert_eq!(audit.losses[0].why, Why::Unrecorded(Lost::WholePrefix));
     // Reasoning of earlier turns is left out by providers, so there it says nothing.
     let thought = json!([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "So."}]);
-    let talk = Talk::new().ask().answer_with([5, 0, 30_000], "stop", thought).ask();
+    let talk = Talk::new().ask().answer_with([5, 0, 30_000], "stop", &thought).ask();
     assert_eq!(outcomes(&talk.answer([3, 28_500, 1000]).audit())[1], (Hit, Hit));
 }
 
@@ -155,7 +155,7 @@ fn more_new_blocks_than_the_provider_looks_back_are_named() {
     let calls: Vec<Value> = (0..25)
         .map(|n| json!({"type": "toolCall", "id": format!("c{n}"), "name": "read", "arguments": {}}))
         .collect();
-    let talk = Talk::new().ask().answer_with([5, 0, 20_000], "toolUse", Value::Array(calls));
+    let talk = Talk::new().ask().answer_with([5, 0, 20_000], "toolUse", &Value::Array(calls));
     let audit = (0..25).fold(talk, |talk, _| talk.result()).answer([5, 0, 24_000]).audit();
     assert_eq!(losses(&audit)[0].2, "50 new blocks came at once, and the provider looks back 20");
     // No document says how such blocks are counted, so it is not foretold.

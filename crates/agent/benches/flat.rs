@@ -1,0 +1,67 @@
+//! Memory over many turns: what an agent keeps must be the conversation's, and nothing else.
+//!
+//! `cargo bench -p hardpan-agent --bench flat` takes one agent through 2,000 turns, `HARDPAN_TURNS=10000` through more. Every 50
+//! turns it begins a new conversation, so that the conversation itself stays small; a file changes with every prompt, so that
+//! what is remembered of texts and counts must be forgotten again. The resident memory at the end may be an eighth more than after the
+//! first tenth, by when everything has happened often. Over that, the run fails with `HARDPAN_BENCH=strict`.
+
+mod instant;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hardpan_agent::{Conversation, Switch};
+use hardpan_context::LayoutName;
+
+/// Turns of one prompt: nine call a tool, the last one answers.
+const TURNS_OF_A_PROMPT: usize = 10;
+const PROMPTS_OF_A_CONVERSATION: usize = 5;
+const LIMIT: f64 = 1.125;
+
+/// The memory of this process that is really there, in megabytes; none where the system does not say.
+fn resident() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
+}
+
+#[tokio::main]
+async fn main() {
+    let turns: usize = std::env::var("HARDPAN_TURNS").map_or(2000, |turns| turns.parse().expect("a number"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: usize| -> PathBuf { folder.path().join(format!("c{name}.jsonl")) };
+    let begin = |name: usize| {
+        Conversation::begin(&path(name), instant::header(&format!("c{name}"))).expect("a conversation")
+    };
+    let mut over = false;
+    for layout in LayoutName::ALL {
+        let files = Arc::new(instant::Files { count: 10, ..instant::Files::default() });
+        let agent = instant::agent(layout, instant::Instant::new(TURNS_OF_A_PROMPT), files.clone(), begin(0));
+        let prompts = turns.div_ceil(TURNS_OF_A_PROMPT);
+        let mut seen: Vec<f64> = Vec::new();
+        for prompt in 1..=prompts {
+            if prompt % PROMPTS_OF_A_CONVERSATION == 0 {
+                let old = agent.session().1;
+                agent.switch(begin(prompt), Switch::Other).await;
+                std::fs::remove_file(old).expect("the session is there");
+            }
+            *files.changing.lock().expect("the text") = instant::code(prompt, 40);
+            instant::prompt(&agent, &format!("Question {prompt}: what has changed?")).await;
+            if [prompts.div_ceil(10), prompts.div_ceil(2), prompts].contains(&prompt) {
+                seen.extend(resident());
+            }
+        }
+        agent.shutdown().await.expect("all is stored");
+        let [early, half, end] = seen[..] else {
+            println!("memory {layout:6}: this system does not say how much is used");
+            continue;
+        };
+        over |= end > early * LIMIT;
+        println!(
+            "memory {layout:6} over {turns} turns: {early:.1} MB at a tenth, {half:.1} MB at half, {end:.1} MB at the end: {:.2} (limit {LIMIT})",
+            end / early,
+        );
+    }
+    let strict = std::env::var("HARDPAN_BENCH").is_ok_and(|value| value == "strict");
+    assert!(!(over && strict), "memory grows");
+}
