@@ -28,13 +28,13 @@ fn resident() -> Option<f64> {
 #[tokio::main]
 async fn main() {
     let turns: usize = std::env::var("HARDPAN_TURNS").map_or(2000, |turns| turns.parse().expect("a number"));
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: usize| -> PathBuf { folder.path().join(format!("c{name}.jsonl")) };
-    let begin = |name: usize| {
-        Conversation::begin(&path(name), instant::header(&format!("c{name}"))).expect("a conversation")
-    };
     let mut over = false;
     for layout in LayoutName::ALL {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: usize| -> PathBuf { folder.path().join(format!("c{name}.jsonl")) };
+        let begin = |name: usize| {
+            Conversation::begin(&path(name), instant::header(&format!("c{name}"))).expect("a conversation")
+        };
         let files = Arc::new(instant::Files { count: 10, ..instant::Files::default() });
         let agent = instant::agent(layout, instant::Instant::new(TURNS_OF_A_PROMPT), files.clone(), begin(0));
         let prompts = turns.div_ceil(TURNS_OF_A_PROMPT);

@@ -91,7 +91,7 @@ impl Rig {
         self.folder.path().join(format!("round_{}.jsonl", self.rounds))
     }
 
-    /// One run, and encoding a request of it once.
+    /// One run, and encoding a request of it as often as the run has turns.
     async fn round(&mut self, target: &Target) -> Round {
         self.rounds += 1;
         let header = instant::header(&format!("round_{}", self.rounds));
@@ -110,10 +110,10 @@ impl Rig {
         let (turn, took) = (worked() - before, start.elapsed());
         let prompt = self.prompt.lock().expect("the prompt").clone().expect("a prompt was sent");
         let before = worked();
-        drop(black_box(hardpan_providers::encode(&prompt, &target.wire)));
+        (0..TURNS).for_each(|_| drop(black_box(hardpan_providers::encode(&prompt, &target.wire))));
         let encoding = worked() - before;
         std::fs::remove_file(self.path()).expect("the session is there");
-        Round { turn: turn / TURNS, took: took / TURNS, encoding }
+        Round { turn: turn / TURNS, took: took / TURNS, encoding: encoding / TURNS }
     }
 
     /// The medians of many rounds.

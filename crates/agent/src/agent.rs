@@ -145,8 +145,7 @@ impl Agent {
     /// An agent for a conversation.
     pub fn new(setup: Setup, conversation: Conversation) -> Self {
         let Setup { target, layout, thinking, settings, .. } = &setup;
-        let choice =
-            Choice { target: target.clone(), layout: *layout, thinking: *thinking, client: None };
+        let choice = Choice { target: target.clone(), layout: *layout, thinking: *thinking, client: None };
         let inner = Inner {
             events: Events::new(settings.handler_limit),
             commands: Mutex::default(),
@@ -321,8 +320,10 @@ impl Agent {
     pub async fn select_model(&self, target: Target) -> Result<(), AgentError> {
         let now = self.now();
         let saved = {
-            let record =
-                Record::ModelChange { provider: target.provider.as_str().into(), model: target.model.id.as_str().into() };
+            let record = Record::ModelChange {
+                provider: target.provider.as_str().into(),
+                model: target.model.id.as_str().into(),
+            };
             lock(&self.inner.conversation).record(record, now)
         };
         saved.await?;
@@ -343,7 +344,8 @@ impl Agent {
             Thinking::Budget(tokens) => tokens.to_string(),
         };
         let now = self.now();
-        let saved = lock(&self.inner.conversation).record(Record::ThinkingChange { level: level.into() }, now);
+        let saved =
+            lock(&self.inner.conversation).record(Record::ThinkingChange { level: level.into() }, now);
         saved.await?;
         lock(&self.inner.choice).thinking = thinking;
         Ok(())

@@ -35,7 +35,9 @@ enum What {
 
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("\"{rule}\" is no rule: {why}. Rules look like edit(src/**), bash(cargo test), fetch(docs.rs) or write")]
+#[error(
+    "\"{rule}\" is no rule: {why}. Rules look like edit(src/**), bash(cargo test), fetch(docs.rs) or write"
+)]
 pub struct NoRule {
     /// What was written.
     pub rule: String,
@@ -51,9 +53,10 @@ impl FromStr for Rule {
         let wrong = |why: &str| NoRule { rule: written.to_owned(), why: why.to_owned() };
         let (tool, inside) = match written.split_once('(') {
             None => (written, None),
-            Some((tool, rest)) => {
-                (tool, Some(rest.strip_suffix(')').ok_or_else(|| wrong("a parenthesis is not closed"))?.trim()))
-            }
+            Some((tool, rest)) => (
+                tool,
+                Some(rest.strip_suffix(')').ok_or_else(|| wrong("a parenthesis is not closed"))?.trim()),
+            ),
         };
         let named = tool.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         if tool.is_empty() || !named {
@@ -63,7 +66,8 @@ impl FromStr for Rule {
             (_, None) => What::Anything,
             (_, Some("")) => return Err(wrong("there is nothing in the parentheses")),
             ("bash", Some(words)) => {
-                let words = command::words(words).ok_or_else(|| wrong("only one plain command can be allowed"))?;
+                let words =
+                    command::words(words).ok_or_else(|| wrong("only one plain command can be allowed"))?;
                 What::Words(words)
             }
             ("fetch", Some(host)) => What::Host(host.trim_start_matches('.').to_lowercase()),
@@ -107,7 +111,8 @@ impl Rule {
         let written = if let Some(command) = args["command"].as_str() {
             let words = command::words(command)?;
             // `cargo test` of `cargo test -p x`: options are not part of what was meant.
-            let plain: Vec<&str> = words.iter().take_while(|word| !word.starts_with('-')).take(2).map(String::as_str).collect();
+            let plain: Vec<&str> =
+                words.iter().take_while(|word| !word.starts_with('-')).take(2).map(String::as_str).collect();
             format!("{tool}({})", plain.join(" "))
         } else if let Some(path) = args["path"].as_str() {
             format!("{tool}({})", globset::escape(&key(path)?))
@@ -124,7 +129,10 @@ fn host_of(url: &str) -> Option<String> {
     let rest = url.split_once("://")?.1;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
     let host = authority.rsplit('@').next()?;
-    let host = host.rsplit_once(':').filter(|(_, port)| port.chars().all(|c| c.is_ascii_digit())).map_or(host, |(host, _)| host);
+    let host = host
+        .rsplit_once(':')
+        .filter(|(_, port)| port.chars().all(|c| c.is_ascii_digit()))
+        .map_or(host, |(host, _)| host);
     Some(host.to_lowercase()).filter(|host| !host.is_empty())
 }
 

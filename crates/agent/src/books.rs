@@ -326,7 +326,7 @@ mod tests {
 
     use super::*;
 
-    fn request(tokens: u64, extra: Value) -> Entry {
+    fn request(tokens: u64, extra: &Value) -> Entry {
         let request: RequestRecord = serde_json::from_value(json!({
             "purpose": "turn", "provider": "anthropic", "model": "m", "dollars": 0.5, "layout": "strata",
             "started": "2026-03-01T23:30:00Z", "usage": {"input": tokens},
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_request_without_a_charge_is_unaccounted_for_and_still_counts() {
-        let bill = ledger(&[request(1000, Value::Null), request(500, json!({"charge": "damaged"}))]);
+        let bill = ledger(&[request(1000, &Value::Null), request(500, &json!({"charge": "damaged"}))]);
         assert_eq!((bill.total.requests, bill.total.tokens.input, bill.total.dollars), (2, 1500, 1.0));
         assert_eq!(bill.by_day.keys().map(|day| &**day).collect::<Vec<_>>(), ["2026-03-01"]);
         assert_eq!(bill.by_key[&Account::unaccounted()].tokens.input, 1500);
@@ -356,7 +356,7 @@ mod tests {
         let totals = json!({"requests": 1, "input": 60, "dollars": 0.15});
         let items = json!([{"kind": "file", "key": "file:a.rs", "totals": totals}]);
         let named = Record::Custom { custom_type: ITEMS.into(), data: items };
-        let entries = [request(100, json!({"charge": charge})), Entry::new("f", None, None, named)];
+        let entries = [request(100, &json!({"charge": charge})), Entry::new("f", None, None, named)];
         let bill = ledger(&entries);
         let account = |key: &str| Account { kind: Some(Kind::File), key: key.into() };
         assert_eq!(bill.by_key[&account("file:a.rs")].tokens.input, 60);

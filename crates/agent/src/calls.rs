@@ -85,7 +85,9 @@ impl Agent {
 
     /// Whether one of the calls may have changed what is around.
     pub(crate) fn may_have_changed(&self, calls: &[AnswerCall]) -> bool {
-        let changes = |call: &AnswerCall| self.tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Changes);
+        let changes = |call: &AnswerCall| {
+            self.tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Changes)
+        };
         calls.iter().any(changes)
     }
 
@@ -158,7 +160,9 @@ impl Agent {
         if let Err(why) = &call.runnable {
             return Decision::Answer(Outcome::failed(format!("{why}.")));
         }
-        let Some(tool) = self.tool(name) else { return Decision::Answer(Outcome::failed(self.unknown(name))) };
+        let Some(tool) = self.tool(name) else {
+            return Decision::Answer(Outcome::failed(self.unknown(name)));
+        };
         let event = ToolCall {
             call_id: call.call.id.clone(),
             tool_name: name.clone(),
@@ -267,4 +271,3 @@ impl Agent {
         Ok(message)
     }
 }
-

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hardpan_context::{Memory, Tracker};
-use hardpan_prompt::{AgentMessage, Body, Kind, MessageId, Part, Text};
 use hardpan_economy::Verdict;
+use hardpan_prompt::{AgentMessage, Body, Kind, MessageId, Part, Text};
 use hardpan_session::{Entry, Fork, Header, Log, LogError, Partial, Record, RequestRecord, Saved, Session};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::knowledge::Knowledge;
 use crate::books::{Billed, Books};
+use crate::knowledge::Knowledge;
 use crate::recall::Change;
 use crate::spending::Spent;
 
@@ -142,8 +142,11 @@ impl Conversation {
         self.books = Books::read(billed, path);
         self.entries = session.entries.len();
         self.taken = session.entries.iter().map(|entry| entry.id.clone()).collect();
-        self.problems =
-            session.problems.iter().map(|problem| format!("line {}: {}", problem.line, problem.what)).collect();
+        self.problems = session
+            .problems
+            .iter()
+            .map(|problem| format!("line {}: {}", problem.line, problem.what))
+            .collect();
         Ok(())
     }
 

@@ -47,8 +47,7 @@ pub struct Fault {
 /// A handler that took too long this often is not called any more.
 const MOST_TIMEOUTS: u32 = 3;
 
-type Run<E> =
-    dyn Fn(E, Agent) -> BoxFuture<'static, Result<<E as Event>::Reply, HandlerError>> + Send + Sync;
+type Run<E> = dyn Fn(E, Agent) -> BoxFuture<'static, Result<<E as Event>::Reply, HandlerError>> + Send + Sync;
 
 struct Handler<E: Event> {
     owner: Arc<str>,
@@ -167,7 +166,12 @@ impl Events {
         list.into_iter().filter_map(|registered| registered.handler.downcast::<Handler<E>>().ok()).collect()
     }
 
-    async fn call<E: Event>(&self, handler: &Arc<Handler<E>>, event: E, agent: Agent) -> Result<E::Reply, Fault> {
+    async fn call<E: Event>(
+        &self,
+        handler: &Arc<Handler<E>>,
+        event: E,
+        agent: Agent,
+    ) -> Result<E::Reply, Fault> {
         let fault = |what: String| Fault { owner: handler.owner.clone(), event: E::NAME, what };
         if handler.timeouts.load(Ordering::Relaxed) >= MOST_TIMEOUTS {
             return Err(fault(format!("not called: it took too long {MOST_TIMEOUTS} times")));

@@ -79,9 +79,15 @@ mod tests {
         knowledge.note("read", &details("a", "x", [1, 5]), &"m1".into());
         assert!(knowledge.of("a").is_none());
         knowledge.note("read", &details("a", "x", [1, 10]), &"m2".into());
-        assert_eq!(knowledge.of("a").map(|known| (known.message.clone(), known.changed)), Some((Some("m2".into()), false)));
+        assert_eq!(
+            knowledge.of("a").map(|known| (known.message.clone(), known.changed)),
+            Some((Some("m2".into()), false))
+        );
         knowledge.note("edit", &details("a", "y", [1, 1]), &"m3".into());
-        assert_eq!(knowledge.of("a").map(|known| (known.message.clone(), known.changed)), Some((Some("m3".into()), true)));
+        assert_eq!(
+            knowledge.of("a").map(|known| (known.message.clone(), known.changed)),
+            Some((Some("m3".into()), true))
+        );
         knowledge.forget_lost(&BTreeSet::from([&"m2".into()]));
         assert!(knowledge.of("a").is_none());
     }

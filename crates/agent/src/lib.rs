@@ -38,7 +38,8 @@ pub use events::{CustomMessage, Event, Events, Fault, HandlerError, Input, Input
 pub use navigate::Leave;
 pub use queue::{Accepted, Delivery, QueueMode, Waiting};
 pub use setup::{
-    AgentSettings, Approval, Approve, Approved, Connect, Coupling, Look, NobodyToAsk, Occasion, Reads, Setup, Surroundings,
+    AgentSettings, Approval, Approve, Approved, Connect, Coupling, Look, NobodyToAsk, Occasion, Reads, Setup,
+    Surroundings,
 };
 pub use shell::Tell;
 pub use spending::{Spent, TokenUsage, dollars};

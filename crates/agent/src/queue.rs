@@ -52,13 +52,25 @@ impl Waiting {
     }
 }
 
+/// Whether a run is there to take from the queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Run {
+    #[default]
+    None,
+    /// It takes from them.
+    Works,
+    /// It tells that it is over. Whoever is told may have something to say: that is for the run after it.
+    Ends,
+}
+
 /// Both queues.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
-    /// Whether a run is there to take from them.
-    open: bool,
+    run: Run,
     steering: VecDeque<Accepted>,
     follow_up: VecDeque<Accepted>,
+    /// What was said while the end of a run was told.
+    next: VecDeque<Accepted>,
 }
 
 /// Which queue.
@@ -74,27 +86,44 @@ pub enum Delivery {
 impl Queues {
     /// Adds to a queue while a run takes from it; afterwards it is given back: nothing is queued for nobody.
     pub fn add(&mut self, delivery: Delivery, accepted: Accepted) -> Result<(), Accepted> {
-        if !self.open {
-            return Err(accepted);
+        match self.run {
+            Run::None => return Err(accepted),
+            Run::Works => self.of(delivery).push_back(accepted),
+            Run::Ends => self.next.push_back(accepted),
         }
-        self.of(delivery).push_back(accepted);
         Ok(())
     }
 
     /// A run begins.
     pub fn open(&mut self) {
-        self.open = true;
+        self.run = Run::Works;
     }
 
-    /// A run is over; what waits stays.
+    /// A run is over, and tells so; what waits stays.
     pub fn close(&mut self) {
-        self.open = false;
+        self.run = Run::Ends;
     }
 
     /// A run has nothing more to do: it is over unless something waits.
     pub fn close_if_empty(&mut self) -> bool {
-        self.open = !(self.steering.is_empty() && self.follow_up.is_empty());
-        !self.open
+        let is_over = self.steering.is_empty() && self.follow_up.is_empty();
+        self.run = if is_over { Run::Ends } else { Run::Works };
+        is_over
+    }
+
+    /// The end of a run was told: what the next one begins with, if something was said meanwhile.
+    pub fn after_end(&mut self) -> Option<Accepted> {
+        let next = self.next.pop_front();
+        if next.is_none() {
+            self.run = Run::None;
+        }
+        next
+    }
+
+    /// The end of a run was told that somebody stopped: what was said meanwhile waits with the rest.
+    pub fn after_abort(&mut self) {
+        self.follow_up.append(&mut self.next);
+        self.run = Run::None;
     }
 
     /// Takes what is due.
@@ -114,7 +143,7 @@ impl Queues {
     pub fn waiting(&self) -> Waiting {
         Waiting {
             steering: self.steering.iter().cloned().collect(),
-            follow_up: self.follow_up.iter().cloned().collect(),
+            follow_up: self.follow_up.iter().chain(&self.next).cloned().collect(),
         }
     }
 
@@ -123,6 +152,7 @@ impl Queues {
         let waiting = self.waiting();
         self.steering.clear();
         self.follow_up.clear();
+        self.next.clear();
         waiting
     }
 

@@ -57,8 +57,26 @@ pub(crate) async fn unless_stopped<T>(
 }
 
 impl Agent {
-    /// Works on a prompt to its end.
+    /// Works on a prompt to its end, and on what is said while the end is told: by the handlers of `agent_end`, say.
     pub(crate) async fn run(
+        &self,
+        bench: &mut Bench,
+        mut accepted: Accepted,
+        mut token: CancellationToken,
+    ) -> Result<Stop, AgentError> {
+        loop {
+            let ran = self.run_once(bench, accepted, token).await;
+            let mut queues = lock(&self.inner.queues);
+            if matches!(ran, Ok(Stop::Aborted)) {
+                queues.after_abort();
+            }
+            let Some(next) = queues.after_end() else { return ran };
+            drop(queues);
+            (accepted, token) = (next, self.fresh_token());
+        }
+    }
+
+    async fn run_once(
         &self,
         bench: &mut Bench,
         accepted: Accepted,
@@ -123,7 +141,8 @@ impl Agent {
             let (tool_results, looping) = self.answer_calls(bench, &calls, token).await?;
             let none = calls.is_empty();
             if self.may_have_changed(&calls)
-                && let Ok(Ok(around)) = unless_stopped(token, self.look(Occasion::Changed, &accepted.text)).await
+                && let Ok(Ok(around)) =
+                    unless_stopped(token, self.look(Occasion::Changed, &accepted.text)).await
             {
                 bench.around = Some(around);
             }
@@ -166,7 +185,8 @@ impl Agent {
         let share = self.inner.setup.settings.compact_at;
         let asked = lock(&self.inner.asked);
         let Some(asked) = asked.as_ref().filter(|_| share > 0.0) else { return false };
-        let input = asked.spent.map_or(0, |spent| spent.prompt()).max(asked.assembled.measured.total() as u64);
+        let input =
+            asked.spent.map_or(0, |spent| spent.prompt()).max(asked.assembled.measured.total() as u64);
         let sent = asked.snapshot.messages.last().map(|message| &message.id);
         let conversation = lock(&self.inner.conversation);
         let at = conversation.messages.iter().rposition(|message| Some(&message.id) == sent);
@@ -179,7 +199,8 @@ impl Agent {
     async fn make_room(&self, bench: &mut Bench, why: WhyCompact, token: &CancellationToken) -> bool {
         match self.compact_now(bench, None, why, token).await {
             Ok(compacted) => {
-                let text = format!("{} messages were compacted into a summary; /tree goes back", compacted.messages);
+                let text =
+                    format!("{} messages were compacted into a summary; /tree goes back", compacted.messages);
                 self.events().tell(self, Note { text }).await;
                 true
             }
@@ -234,7 +255,8 @@ impl Agent {
     ) -> Result<Vec<CustomMessage>, Stop> {
         let around = unless_stopped(token, self.look(Occasion::Prompt, &accepted.text)).await?;
         let around = around.map_err(|_| Stop::Error {
-            message: "looking at the folder failed inside; this is a fault of hardpan: please report it".into(),
+            message: "looking at the folder failed inside; this is a fault of hardpan: please report it"
+                .into(),
         })?;
         bench.around = Some(around);
         bench.system = None;
@@ -250,7 +272,8 @@ impl Agent {
         let mut messages = Vec::new();
         let asking = self.events().ask(self, event, |event, reply| {
             messages.extend(reply.message);
-            event.system_prompt = reply.system_prompt.unwrap_or_else(|| std::mem::take(&mut event.system_prompt));
+            event.system_prompt =
+                reply.system_prompt.unwrap_or_else(|| std::mem::take(&mut event.system_prompt));
             ControlFlow::Continue(())
         });
         let (event, faults) = unless_stopped(token, asking).await?;

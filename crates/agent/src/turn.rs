@@ -210,7 +210,12 @@ impl Agent {
         conversation.memory.strata.account.garbage > 0 && (other || expired)
     }
 
-    pub(crate) fn assemble(&self, bench: &mut Bench, choice: &Choice, snapshot: &Snapshot) -> Result<Assembled, String> {
+    pub(crate) fn assemble(
+        &self,
+        bench: &mut Bench,
+        choice: &Choice,
+        snapshot: &Snapshot,
+    ) -> Result<Assembled, String> {
         let target = &choice.target;
         if target.vocabulary() != bench.vocabulary {
             bench.vocabulary = target.vocabulary();
@@ -364,7 +369,14 @@ impl Agent {
         // An answer that came whole without a report of its usage is billed by our own count.
         let loss = (usage.is_some() || is_complete).then(|| {
             let times = Times { sent, began: first };
-            self.bill("turn", choice, (asked.sent(), On::Conversation), Some(&message.id), usage.as_ref(), times)
+            self.bill(
+                "turn",
+                choice,
+                (asked.sent(), On::Conversation),
+                Some(&message.id),
+                usage.as_ref(),
+                times,
+            )
         });
         if is_complete {
             self.count_response(asked);

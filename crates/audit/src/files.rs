@@ -132,12 +132,16 @@ impl<'a> Files<'a> {
 
     fn edit(&mut self, pieces: (usize, usize), file: usize, apply: impl Fn(&str) -> Option<String>) {
         let Known::Whole { text, tokens, carrier } = &mut self.known[file] else {
-            if std::env::var("DBGF").is_ok() { eprintln!("edit of unknown {file} {:?}", self.names.iter().find(|(_, f)| **f == file)); }
+            if std::env::var("DBGF").is_ok() {
+                eprintln!("edit of unknown {file} {:?}", self.names.iter().find(|(_, f)| **f == file));
+            }
             self.known[file] = Known::Nothing; // parts may have moved
             return;
         };
         let Some(new) = apply(text) else {
-            if std::env::var("DBGF").is_ok() { eprintln!("edit fails {file} {:?}", self.names.iter().find(|(_, f)| **f == file)); }
+            if std::env::var("DBGF").is_ok() {
+                eprintln!("edit fails {file} {:?}", self.names.iter().find(|(_, f)| **f == file));
+            }
             self.known[file] = Known::Nothing;
             return;
         };
@@ -158,7 +162,9 @@ impl<'a> Files<'a> {
                 self.touch(pieces, file, tokens, carrier);
                 return;
             }
-            if std::env::var("DBGF").is_ok() { eprintln!("contradict {file} {:?}", self.names.iter().find(|(_, f)| **f == file)); }
+            if std::env::var("DBGF").is_ok() {
+                eprintln!("contradict {file} {:?}", self.names.iter().find(|(_, f)| **f == file));
+            }
             self.known[file] = Known::Nothing; // it was changed by something that was not recorded
         }
         self.part(pieces, file, &shown);
@@ -170,8 +176,10 @@ impl<'a> Files<'a> {
             Known::Parts { lines, last, touches } => (lines, last, touches),
             Known::Nothing | Known::Whole { .. } => (BTreeMap::new(), None, Vec::new()),
         };
-        let contradicts = |(number, line): (u64, &String)| lines.get(&number).is_some_and(|known| known != line);
-        if shown.numbered().any(contradicts) || last.zip(shown.last).is_some_and(|(one, other)| one != other) {
+        let contradicts =
+            |(number, line): (u64, &String)| lines.get(&number).is_some_and(|known| known != line);
+        if shown.numbered().any(contradicts) || last.zip(shown.last).is_some_and(|(one, other)| one != other)
+        {
             (lines, last, touches) = (BTreeMap::new(), None, Vec::new());
         }
         lines.extend(shown.numbered().map(|(number, line)| (number, line.clone())));
@@ -242,7 +250,9 @@ impl<'a> Files<'a> {
                 }
             };
             if is_reached {
-            if std::env::var("DBGF").is_ok() && !matches!(self.known[file], Known::Nothing) { eprintln!("forget {name} {reach:?} {command}"); }
+                if std::env::var("DBGF").is_ok() && !matches!(self.known[file], Known::Nothing) {
+                    eprintln!("forget {name} {reach:?} {command}");
+                }
                 self.known[file] = Known::Nothing;
             }
         }

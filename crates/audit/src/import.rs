@@ -37,7 +37,9 @@ pub enum ImportError {
         error: std::io::Error,
     },
     /// No line of it is one that a known agent writes.
-    #[error("{name} is not a session that is known here: pi, Claude Code, Codex and Hardpan sessions (JSON lines) are")]
+    #[error(
+        "{name} is not a session that is known here: pi, Claude Code, Codex and Hardpan sessions (JSON lines) are"
+    )]
     Unknown {
         /// The file.
         name: String,
@@ -106,9 +108,13 @@ fn writer_of(line: &Value) -> Option<Agent> {
         // Ours has a version and `time`; pi's first version has none, and its time is `timestamp`.
         "session" if has("version") && has("cwd") && !has("timestamp") => Some(Agent::Hardpan),
         "session" if has("id") => Some(Agent::Pi),
-        "session_meta" | "response_item" | "turn_context" | "event_msg" if has("payload") => Some(Agent::Codex),
+        "session_meta" | "response_item" | "turn_context" | "event_msg" if has("payload") => {
+            Some(Agent::Codex)
+        }
         // `summary` and snapshots can come first, and have neither id nor parent.
-        "user" | "assistant" | "system" | "attachment" if has("sessionId") || has("uuid") => Some(Agent::ClaudeCode),
+        "user" | "assistant" | "system" | "attachment" if has("sessionId") || has("uuid") => {
+            Some(Agent::ClaudeCode)
+        }
         "summary" if has("leafUuid") => Some(Agent::ClaudeCode),
         "message" if line.get("message").is_some_and(|message| message.str("role").is_some()) => {
             Some(if has("parent") { Agent::Hardpan } else { Agent::Pi })

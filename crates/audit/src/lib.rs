@@ -39,9 +39,9 @@ pub mod replay; // the recorded work through other policies
 pub mod report; // audits as text, JSON and a page
 
 pub use bill::{Audit, Bill, Judged, Loss, Lost, Outcome, Turn, Why};
-pub use replay::{Billed, Policy, Replay, Replayed, replay};
 pub use import::{
-    Act, Agent, BilledRequest, Call, CallResult, Change, Ending, Entry, ImportError, Piece, Problem, Recording, Said,
-    Speaker, Unbilled,
+    Act, Agent, BilledRequest, Call, CallResult, Change, Ending, Entry, ImportError, Piece, Problem,
+    Recording, Said, Speaker, Unbilled,
 };
+pub use replay::{Billed, Policy, Replay, Replayed, replay};
 pub use report::Report;

@@ -41,7 +41,8 @@ pub enum Policy {
 
 impl Policy {
     /// All of them, in the order of the reports.
-    pub const ALL: [Policy; 5] = [Policy::Strata, Policy::Panels, Policy::Tiers, Policy::Inline, Policy::Append];
+    pub const ALL: [Policy; 5] =
+        [Policy::Strata, Policy::Panels, Policy::Tiers, Policy::Inline, Policy::Append];
 
     /// Its name on the command line and in JSON.
     pub fn name(self) -> &'static str {

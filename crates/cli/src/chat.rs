@@ -1,9 +1,9 @@
 //! A conversation: one prompt and its answer, JSON events, or line by line.
 
 pub mod approve; // who is asked before something is changed
+mod around; // what is around the agent: the folder
 mod asker; // asking in the terminal, line by line
 mod attach; // @file, images, standard input: what goes with a prompt
-mod around; // what is around the agent: the folder
 pub mod commands; // what can be typed after a slash
 pub mod hands; // the tools that change things
 mod lines; // the conversation line by line
@@ -34,7 +34,9 @@ pub struct Unfinished {
 impl Unfinished {
     /// The code of an error, if it has one of its own.
     pub fn code_of(error: &anyhow::Error) -> ExitCode {
-        error.downcast_ref::<Unfinished>().map_or(ExitCode::FAILURE, |unfinished| ExitCode::from(unfinished.code))
+        error
+            .downcast_ref::<Unfinished>()
+            .map_or(ExitCode::FAILURE, |unfinished| ExitCode::from(unfinished.code))
     }
 }
 
@@ -122,4 +124,3 @@ fn end(taken: Result<Taken, AgentError>, shown: Output) -> Result<()> {
         Taken::Ran(Stop::TooLong { message } | Stop::Error { message }) => unfinished(1, message),
     }
 }
-

@@ -11,12 +11,12 @@ type Document = (&'static str, &'static str);
 
 macro_rules! documents {
     ($($name:literal at $path:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../../", $path)))),*]
+        &[$(($name, include_str!(concat!("../../../", $path)))),*]
     };
 }
 
 /// What a newcomer reads first comes first.
-const DOCUMENTS: [Document; 15] = documents![
+const DOCUMENTS: &[Document] = documents![
     "readme" at "README.md",
     "agent" at "docs/agent.md",
     "tools" at "docs/tools.md",
@@ -26,6 +26,7 @@ const DOCUMENTS: [Document; 15] = documents![
     "map" at "docs/map.md",
     "cost" at "docs/cost.md",
     "commit" at "docs/commit.md",
+    "audit" at "docs/audit.md",
     "rpc" at "docs/rpc.md",
     "snapshot" at "docs/snapshot.md",
     "simulator" at "docs/simulator.md",
@@ -63,7 +64,8 @@ pub fn docs(name: Option<&str>, show: Show) -> Result<()> {
 }
 
 fn list(show: Show) -> Result<()> {
-    let listed = DOCUMENTS.map(|(name, text)| Listed { name, title: title(text) });
+    let listed: Vec<Listed> =
+        DOCUMENTS.iter().map(|(name, text)| Listed { name, title: title(text) }).collect();
     if show == Show::Json {
         return Ok(output::print(serde_json::to_string_pretty(&listed)? + "\n")?);
     }

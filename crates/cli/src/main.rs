@@ -15,8 +15,8 @@ mod hud; // what the last request held and cost, and what came from the cache
 mod map; // `hardpan map`, `hardpan symbols`, and the map in a prompt
 mod origins; // the origins of a body's blocks, as JSON
 mod output; // standard output, tables, safe text
-mod rpc; // `hardpan rpc`
 mod route; // how a request gets to its provider
+mod rpc; // `hardpan rpc`
 mod run; // one function per command
 mod send; // `hardpan request --send`
 mod sessions; // `hardpan sessions`

@@ -45,8 +45,8 @@ pub use inline::all_required;
 pub use layout::{Arrangement, Input, Layout, LayoutName, Target, UnknownLayout};
 pub use memo::Memo;
 pub use memory::{
-    Account, Frontier, FrozenHistory, Group, Memory, PanelsMemory, Placed, ShownPanel, StrataMemory, Stub, Update,
-    UpdateForm,
+    Account, Frontier, FrozenHistory, Group, Memory, PanelsMemory, Placed, ShownPanel, StrataMemory, Stub,
+    Update, UpdateForm,
 };
 pub use panels::detach;
 pub use snapshot::{

@@ -50,7 +50,10 @@ impl FoldPrices {
             let write = rates.dollars(Amounts { write: MILLION, ..Amounts::default() });
             return FoldPrices { read: read / input, write: write / input };
         }
-        FoldPrices { read: wire.cache.read_factor.unwrap_or(0.1), write: wire.cache.write_factor.unwrap_or(1.25) }
+        FoldPrices {
+            read: wire.cache.read_factor.unwrap_or(0.1),
+            write: wire.cache.write_factor.unwrap_or(1.25),
+        }
     }
 
     /// What a fold at `site` costs now, beyond sending everything once more: the rest after the site is written in place of
@@ -66,11 +69,16 @@ impl FoldPrices {
     }
 
     /// Whether a request that only keeps `cached` tokens warm is worth its price, if the next real request comes before
-    /// they would expire again with this chance. Expiry is a free fold, so what is saved is writing the rest, not all.
-    pub fn ping_pays(&self, cached: usize, garbage: usize, chance: f64) -> bool {
+    /// they would expire again with this chance.
+    ///
+    /// Expiry is a free fold, so a ping saves the writing of what is left, less what that fold is worth: the rent of the
+    /// `requests` to come, but never more than the fold would cost later.
+    pub fn ping_pays(&self, cached: usize, garbage: usize, requests: usize, chance: f64) -> bool {
         let kept = self.read * cached as f64;
-        let lost = self.write * cached.saturating_sub(garbage) as f64;
-        chance * (lost - kept) > kept
+        let all = Site { place: 0, after: cached, garbage };
+        let price = self.fold(&all);
+        let worth = (self.rent(&all) * requests as f64).min(price);
+        chance * (price - worth) > kept
     }
 }
 
@@ -216,9 +224,10 @@ mod tests {
 
     #[test]
     fn a_ping_must_earn_its_price_against_a_free_fold() {
-        assert!(PRICES.ping_pays(100_000, 0, 0.1));
-        assert!(!PRICES.ping_pays(100_000, 0, 0.08));
-        assert!(!PRICES.ping_pays(100_000, 60_000, 0.2));
+        assert!(PRICES.ping_pays(100_000, 0, 50, 0.1));
+        assert!(!PRICES.ping_pays(100_000, 0, 50, 0.08));
+        assert!(PRICES.ping_pays(100_000, 20_000, 5, 0.5));
+        assert!(!PRICES.ping_pays(100_000, 20_000, 50, 0.5));
     }
 
     #[test]

@@ -80,7 +80,10 @@ mod tests {
     fn garbage_and_the_number_of_pings_speak_against_it() {
         assert!(!Pause { garbage: 45_000, ..pause(&[]) }.pays());
         assert!(!Pause { pings: MOST_PINGS, ..pause(&[]) }.pays());
-        assert!(!Pause { ratios: (0.0, 1.0), ..pause(&[]) }.pays(), "where reading is free nothing expires for us");
+        assert!(
+            !Pause { ratios: (0.0, 1.0), ..pause(&[]) }.pays(),
+            "where reading is free nothing expires for us"
+        );
         assert!(!Pause { ratios: (0.5, 1.0), ..pause(&[]) }.pays());
     }
 }

@@ -77,6 +77,8 @@ pub fn arguments<T: DeserializeOwned>(call: &Call<'_>) -> Result<T, Outcome> {
         fields.retain(|_, value| !value.is_null());
     }
     serde_json::from_value(value).map_err(|error| {
-        Outcome::failed(format!("The arguments cannot be used: {error}. Make the call again with arguments as declared."))
+        Outcome::failed(format!(
+            "The arguments cannot be used: {error}. Make the call again with arguments as declared."
+        ))
     })
 }

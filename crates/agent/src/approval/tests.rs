@@ -27,11 +27,31 @@ fn a_prefix_covers_commands_that_begin_with_its_words() {
 #[test]
 fn lists_substitutions_and_redirections_are_never_covered_by_a_prefix() {
     for trick in [
-        "cargo test; rm -rf x", "cargo test && x", "cargo test || x", "cargo test | sh", "cargo test & x",
-        "cargo test $(x)", "cargo test `x`", "cargo test > out", "cargo test < in", "cargo test >> out",
-        "cargo test\nrm x", "cargo test \"$(x)\"", "cargo test \"`x`\"", "cargo test ${x}", "cargo test <(x)",
-        "A=b cargo test", "(cargo test)", "{ cargo test; }", "cargo test \\; x", "cargo test *", "cargo test # x",
-        "cargo test 'unclosed", "cargo test \"unclosed", "!cargo test", "cargo test \r x",
+        "cargo test; rm -rf x",
+        "cargo test && x",
+        "cargo test || x",
+        "cargo test | sh",
+        "cargo test & x",
+        "cargo test $(x)",
+        "cargo test `x`",
+        "cargo test > out",
+        "cargo test < in",
+        "cargo test >> out",
+        "cargo test\nrm x",
+        "cargo test \"$(x)\"",
+        "cargo test \"`x`\"",
+        "cargo test ${x}",
+        "cargo test <(x)",
+        "A=b cargo test",
+        "(cargo test)",
+        "{ cargo test; }",
+        "cargo test \\; x",
+        "cargo test *",
+        "cargo test # x",
+        "cargo test 'unclosed",
+        "cargo test \"unclosed",
+        "!cargo test",
+        "cargo test \r x",
     ] {
         assert!(!bash("bash(cargo test)", trick), "{trick}");
     }
@@ -50,7 +70,11 @@ fn a_pattern_covers_paths_below_the_workspace_only() {
 fn a_host_covers_itself_and_what_is_below_it() {
     let covers = |url: &str| rule("fetch(docs.rs)").covers("fetch", &json!({ "url": url }), key);
     assert!(covers("https://docs.rs/serde") && covers("https://www.docs.rs:443/x"));
-    assert!(!covers("https://evildocs.rs/") && !covers("https://docs.rs.evil.com/") && !covers("https://docs.rs@evil.com/"));
+    assert!(
+        !covers("https://evildocs.rs/")
+            && !covers("https://docs.rs.evil.com/")
+            && !covers("https://docs.rs@evil.com/")
+    );
     assert!(!covers("https://evil.com/#@docs.rs"));
 }
 

@@ -198,12 +198,12 @@ default: {{text: Fine.}}"
     let summaries = messages.iter().filter(|message| matches!(message.body, Body::CompactionSummary { .. }));
     assert_eq!(summaries.count(), 1);
     let session = stage.stored().await;
-    let details = session.entries.iter().filter_map(|entry| match &entry.record {
+    let mut details = session.entries.iter().filter_map(|entry| match &entry.record {
         Record::Compaction { details, .. } => details.clone(),
         _ => None,
     });
     let expected = serde_json::json!({"read": ["b.txt"], "changed": ["a.txt", "made.txt"]});
-    assert_eq!(details.last(), Some(expected));
+    assert_eq!(details.next_back(), Some(expected));
     stage.goes_on().await;
     assert!(!stage.last_sent().body.contains("The first summary."));
 }

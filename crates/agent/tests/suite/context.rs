@@ -111,7 +111,7 @@ async fn context_cannot_change_the_system_prompt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_context_handler_that_fails_breaks_or_sleeps_is_reported_and_passed_over() {
-    let settings = AgentSettings { handler_limit: Duration::from_millis(200), ..AgentSettings::default() };
+    let settings = AgentSettings { handler_limit: Duration::from_secs(2), ..AgentSettings::default() };
     let trial = Trial::new(Given { layout: LayoutName::Inline, settings, ..Given::default() }).await;
     trial.agent.events().on::<Context, _>("failing", |_, _| async { Err("no idea".into()) });
     trial.agent.events().on::<Context, _>("breaking", |_, _| async { panic!("a handler that breaks") });
@@ -124,7 +124,7 @@ async fn a_context_handler_that_fails_breaks_or_sleeps_is_reported_and_passed_ov
         [
             fault("failing", "no idea"),
             fault("breaking", "it broke (panicked)"),
-            fault("sleeping", "it took longer than 0.2 s")
+            fault("sleeping", "it took longer than 2 s")
         ]
     );
     trial.goes_on().await;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use hardpan_agent::events::{
     AgentEnd, AgentStart, Context, MessageEnd, MessageStart, MessageUpdate, TurnStart,
 };
-use hardpan_agent::{AgentSettings, Stop, Taken};
+use hardpan_agent::{AgentSettings, Delivery, Stop, Taken};
 use serde_json::json;
 
 use crate::props::Notes;
-use crate::trial::{Given, Trial};
+use crate::trial::{Given, Trial, input};
 
 fn quick() -> AgentSettings {
     AgentSettings { handler_limit: Duration::from_millis(150), ..AgentSettings::default() }
@@ -168,7 +168,7 @@ async fn a_handler_may_speak_to_the_agent_it_is_called_by() {
         let first = !asked.swap(true, Ordering::SeqCst);
         async move {
             if first {
-                agent.queue(crate::trial::input("One more thing"), hardpan_agent::Delivery::FollowUp).await?;
+                agent.queue(input("One more thing"), Delivery::FollowUp).await?;
             }
             Ok(())
         }
@@ -177,4 +177,38 @@ async fn a_handler_may_speak_to_the_agent_it_is_called_by() {
     assert_eq!(trial.said(), ["user: Hello", "assistant: Fine.", "user: One more thing", "assistant: Fine."]);
     assert_eq!(notes.all(), ["true 1", "true 2", "true 3", "true 4"], "a message is there when it is told");
     trial.goes_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_handler_says_at_the_end_of_a_run_begins_another() {
+    for (stop, expected) in [
+        (Stop::Done, &["user: Hello", "assistant: Fine.", "user: One more thing", "assistant: Fine."][..]),
+        (Stop::Aborted, &["user: Hello"]),
+    ] {
+        let trial = Trial::new(Given::default()).await;
+        let said = Arc::new(AtomicBool::new(false));
+        trial.agent.events().on::<AgentEnd, _>("talker", move |_, agent| {
+            let first = !said.swap(true, Ordering::SeqCst);
+            async move {
+                if first {
+                    let taken = agent.queue(input("One more thing"), Delivery::FollowUp).await?;
+                    assert_eq!(taken, Taken::Queued(Delivery::FollowUp));
+                }
+                Ok(())
+            }
+        });
+        if stop == Stop::Aborted {
+            trial.agent.events().on::<AgentStart, _>("stopper", |_, agent| async move {
+                agent.abort();
+                Ok(())
+            });
+        }
+        assert_eq!(trial.prompt("Hello").await, Taken::Ran(stop.clone()));
+        assert_eq!(trial.said(), expected);
+        assert!(trial.told("handler_failed").is_empty(), "nobody waits for anybody");
+        // After an abort nothing goes on by itself: it waits, and is shown.
+        assert_eq!(trial.agent.waiting().follow_up.len(), usize::from(stop == Stop::Aborted));
+        assert_eq!(trial.told("agent_end").len(), if stop == Stop::Done { 2 } else { 1 });
+        trial.goes_on().await;
+    }
 }

@@ -102,7 +102,9 @@ impl Trial {
             // Files are not cached before they have been seen a few times; the map is.
             LayoutName::Tiers => {
                 let trial = Trial::with_files(layout);
-                ["x", "y", "z"].map(|name| trial.write(&format!("symbols:{name}.rs"), &text(name, 300)));
+                for name in ["x", "y", "z"] {
+                    trial.write(&format!("symbols:{name}.rs"), &text(name, 300));
+                }
                 trial
             }
             // It sets no breakpoints.

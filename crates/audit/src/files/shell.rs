@@ -118,7 +118,8 @@ fn split(line: &str) -> Vec<Simple> {
 }
 
 fn changes(words: &[&str], folder: &Folder) -> Vec<Reach> {
-    let is_setting = |word: &&&str| word.contains('=') || matches!(**word, "sudo" | "env" | "time" | "command");
+    let is_setting =
+        |word: &&&str| word.contains('=') || matches!(**word, "sudo" | "env" | "time" | "command");
     let skip = words.iter().take_while(is_setting).count();
     let Some((program, arguments)) = words[skip..].split_first() else { return Vec::new() };
     let program = program.rsplit('/').next().unwrap_or(program);
@@ -133,7 +134,9 @@ fn changes(words: &[&str], folder: &Folder) -> Vec<Reach> {
         "sed" | "perl" | "gsed" | "clang-format" if has_in_place => paths().collect(),
         "cp" | "install" | "rsync" => paths().last().into_iter().collect(),
         "mv" | "rm" | "tee" | "ln" | "truncate" => paths().collect(),
-        "patch" | "xargs" | "find" if program == "patch" || has(&["sed", "-delete", "rm", "mv", "perl", "-exec"]) => {
+        "patch" | "xargs" | "find"
+            if program == "patch" || has(&["sed", "-delete", "rm", "mv", "perl", "-exec"]) =>
+        {
             vec![Reach::Everything]
         }
         "git" => git(arguments, folder),
@@ -141,7 +144,9 @@ fn changes(words: &[&str], folder: &Folder) -> Vec<Reach> {
         "python" | "python3" | "node" | "ruby" | "perl" | "php" | "bash" | "sh" | "zsh" | "deno" | "bun" => {
             vec![Reach::Mentioned]
         }
-        "rustfmt" | "black" | "isort" | "gofmt" | "goimports" | "autopep8" | "yapf" => vec![Reach::Everything],
+        "rustfmt" | "black" | "isort" | "gofmt" | "goimports" | "autopep8" | "yapf" => {
+            vec![Reach::Everything]
+        }
         "cargo" if has(&["fmt", "fix", "--fix"]) => vec![Reach::Everything],
         _ if has(&["--write", "--fix", "--apply", "format", "fmt", "prettier"]) => vec![Reach::Everything],
         _ => Vec::new(),
@@ -150,7 +155,9 @@ fn changes(words: &[&str], folder: &Folder) -> Vec<Reach> {
 
 fn git(arguments: &[&str], folder: &Folder) -> Vec<Reach> {
     let verb = arguments.iter().find(|argument| !argument.starts_with('-'));
-    let rewrites = ["checkout", "restore", "reset", "stash", "pull", "merge", "rebase", "revert", "switch", "apply", "am"];
+    let rewrites = [
+        "checkout", "restore", "reset", "stash", "pull", "merge", "rebase", "revert", "switch", "apply", "am",
+    ];
     let also = ["cherry-pick", "clean", "mv", "rm"];
     let is_new_branch = arguments.iter().any(|argument| matches!(*argument, "-b" | "-B" | "-c" | "-C"));
     match verb {

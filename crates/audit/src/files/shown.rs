@@ -35,7 +35,9 @@ impl Shown {
     pub fn of_command(output: &str, from: Option<u64>, wanted: Option<u64>) -> Option<Self> {
         // Codex writes a head of its own before the output.
         let output = match output.split_once("\nOutput:\n") {
-            Some((head, output)) if head.starts_with("Exit code:") || head.contains("exited with code") => output,
+            Some((head, output)) if head.starts_with("Exit code:") || head.contains("exited with code") => {
+                output
+            }
             _ => output,
         };
         if output.contains("truncated") || output.contains("lines omitted") || output.is_empty() {
@@ -52,7 +54,9 @@ impl Shown {
         }
         let shown_to = first + lines.len() as u64 - 1;
         let last = match notice {
-            Some(notice) => number_before(notice, "more lines").map(|more| shown_to + more).or(number_after(notice, " of ")),
+            Some(notice) => number_before(notice, "more lines")
+                .map(|more| shown_to + more)
+                .or(number_after(notice, " of ")),
             None if wanted.is_some_and(|wanted| lines.len() as u64 >= wanted) => None,
             None => Some(shown_to),
         };

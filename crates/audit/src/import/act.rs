@@ -72,16 +72,15 @@ impl Act {
                 from: position(arguments, "offset"),
                 lines: position(arguments, "limit"),
             }),
-            "write" | "write_file" | "create" | "create_file" => {
-                path().zip(text(arguments, &["content", "contents", "text"])).map(|(path, content)| Act::Write { path, content })
-            }
+            "write" | "write_file" | "create" | "create_file" => path()
+                .zip(text(arguments, &["content", "contents", "text"]))
+                .map(|(path, content)| Act::Write { path, content }),
             "edit" | "multiedit" | "multi_edit" | "str_replace" | "edit_file" => {
                 path().map(|path| Act::Edit { path, changes: changes(arguments) })
             }
             "apply_patch" => text(arguments, &["input", "patch"]).map(|patch| Act::Patch { patch }),
-            "bash" | "shell" | "exec" | "exec_command" | "local_shell" | "shell_command" | "run" | "terminal" => {
-                shell(arguments)
-            }
+            "bash" | "shell" | "exec" | "exec_command" | "local_shell" | "shell_command" | "run"
+            | "terminal" => shell(arguments),
             _ => None,
         };
         known.unwrap_or(Act::Other)
@@ -121,7 +120,9 @@ fn shell(arguments: &Value) -> Option<Act> {
     };
     match words.as_slice() {
         ["apply_patch", patch] => Some(Act::Patch { patch: (*patch).into() }),
-        [shell, flags, script] if shell.ends_with("sh") && flags.starts_with('-') => Some(of_line(script, cwd)),
+        [shell, flags, script] if shell.ends_with("sh") && flags.starts_with('-') => {
+            Some(of_line(script, cwd))
+        }
         [line] => Some(of_line(line, cwd)),
         words => Some(Act::Shell { command: words.join(" ").into(), cwd }),
     }

@@ -112,7 +112,12 @@ impl Reader {
         match self.by_id.get(name) {
             Some(found) => found.map(|at| self.end_of_round(at)),
             None => {
-                recording.report(number, format!("taken as the start of a conversation: `{name}`, its parent, is on no earlier line"));
+                recording.report(
+                    number,
+                    format!(
+                        "taken as the start of a conversation: `{name}`, its parent, is on no earlier line"
+                    ),
+                );
                 None
             }
         }
@@ -124,7 +129,13 @@ impl Reader {
         answer.and_then(|answer| self.last_result.get(answer)).copied().unwrap_or(at)
     }
 
-    fn user(&mut self, recording: &mut Recording, number: usize, line: &Value, parent: Option<usize>) -> Option<usize> {
+    fn user(
+        &mut self,
+        recording: &mut Recording,
+        number: usize,
+        line: &Value,
+        parent: Option<usize>,
+    ) -> Option<usize> {
         let (at, message) = (line.moment("timestamp"), line.get("message").unwrap_or(&Value::Null));
         let pieces = pieces(message);
         if line.is("isCompactSummary") {
@@ -139,7 +150,8 @@ impl Reader {
             self.interrupted(parent);
         }
         let is_result = pieces.iter().any(|piece| matches!(piece, Piece::Result(_)));
-        let answer = parent.filter(|_| is_result).map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
+        let answer =
+            parent.filter(|_| is_result).map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
         let parent = answer.and_then(|answer| self.last_result.get(&answer)).copied().or(parent);
         let speaker = if is_result { Speaker::Tool } else { Speaker::User };
         let entry = recording.add(number, parent, at, Said::Message { speaker, pieces });
@@ -157,7 +169,13 @@ impl Reader {
         }
     }
 
-    fn answer(&mut self, recording: &mut Recording, number: usize, line: &Value, parent: Option<usize>) -> Option<usize> {
+    fn answer(
+        &mut self,
+        recording: &mut Recording,
+        number: usize,
+        line: &Value,
+        parent: Option<usize>,
+    ) -> Option<usize> {
         let message = line.get("message").unwrap_or(&Value::Null);
         let (at, pieces) = (line.moment("timestamp"), pieces(message));
         let id: Arc<str> = message.str("id").or_else(|| line.str("uuid")).unwrap_or_default().into();
@@ -174,7 +192,8 @@ impl Reader {
             return Some(known.entry);
         }
         let model: Arc<str> = message.str("model").unwrap_or_default().into();
-        let ending = if line.is("isApiErrorMessage") { Ending::Failed } else { ending(message.str("stop_reason")) };
+        let ending =
+            if line.is("isApiErrorMessage") { Ending::Failed } else { ending(message.str("stop_reason")) };
         let entry = recording.add(number, parent, at, Said::Message { speaker: Speaker::Assistant, pieces });
         self.answers.insert(id, Answer { entry, line: number, model, usage, ending });
         Some(entry)
@@ -188,7 +207,9 @@ fn usage(usage: &Value) -> Tokens {
     Tokens {
         input: usage.count("input_tokens"),
         read: usage.count("cache_read_input_tokens"),
-        write: written.max(by_lifetime.count("ephemeral_5m_input_tokens") + write_1h).saturating_sub(write_1h),
+        write: written
+            .max(by_lifetime.count("ephemeral_5m_input_tokens") + write_1h)
+            .saturating_sub(write_1h),
         write_1h,
         output: usage.count("output_tokens"),
     }
@@ -221,7 +242,9 @@ fn piece(block: &Value) -> Option<Piece> {
             let content = block.list("content");
             let text: Arc<str> = match block.str("content") {
                 Some(text) => text.into(),
-                None => content.iter().filter_map(|part| part.str("text")).collect::<Vec<_>>().join("\n").into(),
+                None => {
+                    content.iter().filter_map(|part| part.str("text")).collect::<Vec<_>>().join("\n").into()
+                }
             };
             let images = content.iter().filter(|part| part.str("type") == Some("image")).count();
             let call = block.str("tool_use_id").unwrap_or_default().into();

@@ -54,7 +54,8 @@ impl Reader {
             }
             Some("response_item") => self.item(recording, number, payload, at),
             Some("compacted") => {
-                let kept = payload.list("replacement_history").iter().map(ToString::to_string).collect::<String>();
+                let kept =
+                    payload.list("replacement_history").iter().map(ToString::to_string).collect::<String>();
                 let summary = payload.str("message").unwrap_or_default().to_owned() + &kept;
                 let said = Said::Compaction { summary: summary.into(), kept: None };
                 self.push(recording, number, at, said);
@@ -169,7 +170,8 @@ fn said(item: &Value) -> Option<(Speaker, Vec<Piece>)> {
     let id = || Arc::<str>::from(item.str("call_id").unwrap_or_default());
     Some(match item.str("type")? {
         "message" => {
-            let speaker = if item.str("role") == Some("assistant") { Speaker::Assistant } else { Speaker::User };
+            let speaker =
+                if item.str("role") == Some("assistant") { Speaker::Assistant } else { Speaker::User };
             (speaker, item.list("content").iter().filter_map(part).collect())
         }
         "reasoning" => {
@@ -177,7 +179,8 @@ fn said(item: &Value) -> Option<(Speaker, Vec<Piece>)> {
             (Speaker::Assistant, vec![Piece::Reasoning(text)])
         }
         "function_call" => {
-            let (tool, raw) = (item.str("name").unwrap_or_default(), item.str("arguments").unwrap_or_default());
+            let (tool, raw) =
+                (item.str("name").unwrap_or_default(), item.str("arguments").unwrap_or_default());
             let arguments = serde_json::from_str(raw).unwrap_or(Value::Null);
             (Speaker::Assistant, vec![call(id(), tool, raw, Act::of(tool, &arguments))])
         }
@@ -188,7 +191,10 @@ fn said(item: &Value) -> Option<(Speaker, Vec<Piece>)> {
         }
         "local_shell_call" => {
             let action = item.get("action").unwrap_or(&Value::Null);
-            (Speaker::Assistant, vec![call(id(), "local_shell", &action.to_string(), Act::of("local_shell", action))])
+            (
+                Speaker::Assistant,
+                vec![call(id(), "local_shell", &action.to_string(), Act::of("local_shell", action))],
+            )
         }
         "function_call_output" | "custom_tool_call_output" => {
             (Speaker::Tool, vec![Piece::Result(result(id(), item.get("output").unwrap_or(&Value::Null)))])
@@ -223,7 +229,12 @@ fn result(call: Arc<str>, output: &Value) -> CallResult {
     };
     let plain = |text: &str, images: usize| {
         let code = text.strip_prefix("Exit code: ").and_then(|rest| rest.lines().next());
-        CallResult { call: call.clone(), text: text.into(), images, failed: code.is_some_and(|code| code.trim() != "0") }
+        CallResult {
+            call: call.clone(),
+            text: text.into(),
+            images,
+            failed: code.is_some_and(|code| code.trim() != "0"),
+        }
     };
     match output {
         Value::String(text) if text.starts_with('{') => {

@@ -18,7 +18,9 @@ pub(super) fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), Sessio
     recording.id = Some(session.header.id.clone());
     recording.cwd = Some(session.header.cwd.clone()).filter(|cwd| !cwd.is_empty());
     let problems = session.problems.iter();
-    recording.problems.extend(problems.map(|problem| Problem { line: problem.line, what: problem.what.clone() }));
+    recording
+        .problems
+        .extend(problems.map(|problem| Problem { line: problem.line, what: problem.what.clone() }));
     let mut reader = Reader::default();
     for (number, entry) in (2..).zip(&session.entries) {
         let parent = entry.parent.as_ref().and_then(|parent| reader.by_id.get(parent).copied().flatten());
@@ -64,7 +66,12 @@ impl Reader {
             }
             Record::Compaction { summary, first_kept, .. } => {
                 let kept = first_kept.as_ref().and_then(|kept| self.by_id.get(kept).copied().flatten());
-                Some(recording.add(number, parent, at, Said::Compaction { summary: summary.as_str().into(), kept }))
+                Some(recording.add(
+                    number,
+                    parent,
+                    at,
+                    Said::Compaction { summary: summary.as_str().into(), kept },
+                ))
             }
             Record::ThinkingChange { level } => {
                 self.thinking = Some(level.clone());
@@ -89,8 +96,10 @@ impl Reader {
         let leaf = answer.map_or(parent, |answer| recording.entries[answer].parent);
         let started = Moment(request.started.as_millisecond());
         let ended = started.plus(i64::try_from(request.ended_ms.unwrap_or(0)).unwrap_or(0));
-        let RequestUsage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: _ } = request.usage;
-        let usage = Tokens { input, read: cache_read, write: cache_write_5m, write_1h: cache_write_1h, output };
+        let RequestUsage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: _ } =
+            request.usage;
+        let usage =
+            Tokens { input, read: cache_read, write: cache_write_5m, write_1h: cache_write_1h, output };
         let model = request.model.clone();
         if usage.prompt() == 0 {
             return recording.unbilled.push(Unbilled { started, ended, model, leaf, line });
@@ -109,7 +118,11 @@ impl Reader {
             thread: 0,
             // Pings and turns are the conversation itself; whatever else has a prompt of its own.
             apart: !matches!(&*request.purpose, "turn" | "ping"),
-            verdict: request.extra.get("verdict").and_then(|told| serde_json::from_value(told.clone()).ok()).map(Arc::new),
+            verdict: request
+                .extra
+                .get("verdict")
+                .and_then(|told| serde_json::from_value(told.clone()).ok())
+                .map(Arc::new),
             line,
         });
     }
@@ -147,8 +160,14 @@ fn pieces(parts: &[Part]) -> Vec<Piece> {
             Part::ToolCall(call) => {
                 let act = Act::of(&call.name, &call.arguments.value());
                 let arguments = call.arguments.as_str().into();
-                pieces.push(Piece::Call(Call { id: call.id.clone(), tool: call.name.clone(), arguments, act }));
-                let answer = call.result.as_ref().map(|answer| result(&call.id, &answer.content, answer.is_error));
+                pieces.push(Piece::Call(Call {
+                    id: call.id.clone(),
+                    tool: call.name.clone(),
+                    arguments,
+                    act,
+                }));
+                let answer =
+                    call.result.as_ref().map(|answer| result(&call.id, &answer.content, answer.is_error));
                 pieces.extend(answer.map(Piece::Result));
             }
         }

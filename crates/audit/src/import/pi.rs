@@ -45,7 +45,10 @@ impl Reader {
             Some(Value::String(parent)) => match self.by_id.get(parent.as_str()) {
                 Some(found) => *found,
                 None => {
-                    recording.report(number, format!("taken to follow the line before: `{parent}` is on no earlier line"));
+                    recording.report(
+                        number,
+                        format!("taken to follow the line before: `{parent}` is on no earlier line"),
+                    );
                     self.last
                 }
             },
@@ -61,7 +64,13 @@ impl Reader {
     }
 
     /// The entry that what comes next follows.
-    fn entry(&mut self, recording: &mut Recording, number: usize, line: &Value, parent: Option<usize>) -> Option<usize> {
+    fn entry(
+        &mut self,
+        recording: &mut Recording,
+        number: usize,
+        line: &Value,
+        parent: Option<usize>,
+    ) -> Option<usize> {
         let at = line.moment("timestamp");
         match line.str("type") {
             Some("session") => {
@@ -95,7 +104,12 @@ impl Reader {
             }
             Some("branch_summary") => {
                 let summary = vec![Piece::Text(line.str("summary").unwrap_or_default().into())];
-                Some(recording.add(number, parent, at, Said::Message { speaker: Speaker::User, pieces: summary }))
+                Some(recording.add(
+                    number,
+                    parent,
+                    at,
+                    Said::Message { speaker: Speaker::User, pieces: summary },
+                ))
             }
             Some("custom_message") => {
                 let pieces = pieces(line);
@@ -152,7 +166,11 @@ impl Reader {
             }
         };
         let is_excluded = message.is("excludeFromContext");
-        if is_excluded { parent } else { Some(recording.add(number, parent, at.or(message.moment("timestamp")), said)) }
+        if is_excluded {
+            parent
+        } else {
+            Some(recording.add(number, parent, at.or(message.moment("timestamp")), said))
+        }
     }
 
     fn answer(

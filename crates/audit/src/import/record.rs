@@ -231,7 +231,8 @@ impl Recording {
     pub fn context(&self, leaf: Option<usize>) -> Vec<usize> {
         let mut path: Vec<usize> = std::iter::successors(leaf, |&at| self.entries[at].parent).collect();
         path.reverse();
-        let compaction = path.iter().rposition(|&at| matches!(self.entries[at].said, Said::Compaction { .. }));
+        let compaction =
+            path.iter().rposition(|&at| matches!(self.entries[at].said, Said::Compaction { .. }));
         let Some(place) = compaction else { return path };
         let Said::Compaction { kept, .. } = self.entries[path[place]].said else { return path };
         let first = kept.and_then(|kept| path[..place].iter().position(|&at| at >= kept)).unwrap_or(place);
@@ -246,7 +247,13 @@ impl Recording {
         self.problems.push(Problem { line, what: what.into() });
     }
 
-    pub(super) fn add(&mut self, line: usize, parent: Option<usize>, at: Option<Moment>, said: Said) -> usize {
+    pub(super) fn add(
+        &mut self,
+        line: usize,
+        parent: Option<usize>,
+        at: Option<Moment>,
+        said: Said,
+    ) -> usize {
         let parent = parent.filter(|parent| *parent < self.entries.len());
         self.entries.push(Entry { line, parent, at, said });
         self.entries.len() - 1

@@ -40,7 +40,9 @@ impl Fields for Value {
 
     fn moment(&self, key: &str) -> Option<Moment> {
         match self.get(key)? {
-            Value::String(text) => text.parse::<jiff::Timestamp>().ok().map(|time| Moment(time.as_millisecond())),
+            Value::String(text) => {
+                text.parse::<jiff::Timestamp>().ok().map(|time| Moment(time.as_millisecond()))
+            }
             Value::Number(ms) => ms.as_i64().or_else(|| ms.as_f64().map(|ms| ms as i64)).map(Moment),
             _ => None,
         }

@@ -16,7 +16,9 @@ pub(super) fn floor(thread: &Thread) -> f64 {
     for step in &thread.steps {
         log.advance(step);
         let garbage = log.garbage(Scope::All)[0];
-        if std::env::var("DBGG").is_ok() { eprintln!("raw garbage {} of {}", garbage, step.total); }
+        if std::env::var("DBGG").is_ok() {
+            eprintln!("raw garbage {} of {}", garbage, step.total);
+        }
         let live = step.total.saturating_sub(garbage + step.new);
         cost += step.terms.folds.read * live as f64 + step.terms.folds.write * step.new as f64;
     }
@@ -58,7 +60,8 @@ pub(super) fn best(thread: &Thread) -> (f64, Vec<usize>) {
         let unfolded = from == 0 || sent[from].is_cut;
         let starts = [Some(sent[from].garbage), Some(0).filter(|_| unfolded)];
         for saved in starts.into_iter().flatten() {
-            let mut cost = least[from] + if saved == 0 && unfolded { sent[from].appended(0) } else { sent[from].folded() };
+            let mut cost = least[from]
+                + if saved == 0 && unfolded { sent[from].appended(0) } else { sent[from].folded() };
             for to in from + 1..=count {
                 if cost < least[to] {
                     (least[to], last_fold[to]) = (cost, from);

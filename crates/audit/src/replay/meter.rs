@@ -18,8 +18,16 @@ pub(super) struct Meter {
 
 impl Meter {
     pub fn request(step: &Step, blocks: Vec<CacheBlock>) -> Request {
-        let effort = step.thinking.clone().filter(|level| !matches!(&**level, "off" | "none") && std::env::var("NOTHINK").is_err());
-        Request { at: step.at, model: step.terms.model.clone(), blocks, salts: Salts { effort, ..Salts::default() } }
+        let effort = step
+            .thinking
+            .clone()
+            .filter(|level| !matches!(&**level, "off" | "none") && std::env::var("NOTHINK").is_err());
+        Request {
+            at: step.at,
+            model: step.terms.model.clone(),
+            blocks,
+            salts: Salts { effort, ..Salts::default() },
+        }
     }
 
     /// What would be billed.
@@ -31,7 +39,16 @@ impl Meter {
     pub fn send(&mut self, step: &Step, request: &Request) {
         let began = step.ended.min(step.at.plus(FIRST_TOKEN_MS));
         let billing = self.cache.send(&step.terms.rules, request, began);
-        if std::env::var("DBG").is_ok() { eprintln!("{} {:?} total {} {:?} thinking {:?}", step.at.0/1000, billing.amounts, step.total, step.common, step.thinking); }
+        if std::env::var("DBG").is_ok() {
+            eprintln!(
+                "{} {:?} total {} {:?} thinking {:?}",
+                step.at.0 / 1000,
+                billing.amounts,
+                step.total,
+                step.common,
+                step.thinking
+            );
+        }
         self.charge(step, billing.amounts);
     }
 

@@ -1,7 +1,7 @@
 //! The log with folds: what the live layout does, on the same arithmetic.
 
-use hardpan_economy::cache::Request;
 use hardpan_economy::cache::Moment;
+use hardpan_economy::cache::Request;
 use hardpan_economy::folds::{Accounts, MOST_PINGS, Pauses, Site};
 use hardpan_models::CacheKind;
 use hardpan_prompt::Lifetime;
@@ -21,7 +21,10 @@ const PING_EARLY_MS: i64 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sites {
     /// After the system prompt only: one account for the whole log.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what is proved is proved for this one; tests measure it"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "what is proved is proved for this one; tests measure it")
+    )]
     Whole,
     /// Wherever a cache entry ends: an account per position.
     Frontiers,
@@ -36,6 +39,7 @@ pub(super) fn run(thread: &Thread, sites: Sites) -> Replayed {
         base: None,
         sites,
         pauses: Pauses::default(),
+        since_fold: 0,
         sent: None,
     };
     for (index, step) in thread.steps.iter().enumerate() {
@@ -58,6 +62,8 @@ struct Strata<'a> {
     base: Option<usize>,
     sites: Sites,
     pauses: Pauses,
+    /// Requests since the last fold: as many are expected to come as have come.
+    since_fold: usize,
     /// The last step, and what was sent.
     sent: Option<(usize, Request)>,
 }
@@ -77,7 +83,13 @@ impl Strata<'_> {
         let mut at = step.at.plus(lifetime);
         for pings in 0..MOST_PINGS {
             let is_over = until.is_some_and(|until| until <= at);
-            let pays = std::env::var("PING").is_ok() && step.terms.folds.ping_pays(cached, garbage, self.pauses.chance(pings));
+            let pays = std::env::var("PING").is_ok()
+                && step.terms.folds.ping_pays(
+                    cached,
+                    garbage,
+                    if std::env::var("HZ").is_ok() { 1000000 } else { self.since_fold },
+                    self.pauses.chance(pings),
+                );
             if is_over || !can_ping || !pays {
                 break;
             }
@@ -104,10 +116,22 @@ impl Strata<'_> {
             let most = sites.iter().max_by_key(|site| site.garbage);
             most.copied().filter(|site| is_full && site.garbage > 0)
         });
-        if std::env::var("DBGS").is_ok() { eprintln!("step {index} total {total} of {} hit {hit} G0 {} price0 {:.0} paid0 {:.0} turn {} due {:?} stubs {}", step.total, sites[0].garbage, prices.fold(&sites[0]), self.accounts.paid(1), self.log.elements.len()-self.log.settled(), due, self.log.elements.iter().filter(|e| matches!(e, super::log::Element::Stub{..})).count()); }
+        if std::env::var("DBGS").is_ok() {
+            eprintln!(
+                "step {index} total {total} of {} hit {hit} G0 {} price0 {:.0} paid0 {:.0} turn {} due {:?} stubs {}",
+                step.total,
+                sites[0].garbage,
+                prices.fold(&sites[0]),
+                self.accounts.paid(1),
+                self.log.elements.len() - self.log.settled(),
+                due,
+                self.log.elements.iter().filter(|e| matches!(e, super::log::Element::Stub { .. })).count()
+            );
+        }
         let request = match due {
             None => {
                 self.accounts.charge(prices, &sites);
+                self.since_fold += 1;
                 unfolded
             }
             Some(site) => {
@@ -116,6 +140,7 @@ impl Strata<'_> {
                 self.ends.retain(|end| *end <= site.place);
                 self.base = Some(site.place);
                 self.meter.replayed.folds += 1;
+                self.since_fold = 1;
                 self.request(step, Some(site.place))
             }
         };
@@ -143,7 +168,11 @@ impl Strata<'_> {
     fn sites(&self, hit: usize) -> Vec<Site> {
         let garbage = self.log.garbage(Scope::Foldable);
         let sums = self.log.sums();
-        let ends = self.ends.iter().copied().filter(|end| *end <= hit && (self.sites == Sites::Frontiers || *end <= 1));
+        let ends = self
+            .ends
+            .iter()
+            .copied()
+            .filter(|end| *end <= hit && (self.sites == Sites::Frontiers || *end <= 1));
         let site = |place: usize| Site { place, after: sums[hit] - sums[place], garbage: garbage[place] };
         // The system prompt is never garbage: without an entry after it, all is written again.
         std::iter::once(0).chain(ends).map(site).collect()

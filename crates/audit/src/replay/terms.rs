@@ -47,17 +47,23 @@ impl Terms {
     /// What tokens cost in units of one token of plain input, output left out.
     pub fn cost(&self, tokens: &Tokens) -> f64 {
         let Tokens { input, read, write, write_1h, output: _ } = *tokens;
-        input as f64 + self.folds.read * read as f64 + self.folds.write * write as f64 + self.write_1h * write_1h as f64
+        input as f64
+            + self.folds.read * read as f64
+            + self.folds.write * write as f64
+            + self.write_1h * write_1h as f64
     }
 }
 
 /// The model as it is listed, without the date in its name, or the usual one of who recorded it: a session must be readable
 /// whatever was used.
 fn find(catalogue: &Catalogue, agent: Agent, provider: Option<&str>, name: &str) -> Option<Model> {
-    let undated = name.rsplit_once('-').filter(|(_, end)| end.len() == 8 && end.bytes().all(|b| b.is_ascii_digit()));
+    let undated =
+        name.rsplit_once('-').filter(|(_, end)| end.len() == 8 && end.bytes().all(|b| b.is_ascii_digit()));
     let names = [Some(name), undated.map(|(name, _)| name)];
     let listed = names.into_iter().flatten().find_map(|name| {
-        provider.and_then(|provider| catalogue.model(Some(provider), name).ok()).or_else(|| catalogue.model(None, name).ok())
+        provider
+            .and_then(|provider| catalogue.model(Some(provider), name).ok())
+            .or_else(|| catalogue.model(None, name).ok())
     });
     let is_openai = agent == Agent::Codex || name.starts_with("gpt") || provider == Some("openai");
     let usual = if is_openai { ("openai", "gpt-5.5") } else { ("anthropic", "claude-sonnet-4-5") };

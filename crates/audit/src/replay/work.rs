@@ -143,7 +143,8 @@ impl<'a> Builder<'a> {
         }
         let first = self.thread.steps.is_empty();
         let scale = step.terms.factor;
-        let fresh: Vec<Fresh> = context.iter().flat_map(|entry| self.fresh(*entry, known_units, scale)).collect();
+        let fresh: Vec<Fresh> =
+            context.iter().flat_map(|entry| self.fresh(*entry, known_units, scale)).collect();
         let units = context.iter().flat_map(|entry| &self.units_of[entry]).copied();
         let known: Vec<usize> = units.filter(|unit| *unit < known_units).collect();
         let known_total = known.iter().map(|unit| self.sizes[*unit]).sum::<usize>() + self.sizes[SYSTEM];
@@ -228,7 +229,9 @@ impl<'a> Builder<'a> {
                     _ if place <= from => {}
                     Some(Piece::Call(call)) => _ = self.calls.insert(call.id.clone(), (*entry, index, unit)),
                     Some(Piece::Result(result)) => {
-                        let Some((entry, index, call_unit)) = self.calls.remove(&result.call) else { continue };
+                        let Some((entry, index, call_unit)) = self.calls.remove(&result.call) else {
+                            continue;
+                        };
                         let Said::Message { pieces, .. } = &recording.entries[entry].said else { continue };
                         if let Piece::Call(call) = &pieces[index] {
                             self.files.observe(call_unit, call, unit, result);

@@ -52,15 +52,29 @@ pub struct Approver {
 
 impl Approver {
     /// The rules of the settings, and of what was always allowed before.
-    pub fn new(settings: &Settings, scope: Scope, asking: Asking, person: Option<Arc<dyn Ask>>) -> Result<Self> {
+    pub fn new(
+        settings: &Settings,
+        scope: Scope,
+        asking: Asking,
+        person: Option<Arc<dyn Ask>>,
+    ) -> Result<Self> {
         let file = settings.folder.as_ref().map(|folder| folder.join("allowed"));
         let kept = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         let kept = kept.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let config = settings.config.allow.iter().map(String::as_str);
         let parse = |rule: &str| rule.parse::<Rule>().map_err(anyhow::Error::from);
-        let mut allowed = config.map(parse).collect::<Result<Vec<Rule>>>().context("`allow` in config.toml")?;
-        allowed.extend(kept.map(parse).collect::<Result<Vec<Rule>>>().context("`allowed` in the config folder")?);
-        let denied = settings.config.deny.iter().map(|rule| parse(rule)).collect::<Result<_>>().context("`deny` in config.toml")?;
+        let mut allowed =
+            config.map(parse).collect::<Result<Vec<Rule>>>().context("`allow` in config.toml")?;
+        allowed.extend(
+            kept.map(parse).collect::<Result<Vec<Rule>>>().context("`allowed` in the config folder")?,
+        );
+        let denied = settings
+            .config
+            .deny
+            .iter()
+            .map(|rule| parse(rule))
+            .collect::<Result<_>>()
+            .context("`deny` in config.toml")?;
         Ok(Approver { allowed: Mutex::new(allowed), denied, asking, scope, person, file })
     }
 
@@ -79,7 +93,10 @@ impl Approver {
                 list.write_all(format!("{rule}\n").as_bytes())
             };
             if let Err(error) = add() {
-                eprintln!("hardpan: {} cannot be written: {error}; allowed for this conversation only", file.display());
+                eprintln!(
+                    "hardpan: {} cannot be written: {error}; allowed for this conversation only",
+                    file.display()
+                );
             }
         }
     }
@@ -88,7 +105,8 @@ impl Approver {
 impl Approve for Approver {
     fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved> {
         Box::pin(async move {
-            let covers = |rule: &Rule| rule.covers(&question.tool_name, &question.args, |path| self.key(path));
+            let covers =
+                |rule: &Rule| rule.covers(&question.tool_name, &question.args, |path| self.key(path));
             if let Some(rule) = self.denied.iter().find(|rule| covers(rule)) {
                 return Approved::No(format!("the settings deny it ({rule})"));
             }
@@ -98,7 +116,9 @@ impl Approve for Approver {
             }
             let rule = Rule::like(&question.tool_name, &question.args, |path| self.key(path));
             let Some(person) = &self.person else {
-                let hint = rule.map_or_else(String::new, |rule| format!(" (such as allow = [\"{rule}\"] in config.toml)"));
+                let hint = rule.map_or_else(String::new, |rule| {
+                    format!(" (such as allow = [\"{rule}\"] in config.toml)")
+                });
                 return Approved::No(format!(
                     "nobody is there to ask; the person can allow it in the settings{hint} or start with --yes"
                 ));

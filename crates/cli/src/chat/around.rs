@@ -50,7 +50,16 @@ impl Around {
         seen: Seen,
         kept: Kept,
     ) -> Self {
-        Around { folder: folder.to_owned(), settings, skills, map_tokens, seen, kept: Mutex::new(kept), system: OnceLock::new(), drawn: Mutex::default() }
+        Around {
+            folder: folder.to_owned(),
+            settings,
+            skills,
+            map_tokens,
+            seen,
+            kept: Mutex::new(kept),
+            system: OnceLock::new(),
+            drawn: Mutex::default(),
+        }
     }
 
     /// Opens a file: it is in the context from now on.
@@ -126,7 +135,9 @@ impl Surroundings for Around {
         }
         // An image goes with the prompt that names it, not with every request.
         file.images.clear();
-        if look.occasion == Occasion::Changed && let Some(drawn) = &*self.drawn() {
+        if look.occasion == Occasion::Changed
+            && let Some(drawn) = &*self.drawn()
+        {
             file.symbols.clone_from(drawn);
             return snapshot_of(file, look.now);
         }

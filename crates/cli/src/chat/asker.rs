@@ -47,10 +47,15 @@ impl Question {
 fn words(question: &Approval, rule: Option<&Rule>) -> String {
     let arguments = question.args.as_object().into_iter().flatten().map(|(name, value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if value.contains('\n') { format!("  {name}:\n{}", indented(&value)) } else { format!("  {name}: {value}") }
+        if value.contains('\n') {
+            format!("  {name}:\n{}", indented(&value))
+        } else {
+            format!("  {name}: {value}")
+        }
     });
     let arguments: Vec<String> = arguments.collect();
-    let longer = rule.map_or_else(String::new, |rule| format!(", [s] {rule} in this conversation, [a] always"));
+    let longer =
+        rule.map_or_else(String::new, |rule| format!(", [s] {rule} in this conversation, [a] always"));
     format!("{} wants to run:\n{}\n[y]es{longer}, or [n]o and why?", question.tool_name, arguments.join("\n"))
 }
 

@@ -50,7 +50,8 @@ pub fn names() -> Vec<&'static str> {
 /// What is said to a command that nobody knows. A path, or a sentence that begins with a slash, is none.
 pub fn unknown(agent: &Agent, text: &str) -> Option<String> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next().unwrap_or_default();
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'));
+    let is_name =
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'));
     if !is_name || name == "later" || agent.commands().contains_key(name) || agent.expansions().known(name) {
         return None;
     }
@@ -108,12 +109,13 @@ async fn run(
             if !opened.around.close(&PathBuf::from(arguments)) {
                 return Err(format!("{arguments} is not open; `/open` without a name lists what is"));
             }
-            with_price(format!("{arguments} is closed."), told)
+            with_price(&format!("{arguments} is closed."), told)
         }
         "queue" => queue(agent),
         "unqueue" => {
             let dropped = agent.unqueue().await;
-            let texts = dropped.steering.iter().chain(&dropped.follow_up).map(|accepted| accepted.typed.clone());
+            let texts =
+                dropped.steering.iter().chain(&dropped.follow_up).map(|accepted| accepted.typed.clone());
             format!("dropped:\n{}", texts.collect::<Vec<_>>().join("\n"))
         }
         "session" => {
@@ -128,7 +130,8 @@ async fn run(
             format!("this conversation is called {arguments}")
         }
         "new" => {
-            let conversation = open::begin(&opened.store, &opened.folder).map_err(|error| format!("{error:#}"))?;
+            let conversation =
+                open::begin(&opened.store, &opened.folder).map_err(|error| format!("{error:#}"))?;
             agent.switch(conversation, Switch::Other).await;
             "a new conversation".into()
         }
@@ -164,14 +167,18 @@ fn help(agent: &Agent) -> String {
 async fn model(name: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
     let target = agent.target();
     if name.is_empty() {
-        return Ok(format!("{} ({} tokens); /model NAME chooses another", target.model.name(), thousands(target.model.context as usize)));
+        return Ok(format!(
+            "{} ({} tokens); /model NAME chooses another",
+            target.model.name(),
+            thousands(target.model.context as usize)
+        ));
     }
     let whom = crate::args::Whom { model: Some(name.to_owned()), ..Default::default() };
     let target = gather::target(&whom, &opened.settings, None).map_err(|error| format!("{error:#}"))?;
     let chosen = target.model.name();
     let told = price::of(agent, Act::SwitchModel { model: &target.model, wire: &target.wire });
     agent.select_model(target).await.map_err(|error| error.to_string())?;
-    Ok(with_price(format!("{chosen} answers from now on."), told))
+    Ok(with_price(&format!("{chosen} answers from now on."), told))
 }
 
 async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
@@ -188,12 +195,12 @@ async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
     };
     let told = if thinking == agent.thinking() { None } else { price::of(agent, Act::Thinking) };
     agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
-    Ok(with_price("From the next request on.".into(), told))
+    Ok(with_price("From the next request on.", told))
 }
 
 /// What was done, and what that costs.
-fn with_price(done: String, told: Option<String>) -> String {
-    told.map_or(done.clone(), |told| format!("{done} {told}"))
+fn with_price(done: &str, told: Option<String>) -> String {
+    told.map_or_else(|| done.to_owned(), |told| format!("{done} {told}"))
 }
 
 fn open_file(name: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
@@ -207,7 +214,7 @@ fn open_file(name: &str, opened: &Opened, agent: &Agent) -> Result<String, Strin
     }
     let told = price::opening(name, opened, agent);
     opened.around.open(PathBuf::from(name));
-    Ok(with_price(format!("{name} is part of the context from the next prompt on."), told))
+    Ok(with_price(&format!("{name} is part of the context from the next prompt on."), told))
 }
 
 fn queue(agent: &Agent) -> String {
@@ -240,7 +247,8 @@ fn undo(opened: &Opened) -> Result<String, String> {
 fn tell_undone(opened: &Opened, undone: &[Undone]) {
     let taken_back = undone.iter().filter(|undone| matches!(undone.how, How::Restored | How::Removed));
     let root = hardpan_workspace::root_of(&opened.folder);
-    let paths: Vec<String> = taken_back.map(|undone| hardpan_workspace::display_path(&root, &undone.path)).collect();
+    let paths: Vec<String> =
+        taken_back.map(|undone| hardpan_workspace::display_path(&root, &undone.path)).collect();
     if paths.is_empty() {
         return;
     }
@@ -262,8 +270,10 @@ fn tree(agent: &Agent) -> Result<String, String> {
             Body::Assistant { content, .. } => ("model", content),
             _ => return None,
         };
-        let text: String =
-            parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect();
+        let text: String = parts
+            .iter()
+            .filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
+            .collect();
         Some(cut(&format!("{:>6}  {who:<5}  {}", entry.id, text.replace('\n', " ")), 100))
     });
     let lines: Vec<String> = lines.collect();

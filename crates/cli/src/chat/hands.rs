@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use hardpan_agent::events::{AgentStart, SessionCompact, SessionFork, SessionSwitch, SessionTree, ToolExecutionEnd};
+use hardpan_agent::events::{
+    AgentStart, SessionCompact, SessionFork, SessionSwitch, SessionTree, ToolExecutionEnd,
+};
 use hardpan_agent::{Agent, Event};
 use hardpan_prompt::Hash;
 use hardpan_tools::{
-    Journal, Launcher, Network, Options, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing, scrubbed, support,
+    Journal, Launcher, Network, Options, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing, scrubbed,
+    support,
 };
 
 use crate::settings::{Settings, cache_folder, config_folder, data_folder};
@@ -148,7 +151,9 @@ impl Hands {
 fn sandbox(settings: &Settings, notes: &mut Vec<String>) -> Option<Sandbox> {
     match support() {
         Support::Full => {}
-        Support::Partial(missing) => notes.push(format!("the sandbox for commands is not complete: {missing}")),
+        Support::Partial(missing) => {
+            notes.push(format!("the sandbox for commands is not complete: {missing}"))
+        }
         Support::None(why) => {
             notes.push(format!("commands run without a sandbox: {why}"));
             return None;

@@ -13,8 +13,8 @@ use hardpan_agent::{AgentError, Delivery, Input, InputSource, Stop, Taken, Tell}
 use hardpan_prompt::{AgentMessage, Body};
 use tokio::sync::mpsc;
 
-use super::commands;
 use super::asker::{Asker, Question, answer};
+use super::commands;
 use super::open::Opened;
 use super::show;
 use crate::args::{Chat, Output};
@@ -100,8 +100,14 @@ async fn ping_due(opened: &Opened) {
 async fn keep_warm(opened: &Opened) {
     match opened.agent.ping().await {
         Ok(spent) => {
-            let left = opened.agent.warmth().map_or_else(String::new, |warmth| format!("; {}", show::countdown(&warmth)));
-            eprintln!("(kept the cache warm for {}{left}; `keep_alive = false` in config.toml ends this)", dollars(spent.dollars));
+            let left = opened
+                .agent
+                .warmth()
+                .map_or_else(String::new, |warmth| format!("; {}", show::countdown(&warmth)));
+            eprintln!(
+                "(kept the cache warm for {}{left}; `keep_alive = false` in config.toml ends this)",
+                dollars(spent.dollars)
+            );
         }
         Err(error) => eprintln!("hardpan: {}", safe_lines(&error.to_string())),
     }
@@ -142,7 +148,8 @@ fn begin(opened: &Arc<Opened>, line: String, pending: &mut Pending) {
         return;
     }
     if let Some(command) = text.strip_prefix('!') {
-        let (command, tell) = command.strip_prefix('!').map_or((command, Tell::Model), |command| (command, Tell::Nobody));
+        let (command, tell) =
+            command.strip_prefix('!').map_or((command, Tell::Model), |command| (command, Tell::Nobody));
         let (agent, command) = (opened.agent.clone(), command.trim().to_owned());
         pending.push(Box::pin(async move { agent.bash(command, tell).await.map(ran) }));
         return;
@@ -203,12 +210,19 @@ async fn after(opened: &Opened, flags: &Chat, taken: Result<Taken, AgentError>) 
             match stop {
                 Stop::Done => {}
                 Stop::Aborted => eprintln!("stopped; what was received is kept"),
-                Stop::Length => eprintln!("hardpan: the answer was cut at its limit of tokens (--max-tokens)"),
+                Stop::Length => {
+                    eprintln!("hardpan: the answer was cut at its limit of tokens (--max-tokens)")
+                }
                 Stop::Refused => eprintln!("hardpan: the model refused"),
                 Stop::Looping { tool } => {
-                    eprintln!("hardpan: stopped: the model kept making the same failing call of {}", safe(&tool));
+                    eprintln!(
+                        "hardpan: stopped: the model kept making the same failing call of {}",
+                        safe(&tool)
+                    );
                 }
-                Stop::TooLong { message } | Stop::Error { message } => eprintln!("hardpan: {}", safe_lines(&message)),
+                Stop::TooLong { message } | Stop::Error { message } => {
+                    eprintln!("hardpan: {}", safe_lines(&message))
+                }
             }
             let waiting = opened.agent.waiting();
             if !waiting.is_empty() {

@@ -65,7 +65,8 @@ impl Opened {
             eprintln!("hardpan: {problem}");
         }
         let state = State::load();
-        let model = conversation.model.as_ref().map(|(provider, model)| (provider.to_string(), model.to_string()));
+        let model =
+            conversation.model.as_ref().map(|(provider, model)| (provider.to_string(), model.to_string()));
         let mut target = gather::target(whom, &settings, model)?;
         gather::use_learned(&mut target, &state);
         let map_tokens = if whom.no_map { Some(0) } else { settings.config.map_tokens };
@@ -79,10 +80,18 @@ impl Opened {
         let mut scope = Scope::new(&root, &folder);
         scope.readable = settings.config.readable.iter().map(PathBuf::from).collect();
         scope.readable.extend(config.map(|config| config.join("skills")));
-        let hands = Hands::new(&settings, &conversation.session, &root, scratch.as_ref().map(|scratch| &*scratch.0))?;
+        let hands =
+            Hands::new(&settings, &conversation.session, &root, scratch.as_ref().map(|scratch| &*scratch.0))?;
         hands.notes.iter().for_each(|note| eprintln!("hardpan: {note}"));
         hands.extend(&mut scope);
-        let around = Arc::new(Around::new(&folder, settings.clone(), expansions.listing(), map_tokens, hands.seen.clone(), kept.clone()));
+        let around = Arc::new(Around::new(
+            &folder,
+            settings.clone(),
+            expansions.listing(),
+            map_tokens,
+            hands.seen.clone(),
+            kept.clone(),
+        ));
         let asking = if flags.yes { Asking::Never } else { Asking::Normal };
         let approver = Approver::new(&settings, scope.clone(), asking, person)?;
         let setup = Setup {
@@ -100,7 +109,11 @@ impl Opened {
             settings: AgentSettings {
                 steering: settings.config.steering.unwrap_or_default(),
                 follow_up: settings.config.follow_up.unwrap_or_default(),
-                reads: if settings.config.parallel_reads.unwrap_or(false) { Reads::SideBySide } else { Reads::OneByOne },
+                reads: if settings.config.parallel_reads.unwrap_or(false) {
+                    Reads::SideBySide
+                } else {
+                    Reads::OneByOne
+                },
                 compact_at: settings.config.compact_at.unwrap_or(AgentSettings::default().compact_at),
                 ..AgentSettings::default()
             },
@@ -108,9 +121,21 @@ impl Opened {
         };
         let agent = Agent::new(setup, conversation);
         hands.follow(&agent);
-        let images = whom.image.iter().map(|path| workspace::read_image(path)).collect::<Result<Vec<_>, _>>()?;
+        let images =
+            whom.image.iter().map(|path| workspace::read_image(path)).collect::<Result<Vec<_>, _>>()?;
         let stored = Mutex::new(kept);
-        Ok(Opened { agent, around, settings, folder, store, connection, stored, images: Mutex::new(images), hands, _scratch: scratch })
+        Ok(Opened {
+            agent,
+            around,
+            settings,
+            folder,
+            store,
+            connection,
+            stored,
+            images: Mutex::new(images),
+            hands,
+            _scratch: scratch,
+        })
     }
 
     /// Opens the files that a prompt names, and returns its images.
@@ -160,7 +185,8 @@ fn store(flags: &Chat) -> Result<(Store, Option<Scratch>)> {
         let scratch = Scratch::new()?;
         return Ok((Store::new(&scratch.0), Some(scratch)));
     }
-    let folder = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR, or use --no-session")?;
+    let folder = data_folder()
+        .context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR, or use --no-session")?;
     Ok((Store::new(folder.join("sessions")), None))
 }
 
@@ -210,7 +236,12 @@ fn header(folder: &Path) -> Header {
     let time = now();
     let source = format!("{}/{}/{}", time.as_nanosecond(), std::process::id(), folder.display());
     let id = hardpan_prompt::Hash::of(source.as_bytes()).to_string();
-    Header { id: id[..12].into(), time: Some(time), cwd: folder.to_string_lossy().into(), extra: Default::default() }
+    Header {
+        id: id[..12].into(),
+        time: Some(time),
+        cwd: folder.to_string_lossy().into(),
+        extra: Default::default(),
+    }
 }
 
 /// How much the model thinks: the flag, else what the conversation last chose.
@@ -242,7 +273,8 @@ impl Connection {
 
 impl Connect for Connection {
     fn client(&self, target: &Target, session: &str) -> Result<Client, String> {
-        let route = Route::choose(target, &self.settings, Some(session)).map_err(|error| format!("{error:#}"))?;
+        let route =
+            Route::choose(target, &self.settings, Some(session)).map_err(|error| format!("{error:#}"))?;
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if route.note != *said {
             route.note.iter().for_each(|note| eprintln!("hardpan: {note}"));
@@ -266,7 +298,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("hardpan-{}-{}", std::process::id(), now().as_nanosecond()));
+        let folder =
+            std::env::temp_dir().join(format!("hardpan-{}-{}", std::process::id(), now().as_nanosecond()));
         std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
         Ok(Scratch(folder))
     }

@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hardpan_economy::Verdict;
 use hardpan_agent::{Agent, Spent, Warmth};
+use hardpan_economy::Verdict;
 use serde_json::Value;
 
 use crate::args::Output;
@@ -46,7 +46,9 @@ impl Text {
             }
             "message_end" if event["message"]["role"] == "assistant" => {
                 let parts = event["message"]["content"].as_array().cloned().unwrap_or_default();
-                let said = |part: &Value| part["text"].as_str().filter(|_| part["type"] == "text").map(str::to_owned);
+                let said = |part: &Value| {
+                    part["text"].as_str().filter(|_| part["type"] == "text").map(str::to_owned)
+                };
                 let mut state = self.lock();
                 state.last = parts.iter().filter_map(said).collect();
                 state.end_line();
@@ -146,7 +148,10 @@ pub fn status(agent: &Agent) -> Option<String> {
 pub fn countdown(warmth: &Warmth) -> String {
     let clock = |seconds: i64| format!("{}:{:02}", seconds / 60, seconds % 60);
     if warmth.expires_in <= 0 {
-        return format!("the cache has expired: the next request writes {} tokens anew", thousands(warmth.tokens));
+        return format!(
+            "the cache has expired: the next request writes {} tokens anew",
+            thousands(warmth.tokens)
+        );
     }
     let ping = match warmth.ping_in() {
         Some(seconds) => format!("; kept warm in {}", clock(i64::try_from(seconds).unwrap_or(i64::MAX))),

@@ -59,7 +59,16 @@ impl<'a> Writer<'a> {
         let patience = settings.config.patience.patience();
         let client = Client::new(route.transport, route.endpoint, patience, learned.clone());
         let counter = Counter::new(target.vocabulary());
-        Writer { target, settings, client, learned, counter, spent: Spent::default(), requests: 0, bills: Vec::new() }
+        Writer {
+            target,
+            settings,
+            client,
+            learned,
+            counter,
+            spent: Spent::default(),
+            requests: 0,
+            bills: Vec::new(),
+        }
     }
 
     /// Writes the message for what is staged, and tells what that cost.

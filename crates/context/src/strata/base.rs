@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hardpan_prompt::{Content, Copy, Item, Json, Kind, MessageId, Origin, ResultPart, Role, Segment, Volatility};
+use hardpan_prompt::{
+    Content, Copy, Item, Json, Kind, MessageId, Origin, ResultPart, Role, Segment, Volatility,
+};
 
 use crate::history::Said;
 use crate::layout::Input;
@@ -22,24 +24,28 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
     // Whatever showed a body of an item that is shown anew is garbage: now, and when it was stubbed before.
     let keys: BTreeSet<&str> = live.iter().map(|item| &*item.key).collect();
     let said_before = strata.updates.iter().filter(|update| update.form == UpdateForm::Said);
-    let said_before = said_before.map(|update| Stub { message: update.anchor.clone(), key: update.key.clone() });
+    let said_before =
+        said_before.map(|update| Stub { message: update.anchor.clone(), key: update.key.clone() });
     let mut stubs: Vec<Stub> = strata.stubs.iter().cloned().chain(said_before).collect();
     stubs.retain(|stub| keys.contains(&*stub.key) && before.contains(&stub.message));
     let placed_before = strata.base.iter().flat_map(|group| &group.items).map(|placed| &*placed.key);
-    let told_before = strata.updates.iter().filter(|update| before.contains(&update.anchor)).map(|update| &*update.key);
+    let told_before =
+        strata.updates.iter().filter(|update| before.contains(&update.anchor)).map(|update| &*update.key);
     let shown_before: BTreeSet<&str> = placed_before.chain(told_before).collect();
     let mut placed: Vec<&Item> = Vec::new();
     for item in live {
         match &item.said_by {
             // An edit says what changed, not all there is: what was shown before the turn is shown whole again.
-            Some(message) if during.contains(message) && !shown_before.contains(&*item.key) => memory.updates.push(Update {
-                key: item.key.clone(),
-                kind: item.kind,
-                anchor: message.clone(),
-                form: UpdateForm::Said,
-                text: Default::default(),
-                body: Some(item.body.clone()),
-            }),
+            Some(message) if during.contains(message) && !shown_before.contains(&*item.key) => {
+                memory.updates.push(Update {
+                    key: item.key.clone(),
+                    kind: item.kind,
+                    anchor: message.clone(),
+                    form: UpdateForm::Said,
+                    text: Default::default(),
+                    body: Some(item.body.clone()),
+                });
+            }
             said_by => {
                 if let Some(message) = said_by.as_ref().filter(|message| before.contains(message)) {
                     stubs.push(Stub { message: message.clone(), key: item.key.clone() });

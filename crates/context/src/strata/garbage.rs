@@ -59,7 +59,8 @@ fn garbage(input: &Input<'_>, strata: &StrataMemory, live: &[&Item], prompt: &Pr
         let Content::Result(result) = &block.content else { continue };
         let Source::Message(message) = &result.origin.source else { continue };
         if let Some(key) = said.get(&*message.0) {
-            *shown.entry(key).or_default() += segments(block).map(|segment| count(&segment.text)).sum::<usize>();
+            *shown.entry(key).or_default() +=
+                segments(block).map(|segment| count(&segment.text)).sum::<usize>();
             *stubs.entry(key).or_default() += STUB;
             calls.insert(&result.call_id, key);
         }
@@ -68,7 +69,8 @@ fn garbage(input: &Input<'_>, strata: &StrataMemory, live: &[&Item], prompt: &Pr
         if let Content::Call(call) = &block.content
             && let Some(key) = calls.get(&*call.id)
         {
-            *shown.entry(key).or_default() += input.memo.counter.count_hashed(call.arguments.hash(), call.arguments.as_str());
+            *shown.entry(key).or_default() +=
+                input.memo.counter.count_hashed(call.arguments.hash(), call.arguments.as_str());
         }
     }
     let bodies: BTreeMap<&str, usize> = live.iter().map(|item| (&*item.key, count(&item.body))).collect();

@@ -134,10 +134,7 @@ fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
         lines[2],
         "user: [context_lively answers Done: === file:a.rs ===\nnew\n=== file:b.rs ===\nB as read\n]"
     );
-    assert_eq!(
-        lines[6],
-        "user: [c answers Done: [file:b.rs: shown elsewhere, as it is now]]"
-    );
+    assert_eq!(lines[6], "user: [c answers Done: [file:b.rs: shown elsewhere, as it is now]]");
     assert_eq!((folded.memory.strata.folds, folded.memory.strata.updates.len()), (1, 0));
 }
 

@@ -13,7 +13,8 @@ fn messages(reads: usize) -> Vec<Value> {
     let mut messages = Vec::new();
     for n in 0..reads {
         let arguments = json!({"path": "a.rs", "note": "x".repeat(300)});
-        let call = json!({"type": "tool_call", "id": format!("c{n}"), "name": "read", "arguments": arguments});
+        let call =
+            json!({"type": "tool_call", "id": format!("c{n}"), "name": "read", "arguments": arguments});
         messages.push(user(&format!("u{n}"), "again"));
         messages.push(json!({"id": format!("a{n}"), "role": "assistant", "content": [call]}));
         messages.push(result(&format!("r{n}"), &format!("c{n}"), &body(n)));
@@ -72,9 +73,13 @@ fn what_was_stubbed_stays_stubbed_and_its_calls_are_short() {
             "files": [{"path": "a.rs", "content": body(2), "said_by": "r2"}], "prompt": {"id": "u3", "text": "again"}});
         let folded = made(&after(&memory, json), LayoutName::Strata);
         let lines = lines(&folded.prompt);
-        let stubs = lines.iter().filter(|line| line.contains("[file:a.rs: shown elsewhere, as it is now]")).count();
+        let stubs =
+            lines.iter().filter(|line| line.contains("[file:a.rs: shown elsewhere, as it is now]")).count();
         let bodies = lines.iter().filter(|line| line.contains("version 2, line 100")).count();
-        let old = lines.iter().filter(|line| line.contains("version 1, line 100") || line.contains("xxxxx")).count();
+        let old = lines
+            .iter()
+            .filter(|line| line.contains("version 1, line 100") || line.contains("xxxxx"))
+            .count();
         assert_eq!((stubs, bodies, old), (3, 1, 0), "fold {fold}: {lines:#?}");
         assert_eq!(folded.memory.strata.account.garbage, 0);
         memory = folded.memory;
@@ -84,7 +89,8 @@ fn what_was_stubbed_stays_stubbed_and_its_calls_are_short() {
 #[test]
 fn a_context_in_which_nothing_changed_has_no_garbage() {
     let file = json!([{"path": "a.rs", "content": body(1)}]);
-    let first = made(&snapshot(json!({"files": file, "prompt": {"id": "m1", "text": "one"}})), LayoutName::Strata);
+    let first =
+        made(&snapshot(json!({"files": file, "prompt": {"id": "m1", "text": "one"}})), LayoutName::Strata);
     assert_eq!(first.memory.strata.account.garbage, 0);
     let closed = json!({"messages": [user("m1", "one"), {"id": "m2", "role": "assistant", "content": "ok"}],
         "prompt": {"id": "m3", "text": "two"}});
