@@ -51,6 +51,10 @@ impl FromStr for Rule {
     fn from_str(written: &str) -> Result<Self, NoRule> {
         let written = written.trim();
         let wrong = |why: &str| NoRule { rule: written.to_owned(), why: why.to_owned() };
+        // Rules are kept one per line: a name with a line end in it would be several.
+        if written.contains(char::is_control) {
+            return Err(wrong("it holds a control character"));
+        }
         let (tool, inside) = match written.split_once('(') {
             None => (written, None),
             Some((tool, rest)) => (
@@ -113,6 +117,11 @@ impl Rule {
             // `cargo test` of `cargo test -p x`: options are not part of what was meant.
             let plain: Vec<&str> =
                 words.iter().take_while(|word| !word.starts_with('-')).take(2).map(String::as_str).collect();
+            if let [program] = plain[..]
+                && command::runs_others(program)
+            {
+                return None;
+            }
             format!("{tool}({})", plain.join(" "))
         } else if let Some(path) = args["path"].as_str() {
             format!("{tool}({})", globset::escape(&key(path)?))

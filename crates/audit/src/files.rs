@@ -83,6 +83,13 @@ impl<'a> Files<'a> {
         }
     }
 
+    /// Forgets all that is known, because the conversation was cut. Files keep their numbers.
+    pub fn forget_all(&mut self) {
+        self.known.fill(Known::Nothing);
+        self.generations.fill(0);
+        self.touches.clear();
+    }
+
     /// Takes in a call and its result: the pieces `call_piece` and `result_piece` of the conversation.
     pub fn observe(&mut self, call_piece: usize, call: &Call, result_piece: usize, result: &CallResult) {
         let pieces = (call_piece, result_piece);
@@ -132,16 +139,10 @@ impl<'a> Files<'a> {
 
     fn edit(&mut self, pieces: (usize, usize), file: usize, apply: impl Fn(&str) -> Option<String>) {
         let Known::Whole { text, tokens, carrier } = &mut self.known[file] else {
-            if std::env::var("DBGF").is_ok() {
-                eprintln!("edit of unknown {file} {:?}", self.names.iter().find(|(_, f)| **f == file));
-            }
             self.known[file] = Known::Nothing; // parts may have moved
             return;
         };
         let Some(new) = apply(text) else {
-            if std::env::var("DBGF").is_ok() {
-                eprintln!("edit fails {file} {:?}", self.names.iter().find(|(_, f)| **f == file));
-            }
             self.known[file] = Known::Nothing;
             return;
         };
@@ -161,9 +162,6 @@ impl<'a> Files<'a> {
                 let (tokens, carrier) = (*tokens, *carrier);
                 self.touch(pieces, file, tokens, carrier);
                 return;
-            }
-            if std::env::var("DBGF").is_ok() {
-                eprintln!("contradict {file} {:?}", self.names.iter().find(|(_, f)| **f == file));
             }
             self.known[file] = Known::Nothing; // it was changed by something that was not recorded
         }
@@ -250,9 +248,6 @@ impl<'a> Files<'a> {
                 }
             };
             if is_reached {
-                if std::env::var("DBGF").is_ok() && !matches!(self.known[file], Known::Nothing) {
-                    eprintln!("forget {name} {reach:?} {command}");
-                }
                 self.known[file] = Known::Nothing;
             }
         }

@@ -23,14 +23,15 @@ pub fn safe(text: &str) -> String {
     text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// The same, keeping line ends.
+/// The same, keeping line ends and tabs: code has both.
 pub fn safe_lines(text: &str) -> String {
-    text.split('\n').map(safe).collect::<Vec<_>>().join("\n")
+    let text = text.replace("\r\n", "\n");
+    text.chars().map(|c| if is_unsafe(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
 /// Control characters, and those that turn the direction of writing.
 fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `1,234,567`.
@@ -125,6 +126,7 @@ mod tests {
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
         assert_eq!(safe("a\x1b[2Jb\u{202e}c\n"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}");
+        assert_eq!(safe_lines("\tif\r\n\x1b]0;x\x07\rok\n"), "\tif\n\u{fffd}]0;x\u{fffd}\u{fffd}ok\n");
     }
 
     #[test]

@@ -335,3 +335,17 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
+
+#[test]
+fn hardpan_s_own_documents_are_listed_and_printed() {
+    let sandbox = Sandbox::new();
+    let listed: Vec<Value> = serde_json::from_value(sandbox.json(&["docs", "--json"])).unwrap();
+    assert!(listed.iter().any(|document| document["name"] == "agent"));
+    for name in ["agent", "AGENT.md", "docs/agent.md"] {
+        assert!(sandbox.text(&["docs", name]).starts_with("# The agent\n"), "{name}");
+    }
+    let words = sandbox.failure(&["docs", "agnet"]);
+    assert!(words.contains("did you mean agent") && words.contains("hardpan docs"), "{words}");
+    let system = sandbox.text(&["prompt", "--snapshot", &snapshot("tools")]);
+    assert!(system.contains("`hardpan docs NAME`"), "the model is told where to look");
+}

@@ -40,6 +40,19 @@ pub fn words(line: &str) -> Option<Vec<String>> {
     (!command.contains('=') && !command.starts_with('~')).then_some(words)
 }
 
+/// Programs whose arguments are programs: to allow their name alone is to allow everything.
+const RUNNERS: [&str; 22] = [
+    "awk", "bash", "bun", "dash", "deno", "doas", "env", "eval", "exec", "fish", "ksh", "lua", "node", "perl", "php",
+    "python", "ruby", "sh", "ssh", "sudo", "xargs", "zsh",
+];
+
+/// Whether a program runs whatever its arguments say, such as `sh -c`. `python3.12` is a `python`.
+pub fn runs_others(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    RUNNERS.contains(&name)
+}
+
 /// What means something to a shell outside of quotes. Patterns only choose among arguments, but may choose an option.
 fn is_special(c: char) -> bool {
     c.is_control() || ";&|<>()$`\\!#*?[]{}".contains(c)

@@ -102,3 +102,24 @@ fn a_rule_like_a_call_covers_it_and_not_much_more() {
     let args = json!({"path": "src/[a].rs"});
     assert!(Rule::like("edit", &args, key).unwrap().covers("edit", &args, key));
 }
+
+#[test]
+fn a_name_with_a_line_end_is_no_rule_so_that_the_list_of_rules_gains_no_other() {
+    for args in [json!({"path": "x)\nbash\nwrite(y"}), json!({"url": "https://docs.rs)\nbash\nfetch(x/"})] {
+        let tool = if args["url"].is_string() { "fetch" } else { "write" };
+        assert!(Rule::like(tool, &args, key).is_none(), "{args}");
+    }
+    assert!("write(x)\nbash".parse::<Rule>().is_err());
+}
+
+#[test]
+fn a_program_that_runs_anything_is_not_allowed_by_its_name_alone() {
+    let like = |command: &str| {
+        Rule::like("bash", &json!({ "command": command }), key).map(|rule| rule.to_string())
+    };
+    for command in ["bash -c 'rm x'", "/usr/bin/python3.12 -c 1", "sudo -n id", "env", "sh"] {
+        assert_eq!(like(command), None, "{command}");
+    }
+    assert_eq!(like("python3 run.py --fast").as_deref(), Some("bash(python3 run.py)"));
+    assert_eq!(like("ls -la").as_deref(), Some("bash(ls)"));
+}

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::log::{Log, Scope};
+use super::log::Log;
 use super::terms::Terms;
 use super::work::{SYSTEM, Step, Thread};
 
@@ -15,11 +15,7 @@ pub(super) fn floor(thread: &Thread) -> f64 {
     let mut cost = 0.0;
     for step in &thread.steps {
         log.advance(step);
-        let garbage = log.garbage(Scope::All)[0];
-        if std::env::var("DBGG").is_ok() {
-            eprintln!("raw garbage {} of {}", garbage, step.total);
-        }
-        let live = step.total.saturating_sub(garbage + step.new);
+        let live = step.total.saturating_sub(log.droppable() + step.new);
         cost += step.terms.folds.read * live as f64 + step.terms.folds.write * step.new as f64;
     }
     cost
@@ -124,7 +120,7 @@ fn sent(thread: &Thread) -> Vec<Sent> {
             total: step.total,
             common: step.total.saturating_sub(added),
             system: log.size(SYSTEM),
-            garbage: log.garbage(Scope::Foldable)[0],
+            garbage: log.droppable(),
             warm,
             is_cut: before.is_some_and(|(_, units)| step.common < units),
         });

@@ -7,7 +7,9 @@ use super::work::{SYSTEM, Step, Thread};
 use crate::files::Touch;
 
 /// What stands for a call and its result once a newer body has been given, in tokens.
-pub(crate) const STUB: usize = if option_env!("STUB0").is_some() { 0 } else { 25 };
+pub(crate) const STUB: usize = 25;
+/// The same for one that follows another: neighbours share a line, and only a name is added.
+pub(crate) const NEXT_STUB: usize = 8;
 
 /// One block of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,18 +17,16 @@ pub(crate) enum Element {
     /// A unit of the conversation, at a place of the request's path.
     Unit { unit: usize, place: usize },
     /// What is left of a touch.
-    Stub { touch: usize, place: usize },
+    Stub { touch: usize, place: usize, run: Run },
     /// A file's body as it was after a touch.
     Body { touch: usize },
 }
 
-/// Which garbage is meant.
+/// Whether a stub begins a line or goes on with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// What a fold may drop: stubs stay, and the turn in progress is not touched.
-    Foldable,
-    /// All that is no longer true, for the floor.
-    All,
+pub(crate) enum Run {
+    First,
+    Next,
 }
 
 /// The prompt of a thread, request after request.
@@ -37,7 +37,8 @@ pub(crate) struct Log<'a> {
     /// Units of the path, and their sizes now.
     path: Vec<usize>,
     sizes: Vec<usize>,
-    known: std::ops::Range<usize>,
+    /// For each touch of the thread, whether it holds on this path.
+    known: Vec<bool>,
     /// The touch of a call's or a result's unit.
     touch_of: Vec<Option<usize>>,
     /// The generation of each file.
@@ -53,7 +54,7 @@ impl<'a> Log<'a> {
             elements: Vec::new(),
             path: Vec::new(),
             sizes: vec![0; thread.units.len()],
-            known: 0..0,
+            known: vec![false; thread.touches.len()],
             touch_of: vec![None; thread.units.len()],
             generations: Vec::new(),
             turn: 0,
@@ -96,7 +97,7 @@ impl<'a> Log<'a> {
         for element in &self.elements {
             match *element {
                 Element::Unit { place, .. } => covered[place] = true,
-                Element::Stub { touch, place } => {
+                Element::Stub { touch, place, .. } => {
                     covered[place] = true;
                     let result = place_of(self.thread.touches[touch].result);
                     result.into_iter().for_each(|place| covered[place] = true);
@@ -110,15 +111,14 @@ impl<'a> Log<'a> {
     }
 
     fn learn(&mut self, step: &Step) {
-        let from = if step.known.start == self.known.start {
-            self.known.end
-        } else {
+        if step.forgets {
             self.touch_of.fill(None);
             self.generations.clear();
-            step.known.start
-        };
-        for touch in from..step.known.end {
+            self.known.fill(false);
+        }
+        for &touch in &step.tells {
             let Touch { file, call, result, generation, .. } = self.thread.touches[touch];
+            self.known[touch] = true;
             self.touch_of[call] = Some(touch);
             self.touch_of[result] = Some(touch);
             if self.generations.len() <= file {
@@ -126,7 +126,6 @@ impl<'a> Log<'a> {
             }
             self.generations[file] = self.generations[file].max(generation);
         }
-        self.known = step.known.clone();
     }
 
     /// The tokens of a unit now.
@@ -137,7 +136,8 @@ impl<'a> Log<'a> {
     pub fn tokens(&self, element: Element) -> usize {
         match element {
             Element::Unit { unit, .. } => self.sizes[unit],
-            Element::Stub { .. } => STUB,
+            Element::Stub { run: Run::First, .. } => STUB,
+            Element::Stub { run: Run::Next, .. } => NEXT_STUB,
             Element::Body { touch } => self.body(touch),
         }
     }
@@ -171,19 +171,28 @@ impl<'a> Log<'a> {
         self.elements.iter().position(is_turn).unwrap_or(self.elements.len())
     }
 
-    /// For each element, and the end: how many tokens a fold that begins there would drop.
-    pub fn garbage(&self, scope: Scope) -> Vec<usize> {
-        let (end, stub) = match scope {
-            Scope::Foldable => (self.settled(), STUB),
-            Scope::All => (self.elements.len(), STUB),
-        };
-        let mut sweep = Sweep::new(self, stub);
+    /// For each element, and the end: how many tokens a fold that begins there would drop, at least. The turn in progress is not
+    /// touched.
+    pub fn garbage(&self) -> Vec<usize> {
+        let mut sweep = Sweep::new(self);
         let mut garbage = vec![0; self.elements.len() + 1];
-        for index in (0..end).rev() {
+        for index in (0..self.settled()).rev() {
             sweep.add(self.elements[index]);
             garbage[index] = sweep.garbage;
         }
         garbage
+    }
+
+    /// How many tokens a fold of everything would drop.
+    pub fn droppable(&self) -> usize {
+        let mut folded = self.clone();
+        folded.fold(0);
+        self.total().saturating_sub(folded.total())
+    }
+
+    /// All tokens.
+    pub fn total(&self) -> usize {
+        self.elements.iter().map(|element| self.tokens(*element)).sum()
     }
 
     /// Drops the garbage from an element on: current bodies stand there, stubs where they were told.
@@ -192,7 +201,7 @@ impl<'a> Log<'a> {
         if from >= end {
             return;
         }
-        let mut sweep = Sweep::new(self, STUB);
+        let mut sweep = Sweep::new(self);
         for index in (from..end).rev() {
             sweep.add(self.elements[index]);
         }
@@ -205,17 +214,17 @@ impl<'a> Log<'a> {
         for &element in &self.elements[from..end] {
             match element {
                 Element::Unit { unit, place } => {
-                    match self.touch_of[unit].filter(|touch| dropped[touch - self.known.start]) {
+                    match self.touch_of[unit].filter(|touch| dropped[*touch]) {
                         None => rest.push(element),
                         Some(touch) if self.thread.touches[touch].call == unit => {
-                            rest.push(Element::Stub { touch, place })
+                            rest.push(Element::Stub { touch, place, run: Run::First })
                         }
                         Some(_) => {}
                     }
                 }
                 Element::Stub { .. } => rest.push(element),
                 Element::Body { touch } => {
-                    if self.known.contains(&touch) && !sweep.keeps_body(touch) {
+                    if self.known[touch] && !sweep.keeps_body(touch) {
                         continue;
                     }
                     rest.push(element);
@@ -223,7 +232,7 @@ impl<'a> Log<'a> {
             }
         }
         folded.extend(bodies.into_iter().map(|touch| Element::Body { touch }));
-        folded.extend(rest);
+        folded.extend(in_runs(rest));
         folded.extend(&self.elements[end..]);
         self.elements = folded;
     }
@@ -233,7 +242,8 @@ impl<'a> Log<'a> {
         let tokens = self.tokens(element);
         let (name, number) = match element {
             Element::Unit { unit, .. } => (0_u8, unit),
-            Element::Stub { touch, .. } => (1, touch),
+            Element::Stub { touch, run: Run::First, .. } => (1, touch),
+            Element::Stub { touch, run: Run::Next, .. } => (3, touch),
             Element::Body { touch } => (2, touch),
         };
         let mut bytes = [name; 9];
@@ -248,10 +258,25 @@ impl<'a> Log<'a> {
     }
 }
 
+/// The elements with neighbouring stubs in one line.
+fn in_runs(elements: Vec<Element>) -> impl Iterator<Item = Element> {
+    let mut is_next = false;
+    elements.into_iter().map(move |element| match element {
+        Element::Stub { touch, place, .. } => {
+            let run = if is_next { Run::Next } else { Run::First };
+            is_next = true;
+            Element::Stub { touch, place, run }
+        }
+        element => {
+            is_next = false;
+            element
+        }
+    })
+}
+
 /// What is garbage among some elements, taken from the last to the first.
 struct Sweep<'a, 'b> {
     log: &'b Log<'a>,
-    stub: usize,
     /// For each known touch, whether its result was passed.
     passed: Vec<bool>,
     /// For each known touch, whether it is among the elements.
@@ -272,17 +297,16 @@ struct OneFile {
 }
 
 impl<'a, 'b> Sweep<'a, 'b> {
-    fn new(log: &'b Log<'a>, stub: usize) -> Self {
+    fn new(log: &'b Log<'a>) -> Self {
         let known = log.known.len();
         let files = vec![OneFile::default(); log.generations.len()];
-        Sweep { log, stub, passed: vec![false; known], within: vec![false; known], files, garbage: 0 }
+        Sweep { log, passed: vec![false; known], within: vec![false; known], files, garbage: 0 }
     }
 
     fn add(&mut self, element: Element) {
-        let first = self.log.known.start;
         match element {
             Element::Stub { .. } => {}
-            Element::Body { touch } if !self.log.known.contains(&touch) => {}
+            Element::Body { touch } if !self.log.known[touch] => {}
             Element::Body { touch } => {
                 let tokens = self.log.body(touch);
                 if self.is_superseded(touch) {
@@ -294,19 +318,19 @@ impl<'a, 'b> Sweep<'a, 'b> {
             Element::Unit { unit, .. } => {
                 let Some(touch) = self.log.touch_of[unit] else { return };
                 if self.log.thread.touches[touch].call != unit {
-                    self.passed[touch - first] = true;
+                    self.passed[touch] = true;
                     return;
                 }
-                if !self.passed[touch - first] {
+                if !self.passed[touch] {
                     return; // its result belongs to the turn in progress
                 }
-                self.within[touch - first] = true;
+                self.within[touch] = true;
                 let Touch { call, result, .. } = self.log.thread.touches[touch];
                 let tokens = self.log.sizes[call] + self.log.sizes[result];
                 if self.is_superseded(touch) {
-                    self.garbage += tokens.saturating_sub(self.stub);
+                    self.garbage += tokens.saturating_sub(STUB);
                 } else {
-                    self.join(touch, tokens, self.stub);
+                    self.join(touch, tokens, STUB);
                 }
             }
         }
@@ -332,18 +356,12 @@ impl<'a, 'b> Sweep<'a, 'b> {
 
     /// Which touches a fold leaves only stubs of.
     fn dropped(&self) -> Vec<bool> {
-        let first = self.log.known.start;
-        let is_dropped = |(index, within): (usize, &bool)| {
-            let Touch { file, call, result, .. } = self.log.thread.touches[first + index];
+        let is_worth = |touch: usize| {
+            let Touch { file, call, result, .. } = self.log.thread.touches[touch];
             let tokens = self.log.sizes[call] + self.log.sizes[result];
-            let is_worth = if self.is_superseded(first + index) {
-                tokens > self.stub
-            } else {
-                self.files[file].saved > 0
-            };
-            *within && is_worth
+            if self.is_superseded(touch) { tokens > STUB } else { self.files[file].saved > 0 }
         };
-        self.within.iter().enumerate().map(is_dropped).collect()
+        self.within.iter().enumerate().map(|(touch, within)| *within && is_worth(touch)).collect()
     }
 
     /// The touches whose bodies a fold lays.

@@ -7,7 +7,7 @@ use hardpan_models::CacheKind;
 use hardpan_prompt::Lifetime;
 
 use super::Replayed;
-use super::log::{Log, Scope};
+use super::log::Log;
 use super::meter::Meter;
 use super::work::{Step, Thread};
 
@@ -77,7 +77,7 @@ impl Strata<'_> {
         let (CacheKind::Markers, Some(lifetime)) = (cache.kind, cache.lifetime) else { return };
         let lifetime = i64::from(lifetime) * 1000 - PING_EARLY_MS;
         let cached = request.blocks.iter().map(|block| block.tokens).sum();
-        let garbage = self.log.garbage(Scope::Foldable)[0];
+        let garbage = self.log.garbage()[0];
         // A ping cannot be made without an answer that thinks, which would cost more than it saves.
         let can_ping = request.salts.effort.is_none();
         let mut at = step.at.plus(lifetime);
@@ -166,7 +166,7 @@ impl Strata<'_> {
 
     /// Where a fold could begin, given how many elements can be read: at the start, and at each entry up to there.
     fn sites(&self, hit: usize) -> Vec<Site> {
-        let garbage = self.log.garbage(Scope::Foldable);
+        let garbage = self.log.garbage();
         let sums = self.log.sums();
         let ends = self
             .ends

@@ -1,7 +1,6 @@
 //! The recorded work: every request as units of the conversation, with sizes that add up to what was billed.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ pub(crate) const SYSTEM: usize = 0;
 pub(crate) struct Thread {
     pub units: Vec<Unit>,
     pub steps: Vec<Step>,
-    /// What told about files, in the order it became known; a step has a range of it.
+    /// All that told about files.
     pub touches: Vec<Touch>,
     /// Whether a person is at the other end: not in a sub-agent's.
     pub is_main: bool,
@@ -60,8 +59,10 @@ pub(crate) struct Step {
     pub new: usize,
     /// Where in the request the turn in progress begins.
     pub turn: usize,
-    /// The touches known with it: `touches[known]`. It begins anew where the conversation was cut.
-    pub known: Range<usize>,
+    /// Whether what was known of files before does not hold any more: the conversation was cut.
+    pub forgets: bool,
+    /// What it tells about files: touches of the thread.
+    pub tells: Vec<usize>,
     /// All its tokens.
     pub total: usize,
 }
@@ -88,7 +89,8 @@ pub(crate) fn work(recording: &Recording, catalogue: &Catalogue) -> Vec<Thread> 
             sized: Vec::new(),
             new: 0,
             turn: 0,
-            known: 0..0,
+            forgets: false,
+            tells: Vec::new(),
             total,
         };
         if let Some(answer) = request.answer {
@@ -116,7 +118,10 @@ struct Builder<'a> {
     files: Files<'a>,
     /// Calls on the path without a result yet: their unit, by id.
     calls: BTreeMap<Arc<str>, (usize, usize, usize)>,
-    first_touch: usize,
+    /// How many of the files' touches have been told.
+    told: usize,
+    /// The number of each touch in the thread.
+    numbers: BTreeMap<(usize, usize, usize, u32, usize), usize>,
 }
 
 impl<'a> Builder<'a> {
@@ -132,7 +137,8 @@ impl<'a> Builder<'a> {
             path: vec![],
             files: Files::new(recording.cwd.as_deref(), count),
             calls: BTreeMap::new(),
-            first_touch: 0,
+            told: 0,
+            numbers: BTreeMap::new(),
         }
     }
 
@@ -200,17 +206,24 @@ impl<'a> Builder<'a> {
         let common = self.path.iter().zip(&path).take_while(|(old, new)| old == new).count();
         let is_cut = common < self.path.len();
         if is_cut {
-            self.files = Files::new(self.recording.cwd.as_deref(), self.count);
+            self.files.forget_all();
             self.calls.clear();
-            self.first_touch = self.thread.touches.len();
+            self.told = 0;
         }
         self.tell(context, if is_cut { 0 } else { common });
-        let told = self.thread.touches.len() - self.first_touch;
-        self.thread.touches.extend(&self.files.touches[told..]);
         step.common = common;
         step.added = path[common..].to_vec();
         step.turn = turn;
-        step.known = self.first_touch..self.thread.touches.len();
+        step.forgets = is_cut;
+        step.tells = self.files.touches[self.told..].iter().map(|touch| {
+            // The same beginning tells the same again.
+            let Touch { file, call, result, generation, body, carrier: _ } = *touch;
+            *self.numbers.entry((file, call, result, generation, body)).or_insert_with(|| {
+                self.thread.touches.push(*touch);
+                self.thread.touches.len() - 1
+            })
+        }).collect();
+        self.told = self.files.touches.len();
         self.path = path;
     }
 

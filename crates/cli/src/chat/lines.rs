@@ -1,6 +1,7 @@
 //! The conversation line by line: what is typed while the agent works is queued, and Ctrl-C stops what it does.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,6 +23,30 @@ use crate::output::{self, dollars, safe, safe_lines};
 
 type Pending = FuturesUnordered<BoxFuture<'static, Result<Taken, AgentError>>>;
 
+/// Ctrl-C. One listener from the first look to the end: what is pressed while nobody looks is seen by the next who does.
+struct Interrupt(Pin<Box<dyn Future<Output = io::Result<()>> + Send>>);
+
+impl Interrupt {
+    fn new() -> Self {
+        Interrupt(Box::pin(tokio::signal::ctrl_c()))
+    }
+
+    async fn pressed(&mut self) -> io::Result<()> {
+        let pressed = (&mut self.0).await;
+        *self = Interrupt::new();
+        pressed
+    }
+}
+
+/// What Ctrl-C does while nothing runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Idle {
+    /// It says how to leave: it may have been meant for an answer that has just ended.
+    Stay,
+    /// It was pressed before, and nothing was typed since: it ends the conversation.
+    Leave,
+}
+
 /// Talks until the person has had enough.
 pub async fn converse(flags: &Chat) -> Result<()> {
     let (asker, mut questions) = Asker::new();
@@ -42,6 +67,7 @@ pub async fn converse(flags: &Chat) -> Result<()> {
     let mut pending: Pending = FuturesUnordered::new();
     // What waits for a yes or a no; the next line that is typed is the answer.
     let mut open: Option<Question> = None;
+    let (mut interrupt, mut idle) = (Interrupt::new(), Idle::Stay);
     while !ended.load(Ordering::Relaxed) {
         if pending.is_empty() && flags.output == Output::Text {
             prompt();
@@ -49,31 +75,42 @@ pub async fn converse(flags: &Chat) -> Result<()> {
         tokio::select! {
             line = lines.recv() => match line {
                 Some(line) if open.is_some() => open = open.take().and_then(|question| answer(question, &line)),
-                Some(line) => begin(&opened, line, &mut pending),
+                Some(line) => {
+                    idle = Idle::Stay;
+                    begin(&opened, line, &mut pending);
+                }
                 None if pending.is_empty() => break,
                 // The end of what is typed: what was asked for is still done, but nobody answers any more.
                 None => {
                     open = None;
                     questions.close();
                     while questions.try_recv().is_ok() {}
-                    finish(&opened, flags, &mut pending).await;
+                    finish(&opened, flags, &mut pending, &mut interrupt).await;
                 }
             },
             Some(question) = questions.recv() => {
                 question.show();
                 open = Some(question);
             }
-            () = ping_due(&opened), if pending.is_empty() => keep_warm(&opened).await,
+            () = ping_due(&opened), if pending.is_empty() => keep_warm(&opened, &mut interrupt).await,
             Some(taken) = pending.next() => after(&opened, flags, taken).await,
-            signal = tokio::signal::ctrl_c() => {
+            signal = interrupt.pressed() => {
                 signal.context("interrupts cannot be listened to")?;
-                if pending.is_empty() {
-                    eprintln!();
-                    break;
+                match idle {
+                    _ if !pending.is_empty() => {
+                        open = None;
+                        agent.abort_bash();
+                        agent.abort();
+                    }
+                    Idle::Stay => {
+                        eprintln!("\n(Ctrl-C again, or Ctrl-D, ends)");
+                        idle = Idle::Leave;
+                    }
+                    Idle::Leave => {
+                        eprintln!();
+                        break;
+                    }
                 }
-                open = None;
-                agent.abort_bash();
-                agent.abort();
             }
         }
     }
@@ -97,8 +134,12 @@ async fn ping_due(opened: &Opened) {
     }
 }
 
-async fn keep_warm(opened: &Opened) {
-    match opened.agent.ping().await {
+async fn keep_warm(opened: &Opened, interrupt: &mut Interrupt) {
+    let pinged = tokio::select! {
+        pinged = opened.agent.ping() => pinged,
+        _ = interrupt.pressed() => return,
+    };
+    match pinged {
         Ok(spent) => {
             let left = opened
                 .agent
@@ -151,7 +192,15 @@ fn begin(opened: &Arc<Opened>, line: String, pending: &mut Pending) {
         let (command, tell) =
             command.strip_prefix('!').map_or((command, Tell::Model), |command| (command, Tell::Nobody));
         let (agent, command) = (opened.agent.clone(), command.trim().to_owned());
+        if command.is_empty() {
+            eprintln!("it needs a command: !COMMAND, or !!COMMAND to keep it from the model");
+            return;
+        }
         pending.push(Box::pin(async move { agent.bash(command, tell).await.map(ran) }));
+        return;
+    }
+    if text == "/later" {
+        eprintln!("it needs a text: /later TEXT");
         return;
     }
     if let Some(hint) = commands::unknown(&opened.agent, &text) {
@@ -193,9 +242,16 @@ async fn stop(opened: &Opened, flags: &Chat, pending: &mut Pending) {
     }
 }
 
-async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending) {
-    while let Some(taken) = pending.next().await {
-        after(opened, flags, taken).await;
+/// Waits for the end of what runs, unless the person does not want to.
+async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending, interrupt: &mut Interrupt) {
+    loop {
+        tokio::select! {
+            taken = pending.next() => match taken {
+                Some(taken) => after(opened, flags, taken).await,
+                None => break,
+            },
+            _ = interrupt.pressed() => return stop(opened, flags, pending).await,
+        }
     }
 }
 

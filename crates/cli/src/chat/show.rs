@@ -78,7 +78,11 @@ impl Text {
             state.end_line();
             return Ok(());
         }
-        output::print(state.last.trim_end().to_owned() + "\n")
+        match state.last.trim_end() {
+            // A run that failed before its first answer has none, not an empty one.
+            "" => Ok(()),
+            last => output::print(last.to_owned() + "\n"),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
