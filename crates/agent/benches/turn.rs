@@ -22,6 +22,10 @@ use hardpan_prompt::Prompt;
 use hardpan_session::{Log, Session};
 use tempfile::TempDir;
 
+/// The binary's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const MESSAGES: usize = 1000;
 const TURNS: u32 = 10;
 const ROUNDS: usize = 21;

@@ -2,7 +2,8 @@
 //!
 //! A rule names a tool, and in parentheses what of it is meant: a path pattern for tools that take a `path`, the words a command
 //! begins with for `bash`, a host for tools that take a `url`. A command that is more than one plain command (lists, pipes,
-//! substitutions, redirections) is never covered by its first words.
+//! substitutions, redirections) is never covered by its first words, nor an address by its host that is not written plainly.
+//! What is denied is looked for more widely: see [`Rule::denies`].
 
 mod command; // whether a command line is one plain command, and its words
 
@@ -74,7 +75,7 @@ impl FromStr for Rule {
                     command::words(words).ok_or_else(|| wrong("only one plain command can be allowed"))?;
                 What::Words(words)
             }
-            ("fetch", Some(host)) => What::Host(host.trim_start_matches('.').to_lowercase()),
+            ("fetch", Some(host)) => What::Host(host.trim_matches('.').to_lowercase()),
             (_, Some(pattern)) => {
                 let glob = GlobBuilder::new(pattern).literal_separator(true).build();
                 What::Path(glob.map_err(|error| wrong(&error.to_string()))?.compile_matcher())
@@ -109,20 +110,38 @@ impl Rule {
         }
     }
 
+    /// Whether the rule, as one that denies, is against a call: where it covers it, where one of the commands of a line begins
+    /// with its words, and where the host of an address cannot be told. It keeps a model from a habit, not a program from a deed.
+    pub fn denies(&self, tool: &str, args: &Value, key: impl Fn(&str) -> Option<String>) -> bool {
+        let wider = || match &self.what {
+            What::Words(words) => args["command"]
+                .as_str()
+                .is_some_and(|line| command::commands(line).any(|given| given.starts_with(words))),
+            What::Host(_) => args["url"].as_str().is_some_and(|url| host_of(url).is_none()),
+            What::Anything | What::Path(_) => false,
+        };
+        self.tool == tool && (self.covers(tool, args, key) || wider())
+    }
+
+    /// The tool that the rule is about.
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
     /// The rule that allows calls like this one from now on: the narrowest that is still of use. None where a call is better
     /// asked about each time.
     pub fn like(tool: &str, args: &Value, key: impl Fn(&str) -> Option<String>) -> Option<Rule> {
         let written = if let Some(command) = args["command"].as_str() {
             let words = command::words(command)?;
-            // `cargo test` of `cargo test -p x`: options are not part of what was meant.
-            let plain: Vec<&str> =
-                words.iter().take_while(|word| !word.starts_with('-')).take(2).map(String::as_str).collect();
-            if let [program] = plain[..]
-                && command::runs_others(program)
-            {
+            // `cargo test` of `cargo test -p x`: options are not part of what was meant. Where they come first (`rm -rf x`), or
+            // another program does (`env A=b x`), the first words say little, and all of them are meant.
+            let plain = words.iter().take_while(|word| !word.starts_with('-')).count().min(2);
+            let program = words.first()?;
+            if plain == 1 && command::runs_others(program) {
                 return None;
             }
-            format!("{tool}({})", plain.join(" "))
+            let whole = plain == 1 || command::runs_another(program);
+            format!("{tool}({})", words[..if whole { words.len() } else { plain }].join(" "))
         } else if let Some(path) = args["path"].as_str() {
             format!("{tool}({})", globset::escape(&key(path)?))
         } else if let Some(url) = args["url"].as_str() {
@@ -130,19 +149,30 @@ impl Rule {
         } else {
             tool.to_owned()
         };
-        written.parse().ok()
+        // What was joined may mean something else when it is taken apart again.
+        written.parse().ok().filter(|rule: &Rule| rule.covers(tool, args, key))
     }
 }
 
+/// The host of an address that is written plainly; none where who fetches it might read another one.
 fn host_of(url: &str) -> Option<String> {
-    let rest = url.split_once("://")?.1;
-    let authority = rest.split(['/', '?', '#', '\\']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let host = host
-        .rsplit_once(':')
-        .filter(|(_, port)| port.chars().all(|c| c.is_ascii_digit()))
-        .map_or(host, |(host, _)| host);
-    Some(host.to_lowercase()).filter(|host| !host.is_empty())
+    let (scheme, rest) = url.split_once("://")?;
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (host, port) = match authority.rfind(':').filter(|at| !authority[*at..].contains(']')) {
+        Some(at) => (&authority[..at], &authority[at + 1..]),
+        None => (authority, ""),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let number = |host: &str| host.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.'));
+    let is_plain = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => number(address),
+        None => host.chars().all(plain),
+    };
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    (is_plain && port.chars().all(|c| c.is_ascii_digit()) && !host.is_empty()).then_some(host)
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub(crate) struct Touch {
     pub body: usize,
     /// The piece that gave the body of this generation: it tells how counted tokens compare with billed ones.
     pub carrier: usize,
+    /// Whether its result shows the body, or some of it.
+    pub shows: bool,
 }
 
 /// What is known of one file.
@@ -124,9 +126,16 @@ impl<'a> Files<'a> {
         file
     }
 
-    fn touch(&mut self, (call, result): (usize, usize), file: usize, body: usize, carrier: usize) {
+    fn touch(
+        &mut self,
+        (call, result): (usize, usize),
+        file: usize,
+        body: usize,
+        carrier: usize,
+        shows: bool,
+    ) {
         let generation = self.generations[file];
-        self.touches.push(Touch { file, call, result, generation, body, carrier });
+        self.touches.push(Touch { file, call, result, generation, body, carrier, shows });
     }
 
     /// The whole body was given.
@@ -134,7 +143,7 @@ impl<'a> Files<'a> {
         let tokens = (self.count)(&text);
         self.known[file] = Known::Whole { text, tokens, carrier };
         self.generations[file] += 1;
-        self.touch(pieces, file, tokens, carrier);
+        self.touch(pieces, file, tokens, carrier, carrier == pieces.1);
     }
 
     fn edit(&mut self, pieces: (usize, usize), file: usize, apply: impl Fn(&str) -> Option<String>) {
@@ -149,7 +158,7 @@ impl<'a> Files<'a> {
         *tokens = (self.count)(&new);
         *text = new;
         let (tokens, carrier) = (*tokens, *carrier);
-        self.touch(pieces, file, tokens, carrier);
+        self.touch(pieces, file, tokens, carrier, false);
     }
 
     fn read(&mut self, pieces: (usize, usize), file: usize, shown: Option<Shown>) {
@@ -160,7 +169,7 @@ impl<'a> Files<'a> {
         if let Known::Whole { text, tokens, carrier } = &self.known[file] {
             if shown.agrees_with(text) {
                 let (tokens, carrier) = (*tokens, *carrier);
-                self.touch(pieces, file, tokens, carrier);
+                self.touch(pieces, file, tokens, carrier, true);
                 return;
             }
             self.known[file] = Known::Nothing; // it was changed by something that was not recorded
@@ -193,7 +202,7 @@ impl<'a> Files<'a> {
         self.known[file] = Known::Whole { text, tokens, carrier: pieces.1 };
         self.generations[file] += 1;
         for part in touches {
-            self.touch(part, file, tokens, pieces.1);
+            self.touch(part, file, tokens, pieces.1, true);
         }
     }
 

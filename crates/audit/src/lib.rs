@@ -43,5 +43,5 @@ pub use import::{
     Act, Agent, BilledRequest, Call, CallResult, Change, Ending, Entry, ImportError, Piece, Problem,
     Recording, Said, Speaker, Unbilled,
 };
-pub use replay::{Billed, Policy, Replay, Replayed, replay};
+pub use replay::{Billed, Policy, Replay, Replayed, Settings, replay};
 pub use report::Report;

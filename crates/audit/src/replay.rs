@@ -61,6 +61,16 @@ impl Policy {
     }
 }
 
+/// Whether what a person switches on the way is part of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settings {
+    /// The model thinks as far as it did at first: a switch loses the cache of the messages whatever the policy, and
+    /// would only blur what the policy is worth.
+    Steady,
+    /// Every switch loses what it loses.
+    Recorded,
+}
+
 /// What a policy would have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Replayed {
@@ -110,9 +120,20 @@ pub struct Billed {
 }
 
 impl Replay {
-    /// Prepares a recording, with the prices of a catalogue.
+    /// Prepares a recording, with the prices of a catalogue and steady settings.
     pub fn new(recording: &Recording, catalogue: &Catalogue) -> Self {
-        Replay { threads: work::work(recording, catalogue), billed: bill(recording, catalogue) }
+        Replay::with(recording, catalogue, Settings::Steady)
+    }
+
+    /// The same with the settings as told.
+    pub fn with(recording: &Recording, catalogue: &Catalogue, settings: Settings) -> Self {
+        Replay { threads: work::work(recording, catalogue, settings), billed: bill(recording, catalogue) }
+    }
+
+    /// How many requests came after a switch of how far the model thinks.
+    pub fn switches(&self) -> usize {
+        let pairs = self.threads.iter().flat_map(|thread| thread.steps.windows(2));
+        pairs.filter(|pair| pair[0].thinking != pair[1].thinking).count()
     }
 
     /// What was billed.

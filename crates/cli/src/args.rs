@@ -146,6 +146,10 @@ pub enum Command {
     ///
     /// It reads sessions of pi, Claude Code, Codex and Hardpan, and needs no key and no settings.
     Audit(crate::audit::AuditArgs),
+    /// Run recorded sessions through the layouts: what each would have cost, against the bill and against the best there is
+    ///
+    /// It reads sessions of pi, Claude Code, Codex and Hardpan, and needs no key and no settings (docs/economy.md).
+    Replay(crate::replay::ReplayArgs),
     /// Drive the agent from a program: JSON lines on standard input and output (docs/rpc.md)
     Rpc(crate::rpc::Rpc),
     /// Trust this folder: its .hardpan/ settings and prompts are used from now on

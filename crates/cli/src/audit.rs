@@ -11,7 +11,7 @@ use crate::output::{self, safe, safe_lines};
 use crate::settings::data_folder;
 
 /// How deep a folder is looked through: Codex has `year/month/day/file`.
-const DEPTH: usize = 8;
+pub const DEPTH: usize = 8;
 
 /// What is audited, and how it is shown.
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
 }
 
 /// The user's own prices, where there are any; settings that cannot be read are no reason not to look at a bill.
-fn catalogue() -> Catalogue {
+pub fn catalogue() -> Catalogue {
     match crate::run::load_settings(None) {
         Ok(settings) => settings.catalogue,
         Err(error) => {
@@ -97,7 +97,7 @@ fn usual_places() -> Vec<PathBuf> {
 }
 
 /// All session files below a folder, by name. Links to folders are not followed: they could lead round in a circle.
-fn sessions_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+pub fn sessions_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);

@@ -11,15 +11,19 @@ pub mod open; // from flags to an agent
 mod price; // what an act would cost, and why the last request cost what it did
 mod show; // what a person sees of the events
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use hardpan_agent::{AgentError, Input, InputSource, Stop, Taken};
 
 use crate::args::{Chat, Output};
 use crate::output;
 use open::Opened;
+
+/// Said where standard output takes nothing more.
+const UNWRITTEN: &str = "standard output cannot be written to; what was said is in the session";
 
 /// How a run that did not end well is told to the shell.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +46,7 @@ impl Unfinished {
 
 /// Begins the conversation that the flags ask for.
 pub fn chat(flags: &Chat) -> Result<()> {
-    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     if flags.print.is_none() && !terminal {
         return crate::run::welcome();
     }
@@ -66,18 +70,26 @@ pub fn chat(flags: &Chat) -> Result<()> {
 /// One prompt, its answer, and out.
 async fn print(flags: &Chat, prompt: &str) -> Result<()> {
     let prompt = attach::prompt(prompt)?;
-    let opened = Opened::new(flags, None)?;
+    let opened = Arc::new(Opened::new(flags, None)?);
+    commands::register(&opened);
     let agent = opened.agent.clone();
+    // What could not be written. The work goes on: its end is in the session.
+    let lost: Arc<Mutex<Option<io::Error>>> = Arc::default();
     let shown = match flags.output {
         Output::Json => {
-            agent.events().watch(|event| {
-                // A reader that has gone away ends the process where the answer is finished.
-                let _ = output::print(format!("{event}\n"));
+            let lost = lost.clone();
+            agent.events().watch(move |event| {
+                if let Err(error) = output::print(format!("{event}\n")) {
+                    lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
             });
             None
         }
-        Output::Text => Some(show::Text::follow(&agent, std::io::stdout().is_terminal())),
+        Output::Text => Some(show::Text::follow(&agent, io::stdout().is_terminal())),
     };
+    if let Some(hint) = commands::unknown(&agent, &prompt) {
+        bail!(hint);
+    }
     agent.start().await;
     let images = opened.attach(&prompt)?;
     let working = agent.prompt(Input { text: prompt, images, source: InputSource::Interactive });
@@ -94,7 +106,10 @@ async fn print(flags: &Chat, prompt: &str) -> Result<()> {
     opened.keep().await;
     agent.shutdown().await?;
     if let Some(shown) = &shown {
-        shown.finish()?;
+        shown.finish().context(UNWRITTEN)?;
+    }
+    if let Some(error) = lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error).context(UNWRITTEN);
     }
     if flags.hud {
         show::print_hud(&agent, flags.output);
@@ -108,7 +123,8 @@ fn end(taken: Result<Taken, AgentError>, shown: Output) -> Result<()> {
     match taken? {
         Taken::Command { said } => {
             if let (Some(said), Output::Text) = (said, shown) {
-                output::print(said + "\n")?;
+                let terminal = io::stdout().is_terminal();
+                output::print(if terminal { output::safe_lines(&said) } else { said } + "\n")?;
             }
             Ok(())
         }

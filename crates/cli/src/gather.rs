@@ -260,17 +260,29 @@ pub fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
             Err(_) => (None, Some(unreadable.reason.to_string())),
         },
     };
-    file.files.push(FileEntry {
-        last_refresh_ms: modified_ms(&path),
-        path: shown,
-        content,
-        reason,
+    let entry = FileEntry { last_refresh_ms: modified_ms(&path), content, reason, ..nothing_of(shown) };
+    file.files.push(entry);
+}
+
+/// A file that must not be read, with the reason.
+pub fn add_refused(file: &mut SnapshotFile, path: &str, reason: &str) {
+    if !file.files.iter().any(|entry| entry.path == path) {
+        file.files.push(FileEntry { reason: Some(reason.to_owned()), ..nothing_of(path.to_owned()) });
+    }
+}
+
+fn nothing_of(path: String) -> FileEntry {
+    FileEntry {
+        path,
+        content: None,
+        reason: None,
+        last_refresh_ms: 0,
         id: None,
         tier: None,
         n: None,
         volatility: None,
         said_by: None,
-    });
+    }
 }
 
 fn modified_ms(path: &Path) -> i64 {

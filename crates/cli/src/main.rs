@@ -15,6 +15,7 @@ mod hud; // what the last request held and cost, and what came from the cache
 mod map; // `hardpan map`, `hardpan symbols`, and the map in a prompt
 mod origins; // the origins of a body's blocks, as JSON
 mod output; // standard output, tables, safe text
+mod replay; // `hardpan replay`
 mod route; // how a request gets to its provider
 mod rpc; // `hardpan rpc`
 mod run; // one function per command
@@ -27,6 +28,11 @@ mod views; // tables for people
 mod why; // `hardpan why`
 
 use std::process::ExitCode;
+
+/// A turn makes and drops thousands of small things: a quarter less time than with the system's allocator
+/// (docs/dependencies.md). The benchmarks use it, too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use clap::Parser;
 

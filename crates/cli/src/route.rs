@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use hardpan_context::{Assembled, Memo, Target};
 use hardpan_prompt::Factor;
 use hardpan_providers::{Endpoint, Http, Transport, Usage};
@@ -33,6 +33,11 @@ impl Route {
             return Ok(Route { note: Some(note), ..Route::simulated() });
         }
         let base_url = config.base_url.unwrap_or_else(|| wire.base_url.clone());
+        if !base_url.starts_with("https://") && !base_url.starts_with("http://") {
+            bail!(
+                "base_url of {provider}: \"{base_url}\" is no address such as https://host/v1; correct it in config.toml"
+            );
+        }
         let headers = config.headers.into_iter().collect();
         let session = session.map(str::to_owned);
         let endpoint = Endpoint { base_url, key, headers, extras: config.extras, session };

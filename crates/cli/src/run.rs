@@ -67,6 +67,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Why(args)) => crate::why::why(args),
         Some(Command::Commit(args)) => crate::commit::commit(args),
         Some(Command::Audit(args)) => crate::audit::audit(args),
+        Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
         Some(Command::Docs { name, json }) => {
@@ -125,7 +126,7 @@ fn load(what: &What) -> Result<Settings> {
 pub fn load_settings(dir: Option<&Path>) -> Result<Settings> {
     let settings = Settings::load(&hardpan_workspace::root_of(&gather::folder(dir)?))?;
     for note in &settings.notes {
-        eprintln!("hardpan: {note}");
+        eprintln!("hardpan: {}", output::safe(note));
     }
     Ok(settings)
 }

@@ -51,6 +51,7 @@ pub struct Config {
     /// Whether the cache is kept warm in a pause while that is expected to save more than it costs.
     pub keep_alive: Option<bool>,
     /// The share of the window from which on a conversation is compacted; 0 for never.
+    #[serde(deserialize_with = "share")]
     pub compact_at: Option<f64>,
     /// How messages typed while the agent works are delivered: `one_at_a_time` or `all`.
     pub steering: Option<QueueMode>,
@@ -62,6 +63,15 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// How patient to be with them.
     pub patience: PatienceConfig,
+}
+
+fn share<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let share = f64::deserialize(deserializer)?;
+    if !(0.0..=1.0).contains(&share) {
+        let why = format!("{share} is no share: expected a number from 0 (never) to 1 (a full window)");
+        return Err(serde::de::Error::custom(why));
+    }
+    Ok(Some(share))
 }
 
 /// `[providers.ID]`: how a provider is reached.
@@ -125,6 +135,11 @@ pub fn config_folder() -> Option<PathBuf> {
     user_folder("HARDPAN_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")
 }
 
+/// The files of the config folder that are the person's alone: keys, and what is allowed.
+pub fn own_files(folder: &Path) -> Vec<PathBuf> {
+    ["config.toml", "keys.toml", "allowed", "trusted"].iter().map(|name| folder.join(name)).collect()
+}
+
 /// Where what is learned is kept.
 pub fn state_folder() -> Option<PathBuf> {
     user_folder("HARDPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state")
@@ -145,6 +160,17 @@ fn user_folder(own: &str, usual: &str, below_home: &str) -> Option<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let usual = || of(usual).or_else(|| of("HOME").map(|home| home.join(below_home)));
     of(own).or_else(|| usual().map(|folder| folder.join("hardpan")))
+}
+
+/// A folder of the settings; `~` at its start is the home folder, as in a shell.
+pub fn at_home(folder: &str) -> PathBuf {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match (folder.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+            Path::new(&home).join(rest.trim_start_matches('/'))
+        }
+        _ => PathBuf::from(folder),
+    }
 }
 
 impl Settings {
@@ -168,23 +194,42 @@ impl Settings {
         let mut catalogue = Catalogue::builtin().clone();
         let mut overrides = Vec::new();
         for layer in &layers {
-            let mut above = read_config(&layer.join("config.toml"))?;
-            if Some(layer) != folder.as_ref() {
-                narrow(&mut above);
+            let is_project = Some(layer) != folder.as_ref();
+            let (path, models) = (layer.join("config.toml"), layer.join("models.json"));
+            let mut above = read_config(&path)?;
+            if is_project && narrow(&mut above) == Routes::Dropped {
+                notes.push(not_routed(&path));
             }
             config = lay_over(config, above);
-            let models = layer.join("models.json");
-            if let Some(json) = read_if_there(&models)? {
+            if let Some(mut json) = read_if_there(&models)? {
+                if is_project && let Some(narrowed) = without_providers(&json) {
+                    json = narrowed;
+                    notes.push(not_routed(&models));
+                }
                 catalogue = catalogue.with_user(&models.display().to_string(), &json)?;
             }
             overrides.extend(read_overrides(&layer.join("prompts"))?);
+        }
+        for id in config.providers.keys() {
+            // Most likely misspelled: what is said of it would be passed over in silence.
+            if let Err(error) = catalogue.provider(id) {
+                notes.push(format!("[providers.{id}] in config.toml is not used: {error}"));
+            }
         }
         Ok(Settings { config, catalogue, texts: Texts::with(&overrides)?, folder, trusted, notes })
     }
 }
 
-/// Takes from a project's settings what would widen what the person allowed.
-fn narrow(project: &mut Config) {
+/// Whether a project's settings said where requests go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Routes {
+    Dropped,
+    NoneNamed,
+}
+
+/// Takes from a project's settings what would widen what the person allowed, and where it would have requests sent: the key goes
+/// with them, and a project changes with every pull.
+fn narrow(project: &mut Config) -> Routes {
     for list in [
         &mut project.readable,
         &mut project.allow,
@@ -196,6 +241,25 @@ fn narrow(project: &mut Config) {
     }
     project.sandbox = project.sandbox.filter(|on| *on);
     project.network = project.network.filter(|on| !*on);
+    // Where requests go, the person's key goes.
+    let routes = if project.providers.is_empty() { Routes::NoneNamed } else { Routes::Dropped };
+    project.providers.clear();
+    routes
+}
+
+/// A project's models without its providers, which name addresses and the variables that hold keys; none where it has none.
+fn without_providers(json: &str) -> Option<String> {
+    // What cannot be read is told by who reads it next.
+    let mut models: serde_json::Value = serde_json::from_str(json).ok()?;
+    models.as_object_mut()?.remove("providers")?;
+    Some(models.to_string())
+}
+
+fn not_routed(path: &Path) -> String {
+    format!(
+        "{}: how providers are reached is not taken from a project, since keys are sent there: put it in your own settings",
+        path.display()
+    )
 }
 
 fn lay_over(below: Config, above: Config) -> Config {

@@ -276,6 +276,7 @@ fn malformed_settings_are_named_with_their_line_and_left_alone() {
         ":2: unknown field `layot`, expected one of `provider`, `model`",
     );
     refuse("config.toml", "layout = tiers\n", ":1: ");
+    refuse("config.toml", "\ncompact_at = 80\n", ":2: 80 is no share: expected a number from 0 (never) to 1");
     refuse("prompts/phrases.toml", "[tiers]\nok = Fine\n", ":2: ");
     refuse(
         "prompts/phrases.toml",

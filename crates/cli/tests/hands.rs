@@ -22,7 +22,7 @@ const LOOKS: usize = 12_000;
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(5);
 
-const SCRIPT: &str = "
+const SCRIPT: &str = r#"
 turns:
   - {when: {contains: about to leave the context}, repeat: always, text: The summary of it all.}
   - {when: {contains: Write notes}, repeat: always, text: Writing., tool_calls: [{name: write, arguments: {path: notes/a.txt, content: noted}}]}
@@ -30,9 +30,11 @@ turns:
   - {when: {contains: Edit it}, repeat: always, tool_calls: [{name: edit, arguments: {path: a.txt, old_text: one, new_text: two}}]}
   - {when: {contains: Print the variables}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'env; cat $HOME/../config/keys.toml'}}]}
   - {when: {contains: Work slowly}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo begun; sleep 1000'}}]}
+  - {when: {contains: Show code}, repeat: always, text: "\tif x {\e]0;title\a}"}
+  - {when: {contains: Write oddly}, repeat: always, tool_calls: [{name: write, arguments: {path: "x)\nbash\nwrite(y", content: noted}}]}
   - {when: {contains: Be quick}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo quick', timeout: 1}}]}
 default: {text: I have nothing to add.}
-";
+"#;
 
 /// A sandbox whose provider is a simulator.
 struct Harbour {
@@ -410,4 +412,99 @@ fn what_the_tools_of_a_session_leave_goes_with_it() {
     for folder in [harbour.data().join("journal"), harbour.data().join("outputs"), cache] {
         assert_eq!(names(folder.clone()), [""; 0], "{}", folder.display());
     }
+}
+
+#[test]
+fn an_interrupt_between_two_answers_ends_nothing_and_a_second_one_the_conversation() {
+    let harbour = Harbour::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.press("\u{3}");
+    terminal.expect("(Ctrl-C again, or Ctrl-D, ends)");
+    terminal.say("Still there?", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.press("\u{3}");
+    terminal.expect("(Ctrl-C again, or Ctrl-D, ends)");
+    terminal.press("\u{3}");
+    terminal.expect("go on with: hardpan --resume");
+    // Ctrl-D lets what runs come to its end, unless that takes too long.
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Work slowly", "· bash ");
+    terminal.press("\u{4}");
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.press("\u{3}");
+    terminal.expect("stopped; what was received is kept");
+    terminal.expect("go on with: hardpan --resume");
+}
+
+#[test]
+fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
+    let harbour = Harbour::new("");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Show code", "\tif x {\u{fffd}]0;title\u{fffd}}");
+    terminal.expect("> ");
+    // A name with line ends in it is not offered as a rule: in the list it would be three.
+    terminal.say("Write oddly", "[y]es, or [n]o and why?");
+    terminal.say("a", "I have nothing to add.");
+    assert!(!harbour.sandbox.config().join("allowed").exists());
+    terminal.say("/later", "it needs a text: /later TEXT");
+    terminal.say("!", "it needs a command");
+    terminal.say("/unqueue", "nothing waited");
+    terminal.end();
+}
+
+#[test]
+fn another_conversation_has_its_own_open_files_and_its_own_changes() {
+    let harbour = Harbour::new("allow = [\"edit\", \"write\"]");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Edit it in @a.txt", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("/open", "\r\na.txt");
+    terminal.say("/new", "a new conversation");
+    terminal.say("/open", "no file is open");
+    terminal.say("/undo", "there is nothing to take back");
+    terminal.say("/open a.txt", "is part of the context");
+    terminal.say("Write notes", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.end();
+    assert_eq!(names(harbour.data().join("journal")).len(), 2, "each has a journal of its own");
+    // Both are there after a resume.
+    let Some(mut terminal) = Terminal::open(&harbour, &["--continue"]) else { return };
+    terminal.expect("> ");
+    terminal.say("/open", "\r\na.txt");
+    terminal.say("/undo", "removed again");
+    terminal.end();
+    assert!(!harbour.exists("notes/a.txt"));
+    assert_eq!(harbour.read("a.txt"), "two\n", "the other conversation's change stays");
+}
+
+#[test]
+fn mistakes_in_the_settings_and_on_the_command_line_are_told() {
+    let harbour = Harbour::new("deny = [\"bsah(git push)\"]\n[providers.antropic]\nproxy = \"http://x\"");
+    let told = harbour.print(&["-p", "Hello"]).stderr;
+    assert!(told.contains("the rule bsah(git push) has no effect"), "{told}");
+    assert!(told.contains("[providers.antropic] in config.toml is not used"), "{told}");
+    // A command runs, also without a terminal; one that does not exist is not sent to the model.
+    let named = harbour.print(&["-p", "/model"]);
+    assert!(String::from_utf8_lossy(&named.stdout).contains("claude-sonnet-5"), "{}", named.stderr);
+    let unknown = harbour.print(&["-p", "/modle"]);
+    assert_eq!((unknown.code, &unknown.stdout[..]), (Some(1), &b""[..]));
+    assert!(unknown.stderr.contains("there is no command /modle (did you mean"), "{}", unknown.stderr);
+    // A run that failed has no answer, not an empty one.
+    let failed = harbour.print(&["-p", "Hello", "--thinking", "5"]);
+    assert_eq!((failed.code, &failed.stdout[..]), (Some(1), &b""[..]), "{}", failed.stderr);
+}
+
+#[test]
+fn events_that_cannot_be_written_are_an_error() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let harbour = Harbour::new("");
+    let mut command = harbour.command(&["-p", "Hello", "--output", "json"]);
+    let output = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("standard output cannot be written to"), "{told}");
 }

@@ -13,6 +13,10 @@ use std::time::{Duration, Instant};
 use hardpan_context::{LayoutName, Memo, Target, Texts, assemble};
 use hardpan_models::Catalogue;
 
+/// The binary's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROUNDS: usize = 60;
 const LIMIT: f64 = 3.0;
 

@@ -67,19 +67,6 @@ impl FoldPrices {
     pub fn rent(&self, site: &Site) -> f64 {
         self.read * site.garbage as f64
     }
-
-    /// Whether a request that only keeps `cached` tokens warm is worth its price, if the next real request comes before
-    /// they would expire again with this chance.
-    ///
-    /// Expiry is a free fold, so a ping saves the writing of what is left, less what that fold is worth: the rent of the
-    /// `requests` to come, but never more than the fold would cost later.
-    pub fn ping_pays(&self, cached: usize, garbage: usize, requests: usize, chance: f64) -> bool {
-        let kept = self.read * cached as f64;
-        let all = Site { place: 0, after: cached, garbage };
-        let price = self.fold(&all);
-        let worth = (self.rent(&all) * requests as f64).min(price);
-        chance * (price - worth) > kept
-    }
 }
 
 /// Where a fold could begin: the end of a cache entry that can be read now.
@@ -140,38 +127,6 @@ impl Accounts {
     }
 }
 
-/// The most pings in one pause: what is longer is not a pause but an end.
-pub const MOST_PINGS: usize = 2;
-
-/// How long the pauses between requests of a session were, in lifetimes of the cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pauses {
-    /// How many lasted longer than one lifetime, than two, …
-    longer: [u32; MOST_PINGS],
-    /// How many of these ended within the lifetime that followed.
-    ended: [u32; MOST_PINGS],
-}
-
-impl Pauses {
-    /// Notes a pause that is over.
-    pub fn note(&mut self, pause_ms: i64, lifetime_ms: i64) {
-        let lifetimes = pause_ms / lifetime_ms.max(1);
-        for (index, after) in (1..).zip(0..MOST_PINGS) {
-            self.longer[after] += u32::from(lifetimes >= index);
-            self.ended[after] += u32::from(lifetimes == index);
-        }
-    }
-
-    /// The chance that a pause which has lasted for `pings` + 1 lifetimes ends within the next one, by what was seen: Laplace's
-    /// rule, which expects one half of a session that has shown nothing.
-    pub fn chance(&self, pings: usize) -> f64 {
-        match self.longer.get(pings) {
-            Some(longer) => f64::from(self.ended[pings] + 1) / f64::from(longer + 2),
-            None => 0.0,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use hardpan_models::Catalogue;
@@ -220,24 +175,6 @@ mod tests {
         accounts.fold(5);
         assert!((accounts.paid(0) - 3.0 * (100.0 - 90.0)).abs() < 1e-9);
         assert_eq!((accounts.paid(5), accounts.paid(7)), (0.0, 0.0));
-    }
-
-    #[test]
-    fn a_ping_must_earn_its_price_against_a_free_fold() {
-        assert!(PRICES.ping_pays(100_000, 0, 50, 0.1));
-        assert!(!PRICES.ping_pays(100_000, 0, 50, 0.08));
-        assert!(PRICES.ping_pays(100_000, 20_000, 5, 0.5));
-        assert!(!PRICES.ping_pays(100_000, 20_000, 50, 0.5));
-    }
-
-    #[test]
-    fn what_pauses_were_tells_what_they_will_be() {
-        let mut pauses = Pauses::default();
-        assert_eq!((pauses.chance(0), pauses.chance(1), pauses.chance(2)), (0.5, 0.5, 0.0));
-        for minutes in [1, 7, 8, 60] {
-            pauses.note(minutes * 60_000, 5 * 60_000);
-        }
-        assert_eq!((pauses.chance(0), pauses.chance(1)), (3.0 / 5.0, 1.0 / 3.0));
     }
 
     #[test]

@@ -2,10 +2,14 @@
 //!
 //! A ping is a request that reads the whole prefix and asks for next to nothing, so that its entries live on. It costs a read. It saves,
 //! if somebody comes back before they would have expired and before the pinged ones do, the difference between writing the prefix
-//! anew and reading it. An expired cache is also a free fold, so garbage is not worth keeping warm.
+//! anew and reading it, less what a fold is worth: an expired cache is a free one, so garbage is not worth keeping warm.
 
 /// The most pings in one pause: a pause that outlasts them is a long one.
 pub const MOST_PINGS: u32 = 2;
+
+/// How many requests garbage is taken to be sent along with, if a chance to drop it for nothing is let go: a long session. Replays of
+/// recorded sessions (docs/economy.md) show that pings which forget this cost more than they save.
+const HORIZON: f64 = 1000.0;
 
 /// What decides about a ping.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +47,10 @@ impl Pause<'_> {
     pub fn price_and_saving(&self) -> (f64, f64) {
         let (read, write) = self.ratios;
         let (all, live) = (self.tokens as f64, self.tokens.saturating_sub(self.garbage) as f64);
-        (read * all, write * live - read * all)
+        let saved = write * live - read * all;
+        // What the free fold is worth: the rent of what it drops, but never more than a fold would cost later.
+        let fold = (read * self.garbage as f64 * HORIZON).min(saved.max(0.0));
+        (read * all, saved - fold)
     }
 
     /// Whether a ping is expected to save more than it costs.

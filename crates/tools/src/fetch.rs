@@ -150,7 +150,14 @@ impl Fetch {
                 .header(ACCEPT, "text/html, text/*, application/json;q=0.9, */*;q=0.1");
             let response = asked.send().await.map_err(|error| reason(&error))?;
             match redirect(&response) {
-                Some(to) => url = url.join(&to).map_err(|error| format!("it sends to {to:?}: {error}"))?,
+                Some(to) => {
+                    let to = url.join(&to).map_err(|error| format!("it sends to {to:?}: {error}"))?;
+                    self.guard.check(&to).map_err(|refused| refused.to_string())?;
+                    if !is_same_host(&url, &to) {
+                        return Err(format!("it sends to another host: fetch {to} if that is meant"));
+                    }
+                    url = to;
+                }
                 None => return self.page(url, response).await,
             }
         }
@@ -213,6 +220,15 @@ fn client(web: &Web, guard: Guard) -> Result<Client, reqwest::Error> {
         Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy)?).build(),
         None => builder.build(),
     }
+}
+
+/// Whether two addresses are of one host, but for a leading `www.`: what was allowed for one says nothing about another.
+fn is_same_host(from: &Url, to: &Url) -> bool {
+    let host = |url: &Url| {
+        let host = url.host_str().unwrap_or_default();
+        host.strip_prefix("www.").unwrap_or(host).trim_end_matches('.').to_owned()
+    };
+    host(from) == host(to)
 }
 
 /// Where a response sends us.

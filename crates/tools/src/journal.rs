@@ -17,14 +17,13 @@ const LIST: &str = "changes.jsonl";
 
 /// What was changed in which turn, and what was there before. Durable before the change happens.
 #[derive(Debug)]
-pub struct Journal {
-    folder: PathBuf,
-    state: Mutex<State>,
-}
+pub struct Journal(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    list: File,
+    folder: PathBuf,
+    /// Made with the first change: where nothing was changed, nothing is left.
+    list: Option<File>,
     turn: u64,
     lines: Vec<Line>,
 }
@@ -96,26 +95,16 @@ pub enum How {
 }
 
 impl Journal {
-    /// Opens the journal in this folder, or begins one.
+    /// Opens the journal in this folder, or begins one. The folder is made with the first change.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        let folder = folder.into();
-        let open = || -> io::Result<State> {
-            std::fs::create_dir_all(&folder)?;
-            let mut list = private().read(true).append(true).open(folder.join(LIST))?;
-            let mut text = String::new();
-            list.read_to_string(&mut text)?;
-            if !text.is_empty() && !text.ends_with('\n') {
-                // The last line was torn by a crash: its change never happened.
-                list.write_all(b"\n")?;
-            }
-            let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-            let turn = lines.iter().map(Line::turn).max().unwrap_or(0);
-            Ok(State { list, turn, lines })
-        };
-        match open() {
-            Ok(state) => Ok(Journal { folder, state: Mutex::new(state) }),
-            Err(error) => Err(JournalError::Io { path: folder, error }),
-        }
+        State::read(folder.into()).map(|state| Journal(Mutex::new(state)))
+    }
+
+    /// Goes on with the journal in another folder: the conversation is another one.
+    pub fn turn_to(&self, folder: impl Into<PathBuf>) -> Result<(), JournalError> {
+        let state = State::read(folder.into())?;
+        *self.lock() = state;
+        Ok(())
     }
 
     /// From now on, changes belong to this turn.
@@ -148,8 +137,8 @@ impl Journal {
         after: Hash,
         made: &[PathBuf],
     ) -> Result<(), JournalError> {
-        let before = found.map(|found| self.keep(&found.bytes)).transpose()?;
         let mut state = self.lock();
+        let before = found.map(|found| state.keep(&found.bytes)).transpose()?;
         let change = Change {
             turn: state.turn,
             path: place.to_owned(),
@@ -158,7 +147,7 @@ impl Journal {
             after,
             made: made.to_vec(),
         };
-        self.append(&mut state, Line::Changed(change))
+        state.append(Line::Changed(change))
     }
 
     /// Takes the changes of a turn back: every file becomes what it was before the turn, unless something changed
@@ -177,15 +166,46 @@ impl Journal {
         }
         let mut undone = Vec::new();
         for (path, (first, last)) in files {
-            let how = self.take_back(path, first, last)?;
+            let how = state.take_back(path, first, last)?;
             undone.push(Undone { path: path.to_owned(), how });
         }
         // Innermost first; a folder that holds anything stays.
         for folder in changes.iter().flat_map(|change| &change.made).rev() {
             let _ = std::fs::remove_dir(folder);
         }
-        self.append(&mut state, Line::Undone(turn))?;
+        state.append(Line::Undone(turn))?;
         Ok(undone)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A line is pushed only after it was written: what a panic left is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn read(folder: PathBuf) -> Result<Self, JournalError> {
+        let open = || -> io::Result<(Option<File>, Vec<Line>)> {
+            let mut list = match OpenOptions::new().read(true).append(true).open(folder.join(LIST)) {
+                Ok(list) => list,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, Vec::new())),
+                Err(error) => return Err(error),
+            };
+            let mut text = String::new();
+            list.read_to_string(&mut text)?;
+            if !text.is_empty() && !text.ends_with('\n') {
+                // The last line was torn by a crash: its change never happened.
+                list.write_all(b"\n")?;
+            }
+            Ok((Some(list), text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
+        };
+        match open() {
+            Ok((list, lines)) => {
+                let turn = lines.iter().map(Line::turn).max().unwrap_or(0);
+                Ok(State { folder, list, turn, lines })
+            }
+            Err(error) => Err(JournalError::Io { path: folder, error }),
+        }
     }
 
     fn take_back(&self, path: &Path, first: &Change, last: &Change) -> Result<How, JournalError> {
@@ -219,6 +239,7 @@ impl Journal {
             if path.metadata().is_ok_and(|metadata| metadata.len() == bytes.len() as u64) {
                 return Ok(());
             }
+            std::fs::create_dir_all(&self.folder)?;
             let temp = path.with_extension("tmp");
             let mut file = private().write(true).truncate(true).open(&temp)?;
             file.write_all(bytes)?;
@@ -237,25 +258,24 @@ impl Journal {
         bytes.map_err(|error| JournalError::Io { path, error })
     }
 
-    fn append(&self, state: &mut State, line: Line) -> Result<(), JournalError> {
-        let append = |list: &mut File| -> io::Result<()> {
+    fn append(&mut self, line: Line) -> Result<(), JournalError> {
+        let path = self.folder.join(LIST);
+        let mut append = || -> io::Result<()> {
+            if self.list.is_none() {
+                std::fs::create_dir_all(&self.folder)?;
+                self.list = Some(private().append(true).open(&path)?);
+            }
             let mut text = serde_json::to_vec(&line)?;
             text.push(b'\n');
+            let list = self.list.as_mut().ok_or(io::ErrorKind::NotFound)?;
             list.write_all(&text)?;
             list.sync_data()
         };
-        append(&mut state.list).map_err(|error| JournalError::Io { path: self.folder.join(LIST), error })?;
-        state.lines.push(line);
+        append().map_err(|error| JournalError::Io { path: path.clone(), error })?;
+        self.lines.push(line);
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A line is pushed only after it was written: what a panic left is whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
     /// The changes of a turn that were not taken back.
     fn of(&self, turn: u64) -> Vec<Change> {
         let start =

@@ -22,6 +22,8 @@ pub struct Scope {
     pub root: PathBuf,
     /// Further folders that may be read.
     pub readable: Vec<PathBuf>,
+    /// Files and folders that are neither read nor written, wherever they lie: where keys are, and what the person allowed.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// A path that a call must not touch, as it was given, and why.
@@ -38,6 +40,14 @@ pub enum OutOfScope {
     /// It lies elsewhere, and was to be changed.
     #[error("{path} is outside of the workspace: only files in the workspace can be changed")]
     Unwritable {
+        /// The path.
+        path: String,
+    },
+    /// It is the person's alone.
+    #[error(
+        "{path} holds the user's keys or permissions, which tools neither read nor write: ask the user to change it"
+    )]
+    Hidden {
         /// The path.
         path: String,
     },
@@ -89,14 +99,17 @@ impl From<OutOfScope> for Outcome {
 impl Scope {
     /// The scope of a workspace, with nothing beside it.
     pub fn new(root: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
-        Scope { folder: folder.into(), root: root.into(), readable: Vec::new() }
+        Scope { folder: folder.into(), root: root.into(), readable: Vec::new(), hidden: Vec::new() }
     }
 
     /// The real place of a path that is to be read, links resolved. There may be nothing there.
     pub fn to_read(&self, path: &str) -> Result<PathBuf, OutOfScope> {
         let place = self.place(path)?;
-        let holds = self.bounds().holds(&place);
-        if holds { Ok(place) } else { Err(OutOfScope::Outside { path: path.to_owned() }) }
+        let (bounds, named) = (self.bounds(), || path.to_owned());
+        if bounds.hides(&place) {
+            return Err(OutOfScope::Hidden { path: named() });
+        }
+        if bounds.holds(&place) { Ok(place) } else { Err(OutOfScope::Outside { path: named() }) }
     }
 
     /// The real place of a path that is to be written, links resolved: in the workspace, and not in `.git`. There may
@@ -107,6 +120,9 @@ impl Scope {
         let bounds = self.bounds();
         let inside = bounds.root.as_ref().and_then(|root| place.strip_prefix(root).ok());
         let inside = inside.ok_or_else(|| OutOfScope::Unwritable { path: named() })?;
+        if bounds.hides(&place) {
+            return Err(OutOfScope::Hidden { path: named() });
+        }
         // Some file systems know no case, and call it by a short name too.
         let is_git = |name: &str| name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1");
         if inside.iter().any(|part| part.to_str().is_some_and(is_git)) {
@@ -133,6 +149,8 @@ impl Scope {
             root: real(&self.root),
             folder: real(&self.folder),
             readable: self.readable.iter().filter_map(real).collect(),
+            // Also where nothing is yet: it must not be made.
+            hidden: self.hidden.iter().map(|path| resolve(path).unwrap_or_else(|_| path.clone())).collect(),
         }
     }
 
@@ -167,12 +185,18 @@ pub(crate) struct Bounds {
     root: Option<PathBuf>,
     folder: Option<PathBuf>,
     readable: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
 }
 
 impl Bounds {
+    /// Whether a real place is the person's alone.
+    fn hides(&self, place: &Path) -> bool {
+        self.hidden.iter().any(|hidden| place.starts_with(hidden))
+    }
+
     /// Whether a real place may be read.
     pub fn holds(&self, place: &Path) -> bool {
-        self.root.iter().chain(&self.readable).any(|folder| place.starts_with(folder))
+        !self.hides(place) && self.root.iter().chain(&self.readable).any(|folder| place.starts_with(folder))
     }
 
     /// Whether an open file may be read: between judging a path and opening it, a link may have taken its place.

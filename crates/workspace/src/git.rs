@@ -1,4 +1,4 @@
-//! Which repository, which branch, what changed: one process of git, bounded in time and output.
+//! Which repository, which branch, what changed: git is asked, bounded in time and output.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,36 +12,74 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Some 1,000 changed files: more would only push the conversation out.
 const OUTPUT_LIMIT: usize = 64 * 1024;
 
+/// A configuration has some hundred names.
+const CONFIG_LIMIT: usize = 1024 * 1024;
+
 /// The branch and the changed files, as `git status --short --branch` tells them; none where git is absent or the
 /// folder is no repository. Where git takes longer than 5 seconds or prints more than 64 KiB, the text says so.
 ///
-/// Nothing is written and no program that the repository names as its file monitor is run.
+/// Nothing is written, and no program that the repository names is run: no file monitor, no filter, no transport for
+/// objects that are missing. Filters that the user's own configuration names are: they belong to the user. What is changed
+/// within submodules is not told, since each of them could name programs, too.
 pub fn git_status(root: &Path) -> Option<String> {
-    let mut command = Command::new("git");
-    command
-        .args([
-            "--no-pager",
-            "--no-optional-locks",
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.quotePath=false",
-        ])
-        .args(["status", "--porcelain=v1", "--branch", "--untracked-files=normal"])
-        .current_dir(root)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("LC_ALL", "C");
-    // Set when a hook of some repository started us; they would point git at that one.
-    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        command.env_remove(variable);
+    let filters = own_filters(root)?;
+    let mut command = git(root);
+    command.args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).args([
+        "status",
+        "--porcelain=v1",
+        "--branch",
+        "--untracked-files=normal",
+        "--ignore-submodules=dirty",
+    ]);
+    // By variables, not by `-c`: a name may hold an equals sign. Those that are set already stay.
+    let set = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0_usize);
+    for (at, key) in filters.iter().enumerate() {
+        let at = set + at;
+        command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), "");
     }
+    command.env("GIT_CONFIG_COUNT", (set + filters.len()).to_string());
     match output_of(command, TIME_LIMIT, OUTPUT_LIMIT) {
         Output::Whole(text) => Some(text),
         Output::Cut(text) => Some(format!("{text}(cut here: git status printed more than 64 KiB)\n")),
         Output::Late => Some("(git status was stopped after 5 seconds)\n".into()),
         Output::Failed => None,
     }
+}
+
+/// Git, in this folder, for a look: it writes nothing, asks nothing and fetches nothing.
+fn git(root: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .arg("--no-pager")
+        .current_dir(root)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        // A partial clone fetches what it lacks, by a command that its configuration may name.
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("LC_ALL", "C");
+    // Set when a hook of some repository started us; they would point git at that one.
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// The settings by which the repository itself names filters: programs that git runs over files when it compares them.
+/// None where the configuration cannot be read.
+fn own_filters(root: &Path) -> Option<Vec<String>> {
+    let mut command = git(root);
+    command.args(["config", "--show-scope", "-z", "--list", "--name-only"]);
+    let Output::Whole(listed) = output_of(command, TIME_LIMIT, CONFIG_LIMIT) else { return None };
+    let mut fields = listed.split('\0');
+    let mut filters = Vec::new();
+    while let (Some(scope), Some(name)) = (fields.next(), fields.next()) {
+        let runs = [".clean", ".process", ".required"].iter().any(|end| name.ends_with(end));
+        if name.starts_with("filter.") && runs && !matches!(scope, "system" | "global" | "command") {
+            filters.push(name.to_owned());
+        }
+    }
+    Some(filters)
 }
 
 #[derive(Debug, PartialEq)]
@@ -150,6 +188,63 @@ mod tests {
         git(folder.path(), &["config", "core.fsmonitor", &format!("touch {} #", witness.display())]);
         assert!(git_status(folder.path()).is_some());
         assert!(!witness.exists());
+    }
+
+    #[test]
+    fn the_status_runs_no_filter_that_the_repository_names() {
+        let folder = tempdir().unwrap();
+        let witness = folder.path().join(".git/witness");
+        git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
+        fs::write(folder.path().join("a"), "text\n").unwrap();
+        git(folder.path(), &["add", "a"]);
+        fs::write(folder.path().join(".git/info/attributes"), "a filter=x=y\n").unwrap();
+        // Of the same length, so that git has to look into it.
+        let changed = || fs::write(folder.path().join("a"), "TEXT\n").unwrap();
+        for (key, required) in [("clean", "false"), ("process", "false"), ("clean", "true")] {
+            git(folder.path(), &["config", "filter.x=y.required", required]);
+            let program = format!("touch {}; cat", witness.display());
+            git(folder.path(), &["config", &format!("filter.x=y.{key}"), &program]);
+            changed();
+            let expected = "## No commits yet on main\nAM a\n";
+            assert_eq!(git_status(folder.path()).as_deref(), Some(expected), "{key}");
+            assert!(!witness.exists(), "{key}");
+        }
+        // It would have been run.
+        git(folder.path(), &["config", "--unset", "filter.x=y.process"]);
+        git(folder.path(), &["status", "--short"]);
+        assert!(witness.exists());
+    }
+
+    #[test]
+    fn the_status_fetches_nothing_that_a_partial_clone_lacks() {
+        let folder = tempdir().unwrap();
+        let witness = folder.path().join(".git/witness");
+        git(folder.path(), &["init", "--quiet", "--initial-branch=main"]);
+        fs::write(folder.path().join("a"), "some text\n".repeat(50)).unwrap();
+        git(folder.path(), &["add", "a"]);
+        git(folder.path(), &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "a"]);
+        git(folder.path(), &["mv", "a", "b"]);
+        fs::write(folder.path().join("b"), "some text\n".repeat(51)).unwrap();
+        git(folder.path(), &["add", "b"]);
+        // What was committed is missing, and would be fetched to tell whether the file was renamed.
+        let object = Command::new("git").arg("-C").arg(folder.path()).args(["rev-parse", "HEAD:a"]).output();
+        let object = String::from_utf8(object.unwrap().stdout).unwrap();
+        let (start, rest) = object.trim().split_at(2);
+        fs::remove_file(folder.path().join(".git/objects").join(start).join(rest)).unwrap();
+        for (key, value) in [
+            ("core.repositoryFormatVersion", "1".to_owned()),
+            ("extensions.partialClone", "origin".to_owned()),
+            ("remote.origin.promisor", "true".to_owned()),
+            ("remote.origin.url", folder.path().display().to_string()),
+            ("remote.origin.uploadpack", format!("touch {}; false", witness.display())),
+        ] {
+            git(folder.path(), &["config", key, &value]);
+        }
+        git_status(folder.path());
+        assert!(!witness.exists());
+        // It would have been run.
+        let status = Command::new("git").arg("-C").arg(folder.path()).args(["status", "--short"]).output();
+        assert!(status.is_ok() && witness.exists());
     }
 
     #[test]

@@ -114,12 +114,87 @@ fn a_name_with_a_line_end_is_no_rule_so_that_the_list_of_rules_gains_no_other() 
 
 #[test]
 fn a_program_that_runs_anything_is_not_allowed_by_its_name_alone() {
-    let like = |command: &str| {
-        Rule::like("bash", &json!({ "command": command }), key).map(|rule| rule.to_string())
-    };
+    let like =
+        |command: &str| Rule::like("bash", &json!({ "command": command }), key).map(|rule| rule.to_string());
     for command in ["bash -c 'rm x'", "/usr/bin/python3.12 -c 1", "sudo -n id", "env", "sh"] {
         assert_eq!(like(command), None, "{command}");
     }
     assert_eq!(like("python3 run.py --fast").as_deref(), Some("bash(python3 run.py)"));
-    assert_eq!(like("ls -la").as_deref(), Some("bash(ls)"));
+    // Not `ls`: what is said of `rm -rf target` must not hold for every `rm`.
+    assert_eq!(like("ls -la").as_deref(), Some("bash(ls -la)"));
+}
+
+#[test]
+fn a_host_is_the_one_that_will_be_fetched_from_or_none() {
+    let covers = |url: &str| rule("fetch(docs.rs)").covers("fetch", &json!({ "url": url }), key);
+    // What takes addresses apart as browsers do goes to evil.com for these.
+    for url in [
+        r"https:\\evil.com/x://docs.rs/",
+        "https:evil.com/://docs.rs/",
+        "https:/evil.com/://docs.rs/",
+        "https://evil.com\\://docs.rs/",
+        "https:/\t/evil.com/://docs.rs/",
+        "https://evil.com\\@docs.rs/",
+        "https://evil.com\t.docs.rs/",
+        "https://evil.com%2F.docs.rs/",
+        "https://user@docs.rs/",
+        "ftp://docs.rs/",
+        "docs.rs",
+    ] {
+        assert!(!covers(url), "{url}");
+        assert_eq!(Rule::like("fetch", &json!({ "url": url }), key).map(|rule| rule.to_string()), None);
+    }
+    assert!(covers("HTTPS://DOCS.RS./x") && covers("https://docs.rs?x=https://evil.com/"));
+    let loopback = json!({"url": "http://[::1]:80/"});
+    assert!(rule("fetch([::1])").covers("fetch", &loopback, key));
+}
+
+#[test]
+fn what_denies_is_not_passed_by_another_way_of_writing() {
+    let denies = |url: &str| rule("fetch(evil.com)").denies("fetch", &json!({ "url": url }), key);
+    for url in ["https://evil.com/", "https://evil.com./", "https://\u{24d4}vil.com/", r"https:\\evil.com"] {
+        assert!(denies(url), "{url}");
+    }
+    assert!(!denies("https://docs.rs/"));
+    let denies = |line: &str| rule("bash(git push)").denies("bash", &json!({ "command": line }), key);
+    for line in [
+        "git push",
+        "cd x && git push --force",
+        "A=b git push",
+        "(git push)",
+        "echo $(git push)",
+        "if true; then git push; fi",
+        "sudo 'git' push",
+        "true\ngit push",
+        "git push > log",
+    ] {
+        assert!(denies(line), "{line}");
+    }
+    for line in ["git status", "git pull && cargo test", "echo git push", "echo a; echo git push"] {
+        assert!(!denies(line), "{line}");
+    }
+    assert!(!rule("bash(git push)").denies("write", &json!({"command": "git push"}), key));
+}
+
+#[test]
+fn a_rule_like_a_call_allows_no_more_than_was_seen() {
+    let like =
+        |command: &str| Rule::like("bash", &json!({ "command": command }), key).map(|rule| rule.to_string());
+    assert_eq!(like("rm -rf target").as_deref(), Some("bash(rm -rf target)"));
+    assert_eq!(like("git -c core.pager=x log").as_deref(), Some("bash(git -c core.pager=x log)"));
+    assert_eq!(like("env A=b cargo test").as_deref(), Some("bash(env A=b cargo test)"));
+    assert_eq!(like("/usr/bin/timeout 5 make x").as_deref(), Some("bash(/usr/bin/timeout 5 make x)"));
+    assert_eq!(like("make").as_deref(), Some("bash(make)"));
+    assert_eq!(like("bash -c 'a b'"), None);
+    assert_eq!(like("'' rm"), None);
+    // What is kept is kept in lines.
+    let named = |path: &str| Rule::like("edit", &json!({ "path": path }), key).map(|rule| rule.to_string());
+    assert_eq!(named("x)\nbash\n#y"), None);
+}
+
+#[test]
+fn white_space_that_a_shell_does_not_know_is_part_of_a_word() {
+    assert!(!bash("bash(cargo test)", "\u{a0}cargo test"));
+    assert!(!bash("bash(cargo test)", "cargo test\r"));
+    assert!(bash("bash(cargo test)", "cargo test\n"));
 }

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use super::Settings;
 use super::log::Log;
 use super::terms::Terms;
 use super::work::{SYSTEM, Step, Thread};
@@ -134,7 +135,7 @@ fn warmth(before: &Step, step: &Step) -> Warm {
     let is_alive = lifetime.is_none_or(|lifetime| step.at.since(before.at) < lifetime);
     match () {
         () if !is_alive || step.terms.model != before.terms.model => Warm::Nothing,
-        () if step.thinking == before.thinking || std::env::var("NOTHINK").is_ok() => Warm::All,
+        () if step.settings == Settings::Steady || step.thinking == before.thinking => Warm::All,
         () => Warm::System,
     }
 }

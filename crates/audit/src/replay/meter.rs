@@ -3,8 +3,8 @@
 use hardpan_economy::cache::{Billing, CacheBlock, Moment, Request, Salts};
 use hardpan_economy::{Amounts, CacheModel};
 
-use super::Replayed;
 use super::work::Step;
+use super::{Replayed, Settings};
 
 /// How long an answer takes to begin, at most, in milliseconds: recordings have only its end.
 const FIRST_TOKEN_MS: i64 = 1500;
@@ -18,10 +18,7 @@ pub(super) struct Meter {
 
 impl Meter {
     pub fn request(step: &Step, blocks: Vec<CacheBlock>) -> Request {
-        let effort = step
-            .thinking
-            .clone()
-            .filter(|level| !matches!(&**level, "off" | "none") && std::env::var("NOTHINK").is_err());
+        let effort = step.thinking.clone().filter(|_| step.settings == Settings::Recorded);
         Request {
             at: step.at,
             model: step.terms.model.clone(),
@@ -39,16 +36,6 @@ impl Meter {
     pub fn send(&mut self, step: &Step, request: &Request) {
         let began = step.ended.min(step.at.plus(FIRST_TOKEN_MS));
         let billing = self.cache.send(&step.terms.rules, request, began);
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "{} {:?} total {} {:?} thinking {:?}",
-                step.at.0 / 1000,
-                billing.amounts,
-                step.total,
-                step.common,
-                step.thinking
-            );
-        }
         self.charge(step, billing.amounts);
     }
 

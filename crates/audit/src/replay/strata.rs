@@ -1,8 +1,9 @@
 //! The log with folds: what the live layout does, on the same arithmetic.
 
+use hardpan_economy::Pause;
 use hardpan_economy::cache::Moment;
 use hardpan_economy::cache::Request;
-use hardpan_economy::folds::{Accounts, MOST_PINGS, Pauses, Site};
+use hardpan_economy::folds::{Accounts, Site};
 use hardpan_models::CacheKind;
 use hardpan_prompt::Lifetime;
 
@@ -14,8 +15,8 @@ use super::work::{Step, Thread};
 /// The share of the window from which a fold is due whatever it costs.
 const NEARLY_FULL: f64 = 0.9;
 
-/// How long before the cache expires a ping is sent, in milliseconds.
-const PING_EARLY_MS: i64 = 10_000;
+/// How long before the cache expires a ping is sent, in seconds.
+const PING_EARLY: u32 = 10;
 
 /// Where folds may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +39,12 @@ pub(super) fn run(thread: &Thread, sites: Sites) -> Replayed {
         ends: Vec::new(),
         base: None,
         sites,
-        pauses: Pauses::default(),
-        since_fold: 0,
+        gaps: Vec::new(),
         sent: None,
     };
     for (index, step) in thread.steps.iter().enumerate() {
-        strata.pause(thread, Some(step.at));
+        strata.pause(thread, step.at);
         strata.step(index, step);
-    }
-    if thread.is_main {
-        strata.pause(thread, None); // nobody knows that it is the end
     }
     strata.meter.replayed
 }
@@ -61,44 +58,37 @@ struct Strata<'a> {
     /// Where the last fold began.
     base: Option<usize>,
     sites: Sites,
-    pauses: Pauses,
-    /// Requests since the last fold: as many are expected to come as have come.
-    since_fold: usize,
+    /// The pauses so far, in seconds.
+    gaps: Vec<u32>,
     /// The last step, and what was sent.
     sent: Option<(usize, Request)>,
 }
 
 impl Strata<'_> {
-    /// Keeps the cache warm until the next request, as long as that is likely to pay.
-    fn pause(&mut self, thread: &Thread, until: Option<Moment>) {
+    /// Keeps the cache warm until the next request, as long as that is likely to pay. After the last request there are no pings:
+    /// recordings do not tell how long the agent stayed open.
+    fn pause(&mut self, thread: &Thread, until: Moment) {
         let Some((index, mut request)) = self.sent.take() else { return };
         let step = &thread.steps[index];
         let cache = &step.terms.rules.cache;
         let (CacheKind::Markers, Some(lifetime)) = (cache.kind, cache.lifetime) else { return };
-        let lifetime = i64::from(lifetime) * 1000 - PING_EARLY_MS;
-        let cached = request.blocks.iter().map(|block| block.tokens).sum();
+        self.log.end_turn();
+        let tokens = request.blocks.iter().map(|block| block.tokens).sum();
         let garbage = self.log.garbage()[0];
-        // A ping cannot be made without an answer that thinks, which would cost more than it saves.
-        let can_ping = request.salts.effort.is_none();
-        let mut at = step.at.plus(lifetime);
-        for pings in 0..MOST_PINGS {
-            let is_over = until.is_some_and(|until| until <= at);
-            let pays = std::env::var("PING").is_ok()
-                && step.terms.folds.ping_pays(
-                    cached,
-                    garbage,
-                    if std::env::var("HZ").is_ok() { 1000000 } else { self.since_fold },
-                    self.pauses.chance(pings),
-                );
-            if is_over || !can_ping || !pays {
+        let ratios = (step.terms.folds.read, step.terms.folds.write);
+        for pings in 0.. {
+            let idle = (pings + 1) * (lifetime - PING_EARLY);
+            let at = step.at.plus(i64::from(idle) * 1000);
+            let pause = Pause { gaps: &self.gaps, idle, lifetime, tokens, garbage, ratios, pings };
+            // A hunch is not enough here: some pause of this session must have ended in time. And a ping that thinks costs more
+            // than it saves.
+            let has_paid = self.gaps.iter().any(|gap| (idle..idle + lifetime).contains(gap));
+            if until <= at || !has_paid || step.thinking.is_some() || !pause.pays() {
                 break;
             }
             self.meter.ping(step, &mut request, at);
-            at = at.plus(lifetime);
         }
-        if let Some(until) = until {
-            self.pauses.note(until.since(step.at), lifetime);
-        }
+        self.gaps.extend(u32::try_from(until.since(step.at) / 1000));
     }
 
     fn step(&mut self, index: usize, step: &Step) {
@@ -116,22 +106,9 @@ impl Strata<'_> {
             let most = sites.iter().max_by_key(|site| site.garbage);
             most.copied().filter(|site| is_full && site.garbage > 0)
         });
-        if std::env::var("DBGS").is_ok() {
-            eprintln!(
-                "step {index} total {total} of {} hit {hit} G0 {} price0 {:.0} paid0 {:.0} turn {} due {:?} stubs {}",
-                step.total,
-                sites[0].garbage,
-                prices.fold(&sites[0]),
-                self.accounts.paid(1),
-                self.log.elements.len() - self.log.settled(),
-                due,
-                self.log.elements.iter().filter(|e| matches!(e, super::log::Element::Stub { .. })).count()
-            );
-        }
         let request = match due {
             None => {
                 self.accounts.charge(prices, &sites);
-                self.since_fold += 1;
                 unfolded
             }
             Some(site) => {
@@ -140,7 +117,6 @@ impl Strata<'_> {
                 self.ends.retain(|end| *end <= site.place);
                 self.base = Some(site.place);
                 self.meter.replayed.folds += 1;
-                self.since_fold = 1;
                 self.request(step, Some(site.place))
             }
         };

@@ -8,6 +8,7 @@ use hardpan_economy::cache::{BlockKind, Moment};
 use hardpan_models::Catalogue;
 use hardpan_prompt::{Counter, Text, Vocabulary};
 
+use super::Settings;
 use super::sizes::{Fresh, fit};
 use super::terms::{AllTerms, Terms};
 use crate::files::{Files, Touch};
@@ -38,8 +39,6 @@ pub(crate) struct Thread {
     pub steps: Vec<Step>,
     /// All that told about files.
     pub touches: Vec<Touch>,
-    /// Whether a person is at the other end: not in a sub-agent's.
-    pub is_main: bool,
 }
 
 /// One request, told by what differs from the one before it.
@@ -48,7 +47,9 @@ pub(crate) struct Step {
     pub at: Moment,
     pub ended: Moment,
     pub terms: Rc<Terms>,
+    /// How far the model was to think; none if not at all.
     pub thinking: Option<Arc<str>>,
+    pub settings: Settings,
     /// How many units it has in common with the request before, from the first on.
     pub common: usize,
     /// The units after these.
@@ -68,7 +69,7 @@ pub(crate) struct Step {
 }
 
 /// The threads of a recording. Requests of models nobody knows are left out.
-pub(crate) fn work(recording: &Recording, catalogue: &Catalogue) -> Vec<Thread> {
+pub(crate) fn work(recording: &Recording, catalogue: &Catalogue, settings: Settings) -> Vec<Thread> {
     let counter = Counter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
     let mut terms = AllTerms::new(catalogue, recording.agent);
@@ -83,7 +84,8 @@ pub(crate) fn work(recording: &Recording, catalogue: &Catalogue) -> Vec<Thread> 
             at: request.started,
             ended: request.ended,
             terms,
-            thinking: request.thinking.clone(),
+            thinking: request.thinking.clone().filter(|level| !matches!(&**level, "off" | "none")),
+            settings,
             common: 0,
             added: Vec::new(),
             sized: Vec::new(),
@@ -98,11 +100,7 @@ pub(crate) fn work(recording: &Recording, catalogue: &Catalogue) -> Vec<Thread> 
         }
         builder.request(&context, step);
     }
-    let mut threads: Vec<Thread> = threads.into_values().map(|builder| builder.thread).collect();
-    if let Some(first) = threads.first_mut() {
-        first.is_main = true;
-    }
-    threads
+    threads.into_values().map(|builder| builder.thread).collect()
 }
 
 struct Builder<'a> {
@@ -215,14 +213,17 @@ impl<'a> Builder<'a> {
         step.added = path[common..].to_vec();
         step.turn = turn;
         step.forgets = is_cut;
-        step.tells = self.files.touches[self.told..].iter().map(|touch| {
-            // The same beginning tells the same again.
-            let Touch { file, call, result, generation, body, carrier: _ } = *touch;
-            *self.numbers.entry((file, call, result, generation, body)).or_insert_with(|| {
-                self.thread.touches.push(*touch);
-                self.thread.touches.len() - 1
+        step.tells = self.files.touches[self.told..]
+            .iter()
+            .map(|touch| {
+                // The same beginning tells the same again.
+                let Touch { file, call, result, generation, body, carrier: _, shows: _ } = *touch;
+                *self.numbers.entry((file, call, result, generation, body)).or_insert_with(|| {
+                    self.thread.touches.push(*touch);
+                    self.thread.touches.len() - 1
+                })
             })
-        }).collect();
+            .collect();
         self.told = self.files.touches.len();
         self.path = path;
     }

@@ -78,6 +78,13 @@ impl Approver {
         Ok(Approver { allowed: Mutex::new(allowed), denied, asking, scope, person, file })
     }
 
+    /// The rules for tools that are not among these: most likely misspelled, and of no effect.
+    pub fn idle(&self, tools: &[&str]) -> Vec<String> {
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = allowed.iter().chain(&self.denied).filter(|rule| !tools.contains(&rule.tool()));
+        idle.map(ToString::to_string).collect()
+    }
+
     /// The path below the workspace, where it may be written at all.
     fn key(&self, path: &str) -> Option<String> {
         self.scope.to_write(path).ok().map(|place| self.scope.key(&place))
@@ -107,7 +114,9 @@ impl Approve for Approver {
         Box::pin(async move {
             let covers =
                 |rule: &Rule| rule.covers(&question.tool_name, &question.args, |path| self.key(path));
-            if let Some(rule) = self.denied.iter().find(|rule| covers(rule)) {
+            let denies =
+                |rule: &Rule| rule.denies(&question.tool_name, &question.args, |path| self.key(path));
+            if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
                 return Approved::No(format!("the settings deny it ({rule})"));
             }
             let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).iter().any(covers);

@@ -1,12 +1,12 @@
 //! What is around the agent: the folder, its instructions, its map, and the files that the person named.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::{Coupling, Look, Occasion, Surroundings, books};
 use hardpan_context::{PromptEntry, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry};
 use hardpan_prompt::{Text, Volatility};
-use hardpan_tools::Seen;
+use hardpan_tools::{Scope, Seen};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,8 @@ use crate::settings::Settings;
 /// The folder that the agent works in.
 pub struct Around {
     folder: PathBuf,
+    /// What the model may read by itself.
+    scope: Scope,
     settings: Arc<Settings>,
     skills: Vec<hardpan_context::Skill>,
     seen: Seen,
@@ -25,7 +27,7 @@ pub struct Around {
     map_tokens: Option<usize>,
     kept: Mutex<Kept>,
     /// The instructions as the conversation found them.
-    system: OnceLock<SystemEntry>,
+    system: Mutex<Option<SystemEntry>>,
     /// The map as the run drew it.
     drawn: Mutex<Option<Option<SymbolsEntry>>>,
 }
@@ -43,7 +45,7 @@ pub struct Kept {
 impl Around {
     /// The surroundings of a folder, with what an earlier run kept.
     pub fn new(
-        folder: &Path,
+        scope: Scope,
         settings: Arc<Settings>,
         skills: Vec<hardpan_context::Skill>,
         map_tokens: Option<usize>,
@@ -51,13 +53,14 @@ impl Around {
         kept: Kept,
     ) -> Self {
         Around {
-            folder: folder.to_owned(),
+            folder: scope.folder.clone(),
+            scope,
             settings,
             skills,
             map_tokens,
             seen,
             kept: Mutex::new(kept),
-            system: OnceLock::new(),
+            system: Mutex::default(),
             drawn: Mutex::default(),
         }
     }
@@ -78,6 +81,13 @@ impl Around {
         kept.files.len() < before
     }
 
+    /// Another conversation: with the files that it had open, its own instructions and its own map.
+    pub fn turn_to(&self, kept: Kept) {
+        *self.kept() = kept;
+        *self.system() = None;
+        *self.drawn() = None;
+    }
+
     /// What must be kept for a resume.
     pub fn keep(&self) -> Kept {
         self.kept().clone()
@@ -88,6 +98,17 @@ impl Around {
         if self.map_tokens != Some(0) {
             map::warm_up(&self.folder);
         }
+    }
+
+    /// Whether a file of the workspace has become a link to what no tool would let the model read: what it is called, and why
+    /// it is not read. A command may have made it, which could not have followed it itself.
+    fn refused(&self, root: &Path, place: &Path) -> Option<(String, String)> {
+        let refused = self.scope.to_read(&place.to_string_lossy()).err()?;
+        place.starts_with(root).then(|| (hardpan_workspace::display_path(root, place), refused.to_string()))
+    }
+
+    fn system(&self) -> MutexGuard<'_, Option<SystemEntry>> {
+        self.system.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn drawn(&self) -> MutexGuard<'_, Option<Option<SymbolsEntry>>> {
@@ -112,15 +133,23 @@ impl Surroundings for Around {
         let mut file = gather::from_folder(&self.folder, &self.settings, look.now);
         file.system.skills = self.skills.clone();
         // Instructions stay as the conversation found them: every change would cost the whole cache.
-        file.system = self.system.get_or_init(|| file.system.clone()).clone();
+        file.system = self.system().get_or_insert_with(|| file.system.clone()).clone();
         let mut kept = self.keep();
-        for path in &kept.files {
-            gather::add_file(&mut file, &self.folder, path);
-        }
         let root = hardpan_workspace::root_of(&self.folder);
+        for path in &kept.files {
+            // The person may name files anywhere, but a name in the workspace means what is in it.
+            let goes_up = path.components().any(|part| part == Component::ParentDir);
+            match self.refused(&root, &self.folder.join(path)).filter(|_| !goes_up) {
+                Some((shown, reason)) => gather::add_refused(&mut file, &shown, &reason),
+                None => gather::add_file(&mut file, &self.folder, path),
+            }
+        }
         for (path, changed) in &look.known {
             let before = file.files.len();
-            gather::add_file(&mut file, &root, Path::new(path));
+            match self.refused(&root, &root.join(path)) {
+                Some((shown, reason)) => gather::add_refused(&mut file, &shown, &reason),
+                None => gather::add_file(&mut file, &root, Path::new(path)),
+            }
             let volatility = if *changed { Volatility::Lively } else { Volatility::Calm };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
         }

@@ -67,10 +67,12 @@ fn indented(text: &str) -> String {
 pub fn answer(question: Question, line: &str) -> Option<Question> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    // Who was typing something else when the question came ("a better idea: …") has not said yes.
+    let alone = rest.trim().is_empty();
     let verdict = match word.to_lowercase().as_str() {
-        "y" | "yes" => Verdict::Once,
-        "s" | "session" => Verdict::Session,
-        "a" | "always" => Verdict::Always,
+        "y" | "yes" if alone => Verdict::Once,
+        "s" | "session" if alone => Verdict::Session,
+        "a" | "always" if alone => Verdict::Always,
         "n" | "no" if rest.is_empty() => Verdict::No("the person said no".into()),
         "n" | "no" => Verdict::No(format!("the person said no: {rest}")),
         _ => {
@@ -81,4 +83,25 @@ pub fn answer(question: Question, line: &str) -> Option<Question> {
     // The run may have been stopped meanwhile.
     let _ = question.reply.send(verdict);
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> Option<Verdict> {
+        let (reply, mut answered) = oneshot::channel();
+        answer(Question { text: String::new(), reply }, line);
+        answered.try_recv().ok()
+    }
+
+    #[test]
+    fn only_a_word_that_stands_alone_is_a_yes() {
+        assert_eq!(said(" Y "), Some(Verdict::Once));
+        assert_eq!(said("always"), Some(Verdict::Always));
+        assert_eq!(said("n too wide"), Some(Verdict::No("the person said no: too wide".into())));
+        for line in ["a better idea: use the other file", "s p a c e", "yes but not there", ""] {
+            assert_eq!(said(line), None, "{line}");
+        }
+    }
 }

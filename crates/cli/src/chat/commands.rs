@@ -114,6 +114,9 @@ async fn run(
         "queue" => queue(agent),
         "unqueue" => {
             let dropped = agent.unqueue().await;
+            if dropped.is_empty() {
+                return Ok(Some("nothing waited".into()));
+            }
             let texts =
                 dropped.steering.iter().chain(&dropped.follow_up).map(|accepted| accepted.typed.clone());
             format!("dropped:\n{}", texts.collect::<Vec<_>>().join("\n"))
@@ -132,7 +135,7 @@ async fn run(
         "new" => {
             let conversation =
                 open::begin(&opened.store, &opened.folder).map_err(|error| format!("{error:#}"))?;
-            agent.switch(conversation, Switch::Other).await;
+            opened.turn_to(conversation, Switch::Other).await;
             "a new conversation".into()
         }
         "compact" => {
@@ -140,6 +143,7 @@ async fn run(
             let compacted = compacted.map_err(|error| error.to_string())?;
             format!("{} messages became a summary:\n\n{}", compacted.messages, compacted.summary)
         }
+        "undo" if agent.is_busy() => return Err("the agent works; Ctrl-C stops it".into()),
         "undo" => undo(opened)?,
         "tree" if arguments.is_empty() => tree(agent)?,
         "tree" => {
@@ -287,7 +291,7 @@ async fn fork(entry: &str, opened: &Opened, agent: &Agent) -> Result<String, Str
     let conversation =
         open::fork(&opened.store, &opened.folder, &session, at).map_err(|error| format!("{error:#}"))?;
     let messages = conversation.messages.len();
-    agent.switch(conversation, Switch::Fork { entry: at.map(Into::into) }).await;
+    opened.turn_to(conversation, Switch::Fork { entry: at.map(Into::into) }).await;
     let (id, _) = agent.session();
     Ok(format!("a conversation of its own, {id}, with {messages} messages; the one before is as it was"))
 }

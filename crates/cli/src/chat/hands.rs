@@ -10,11 +10,11 @@ use hardpan_agent::events::{
 use hardpan_agent::{Agent, Event};
 use hardpan_prompt::Hash;
 use hardpan_tools::{
-    Journal, Launcher, Network, Options, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing, scrubbed,
-    support,
+    Journal, JournalError, Launcher, Network, Options, Sandbox, Scope, Seen, Shell, Support, Tool, Web,
+    changing, scrubbed, support,
 };
 
-use crate::settings::{Settings, cache_folder, config_folder, data_folder};
+use crate::settings::{Settings, at_home, cache_folder, config_folder, data_folder};
 
 /// Where a session leaves what is not said in it.
 pub struct Traces {
@@ -141,6 +141,12 @@ impl Hands {
         });
     }
 
+    /// What is changed from now on belongs to another session.
+    pub fn turn_to(&self, session: &str, scratch: Option<&Path>) -> Result<(), JournalError> {
+        let folder = Traces::of(session, scratch).journal;
+        self.journal.as_ref().map_or(Ok(()), |journal| journal.turn_to(folder))
+    }
+
     /// Lets the agent read what commands printed.
     pub fn extend(&self, scope: &mut Scope) {
         scope.readable.push(self.outputs.clone());
@@ -170,7 +176,7 @@ fn sandbox(settings: &Settings, notes: &mut Vec<String>) -> Option<Sandbox> {
     let network = if config.network.unwrap_or(false) { Network::On } else { Network::Off };
     Some(Sandbox {
         launcher: Launcher { program, arguments: vec!["__sandbox".into()] },
-        writable: config.writable.iter().map(PathBuf::from).collect(),
+        writable: config.writable.iter().map(|folder| at_home(folder)).collect(),
         hidden: config_folder().into_iter().collect(),
         network,
     })

@@ -165,14 +165,14 @@ fn greet(opened: &Opened) {
 
 fn prompt() {
     eprint!("> ");
-    let _ = std::io::stderr().flush();
+    let _ = io::stderr().flush();
 }
 
 /// Lines as they are typed, from a thread of its own: reading a terminal cannot be cancelled.
 fn typed_lines() -> mpsc::UnboundedReceiver<String> {
     let (sender, receiver) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
+        for line in io::stdin().lock().lines() {
             let Ok(line) = line else { break };
             if sender.send(line).is_err() {
                 break;

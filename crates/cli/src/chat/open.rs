@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::expand::{Expansions, Folder};
-use hardpan_agent::{Agent, AgentSettings, Connect, Conversation, Reads, Setup};
+use hardpan_agent::{Agent, AgentSettings, Connect, Conversation, Reads, Setup, Switch};
 use hardpan_context::{Assembled, Memo, Target};
 use hardpan_prompt::{Factor, Image, Thinking};
 use hardpan_providers::{Client, Learned, Usage};
@@ -21,9 +21,10 @@ use super::hands::Hands;
 use super::{attach, commands};
 use crate::args::Chat;
 use crate::gather;
+use crate::output::{safe, safe_lines};
 use crate::route::{Route, learn_factor};
 use crate::run::load_settings;
-use crate::settings::{Settings, data_folder};
+use crate::settings::{Settings, at_home, data_folder, own_files};
 use crate::state::State;
 
 /// The name under which the session keeps what is open and what the map chose.
@@ -42,7 +43,7 @@ pub struct Opened {
     /// Images that go with the first prompt.
     images: Mutex<Vec<Image>>,
     /// Keeps the folder of a conversation that leaves nothing behind.
-    _scratch: Option<Scratch>,
+    scratch: Option<Scratch>,
 }
 
 impl Opened {
@@ -55,14 +56,14 @@ impl Opened {
         let (store, scratch) = store(flags)?;
         let conversation = conversation(flags, &store, &folder)?;
         for problem in &conversation.problems {
-            eprintln!("hardpan: {}: {problem}", conversation.path().display());
+            eprintln!("hardpan: {}: {}", conversation.path().display(), safe(&problem.to_string()));
         }
         let kept = restored(&conversation);
         let config = settings.folder.as_deref();
         let folders = Folder::usual(config, settings.trusted.then_some(&*root));
         let expansions = Expansions::discover(&folders, &commands::names());
         for problem in &expansions.problems {
-            eprintln!("hardpan: {problem}");
+            eprintln!("hardpan: {}", safe(&problem.to_string()));
         }
         let state = State::load();
         let model =
@@ -78,14 +79,15 @@ impl Opened {
             said: Mutex::default(),
         });
         let mut scope = Scope::new(&root, &folder);
-        scope.readable = settings.config.readable.iter().map(PathBuf::from).collect();
+        scope.readable = settings.config.readable.iter().map(|folder| at_home(folder)).collect();
         scope.readable.extend(config.map(|config| config.join("skills")));
+        scope.hidden = config.map(own_files).unwrap_or_default();
         let hands =
             Hands::new(&settings, &conversation.session, &root, scratch.as_ref().map(|scratch| &*scratch.0))?;
         hands.notes.iter().for_each(|note| eprintln!("hardpan: {note}"));
         hands.extend(&mut scope);
         let around = Arc::new(Around::new(
-            &folder,
+            scope.clone(),
             settings.clone(),
             expansions.listing(),
             map_tokens,
@@ -94,6 +96,11 @@ impl Opened {
         ));
         let asking = if flags.yes { Asking::Never } else { Asking::Normal };
         let approver = Approver::new(&settings, scope.clone(), asking, person)?;
+        let tools: Vec<&str> = hands.tools.iter().map(|tool| &*tool.declaration().name).collect();
+        for rule in approver.idle(&tools) {
+            let known = tools.join(", ");
+            eprintln!("hardpan: the rule {} has no effect: there are the tools {known}", safe(&rule));
+        }
         let setup = Setup {
             texts: Arc::new(settings.texts.clone()),
             surroundings: around.clone(),
@@ -134,7 +141,7 @@ impl Opened {
             stored,
             images: Mutex::new(images),
             hands,
-            _scratch: scratch,
+            scratch,
         })
     }
 
@@ -149,6 +156,21 @@ impl Opened {
             }
         }
         Ok(images)
+    }
+
+    /// Turns to another conversation, once the agent is idle: to the files that it had open, and to its journal. A fork has
+    /// what the conversation before it has open.
+    pub async fn turn_to(&self, conversation: Conversation, how: Switch) {
+        let (kept, session) = (restored(&conversation), conversation.session.clone());
+        let is_fork = matches!(how, Switch::Fork { .. });
+        self.agent.switch(conversation, how).await;
+        if !is_fork {
+            self.around.turn_to(kept.clone());
+        }
+        *self.stored.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+        if let Err(error) = self.hands.turn_to(&session, self.scratch.as_ref().map(|scratch| &*scratch.0)) {
+            eprintln!("hardpan: {}", safe_lines(&error.to_string()));
+        }
     }
 
     /// Keeps what is open and what was learned, after a run.

@@ -24,6 +24,7 @@ use crate::args::Whom;
 use crate::chat::approve::Verdict;
 use crate::chat::open::{self, Opened};
 use crate::gather;
+use crate::output::safe;
 use crate::state::State;
 
 tokio::task_local! {
@@ -291,8 +292,7 @@ impl Desk {
         let opened = &self.opened;
         let conversation =
             open::begin(&opened.store, &opened.folder).map_err(|error| format!("{error:#}"))?;
-        self.adopt(&conversation);
-        opened.agent.switch(conversation, Switch::Other).await;
+        opened.turn_to(conversation, Switch::Other).await;
         Ok(Some(Data::Session(tell::session(opened))))
     }
 
@@ -305,11 +305,10 @@ impl Desk {
         }
         let conversation = Conversation::resume(&summary.path, None)?;
         for problem in &conversation.problems {
-            eprintln!("hardpan: {}: {problem}", summary.path.display());
+            eprintln!("hardpan: {}: {}", summary.path.display(), safe(&problem.to_string()));
         }
-        self.adopt(&conversation);
         let (model, thinking) = (conversation.model.clone(), conversation.thinking.clone());
-        opened.agent.switch(conversation, Switch::Other).await;
+        opened.turn_to(conversation, Switch::Other).await;
         // It goes on with the model that it had, as with --resume.
         let target = opened.agent.target();
         if let Some((provider, model)) = model
@@ -331,19 +330,8 @@ impl Desk {
         let session = hardpan_session::Session::open(&path).map_err(|error| error.to_string())?;
         let forked = open::fork(&opened.store, &opened.folder, &session, entry);
         let conversation = forked.map_err(|error| format!("{error:#}"))?;
-        opened.agent.switch(conversation, Switch::Fork { entry: entry.map(Into::into) }).await;
+        opened.turn_to(conversation, Switch::Fork { entry: entry.map(Into::into) }).await;
         Ok(Some(Data::Session(tell::session(opened))))
-    }
-
-    /// Opens the files that a conversation had open, and no others.
-    fn adopt(&self, conversation: &Conversation) {
-        let around = &self.opened.around;
-        for path in around.keep().files {
-            around.close(&path);
-        }
-        for path in open::restored(conversation).files {
-            around.open(path);
-        }
     }
 }
 

@@ -3,10 +3,10 @@
 //! Every request pays to read what is sent again though it is no longer true. A fold drops that, but writes the cache anew. The
 //! rule is that of renting skis: fold once the rent paid since the last fold has reached the price (docs/economy.md).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 use hardpan_economy::Rates;
-use hardpan_prompt::{Block, Content, Item, Measured, Prompt, ResultPart, Segment, Source};
+use hardpan_prompt::{Content, Item, Measured, Prompt, ResultPart, Source, Text, ToolResult};
 
 use crate::layout::Input;
 use crate::memory::{Account, StrataMemory, UpdateForm};
@@ -42,59 +42,72 @@ pub fn charge(
     Account { rent: account.rent + read * garbage as f64, ..account }
 }
 
-/// The tokens that a fold would take out: everything that shows an item, less its body once and the stubs that stay.
+/// The tokens that a fold would take out: everything that shows an item, less its body once and the stubs that stay. Only items
+/// about which something was told, or which are gone, are looked at: nothing changed, nothing to do.
 fn garbage(input: &Input<'_>, strata: &StrataMemory, live: &[&Item], prompt: &Prompt) -> usize {
-    let count = |text: &hardpan_prompt::Text| input.memo.counter.count(text);
-    let said = strata.updates.iter().filter(|update| update.form == UpdateForm::Said);
-    let said: BTreeMap<&str, &str> = said.map(|update| (&*update.anchor.0, &*update.key)).collect();
-    let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut stubs: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut calls: BTreeMap<&str, &str> = BTreeMap::new();
-    for block in prompt.turns.iter().flat_map(|turn| &turn.blocks) {
-        for segment in segments(block) {
-            if let Source::Item { key, .. } = &segment.origin.source {
-                *shown.entry(key).or_default() += count(&segment.text);
-            }
-        }
-        let Content::Result(result) = &block.content else { continue };
-        let Source::Message(message) = &result.origin.source else { continue };
-        if let Some(key) = said.get(&*message.0) {
-            *shown.entry(key).or_default() +=
-                segments(block).map(|segment| count(&segment.text)).sum::<usize>();
-            *stubs.entry(key).or_default() += STUB;
-            calls.insert(&result.call_id, key);
+    let count = |text: &Text| input.memo.counter.count(text);
+    let bodies: HashMap<&str, &Text> = live.iter().map(|item| (&*item.key, &item.body)).collect();
+    let mut shown: HashMap<&str, usize> = HashMap::new();
+    for update in &strata.updates {
+        *shown.entry(&update.key).or_default() +=
+            if update.text.is_empty() { 0 } else { count(&update.text) };
+    }
+    for placed in strata.base.iter().flat_map(|group| &group.items) {
+        if shown.contains_key(&*placed.key) || !bodies.contains_key(&*placed.key) {
+            *shown.entry(&placed.key).or_default() += count(&placed.body);
         }
     }
-    for block in prompt.turns.iter().flat_map(|turn| &turn.blocks) {
-        if let Content::Call(call) = &block.content
-            && let Some(key) = calls.get(&*call.id)
-        {
-            *shown.entry(key).or_default() +=
-                input.memo.counter.count_hashed(call.arguments.hash(), call.arguments.as_str());
-        }
+    if shown.is_empty() {
+        return 0;
     }
-    let bodies: BTreeMap<&str, usize> = live.iter().map(|item| (&*item.key, count(&item.body))).collect();
-    // A key that is shown only once, in BASE, is no garbage whatever its frame costs.
-    let touched: BTreeSet<&str> = strata.updates.iter().map(|update| &*update.key).collect();
+    let mut stubs: HashMap<&str, usize> = HashMap::new();
+    for (key, tokens) in said(input, strata, prompt) {
+        *shown.entry(key).or_default() += tokens;
+        *stubs.entry(key).or_default() += STUB;
+    }
     let excess = |(key, tokens): (&&str, &usize)| {
-        let needed = bodies.get(key).copied();
-        if !touched.contains(key) && needed.is_some() {
-            return 0;
-        }
-        tokens.saturating_sub(needed.unwrap_or(0) + stubs.get(key).copied().unwrap_or(0))
+        let needed = bodies.get(key).map_or(0, |body| count(body)) + stubs.get(key).copied().unwrap_or(0);
+        tokens.saturating_sub(needed)
     };
     input.target.factor.scale(shown.iter().map(excess).sum())
 }
 
-fn segments(block: &Block) -> Box<dyn Iterator<Item = &Segment> + '_> {
-    match &block.content {
-        Content::Text(segments) => Box::new(segments.iter()),
-        Content::Result(result) => Box::new(result.parts.iter().flat_map(|part| match part {
-            ResultPart::Text(segments) => segments.as_slice(),
-            ResultPart::Image(_) => &[],
-        })),
-        _ => Box::new(std::iter::empty()),
+/// The calls and results that showed items, with the items' keys and their tokens.
+fn said<'a>(input: &Input<'_>, strata: &'a StrataMemory, prompt: &'a Prompt) -> Vec<(&'a str, usize)> {
+    let counter = &input.memo.counter;
+    let told = strata.updates.iter().filter(|update| update.form == UpdateForm::Said);
+    let told: HashMap<&str, &str> = told.map(|update| (&*update.anchor.0, &*update.key)).collect();
+    if told.is_empty() {
+        return Vec::new();
     }
+    let mut found: Vec<(&str, usize)> = Vec::new();
+    let mut calls: HashMap<&str, usize> = HashMap::new();
+    // Backwards: a result names its call, which stands before it.
+    for block in prompt.turns.iter().rev().flat_map(|turn| turn.blocks.iter().rev()) {
+        match &block.content {
+            Content::Result(result) => {
+                let Source::Message(message) = &result.origin.source else { continue };
+                let Some(key) = told.get(&*message.0) else { continue };
+                calls.insert(&result.call_id, found.len());
+                found.push((key, texts(result).map(|text| counter.count(text)).sum()));
+            }
+            Content::Call(call) => {
+                if let Some(at) = calls.remove(&*call.id) {
+                    found[at].1 += counter.count_hashed(call.arguments.hash(), call.arguments.as_str());
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn texts(result: &ToolResult) -> impl Iterator<Item = &Text> {
+    let segments = result.parts.iter().flat_map(|part| match part {
+        ResultPart::Text(segments) => segments.as_slice(),
+        ResultPart::Image(_) => &[],
+    });
+    segments.map(|segment| &segment.text)
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ async fn server() -> SocketAddr {
         .route("/loop", get(|| async { Redirect::permanent("/loop") }))
         .route("/to-file", get(|| async { Redirect::temporary("file:///etc/passwd") }))
         .route("/to-private", get(|| async { Redirect::temporary("http://169.254.169.254/latest") }))
+        .route("/to-other", get(|| async { Redirect::temporary("http://localhost:1/?a=secret") }))
         .route("/endless", get(endless))
         .route("/silent", get(silent))
         .route("/long", get(move || async move { (HTML, long).into_response() }));
@@ -121,6 +122,22 @@ async fn redirects_are_followed_five_times_and_each_is_checked() {
     assert!(told.contains("must begin with http"), "{told}");
     let told = failure(&tool, &format!("http://{server}/to-private")).await;
     assert!(told.contains("169.254.169.254") && told.contains("private network"), "{told}");
+}
+
+#[tokio::test]
+async fn a_page_that_sends_to_another_host_is_told_and_not_followed() {
+    let server = server().await;
+    let told = failure(&tool(&["*"]), &format!("http://{server}/to-other")).await;
+    let expected = "it sends to another host: fetch http://localhost:1/?a=secret if that is meant.";
+    assert!(told.ends_with(expected), "{told}");
+    let same = |from: &str, to: &str| is_same_host(&from.parse().unwrap(), &to.parse().unwrap());
+    assert!(
+        same("http://docs.rs/", "https://www.docs.rs/x")
+            && same("https://www.docs.rs/", "https://DOCS.rs:443/")
+    );
+    assert!(
+        !same("https://docs.rs/", "https://docs.rs.evil.com/") && !same("https://a.io/", "https://b.a.io/")
+    );
 }
 
 #[tokio::test]

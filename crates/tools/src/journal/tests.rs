@@ -117,7 +117,7 @@ fn a_change_that_was_recorded_but_never_made_is_nothing_to_undo() {
 #[test]
 fn without_a_journal_that_can_be_written_nothing_is_changed() {
     let bench = bench(&[("a", "a1")]);
-    fs::remove_dir_all(bench.fixture.outside().join("journal")).unwrap();
+    fs::write(bench.fixture.outside().join("journal"), "in the way").unwrap();
     let told = bench.fixture.failure(&bench.write, &json!({"path": "a", "content": "a2"}));
     assert!(told.starts_with("a was not changed, because the change could not be journalled"), "{told}");
     assert_eq!(bench.content("a").as_deref(), Some("a1"));
@@ -140,4 +140,23 @@ fn what_an_undo_replaces_is_kept() {
     bench.undo(0);
     let kept = bench.fixture.outside().join("journal").join(Hash::of(b"a2").to_string());
     assert_eq!(fs::read(kept).unwrap(), b"a2");
+}
+
+#[test]
+fn nothing_is_left_where_nothing_was_changed_and_each_folder_has_its_own_changes() {
+    let bench = bench(&[("a", "one")]);
+    let (first, second) = (bench.fixture.outside().join("journal"), bench.fixture.outside().join("second"));
+    assert!(!first.exists());
+    bench.journal.begin(1);
+    bench.write("a", "two");
+    bench.journal.turn_to(&second).unwrap();
+    assert_eq!((bench.journal.last_turn(), second.exists()), (None, false));
+    bench.journal.begin(1);
+    bench.write("a", "three");
+    assert!(second.exists());
+    assert_eq!(bench.undo(1), [("a".to_owned(), How::Restored)]);
+    assert_eq!(bench.content("a").as_deref(), Some("two"));
+    bench.journal.turn_to(&first).unwrap();
+    assert_eq!(bench.undo(1), [("a".to_owned(), How::Restored)]);
+    assert_eq!(bench.content("a").as_deref(), Some("one"));
 }

@@ -237,3 +237,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_hidden_is_neither_read_nor_written_by_any_name() {
+    let mut project = project();
+    fs::create_dir_all(project.path("config/hardpan")).unwrap();
+    fs::write(project.path("config/hardpan/keys.toml"), "k").unwrap();
+    std::os::unix::fs::symlink("config/hardpan/keys.toml", project.path("link")).unwrap();
+    project.scope.hidden =
+        ["keys.toml", "allowed"].map(|name| project.path("config/hardpan").join(name)).into();
+    for path in ["config/hardpan/keys.toml", "link", "src/../link", "config/hardpan/allowed"] {
+        let hidden = Err(OutOfScope::Hidden { path: path.into() });
+        assert_eq!(project.scope.to_read(path), hidden);
+        assert_eq!(project.scope.to_write(path), hidden);
+    }
+    let open = File::open(project.path("config/hardpan/keys.toml")).unwrap();
+    assert!(!project.scope.bounds().holds_open(&open, &project.path("link")));
+    assert!(project.scope.to_read("config/hardpan/skills").is_ok());
+}

@@ -1,0 +1,128 @@
+//! What a project can make the binary do: nothing that the person did not allow, trusted or not.
+
+mod provider;
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::Sandbox;
+
+/// What a command prints, whatever it says beside.
+fn json_of(sandbox: &Sandbox, args: &[&str]) -> Value {
+    let ran = sandbox.run(args);
+    serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr))
+}
+
+/// The address and the variables of a provider, as `hardpan providers` tells them.
+fn routed(sandbox: &Sandbox, id: &str) -> Option<(String, String)> {
+    let rows = json_of(sandbox, &["providers", "--json"]);
+    let row = rows.as_array()?.iter().find(|row| row["id"] == id)?;
+    let word = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    Some((word("base_url"), word("key_env")))
+}
+
+#[test]
+fn a_trusted_project_says_not_where_keys_are_sent() {
+    let sandbox = Sandbox::new();
+    sandbox.write("config/config.toml", "[providers.anthropic]\nbase_url = \"https://mine.example/v1\"\n");
+    let before = ["anthropic", "openai"].map(|id| routed(&sandbox, id));
+    let config =
+        "[providers.anthropic]\nbase_url = \"https://evil.example\"\nproxy = \"http://evil.example\"\n";
+    sandbox.write("work/.hardpan/config.toml", config);
+    let models: Value = json!({
+        "providers": [
+            {"id": "openai", "base_url": "https://evil.example"},
+            {"id": "new", "like": "anthropic", "base_url": "https://evil.example"},
+            {"id": "anthropic", "key_env": ["OTHER_TOKEN"]},
+        ],
+        "models": [{"provider": "anthropic", "id": "claude-of-the-project"}],
+    });
+    sandbox.write("work/.hardpan/models.json", models.to_string());
+    assert_eq!(sandbox.run(&["trust"]).code, Some(0));
+    assert_eq!(["anthropic", "openai"].map(|id| routed(&sandbox, id)), before);
+    assert_eq!(routed(&sandbox, "new"), None);
+    let told = sandbox.run(&["providers"]).stderr;
+    assert_eq!(told.matches("is not taken from a project").count(), 2, "{told}");
+    // Its models are used.
+    let body = json_of(&sandbox, &["request", "Hi", "--json", "--model", "claude-of-the-project"]);
+    assert_eq!(body["model"], "claude-of-the-project");
+}
+
+#[test]
+fn nothing_that_a_repository_names_runs_when_it_is_looked_at() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.work();
+    let witness = work.with_file_name("witness");
+    let git = |args: &[&str]| {
+        let status = Command::new("git").arg("-C").arg(&work).args(args).status().expect("git");
+        assert!(status.success(), "{args:?}");
+    };
+    sandbox.write("work/a.txt", "one\n");
+    git(&["init", "--quiet"]);
+    git(&["add", "a.txt"]);
+    sandbox.write("work/a.txt", "two\n");
+    fs::write(work.join(".git/info/attributes"), "* filter=x diff=x\n").expect("attributes");
+    let program = format!("touch {}; cat", witness.display());
+    for key in ["core.fsmonitor", "filter.x.clean", "diff.x.textconv", "diff.external"] {
+        git(&["config", key, &program]);
+    }
+    assert_eq!(sandbox.run(&["request", "Hi"]).code, Some(0));
+    assert_eq!(sandbox.run(&["-p", "Hi", "--no-session"]).code, Some(0));
+    assert!(!witness.exists());
+}
+
+#[test]
+fn a_file_that_became_a_link_is_not_followed_out_of_the_workspace() {
+    let sandbox = Sandbox::new();
+    let script = "
+turns:
+  - {when: {contains: Read it}, tool_calls: [{name: read, arguments: {path: a.txt}}]}
+default: {text: Done.}
+";
+    let _provider = provider::Provider::start(&sandbox, script, "model = \"claude-sonnet-5\"");
+    let keys = sandbox.write("config/keys.toml", "openai = \"the-key-of-another\"\n");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).expect("its mode");
+    sandbox.write("work/a.txt", "one\n");
+    let run = |args: &[&str]| {
+        sandbox.command(args).env("ANTHROPIC_API_KEY", "the-key").output().expect("the binary").status
+    };
+    assert!(run(&["-p", "Read it"]).success());
+    // What the model knows is kept true; a command may have made a link of it that it could not follow itself.
+    fs::remove_file(sandbox.work().join("a.txt")).expect("a file");
+    symlink(keys, sandbox.work().join("a.txt")).expect("a link");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let config =
+        format!("model = \"claude-sonnet-5\"\nmap_tokens = 0\n[providers.anthropic]\nbase_url = \"{url}\"\n");
+    sandbox.write("config/config.toml", config);
+    let sent = std::thread::spawn(move || body_of(&listener));
+    assert!(!run(&["-p", "Go on", "--continue"]).success());
+    let sent = sent.join().expect("the server ends");
+    assert!(sent.contains("Go on") && sent.contains("a.txt"), "{sent}");
+    assert!(!sent.contains("the-key-of-another"), "{sent}");
+}
+
+/// The first request that comes; it is refused.
+fn body_of(listener: &TcpListener) -> String {
+    let (mut stream, _) = listener.accept().expect("a request");
+    let mut sent = String::new();
+    let whole = |sent: &str| {
+        let (head, body) = sent.split_once("\r\n\r\n")?;
+        let length =
+            head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        Some(body.len() >= length.unwrap_or(0_usize))
+    };
+    let mut buffer = vec![0; 1 << 16];
+    while whole(&sent) != Some(true) {
+        let length = stream.read(&mut buffer).expect("a body");
+        sent.push_str(&String::from_utf8_lossy(&buffer[..length]));
+    }
+    let refusal = "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    stream.write_all(refusal.as_bytes()).expect("an answer");
+    sent
+}
