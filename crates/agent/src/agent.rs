@@ -290,6 +290,11 @@ impl Agent {
         self.inner.bench.try_lock().is_err()
     }
 
+    /// Waits until the agent does not work.
+    pub async fn idle(&self) {
+        drop(self.inner.bench.lock().await);
+    }
+
     /// The messages of the conversation.
     pub fn messages(&self) -> Vec<AgentMessage> {
         lock(&self.inner.conversation).messages.clone()

@@ -33,8 +33,17 @@ pub(crate) struct Touch {
     pub body: usize,
     /// The piece that gave the body of this generation: it tells how counted tokens compare with billed ones.
     pub carrier: usize,
-    /// Whether its result shows the body, or some of it.
-    pub shows: bool,
+    /// How it told.
+    pub told: Told,
+}
+
+/// How the model was told about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// The result shows the body, or some of it.
+    Shown,
+    /// The call says what changed.
+    Changed,
 }
 
 /// What is known of one file.
@@ -132,10 +141,10 @@ impl<'a> Files<'a> {
         file: usize,
         body: usize,
         carrier: usize,
-        shows: bool,
+        told: Told,
     ) {
         let generation = self.generations[file];
-        self.touches.push(Touch { file, call, result, generation, body, carrier, shows });
+        self.touches.push(Touch { file, call, result, generation, body, carrier, told });
     }
 
     /// The whole body was given.
@@ -143,7 +152,8 @@ impl<'a> Files<'a> {
         let tokens = (self.count)(&text);
         self.known[file] = Known::Whole { text, tokens, carrier };
         self.generations[file] += 1;
-        self.touch(pieces, file, tokens, carrier, carrier == pieces.1);
+        let told = if carrier == pieces.1 { Told::Shown } else { Told::Changed };
+        self.touch(pieces, file, tokens, carrier, told);
     }
 
     fn edit(&mut self, pieces: (usize, usize), file: usize, apply: impl Fn(&str) -> Option<String>) {
@@ -158,7 +168,7 @@ impl<'a> Files<'a> {
         *tokens = (self.count)(&new);
         *text = new;
         let (tokens, carrier) = (*tokens, *carrier);
-        self.touch(pieces, file, tokens, carrier, false);
+        self.touch(pieces, file, tokens, carrier, Told::Changed);
     }
 
     fn read(&mut self, pieces: (usize, usize), file: usize, shown: Option<Shown>) {
@@ -169,7 +179,7 @@ impl<'a> Files<'a> {
         if let Known::Whole { text, tokens, carrier } = &self.known[file] {
             if shown.agrees_with(text) {
                 let (tokens, carrier) = (*tokens, *carrier);
-                self.touch(pieces, file, tokens, carrier, true);
+                self.touch(pieces, file, tokens, carrier, Told::Shown);
                 return;
             }
             self.known[file] = Known::Nothing; // it was changed by something that was not recorded
@@ -202,7 +212,7 @@ impl<'a> Files<'a> {
         self.known[file] = Known::Whole { text, tokens, carrier: pieces.1 };
         self.generations[file] += 1;
         for part in touches {
-            self.touch(part, file, tokens, pieces.1, true);
+            self.touch(part, file, tokens, pieces.1, Told::Shown);
         }
     }
 

@@ -12,8 +12,11 @@
 //! An [`Audit`] explains the bill of a recording: what was paid, what a stable prefix would have paid, and each [`Loss`] with its
 //! likely cause. [`report`] shows audits as text, as JSON and as a page.
 //!
+//! A [`Replay`] runs the recorded work through a [`Policy`], at the recorded times, with the billed sizes, on the cache model: what it would
+//! have cost, against the bill, the best schedule of folds there is, and the floor (`docs/economy.md`).
+//!
 //! ```
-//! use hardpan_audit::{Agent, Audit, Recording};
+//! use hardpan_audit::{Agent, Audit, Policy, Recording, Replay};
 //! use hardpan_models::Catalogue;
 //!
 //! let lines = r#"{"type":"session","id":"s","timestamp":"2026-08-14T09:00:00Z","cwd":"/p","provider":"anthropic","modelId":"claude-sonnet-4-5"}
@@ -29,6 +32,10 @@
 //! let audit = Audit::of(&recording, Catalogue::builtin());
 //! assert_eq!(audit.billed.cost, 3.0 + 1.25 * 1684.0);
 //! assert!(audit.losses.is_empty());
+//!
+//! let replay = Replay::new(&recording, Catalogue::builtin());
+//! let strata = replay.run(Policy::Strata);
+//! assert_eq!(strata.cost, 1.25 * 1687.0);
 //! # Ok::<(), hardpan_audit::ImportError>(())
 //! ```
 

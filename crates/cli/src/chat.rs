@@ -10,6 +10,7 @@ mod lines; // the conversation line by line
 pub mod open; // from flags to an agent
 mod price; // what an act would cost, and why the last request cost what it did
 mod show; // what a person sees of the events
+pub mod signals; // Ctrl-C, and being told to end
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -21,9 +22,13 @@ use hardpan_agent::{AgentError, Input, InputSource, Stop, Taken};
 use crate::args::{Chat, Output};
 use crate::output;
 use open::Opened;
+use signals::{Asked, Signals};
 
 /// Said where standard output takes nothing more.
 const UNWRITTEN: &str = "standard output cannot be written to; what was said is in the session";
+
+/// Said where signals cannot be listened to.
+pub const UNHEARD: &str = "interrupts cannot be listened to";
 
 /// How a run that did not end well is told to the shell.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +41,11 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
+    /// Somebody asked for it.
+    pub fn told(asked: Asked) -> Self {
+        Unfinished { code: asked.code(), message: "interrupted; what was received is kept".into() }
+    }
+
     /// The code of an error, if it has one of its own.
     pub fn code_of(error: &anyhow::Error) -> ExitCode {
         error
@@ -90,15 +100,17 @@ async fn print(flags: &Chat, prompt: &str) -> Result<()> {
     if let Some(hint) = commands::unknown(&agent, &prompt) {
         bail!(hint);
     }
+    let mut signals = Signals::listen().context(UNHEARD)?;
     agent.start().await;
     let images = opened.attach(&prompt)?;
     let working = agent.prompt(Input { text: prompt, images, source: InputSource::Interactive });
     tokio::pin!(working);
+    let mut ended = None;
     let taken = loop {
         tokio::select! {
             taken = &mut working => break taken,
-            signal = tokio::signal::ctrl_c() => {
-                signal.context("interrupts cannot be listened to")?;
+            asked = signals.next() => {
+                ended = Some(asked).filter(|asked| *asked != Asked::Stop).or(ended);
                 agent.abort();
             }
         }
@@ -114,7 +126,10 @@ async fn print(flags: &Chat, prompt: &str) -> Result<()> {
     if flags.hud {
         show::print_hud(&agent, flags.output);
     }
-    end(taken, flags.output)
+    match ended {
+        Some(asked) => Err(Unfinished::told(asked).into()),
+        None => end(taken, flags.output),
+    }
 }
 
 /// What the shell is told.
@@ -129,7 +144,7 @@ fn end(taken: Result<Taken, AgentError>, shown: Output) -> Result<()> {
             Ok(())
         }
         Taken::Handled | Taken::Queued(_) | Taken::Ran(Stop::Done) => Ok(()),
-        Taken::Ran(Stop::Aborted) => unfinished(130, "interrupted; what was received is kept".into()),
+        Taken::Ran(Stop::Aborted) => Err(Unfinished::told(Asked::Stop).into()),
         Taken::Ran(Stop::Length) => {
             unfinished(3, "the answer was cut at its limit of tokens (--max-tokens)".into())
         }

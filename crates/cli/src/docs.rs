@@ -27,6 +27,7 @@ const DOCUMENTS: &[Document] = documents![
     "cost" at "docs/cost.md",
     "commit" at "docs/commit.md",
     "audit" at "docs/audit.md",
+    "economy" at "docs/economy.md",
     "rpc" at "docs/rpc.md",
     "snapshot" at "docs/snapshot.md",
     "simulator" at "docs/simulator.md",

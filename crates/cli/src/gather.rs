@@ -139,7 +139,8 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
     if let Some(path) = &what.session {
         let session = Session::open(path)?;
         for problem in &session.problems {
-            eprintln!("hardpan: {}:{}: {}", path.display(), problem.line, problem.what);
+            let told = format!("{}:{}: {}", path.display(), problem.line, problem.what);
+            eprintln!("hardpan: {}", crate::output::safe(&told));
         }
         let branch = session.branch(None)?;
         file.messages = branch.messages;

@@ -15,9 +15,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use crate::args::{Chat, Whom};
-use crate::chat::Unfinished;
 use crate::chat::commands;
 use crate::chat::open::Opened;
+use crate::chat::signals::{Asked, Signals};
+use crate::chat::{UNHEARD, Unfinished};
 use crate::output;
 use desk::Desk;
 use questions::Questions;
@@ -89,7 +90,8 @@ enum End {
     Done,
     /// Nobody reads what is written any more.
     Gone,
-    Interrupted,
+    /// Somebody wants an end.
+    Told(Asked),
 }
 
 async fn serve(flags: &Chat) -> Result<()> {
@@ -99,16 +101,14 @@ async fn serve(flags: &Chat) -> Result<()> {
     let agent = opened.agent.clone();
     let leaving = commands::register(&opened);
     desk::follow(&agent, &out);
+    let mut signals = Signals::listen().context(UNHEARD)?;
     agent.start().await;
     let mut lines = input::lines();
     let mut desk = Desk::new(&opened, &out, &questions);
     let end = tokio::select! {
         () = desk.work(&mut lines, &leaving) => End::Done,
         () = out.gone() => End::Gone,
-        signal = tokio::signal::ctrl_c() => {
-            signal.context("interrupts cannot be listened to")?;
-            End::Interrupted
-        }
+        asked = signals.next() => End::Told(asked),
     };
     // What still runs is stopped, and kept as far as it came, before the desk and its tasks go.
     questions.close();
@@ -119,8 +119,6 @@ async fn serve(flags: &Chat) -> Result<()> {
     drop(desk);
     match end {
         End::Done | End::Gone => Ok(()),
-        End::Interrupted => {
-            Err(Unfinished { code: 130, message: "interrupted; what was received is kept".into() }.into())
-        }
+        End::Told(asked) => Err(Unfinished::told(asked).into()),
     }
 }

@@ -287,7 +287,7 @@ fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
     let name = settings::trust(&root, remove)?;
     let verb =
         if remove { "no longer trusted" } else { "trusted: its .hardpan/ settings and prompts are used" };
-    eprintln!("{name} is {verb}");
+    eprintln!("{} is {verb}", output::safe(&name));
     Ok(())
 }
 

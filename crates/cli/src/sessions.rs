@@ -18,6 +18,9 @@ use crate::views::width;
 /// So many characters of a message are shown in a tree.
 const GIST: usize = 200;
 
+/// Below so many columns a list shows less of each session.
+const NARROW: usize = 70;
+
 /// How something is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Show {
@@ -173,7 +176,9 @@ fn list(store: &Store, whose: &Whose, show: Show) -> Result<()> {
         ("cost", Align::Right),
         ("model", Align::Left),
     ];
-    let mut table = Table::new(&[&columns[..], folder, &[("about", Align::Left)]].concat());
+    // On a narrow terminal, what a session is about says more than what it cost.
+    let columns = if width() < NARROW { &columns[..1] } else { &columns[..] };
+    let mut table = Table::new(&[columns, folder, &[("about", Align::Left)]].concat());
     for session in &sessions {
         let mut cells = vec![
             session.id.to_string(),
@@ -182,6 +187,7 @@ fn list(store: &Store, whose: &Whose, show: Show) -> Result<()> {
             dollars(session.dollars),
             session.model.as_deref().unwrap_or("-").to_owned(),
         ];
+        cells.truncate(columns.len());
         cells.extend(whose.all.then(|| session.cwd.to_string()));
         cells.push(about(session));
         table.row(cells);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cost::read;
 use crate::gather;
-use crate::output::{self, safe_lines, thousands};
+use crate::output::{self, safe, safe_lines, thousands};
 use crate::settings::data_folder;
 
 /// Of which session.
@@ -55,7 +55,7 @@ pub fn why(args: &Why) -> Result<()> {
         return Ok(output::print(serde_json::to_string_pretty(&shown)? + "\n")?);
     }
     if shown.is_empty() {
-        eprintln!("nothing was paid again in the {requests} requests of {}", summary.id);
+        eprintln!("nothing was paid again in the {requests} requests of {}", safe(&summary.id));
         return Ok(());
     }
     for (request, verdict) in shown {

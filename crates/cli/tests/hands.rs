@@ -283,10 +283,9 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     terminal.say("a", "I have nothing to add.");
     terminal.expect("> ");
     assert_eq!(harbour.read("a.txt"), "two\n");
-    assert_eq!(
-        fs::read_to_string(harbour.sandbox.config().join("allowed")).expect("the list"),
-        "edit(a.txt)\n"
-    );
+    let list = fs::read_to_string(harbour.sandbox.config().join("allowed")).expect("the list");
+    let work = harbour.sandbox.work().canonicalize().expect("the workspace");
+    assert_eq!(list, format!("edit(a.txt)\t{}\n", work.display()));
     terminal.say("/undo", "as it was before");
     assert_eq!(harbour.read("a.txt"), "one\n");
     terminal.say("Go on", "I have nothing to add.");
@@ -300,9 +299,20 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     assert!(told, "the model is told that its change is gone");
     let screen = terminal.end();
     assert!(screen.contains("go on with: hardpan --resume"), "{screen}");
-    // What is always allowed needs no terminal any more.
+    // What is always allowed needs no terminal any more; in another workspace, it is not the same file.
     harbour.print(&["-p", "Edit it"]);
     assert_eq!(harbour.read("a.txt"), "two\n");
+    let other = harbour.sandbox.write("other/a.txt", "one\n");
+    let folder = other.parent().expect("a folder").display().to_string();
+    harbour.print(&["-p", "Edit it", "--dir", &folder]);
+    assert_eq!(fs::read_to_string(&other).expect("the file"), "one\n");
+    fs::write(harbour.sandbox.config().join("allowed"), "edit(a.txt)\n").expect("the list");
+    harbour.print(&["-p", "Edit it", "--dir", &folder]);
+    assert_eq!(
+        fs::read_to_string(&other).expect("the file"),
+        "two\n",
+        "a rule without a folder holds everywhere"
+    );
 }
 
 #[test]
@@ -507,4 +517,30 @@ fn events_that_cannot_be_written_are_an_error() {
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("standard output cannot be written to"), "{told}");
+}
+
+#[test]
+fn a_process_that_is_told_to_end_takes_its_commands_along() {
+    let harbour = Harbour::new("");
+    let mut command = harbour.command(&["-p", "Work slowly", "--yes"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary can be run");
+    let mut words = std::io::BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    while !line.contains("· bash") {
+        line.clear();
+        assert_ne!(
+            std::io::BufRead::read_line(&mut words, &mut line).expect("words"),
+            0,
+            "it ended too early"
+        );
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    // The pipe ends with the last process that holds it.
+    let mut rest = String::new();
+    words.read_to_string(&mut rest).expect("words");
+    assert_eq!(child.wait().expect("it ends").code(), Some(143), "{rest}");
+    assert!(rest.contains("interrupted; what was received is kept"), "{rest}");
+    assert_eq!(harbour.last_result(), "The user stopped this call before it ended.");
 }

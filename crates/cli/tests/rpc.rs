@@ -240,6 +240,8 @@ fn model_and_thinking_are_chosen_for_the_next_request() {
     assert!(error.contains("claude-haiku-4-5"), "{error}");
     let error = client.error(json!({"type": "set_thinking_level", "level": "much"}));
     assert!(error.contains("expected \"off\" or a number of tokens"), "{error}");
+    let error = client.error(json!({"type": "set_thinking_level", "level": 5}));
+    assert!(error.contains("a thinking budget of 5 tokens: it must be at least 1024"), "{error}");
     assert_eq!(client.close().0, Some(0));
 }
 
@@ -248,6 +250,7 @@ fn sessions_are_begun_switched_and_forked() {
     let sandbox = Sandbox::new();
     let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
     let mut client = Client::start(&sandbox, &[]);
+    assert_eq!(client.error(json!({"type": "fork"})), "nothing was said yet");
     client.prompt("in the first");
     let first = client.data(json!({"type": "get_state"}))["session"].clone();
     let second = client.data(json!({"type": "new_session"}));

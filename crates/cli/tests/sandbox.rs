@@ -1,9 +1,11 @@
 //! The sandbox, proved from inside: commands that try what they may not.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use hardpan_prompt::{Json, Part};
@@ -216,6 +218,22 @@ fn a_command_has_no_terminal() {
     let (text, _) = bench.run("echo x > /dev/tty && echo written; read -r pid name state parent group session rest < /proc/$$/stat; echo $((session - $$))");
     // It leads a session of its own.
     assert!(!text.contains("written") && text.contains("\n0\n"), "{text}");
+}
+
+#[test]
+fn what_is_typed_into_a_terminal_cannot_be_read() {
+    let Some(bench) = bench(Network::Off) else { return };
+    // A terminal that is somebody else's, into which something was typed.
+    let script = "import os, sys; m, s = os.openpty(); os.write(m, b'typed\\n'); print(os.ttyname(s), flush=True); sys.stdin.read()";
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut other) = command.spawn() else { return eprintln!("not tested here: there is no python3") };
+    let mut name = String::new();
+    BufReader::new(other.stdout.take().expect("it is piped")).read_line(&mut name).expect("its name");
+    let (text, outcome) = bench.run(&format!("head -n 1 < {}", name.trim()));
+    drop(other.stdin.take());
+    other.wait().expect("it ends");
+    assert!(outcome.is_error && !text.contains("typed"), "{text}");
 }
 
 #[test]

@@ -126,3 +126,31 @@ fn body_of(listener: &TcpListener) -> String {
     stream.write_all(refusal.as_bytes()).expect("an answer");
     sent
 }
+
+#[test]
+fn what_a_foreign_session_or_folder_says_never_steers_the_terminal() {
+    let sandbox = Sandbox::new();
+    let lines = [
+        json!({"type": "session", "version": 1, "id": "a\u{1b}]0;b\u{7}", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/\u{1b}[2J"}),
+        json!({"type": "message", "id": "1", "parent": "gone\u{1b}[2J", "message": {"role": "user", "content": []}}),
+        json!({"type": "message", "id": "2\u{1b}", "parent": "1", "message": {"role": "user\u{1b}[2J", "content": []}}),
+        json!({"type": "model_change", "id": "3", "parent": "1", "provider": "a\u{1b}[2J", "model": "b\u{1b}[2J"}),
+    ];
+    let file: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    sandbox.write("work/s.jsonl", file);
+    sandbox.write("work/x\u{1b}[2J/.hardpan/config.toml", "");
+    let folder = "x\u{1b}[2J";
+    for args in [
+        &["sessions", "show", "./s.jsonl"][..],
+        &["why", "./s.jsonl"],
+        &["request", "--session", "s.jsonl", "Hi"],
+        &["-p", "Hi", "--resume", "./s.jsonl"],
+        &["-p", "Hi", "--resume", "./s.jsonl", "--model", "claude-sonnet-5"],
+        &["context", "--dir", folder],
+        &["trust", folder],
+    ] {
+        let ran = sandbox.run(args);
+        let shown = format!("{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
+        assert!(!shown.is_empty() && !shown.contains(['\u{1b}', '\u{7}']), "{args:?}: {shown:?}");
+    }
+}

@@ -67,6 +67,16 @@ impl Target {
             Some(Vocabulary::O200k) | None => hardpan_prompt::Vocabulary::O200k,
         }
     }
+
+    /// Whether an answer has room for this much thinking.
+    pub fn check_thinking(&self, thinking: Thinking) -> Result<(), AssembleError> {
+        match thinking {
+            Thinking::Budget(budget) if !(MIN_THINKING..self.max_tokens).contains(&budget) => {
+                Err(AssembleError::Thinking { budget, max_tokens: self.max_tokens })
+            }
+            Thinking::Off | Thinking::Budget(_) => Ok(()),
+        }
+    }
 }
 
 /// Arranges a snapshot by a layout, in the form that the model understands. What does not fit the window is left out, in
@@ -80,11 +90,7 @@ pub fn assemble(
     memo: &Memo,
 ) -> Result<Assembled, AssembleError> {
     memo.next_request();
-    if let Thinking::Budget(budget) = snapshot.thinking
-        && !(MIN_THINKING..target.max_tokens).contains(&budget)
-    {
-        return Err(AssembleError::Thinking { budget, max_tokens: target.max_tokens });
-    }
+    target.check_thinking(snapshot.thinking)?;
     let limit = target.max_input_tokens() as usize;
     let assigned = stability::assigned(snapshot, layout);
     let snapshot = &*assigned;

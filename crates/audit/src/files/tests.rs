@@ -8,6 +8,12 @@ fn words(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
+#[derive(PartialEq)]
+enum End {
+    Well,
+    Badly,
+}
+
 struct Trial {
     files: Files<'static>,
     pieces: usize,
@@ -18,25 +24,30 @@ impl Trial {
         Trial { files: Files::new(Some("/home/ann/p"), &words), pieces: 0 }
     }
 
-    fn call(&mut self, tool: &str, arguments: Value, answer: &str, failed: bool) -> &mut Self {
+    fn call(&mut self, tool: &str, arguments: Value, answer: &str) -> &mut Self {
+        self.ended(tool, arguments, answer, End::Well)
+    }
+
+    fn ended(&mut self, tool: &str, arguments: Value, answer: &str, end: End) -> &mut Self {
         let call =
             Call { id: "c".into(), tool: tool.into(), arguments: "".into(), act: Act::of(tool, &arguments) };
-        let result = CallResult { call: "c".into(), text: Arc::from(answer), images: 0, failed };
+        let result =
+            CallResult { call: "c".into(), text: Arc::from(answer), images: 0, failed: end == End::Badly };
         self.files.observe(self.pieces, &call, self.pieces + 1, &result);
         self.pieces += 2;
         self
     }
 
     fn read(&mut self, path: &str, text: &str) -> &mut Self {
-        self.call("read", json!({"path": path}), text, false)
+        self.call("read", json!({"path": path}), text)
     }
 
     fn run(&mut self, command: &str) -> &mut Self {
-        self.call("bash", json!({"command": command}), "", false)
+        self.call("bash", json!({"command": command}), "")
     }
 
     fn edit(&mut self, path: &str, old: &str, new: &str) -> &mut Self {
-        self.call("edit", json!({"path": path, "oldText": old, "newText": new}), "done", false)
+        self.call("edit", json!({"path": path, "oldText": old, "newText": new}), "done")
     }
 
     fn generations(&self) -> Vec<u32> {
@@ -55,7 +66,7 @@ fn edits_are_applied_to_what_was_read_or_written() {
     assert_eq!(trial.files.text("~/p/a.rs"), Some("one 2 2\n3\n"));
     assert_eq!(trial.generations(), [1, 1, 1]);
     assert_eq!(trial.files.touches.iter().map(|touch| touch.body).collect::<Vec<_>>(), [3, 4, 4]);
-    trial.call("write", json!({"path": "a.rs", "content": "new\n"}), "ok", false);
+    trial.call("write", json!({"path": "a.rs", "content": "new\n"}), "ok");
     assert_eq!((trial.files.text("a.rs"), trial.generations()), (Some("new\n"), vec![1, 1, 1, 2]));
 }
 
@@ -95,7 +106,7 @@ fn parts_that_cover_a_file_make_a_body() {
         "2\n3\n\n... (2 more lines not shown. Use offset=4 to continue reading)",
         false,
     );
-    trial.call("read", json!({"path": "a", "offset": 4, "limit": 9}), "4\n5\n", false);
+    trial.call("read", json!({"path": "a", "offset": 4, "limit": 9}), "4\n5\n");
     assert_eq!((trial.files.text("a"), trial.generations()), (Some("1\n2\n3\n4\n5\n"), vec![1, 1, 1]));
     // Read again in part, it says nothing new.
     trial.call(
@@ -123,7 +134,7 @@ fn parts_that_contradict_each_other_do_not_make_one() {
         "1\n2\n\n... (1 more lines not shown. Use offset=3 to continue reading)",
         false,
     );
-    trial.call("read", json!({"path": "a", "offset": 2, "limit": 5}), "two\n3\n", false);
+    trial.call("read", json!({"path": "a", "offset": 2, "limit": 5}), "two\n3\n");
     assert_eq!(trial.files.text("a"), None);
 }
 
@@ -131,7 +142,7 @@ fn parts_that_contradict_each_other_do_not_make_one() {
 fn numbered_lines_are_a_file_without_the_numbers() {
     let mut trial = Trial::new();
     let shown = "     1→fn main() {\n     2→}\n\n<system-reminder>\nBe careful.\n</system-reminder>";
-    trial.call("Read", json!({"file_path": "/home/ann/p/a.rs"}), shown, false);
+    trial.call("Read", json!({"file_path": "/home/ann/p/a.rs"}), shown);
     assert_eq!(trial.files.text("a.rs"), Some("fn main() {\n}\n"));
 }
 
@@ -177,13 +188,13 @@ fn commands_that_may_change_a_file_make_it_unknown() {
 #[test]
 fn a_command_that_only_shows_a_file_reads_it() {
     let mut trial = Trial::new();
-    trial.call("bash", json!({"command": "cd src && cat a.rs"}), "one\ntwo\n", false);
+    trial.call("bash", json!({"command": "cd src && cat a.rs"}), "one\ntwo\n");
     assert_eq!(trial.files.text("src/a.rs"), Some("one\ntwo\n"));
-    trial.call("bash", json!({"command": "sed -n '1,2p' b.rs"}), "1\n2\n", false);
+    trial.call("bash", json!({"command": "sed -n '1,2p' b.rs"}), "1\n2\n");
     assert_eq!(trial.files.text("b.rs"), None);
-    trial.call("bash", json!({"command": "sed -n '3,9p' b.rs"}), "3\n", false);
+    trial.call("bash", json!({"command": "sed -n '3,9p' b.rs"}), "3\n");
     assert_eq!(trial.files.text("b.rs"), Some("1\n2\n3\n"));
-    trial.call("bash", json!({"command": "cat c.rs | head"}), "1\n", false);
+    trial.call("bash", json!({"command": "cat c.rs | head"}), "1\n");
     assert_eq!(trial.files.names.get("/home/ann/p/c.rs"), None);
 }
 
@@ -191,19 +202,19 @@ fn a_command_that_only_shows_a_file_reads_it() {
 fn a_patch_of_codex_is_applied_or_the_file_is_unknown() {
     let patch = |text: &str| json!({"input": format!("*** Begin Patch\n{text}\n*** End Patch")});
     let mut trial = Trial::new();
-    trial.call("apply_patch", patch("*** Add File: a\n+one\n+two\n+three"), "ok", false);
+    trial.call("apply_patch", patch("*** Add File: a\n+one\n+two\n+three"), "ok");
     assert_eq!(trial.files.text("a"), Some("one\ntwo\nthree\n"));
-    trial.call("apply_patch", patch("*** Update File: a\n@@\n one\n-two\n+2\n three"), "ok", false);
+    trial.call("apply_patch", patch("*** Update File: a\n@@\n one\n-two\n+2\n three"), "ok");
     assert_eq!((trial.files.text("a"), trial.generations()), (Some("one\n2\nthree\n"), vec![1, 1]));
-    trial.call("apply_patch", patch("*** Update File: a\n@@\n-nowhere\n+x"), "ok", false);
+    trial.call("apply_patch", patch("*** Update File: a\n@@\n-nowhere\n+x"), "ok");
     assert_eq!(trial.files.text("a"), None);
     let two = "*** Add File: b\n+b\n*** Add File: c\n+c";
-    trial.call("apply_patch", patch(two), "ok", false);
+    trial.call("apply_patch", patch(two), "ok");
     assert_eq!(
         (trial.files.text("c"), trial.generations()),
         (Some("c\n"), vec![1, 1]),
         "one stub cannot stand for two files"
     );
-    trial.call("apply_patch", patch("*** Delete File: c"), "ok", false);
+    trial.call("apply_patch", patch("*** Delete File: c"), "ok");
     assert_eq!(trial.files.text("c"), None);
 }

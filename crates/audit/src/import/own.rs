@@ -138,7 +138,7 @@ fn said(message: &AgentMessage) -> Option<(Speaker, Vec<Piece>)> {
         Body::User { content } | Body::Custom { content, .. } => (Speaker::User, pieces(content)),
         Body::Assistant { content, .. } => (Speaker::Assistant, pieces(content)),
         Body::ToolResult { call_id, content, is_error, .. } => {
-            (Speaker::Tool, vec![Piece::Result(result(call_id, content, *is_error))])
+            (Speaker::Tool, vec![Piece::Result(CallResult { failed: *is_error, ..result(call_id, content) })])
         }
         Body::BashExecution { exclude_from_context: true, .. } => return None,
         Body::BashExecution { command, output, .. } => {
@@ -166,8 +166,10 @@ fn pieces(parts: &[Part]) -> Vec<Piece> {
                     arguments,
                     act,
                 }));
-                let answer =
-                    call.result.as_ref().map(|answer| result(&call.id, &answer.content, answer.is_error));
+                let answer = call.result.as_ref().map(|answer| CallResult {
+                    failed: answer.is_error,
+                    ..result(&call.id, &answer.content)
+                });
                 pieces.extend(answer.map(Piece::Result));
             }
         }
@@ -175,11 +177,12 @@ fn pieces(parts: &[Part]) -> Vec<Piece> {
     pieces
 }
 
-fn result(call: &Arc<str>, content: &[Part], failed: bool) -> CallResult {
+/// A result that did not fail.
+fn result(call: &Arc<str>, content: &[Part]) -> CallResult {
     let texts: Vec<&str> = content
         .iter()
         .filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
         .collect();
     let images = content.iter().filter(|part| matches!(part, Part::Image(_))).count();
-    CallResult { call: call.clone(), text: texts.join("\n").into(), images, failed }
+    CallResult { call: call.clone(), text: texts.join("\n").into(), images, failed: false }
 }

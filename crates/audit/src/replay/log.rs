@@ -11,6 +11,9 @@ pub(crate) const STUB: usize = 25;
 /// The same for one that follows another: neighbours share a line, and only a name is added.
 pub(crate) const NEXT_STUB: usize = 8;
 
+/// The name and the frame of a body that was laid by a fold, in tokens.
+const HEADING: usize = 10;
+
 /// One block of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
@@ -147,7 +150,7 @@ impl<'a> Log<'a> {
         let Touch { body, carrier, .. } = self.thread.touches[touch];
         let counted = self.thread.units[carrier].counted.max(1);
         let scale = (self.sizes[carrier] as f64 / counted as f64).clamp(0.5, 2.5);
-        (body as f64 * scale).round() as usize
+        (body as f64 * scale).round() as usize + HEADING
     }
 
     /// The tokens before each element, and of all.
@@ -291,6 +294,8 @@ struct OneFile {
     /// Their tokens, and those of what would stay.
     sum: usize,
     stubs: usize,
+    /// How many they are.
+    count: usize,
     /// The touch whose body would stand for them.
     last: Option<usize>,
     saved: usize,
@@ -348,8 +353,10 @@ impl<'a, 'b> Sweep<'a, 'b> {
         file.last = Some(file.last.map_or(touch, |last| last.max(touch)));
         file.sum += tokens;
         file.stubs += stub;
+        file.count += 1;
         let body = file.last.map_or(0, |last| log.body(last));
-        let saved = file.sum.saturating_sub(file.stubs + body);
+        // One alone is the body itself, and no garbage.
+        let saved = if file.count > 1 { file.sum.saturating_sub(file.stubs + body) } else { 0 };
         self.garbage = self.garbage + saved - file.saved;
         file.saved = saved;
     }

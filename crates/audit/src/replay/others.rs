@@ -15,6 +15,7 @@ use super::Replayed;
 use super::log::Log;
 use super::meter::Meter;
 use super::work::{SYSTEM, Step, Thread};
+use crate::files::Told;
 
 /// "Current date and time: …", in tokens; other sizes likewise.
 const TIME: usize = 30;
@@ -56,7 +57,7 @@ impl<'a> Opened<'a> {
         for &number in &step.tells {
             let touch = self.thread.touches[number];
             self.files.insert(touch.file, number);
-            self.short[touch.result] |= touch.shows;
+            self.short[touch.result] |= touch.told == Told::Shown;
         }
     }
 

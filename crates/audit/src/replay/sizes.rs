@@ -27,17 +27,20 @@ pub(super) struct Fitted {
     pub excess: usize,
 }
 
+/// Fits the sizes of the first request, of `total` tokens: what nobody said is the system prompt and the tools.
+pub(super) fn fit_first(total: usize, fresh: &[Fresh]) -> Fitted {
+    let guesses: f64 = fresh.iter().map(|fresh| fresh.guess).sum();
+    let scale = (total as f64 * 0.9 / guesses.max(1.0)).min(1.0);
+    let sizes = rounded(fresh, |fresh| fresh.guess * scale);
+    let said: usize = sizes.iter().map(|(_, size)| size).sum();
+    Fitted { system: total.saturating_sub(said), sizes, ..Fitted::default() }
+}
+
 /// Fits the sizes of fresh units to a request of `total` tokens, of which `known` have a size: those of answers as billed,
 /// the others by guess, scaled to what is left.
-pub(super) fn fit(total: usize, known: usize, fresh: &[Fresh], is_first: bool) -> Fitted {
+pub(super) fn fit(total: usize, known: usize, fresh: &[Fresh]) -> Fitted {
     let guesses: f64 = fresh.iter().map(|fresh| fresh.guess).sum();
     let left = total as f64 - known as f64;
-    if is_first {
-        let scale = (left * 0.9 / guesses.max(1.0)).min(1.0);
-        let sizes = rounded(fresh, |fresh| fresh.guess * scale);
-        let said: usize = sizes.iter().map(|(_, size)| size).sum();
-        return Fitted { system: total.saturating_sub(known + said), sizes, ..Fitted::default() };
-    }
     let billed: f64 = fresh.iter().filter_map(|fresh| fresh.billed).sum();
     let others: f64 = fresh.iter().filter(|fresh| fresh.billed.is_none()).map(|fresh| fresh.guess).sum();
     let as_billed = left - billed;
@@ -87,29 +90,29 @@ mod tests {
 
     #[test]
     fn the_first_request_leaves_the_rest_to_the_system_prompt() {
-        let fitted = fit(2000, 0, &[guess(1, 300.0)], true);
+        let fitted = fit_first(2000, &[guess(1, 300.0)]);
         assert_eq!(fitted, Fitted { system: 1700, sizes: vec![(1, 300)], ..Fitted::default() });
-        assert_eq!(fit(100, 0, &[guess(1, 300.0)], true).system, 10);
+        assert_eq!(fit_first(100, &[guess(1, 300.0)]).system, 10);
     }
 
     #[test]
     fn an_answer_has_what_was_billed_and_the_rest_is_scaled() {
-        let fitted = fit(2600, 2000, &[answer(2, 150.0, 100.0), guess(3, 400.0)], false);
+        let fitted = fit(2600, 2000, &[answer(2, 150.0, 100.0), guess(3, 400.0)]);
         assert_eq!(fitted.sizes, [(2, 100), (3, 500)]);
         assert_eq!((fitted.unrecorded, fitted.excess), (0, 0));
     }
 
     #[test]
     fn reasoning_that_is_not_sent_back_does_not_count() {
-        let fitted = fit(2300, 2000, &[answer(2, 100.0, 3000.0), guess(3, 200.0)], false);
+        let fitted = fit(2300, 2000, &[answer(2, 100.0, 3000.0), guess(3, 200.0)]);
         assert_eq!(fitted.sizes, [(2, 100), (3, 200)]);
     }
 
     #[test]
     fn what_nothing_explains_is_unrecorded_or_dropped() {
-        assert_eq!(fit(3000, 2000, &[guess(3, 100.0)], false).unrecorded, 800);
-        let less = fit(1500, 2000, &[guess(3, 100.0)], false);
+        assert_eq!(fit(3000, 2000, &[guess(3, 100.0)]).unrecorded, 800);
+        let less = fit(1500, 2000, &[guess(3, 100.0)]);
         assert_eq!((less.sizes, less.excess), (vec![(3, 50)], 550));
-        assert_eq!(fit(2000, 2000, &[], false), Fitted::default());
+        assert_eq!(fit(2000, 2000, &[]), Fitted::default());
     }
 }

@@ -1,1 +1,357 @@
+use hardpan_economy::cache::{CacheBlock, Moment, Section};
+use hardpan_models::Catalogue;
+use hardpan_prompt::{Hash, Lifetime};
+use proptest::prelude::*;
+use serde_json::json;
 
+use super::log::Log;
+use super::meter::Meter;
+use super::strata::Sites;
+use super::work::Thread;
+use super::*;
+use crate::import::{Act, Agent, BilledRequest, Call, CallResult, Ending, Piece, Said, Speaker};
+
+/// A session in the making: what is said, and what each request is billed.
+struct Making {
+    recording: Recording,
+    last: Option<usize>,
+    now: i64,
+    total: usize,
+    calls: usize,
+}
+
+impl Making {
+    fn new() -> Self {
+        let header = json!({"type": "session", "id": "s", "timestamp": "2026-08-14T09:00:00Z", "cwd": "/p"})
+            .to_string();
+        let recording = Recording::parse("made.jsonl", header.as_bytes()).unwrap();
+        assert_eq!(recording.agent, Agent::Pi);
+        Making { recording, last: None, now: 0, total: 0, calls: 0 }
+    }
+
+    fn say(&mut self, speaker: Speaker, pieces: Vec<Piece>) -> usize {
+        let said = Said::Message { speaker, pieces };
+        let at = Some(Moment(self.now));
+        self.recording.entries.push(crate::Entry { line: 1, parent: self.last, at, said });
+        let entry = self.recording.entries.len() - 1;
+        self.last = Some(entry);
+        entry
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.say(Speaker::User, vec![Piece::Text(text.into())]);
+    }
+
+    /// A request that is `grown` tokens larger than the one before, after a pause, and its answer.
+    fn request(&mut self, pause: i64, grown: usize, output: usize, pieces: Vec<Piece>) {
+        self.now += 1000 * pause;
+        self.total += grown;
+        let leaf = self.last;
+        let answer = self.say(Speaker::Assistant, pieces);
+        self.recording.requests.push(BilledRequest {
+            started: Moment(self.now),
+            ended: Moment(self.now + 2000),
+            provider: Some("anthropic".into()),
+            model: "claude-sonnet-4-5".into(),
+            usage: Tokens { input: 0, read: 0, write: self.total as u64, write_1h: 0, output: output as u64 },
+            thinking: None,
+            ending: Ending::Complete,
+            leaf,
+            answer: Some(answer),
+            compacted: false,
+            thread: 0,
+            apart: false,
+            verdict: None,
+            line: 1,
+        });
+    }
+
+    /// A request whose answer is a call, and the call's result.
+    fn call(&mut self, pause: i64, grown: usize, output: usize, act: Act, result: &str) {
+        self.calls += 1;
+        let id: std::sync::Arc<str> = self.calls.to_string().into();
+        let arguments = format!("{act:?}").into();
+        let call = Call { id: id.clone(), tool: "tool".into(), arguments, act };
+        self.request(pause, grown, output, vec![Piece::Call(call)]);
+        let result = CallResult { call: id, text: result.into(), images: 0, failed: false };
+        self.say(Speaker::Tool, vec![Piece::Result(result)]);
+    }
+
+    fn replay(&self) -> Replay {
+        Replay::new(&self.recording, Catalogue::builtin())
+    }
+}
+
+fn read(path: &str) -> Act {
+    Act::Read { path: path.into(), from: None, lines: None }
+}
+
+fn text(piece: &str) -> Vec<Piece> {
+    vec![Piece::Text(piece.into())]
+}
+
+#[test]
+fn plain_appending_costs_what_it_does_by_hand() {
+    let mut made = Making::new();
+    made.prompt("one");
+    made.request(0, 2000, 50, text("first"));
+    made.prompt("two");
+    made.request(60, 100, 50, text("second"));
+    made.prompt("three");
+    made.request(60, 200, 50, text("third"));
+    made.prompt("four");
+    made.request(600, 100, 50, text("fourth"));
+    let replayed = made.replay().run(Policy::Append);
+    // 2,000 written; 2,000 read and 100 written; 2,100 read and 200 written; ten minutes later all 2,400 written.
+    let cost = 1.25 * 2000.0 + (200.0 + 125.0) + (210.0 + 250.0) + 1.25 * 2400.0;
+    assert!((replayed.cost - cost).abs() < 1e-6, "{replayed:?}");
+    assert_eq!((replayed.read, replayed.write, replayed.input), (4100, 4700, 0));
+    assert_eq!(made.replay().run(Policy::Strata).cost, replayed.cost);
+    // Without a marker, and with the time in front, everything is plain input.
+    assert_eq!(
+        made.replay().run(Policy::Inline),
+        Replayed { cost: 8800.0, input: 8800, ..Replayed::default() }
+    );
+}
+
+/// A file is read twice in one turn; the next prompt comes ten minutes later.
+fn read_twice() -> Making {
+    let body = "some words of a file\n".repeat(160);
+    let mut made = Making::new();
+    made.prompt("look");
+    made.call(0, 2000, 100, read("a"), &body);
+    made.call(10, 1100, 100, read("./a"), &body);
+    made.request(10, 1100, 40, text("seen"));
+    made.prompt("and now?");
+    made.request(600, 100, 40, text("nothing"));
+    made
+}
+
+#[test]
+fn a_fold_when_the_cache_is_cold_costs_what_it_does_by_hand() {
+    let replay = read_twice().replay();
+    let before = 1.25 * 2000.0 + (200.0 + 1375.0) + (310.0 + 1375.0);
+    // Of the first call and result, 1,100 tokens, a stub of 25 stays.
+    let cost = before + 1.25 * (4300.0 - 1075.0);
+    let strata = replay.run(Policy::Strata);
+    assert!((strata.cost - cost).abs() < 1e-6, "{strata:?} {cost}");
+    assert_eq!((strata.folds, strata.pings), (1, 0));
+    assert!((replay.clairvoyant() - cost).abs() < 1e-6);
+    let floor = before + 0.1 * (4300.0 - 1075.0 - 100.0) + 125.0;
+    assert!((replay.floor() - floor).abs() < 1e-6);
+    assert!((replay.run(Policy::Append).cost - (before + 1.25 * 4300.0)).abs() < 1e-6);
+}
+
+#[test]
+fn the_turn_in_progress_is_not_touched() {
+    let mut made = Making::new();
+    let body = "some words of a file\n".repeat(160);
+    made.prompt("look");
+    made.call(0, 2000, 100, read("a"), &body);
+    made.call(10, 1100, 100, read("a"), &body);
+    made.request(600, 1100, 40, text("seen")); // the same turn, though the cache is cold
+    assert_eq!(made.replay().run(Policy::Strata).folds, 0);
+}
+
+#[test]
+fn a_file_that_became_unknown_is_not_garbage() {
+    let body = "some words of a file\n".repeat(160);
+    let mut made = Making::new();
+    made.prompt("look");
+    made.call(0, 2000, 100, read("a"), &body);
+    let edit = crate::Change { old: "not there".into(), new: "x".into(), everywhere: false };
+    made.call(10, 1100, 300, Act::Edit { path: "a".into(), changes: vec![edit] }, "done");
+    made.prompt("and now?");
+    made.request(600, 400, 40, text("nothing"));
+    assert_eq!(made.replay().run(Policy::Strata).folds, 0);
+}
+
+#[test]
+fn a_switch_of_thinking_is_charged_only_where_asked() {
+    let mut made = read_twice();
+    for request in &mut made.recording.requests[2..] {
+        request.thinking = Some("high".into());
+    }
+    let catalogue = Catalogue::builtin();
+    let steady = Replay::new(&made.recording, catalogue);
+    let recorded = Replay::with(&made.recording, catalogue, Settings::Recorded);
+    assert_eq!(steady.switches(), 1);
+    assert!(recorded.run(Policy::Append).cost > steady.run(Policy::Append).cost);
+    assert!(recorded.clairvoyant() > steady.clairvoyant());
+}
+
+#[test]
+fn threads_have_caches_of_their_own() {
+    let mut made = read_twice();
+    let one = made.replay().run(Policy::Append);
+    // The same once more, as a sub-agent's conversation at the same times.
+    let offset = made.recording.entries.len();
+    let again: Vec<_> = made.recording.entries.clone();
+    made.recording.entries.extend(
+        again.into_iter().map(|entry| crate::Entry { parent: entry.parent.map(|at| at + offset), ..entry }),
+    );
+    let requests = made.recording.requests.clone();
+    made.recording.requests.extend(requests.into_iter().map(|request| BilledRequest {
+        leaf: request.leaf.map(|leaf| leaf + offset),
+        answer: request.answer.map(|answer| answer + offset),
+        thread: offset,
+        ..request
+    }));
+    let both = made.replay().run(Policy::Append);
+    assert!((both.cost - 2.0 * one.cost).abs() < 1e-6);
+}
+
+#[test]
+fn a_request_apart_has_nothing_to_do_with_the_conversation() {
+    let mut made = read_twice();
+    let alone = made.replay().run(Policy::Append).cost;
+    let mut apart = made.recording.requests[2].clone();
+    (apart.apart, apart.usage.write) = (true, 500);
+    made.recording.requests.insert(3, apart);
+    // Too small for the cache: plain input.
+    assert!((made.replay().run(Policy::Append).cost - alone - 500.0).abs() < 1e-6);
+}
+
+/// What happens in one request of a random session.
+#[derive(Clone, Debug)]
+struct Happening {
+    pause: i64,
+    act: u8,
+    file: usize,
+    lines: usize,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let pause = prop_oneof![6 => 3_i64..120, 1 => 301_i64..2000];
+    (pause, 0_u8..5, 0_usize..3, 1_usize..60).prop_map(|(pause, act, file, lines)| Happening {
+        pause,
+        act,
+        file,
+        lines,
+    })
+}
+
+/// A session in which files are read, written and edited, with sizes that fit their texts.
+fn session(happenings: &[Happening]) -> Making {
+    let mut made = Making::new();
+    let mut world: Vec<String> =
+        (0..3).map(|file| format!("file {file}: a line of text\n").repeat(30)).collect();
+    made.prompt("begin");
+    let mut grown = 2500;
+    for (number, Happening { pause, act, file, lines }) in happenings.iter().enumerate() {
+        let (path, lines) = (format!("f{file}"), *lines);
+        match act {
+            0 => {
+                made.request(*pause, grown, 20, text("a word or two of an answer"));
+                made.prompt(&"and then a question ".repeat(lines));
+                grown = 30 + lines * 5;
+            }
+            1 | 2 => {
+                made.call(*pause, grown, 40, read(&path), &world[*file].clone());
+                grown = 60 + world[*file].len() / 3;
+            }
+            3 => {
+                let line = world[*file].lines().next().unwrap_or("").to_owned();
+                let unique = format!("edit {number} of it {}", "x ".repeat(lines));
+                let change = crate::Change {
+                    old: line.as_str().into(),
+                    new: unique.as_str().into(),
+                    everywhere: true,
+                };
+                world[*file] = world[*file].replace(&line, &unique);
+                made.call(
+                    *pause,
+                    grown,
+                    40 + lines,
+                    Act::Edit { path: path.into(), changes: vec![change] },
+                    "done",
+                );
+                grown = 60 + lines * 2;
+            }
+            _ => {
+                world[*file] = format!("written {number}\n").repeat(lines);
+                let content = world[*file].as_str().into();
+                made.call(*pause, grown, 30 + lines * 4, Act::Write { path: path.into(), content }, "ok");
+                grown = 50 + lines * 4;
+            }
+        }
+    }
+    made.request(5, grown, 10, text("done"));
+    made
+}
+
+/// What a schedule of full folds costs on the cache model itself. An empty block after the system prompt tells the folds apart: each
+/// lays everything after it anew.
+fn scheduled(thread: &Thread, is_fold: impl Fn(usize) -> bool) -> f64 {
+    let (mut raw, mut log, mut meter) = (Log::new(thread), Log::new(thread), Meter::default());
+    let (mut frontier, mut base) = (0, 0);
+    for (index, step) in thread.steps.iter().enumerate() {
+        raw.advance(step);
+        log.advance(step);
+        if is_fold(index) {
+            log = raw.clone();
+            log.fold(0);
+            (frontier, base) = (0, index);
+        }
+        let mut blocks: Vec<_> = log.elements.iter().map(|element| log.block(*element)).collect();
+        blocks.insert(1, CacheBlock::new(Section::Messages, Hash::of(&[base as u8]), 0));
+        let last = blocks.len();
+        for end in [1, frontier, last] {
+            if let Some(block) = end.checked_sub(1).and_then(|at| blocks.get_mut(at)) {
+                block.marker = Some(Lifetime::FiveMinutes);
+            }
+        }
+        frontier = last;
+        meter.send(step, &Meter::request(step, blocks));
+    }
+    meter.replayed.cost
+}
+
+/// The proved bound on online over clairvoyant: 3 − 2·read/write (docs/economy.md).
+const PROVED: f64 = 3.0 - 2.0 * 0.1 / 1.25;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_dynamic_program_finds_what_brute_force_finds(happenings in prop::collection::vec(happening(), 3..8)) {
+        let replay = session(&happenings).replay();
+        let thread = &replay.threads[0];
+        let count = thread.steps.len();
+        let brute = (0..1_usize << count).map(|folds| scheduled(thread, |step| folds >> step & 1 == 1));
+        let least = brute.fold(f64::INFINITY, f64::min);
+        let (best, folds) = clairvoyant::best(thread);
+        prop_assert!((best - least).abs() < 1e-6 * least, "{best} {least} {folds:?}");
+        prop_assert!((scheduled(thread, |step| folds.contains(&step)) - best).abs() < 1e-6 * best);
+    }
+
+    #[test]
+    fn online_stays_within_the_proved_constant(happenings in prop::collection::vec(happening(), 10..60)) {
+        let replay = session(&happenings).replay();
+        let thread = &replay.threads[0];
+        let best = clairvoyant::best(thread).0;
+        for sites in [Sites::Whole, Sites::Frontiers] {
+            let online = strata::run(thread, sites).cost;
+            prop_assert!(online <= PROVED * best, "{sites:?}: {online} {best}");
+        }
+        prop_assert!(clairvoyant::floor(thread) <= best * (1.0 + 1e-9));
+    }
+
+    #[test]
+    fn amounts_add_up(happenings in prop::collection::vec(happening(), 3..40)) {
+        let replay = session(&happenings).replay();
+        let total: usize = replay.threads[0].steps.iter().map(|step| step.total).sum();
+        prop_assert_eq!(replay.billed().tokens.prompt(), total as u64);
+        for policy in [Policy::Append, Policy::Inline] {
+            let Replayed { read, write, input, .. } = replay.run(policy);
+            prop_assert_eq!(read + write + input, total as u64);
+        }
+        for policy in Policy::ALL {
+            let Replayed { cost, read, write, input, .. } = replay.run(policy);
+            let sum = 0.1 * read as f64 + 1.25 * write as f64 + input as f64;
+            prop_assert!((cost - sum).abs() < 1e-6 * sum.max(1.0));
+        }
+        let Replayed { read, write, input, pings: 0, .. } = replay.run(Policy::Strata) else { return Ok(()) };
+        prop_assert!(read + write + input <= total as u64);
+    }
+}

@@ -9,7 +9,7 @@ use hardpan_models::Catalogue;
 use hardpan_prompt::{Counter, Text, Vocabulary};
 
 use super::Settings;
-use super::sizes::{Fresh, fit};
+use super::sizes::{Fresh, fit, fit_first};
 use super::terms::{AllTerms, Terms};
 use crate::files::{Files, Touch};
 use crate::import::{Piece, Recording, Said, Speaker};
@@ -74,11 +74,15 @@ pub(crate) fn work(recording: &Recording, catalogue: &Catalogue, settings: Setti
     let count = |text: &str| counter.count(&Text::new(text));
     let mut terms = AllTerms::new(catalogue, recording.agent);
     let mut threads: BTreeMap<usize, Builder<'_>> = BTreeMap::new();
-    for request in &recording.requests {
+    for (index, request) in recording.requests.iter().enumerate() {
         let Some(terms) = terms.of(request) else { continue };
-        let builder = threads.entry(request.thread).or_insert_with(|| Builder::new(recording, &count));
+        // A request with a prompt of its own is a conversation of its own.
+        let (thread, context) = match request.apart {
+            true => (recording.entries.len() + index, Vec::new()),
+            false => (request.thread, recording.context(request.leaf)),
+        };
+        let builder = threads.entry(thread).or_insert_with(|| Builder::new(recording, &count));
         let outputs = &mut builder.outputs;
-        let context = recording.context(request.leaf);
         let total = request.usage.prompt() as usize;
         let step = Step {
             at: request.started,
@@ -152,7 +156,7 @@ impl<'a> Builder<'a> {
         let units = context.iter().flat_map(|entry| &self.units_of[entry]).copied();
         let known: Vec<usize> = units.filter(|unit| *unit < known_units).collect();
         let known_total = known.iter().map(|unit| self.sizes[*unit]).sum::<usize>() + self.sizes[SYSTEM];
-        let fitted = fit(step.total, known_total, &fresh, first);
+        let fitted = if first { fit_first(step.total, &fresh) } else { fit(step.total, known_total, &fresh) };
         if first {
             step.sized.push((SYSTEM, fitted.system));
             self.sizes[SYSTEM] = fitted.system;
@@ -217,7 +221,7 @@ impl<'a> Builder<'a> {
             .iter()
             .map(|touch| {
                 // The same beginning tells the same again.
-                let Touch { file, call, result, generation, body, carrier: _, shows: _ } = *touch;
+                let Touch { file, call, result, generation, body, carrier: _, told: _ } = *touch;
                 *self.numbers.entry((file, call, result, generation, body)).or_insert_with(|| {
                     self.thread.touches.push(*touch);
                     self.thread.touches.len() - 1

@@ -61,6 +61,11 @@ impl Approver {
         let file = settings.folder.as_ref().map(|folder| folder.join("allowed"));
         let kept = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         let kept = kept.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let place = place(&scope);
+        let kept = kept.filter_map(|line| match line.split_once('\t') {
+            Some((rule, folder)) => (folder == place).then_some(rule),
+            None => Some(line),
+        });
         let config = settings.config.allow.iter().map(String::as_str);
         let parse = |rule: &str| rule.parse::<Rule>().map_err(anyhow::Error::from);
         let mut allowed =
@@ -90,6 +95,12 @@ impl Approver {
         self.scope.to_write(path).ok().map(|place| self.scope.key(&place))
     }
 
+    /// The line that keeps a rule. `./build.sh` is another program in another workspace, `src/a.rs` another file: such a rule
+    /// holds where it was allowed. A host is the same everywhere.
+    fn kept(&self, rule: &Rule) -> String {
+        if rule.tool() == "fetch" { format!("{rule}\n") } else { format!("{rule}\t{}\n", place(&self.scope)) }
+    }
+
     fn allow(&self, rule: &Rule, keep: bool) {
         self.allowed.lock().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
         if keep && let Some(file) = &self.file {
@@ -97,7 +108,7 @@ impl Approver {
             let add = || {
                 file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
                 let mut list = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
-                list.write_all(format!("{rule}\n").as_bytes())
+                list.write_all(self.kept(rule).as_bytes())
             };
             if let Err(error) = add() {
                 eprintln!(
@@ -107,6 +118,13 @@ impl Approver {
             }
         }
     }
+}
+
+/// The workspace, as the list of rules names it.
+fn place(scope: &Scope) -> String {
+    let root = scope.root.canonicalize().unwrap_or_else(|_| scope.root.clone());
+    // In one line, whatever its name is.
+    root.to_string_lossy().escape_default().to_string()
 }
 
 impl Approve for Approver {

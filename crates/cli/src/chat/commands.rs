@@ -143,8 +143,11 @@ async fn run(
             let compacted = compacted.map_err(|error| error.to_string())?;
             format!("{} messages became a summary:\n\n{}", compacted.messages, compacted.summary)
         }
-        "undo" if agent.is_busy() => return Err("the agent works; Ctrl-C stops it".into()),
-        "undo" => undo(opened)?,
+        "undo" => {
+            // Half of what a run does is not what it did.
+            agent.idle().await;
+            undo(opened)?
+        }
         "tree" if arguments.is_empty() => tree(agent)?,
         "tree" => {
             let (entry, leave) = match arguments.split_once(' ') {
@@ -165,7 +168,9 @@ fn help(agent: &Agent) -> String {
     let own = agent.expansions().names();
     let own = own.iter().map(|known| format!("  /{:<10} {}", known.name, known.description));
     let typing = "  @path       add a file, or attach an image; lines typed while the agent works are queued; Ctrl-C stops it";
-    commands.chain(own).chain([typing.to_owned()]).collect::<Vec<_>>().join("\n")
+    let running =
+        "  !COMMAND    run a command and show it to the model; !!COMMAND runs it for yourself alone";
+    commands.chain(own).chain([typing.to_owned(), running.to_owned()]).collect::<Vec<_>>().join("\n")
 }
 
 async fn model(name: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
@@ -197,6 +202,7 @@ async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
         (_, Ok(tokens)) => Thinking::Budget(tokens),
         (_, Err(_)) => return Err("expected a number of tokens, or off".into()),
     };
+    agent.target().check_thinking(thinking).map_err(|error| error.to_string())?;
     let told = if thinking == agent.thinking() { None } else { price::of(agent, Act::Thinking) };
     agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
     Ok(with_price("From the next request on.", told))
@@ -264,9 +270,17 @@ fn tell_undone(opened: &Opened, undone: &[Undone]) {
     });
 }
 
-fn tree(agent: &Agent) -> Result<String, String> {
+/// The session as its file has it, which is made with the first entry.
+pub fn stored(agent: &Agent) -> Result<Session, String> {
     let (_, path) = agent.session();
-    let session = Session::open(&path).map_err(|error| error.to_string())?;
+    if !path.exists() {
+        return Err("nothing was said yet".into());
+    }
+    Session::open(&path).map_err(|error| error.to_string())
+}
+
+fn tree(agent: &Agent) -> Result<String, String> {
+    let session = stored(agent)?;
     let lines = session.entries.iter().filter_map(|entry| {
         let Record::Message(message) = &entry.record else { return None };
         let (who, parts) = match &message.body {
@@ -285,8 +299,7 @@ fn tree(agent: &Agent) -> Result<String, String> {
 }
 
 async fn fork(entry: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
-    let (_, path) = agent.session();
-    let session = Session::open(&path).map_err(|error| error.to_string())?;
+    let session = stored(agent)?;
     let at = Some(entry).filter(|entry| !entry.is_empty());
     let conversation =
         open::fork(&opened.store, &opened.folder, &session, at).map_err(|error| format!("{error:#}"))?;

@@ -158,7 +158,7 @@ fn sandbox(settings: &Settings, notes: &mut Vec<String>) -> Option<Sandbox> {
     match support() {
         Support::Full => {}
         Support::Partial(missing) => {
-            notes.push(format!("the sandbox for commands is not complete: {missing}"))
+            notes.push(format!("the sandbox for commands is not complete: {missing}"));
         }
         Support::None(why) => {
             notes.push(format!("commands run without a sandbox: {why}"));

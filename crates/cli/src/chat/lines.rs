@@ -1,7 +1,6 @@
 //! The conversation line by line: what is typed while the agent works is queued, and Ctrl-C stops what it does.
 
 use std::io::{self, BufRead, Write};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,25 +17,19 @@ use super::asker::{Asker, Question, answer};
 use super::commands;
 use super::open::Opened;
 use super::show;
+use super::signals::{Asked, Signals};
+use super::{UNHEARD, Unfinished};
 use crate::args::{Chat, Output};
 use crate::output::{self, dollars, safe, safe_lines};
 
-type Pending = FuturesUnordered<BoxFuture<'static, Result<Taken, AgentError>>>;
-
-/// Ctrl-C. One listener from the first look to the end: what is pressed while nobody looks is seen by the next who does.
-struct Interrupt(Pin<Box<dyn Future<Output = io::Result<()>> + Send>>);
-
-impl Interrupt {
-    fn new() -> Self {
-        Interrupt(Box::pin(tokio::signal::ctrl_c()))
-    }
-
-    async fn pressed(&mut self) -> io::Result<()> {
-        let pressed = (&mut self.0).await;
-        *self = Interrupt::new();
-        pressed
-    }
+/// Says something to the person. A terminal that has gone away takes no word any more, and that breaks nothing.
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        let _ = writeln!(io::stderr(), $($words)*);
+    }};
 }
+
+type Pending = FuturesUnordered<BoxFuture<'static, Result<Taken, AgentError>>>;
 
 /// What Ctrl-C does while nothing runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,7 +60,8 @@ pub async fn converse(flags: &Chat) -> Result<()> {
     let mut pending: Pending = FuturesUnordered::new();
     // What waits for a yes or a no; the next line that is typed is the answer.
     let mut open: Option<Question> = None;
-    let (mut interrupt, mut idle) = (Interrupt::new(), Idle::Stay);
+    let (mut signals, mut idle) = (Signals::listen().context(UNHEARD)?, Idle::Stay);
+    let mut asked = None;
     while !ended.load(Ordering::Relaxed) {
         if pending.is_empty() && flags.output == Output::Text {
             prompt();
@@ -77,7 +71,7 @@ pub async fn converse(flags: &Chat) -> Result<()> {
                 Some(line) if open.is_some() => open = open.take().and_then(|question| answer(question, &line)),
                 Some(line) => {
                     idle = Idle::Stay;
-                    begin(&opened, line, &mut pending);
+                    begin(&opened, &line, &mut pending);
                 }
                 None if pending.is_empty() => break,
                 // The end of what is typed: what was asked for is still done, but nobody answers any more.
@@ -85,29 +79,32 @@ pub async fn converse(flags: &Chat) -> Result<()> {
                     open = None;
                     questions.close();
                     while questions.try_recv().is_ok() {}
-                    finish(&opened, flags, &mut pending, &mut interrupt).await;
+                    finish(&opened, flags, &mut pending, &mut signals).await;
                 }
             },
             Some(question) = questions.recv() => {
                 question.show();
                 open = Some(question);
             }
-            () = ping_due(&opened), if pending.is_empty() => keep_warm(&opened, &mut interrupt).await,
+            () = ping_due(&opened), if pending.is_empty() => keep_warm(&opened, &mut signals).await,
             Some(taken) = pending.next() => after(&opened, flags, taken).await,
-            signal = interrupt.pressed() => {
-                signal.context("interrupts cannot be listened to")?;
+            signal = signals.next() => {
                 match idle {
+                    _ if signal != Asked::Stop => {
+                        asked = Some(signal);
+                        break;
+                    }
                     _ if !pending.is_empty() => {
                         open = None;
                         agent.abort_bash();
                         agent.abort();
                     }
                     Idle::Stay => {
-                        eprintln!("\n(Ctrl-C again, or Ctrl-D, ends)");
+                        tell!("\n(Ctrl-C again, or Ctrl-D, ends)");
                         idle = Idle::Leave;
                     }
                     Idle::Leave => {
-                        eprintln!();
+                        tell!();
                         break;
                     }
                 }
@@ -120,9 +117,9 @@ pub async fn converse(flags: &Chat) -> Result<()> {
     agent.shutdown().await?;
     let (id, path) = agent.session();
     if path.exists() && flags.output == Output::Text && !flags.no_session {
-        eprintln!("go on with: hardpan --resume {id}");
+        tell!("go on with: hardpan --resume {}", safe(&id));
     }
-    Ok(())
+    asked.map_or(Ok(()), |asked| Err(Unfinished::told(asked).into()))
 }
 
 /// Waits until the cache should be kept warm; for ever where that would not pay.
@@ -134,10 +131,10 @@ async fn ping_due(opened: &Opened) {
     }
 }
 
-async fn keep_warm(opened: &Opened, interrupt: &mut Interrupt) {
+async fn keep_warm(opened: &Opened, signals: &mut Signals) {
     let pinged = tokio::select! {
         pinged = opened.agent.ping() => pinged,
-        _ = interrupt.pressed() => return,
+        _ = signals.next() => return,
     };
     match pinged {
         Ok(spent) => {
@@ -145,12 +142,12 @@ async fn keep_warm(opened: &Opened, interrupt: &mut Interrupt) {
                 .agent
                 .warmth()
                 .map_or_else(String::new, |warmth| format!("; {}", show::countdown(&warmth)));
-            eprintln!(
+            tell!(
                 "(kept the cache warm for {}{left}; `keep_alive = false` in config.toml ends this)",
                 dollars(spent.dollars)
             );
         }
-        Err(error) => eprintln!("hardpan: {}", safe_lines(&error.to_string())),
+        Err(error) => tell!("hardpan: {}", safe_lines(&error.to_string())),
     }
 }
 
@@ -159,13 +156,13 @@ fn greet(opened: &Opened) {
     let target = agent.target();
     let messages = agent.messages().len();
     let resumed = if messages > 0 { format!(" · {messages} messages so far") } else { String::new() };
-    eprintln!("hardpan · {} · {}{resumed}", safe(&target.model.name()), agent.layout());
-    eprintln!("Type a question; @file adds a file, /help tells more, Ctrl-D ends.");
+    tell!("hardpan · {} · {}{resumed}", safe(&target.model.name()), agent.layout());
+    tell!("Type a question; @file adds a file, /help tells more, Ctrl-D ends.");
 }
 
 fn prompt() {
-    eprint!("> ");
-    let _ = io::stderr().flush();
+    let mut terminal = io::stderr();
+    let _ = terminal.write_all(b"> ").and_then(|()| terminal.flush());
 }
 
 /// Lines as they are typed, from a thread of its own: reading a terminal cannot be cancelled.
@@ -183,7 +180,7 @@ fn typed_lines() -> mpsc::UnboundedReceiver<String> {
 }
 
 /// Gives a line to the agent: it runs a command, begins a run, or waits for its time.
-fn begin(opened: &Arc<Opened>, line: String, pending: &mut Pending) {
+fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
     let text = line.trim().to_owned();
     if text.is_empty() {
         return;
@@ -193,24 +190,24 @@ fn begin(opened: &Arc<Opened>, line: String, pending: &mut Pending) {
             command.strip_prefix('!').map_or((command, Tell::Model), |command| (command, Tell::Nobody));
         let (agent, command) = (opened.agent.clone(), command.trim().to_owned());
         if command.is_empty() {
-            eprintln!("it needs a command: !COMMAND, or !!COMMAND to keep it from the model");
+            tell!("it needs a command: !COMMAND, or !!COMMAND to keep it from the model");
             return;
         }
         pending.push(Box::pin(async move { agent.bash(command, tell).await.map(ran) }));
         return;
     }
     if text == "/later" {
-        eprintln!("it needs a text: /later TEXT");
+        tell!("it needs a text: /later TEXT");
         return;
     }
     if let Some(hint) = commands::unknown(&opened.agent, &text) {
-        eprintln!("{}", safe(&hint));
+        tell!("{}", safe(&hint));
         return;
     }
     let images = match opened.attach(&text) {
         Ok(images) => images,
         Err(error) => {
-            eprintln!("hardpan: {}", safe_lines(&format!("{error:#}")));
+            tell!("hardpan: {}", safe_lines(&format!("{error:#}")));
             return;
         }
     };
@@ -243,14 +240,14 @@ async fn stop(opened: &Opened, flags: &Chat, pending: &mut Pending) {
 }
 
 /// Waits for the end of what runs, unless the person does not want to.
-async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending, interrupt: &mut Interrupt) {
+async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending, signals: &mut Signals) {
     loop {
         tokio::select! {
             taken = pending.next() => match taken {
                 Some(taken) => after(opened, flags, taken).await,
                 None => break,
             },
-            _ = interrupt.pressed() => return stop(opened, flags, pending).await,
+            _ = signals.next() => return stop(opened, flags, pending).await,
         }
     }
 }
@@ -258,39 +255,36 @@ async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending, interrupt:
 /// What is said once an input is dealt with.
 async fn after(opened: &Opened, flags: &Chat, taken: Result<Taken, AgentError>) {
     match taken {
-        Ok(Taken::Command { said }) => said.iter().for_each(|said| eprintln!("{}", safe_lines(said))),
+        Ok(Taken::Command { said }) => said.iter().for_each(|said| tell!("{}", safe_lines(said))),
         Ok(Taken::Handled) => {}
-        Ok(Taken::Queued(_)) => eprintln!("(queued; /queue shows what waits)"),
+        Ok(Taken::Queued(_)) => tell!("(queued; /queue shows what waits)"),
         Ok(Taken::Ran(stop)) => {
             opened.keep().await;
             match stop {
                 Stop::Done => {}
-                Stop::Aborted => eprintln!("stopped; what was received is kept"),
+                Stop::Aborted => tell!("stopped; what was received is kept"),
                 Stop::Length => {
-                    eprintln!("hardpan: the answer was cut at its limit of tokens (--max-tokens)")
+                    tell!("hardpan: the answer was cut at its limit of tokens (--max-tokens)");
                 }
-                Stop::Refused => eprintln!("hardpan: the model refused"),
+                Stop::Refused => tell!("hardpan: the model refused"),
                 Stop::Looping { tool } => {
-                    eprintln!(
-                        "hardpan: stopped: the model kept making the same failing call of {}",
-                        safe(&tool)
-                    );
+                    tell!("hardpan: stopped: the model kept making the same failing call of {}", safe(&tool));
                 }
                 Stop::TooLong { message } | Stop::Error { message } => {
-                    eprintln!("hardpan: {}", safe_lines(&message))
+                    tell!("hardpan: {}", safe_lines(&message));
                 }
             }
             let waiting = opened.agent.waiting();
             if !waiting.is_empty() {
                 let count = waiting.steering.len() + waiting.follow_up.len();
-                eprintln!("({count} queued; delivered with the next prompt, /unqueue drops them)");
+                tell!("({count} queued; delivered with the next prompt, /unqueue drops them)");
             }
             if flags.hud {
                 show::print_hud(&opened.agent, flags.output);
             } else if flags.output == Output::Text {
-                show::status(&opened.agent).iter().for_each(|line| eprintln!("{line}"));
+                show::status(&opened.agent).iter().for_each(|line| tell!("{line}"));
             }
         }
-        Err(error) => eprintln!("hardpan: {}", safe_lines(&error.to_string())),
+        Err(error) => tell!("hardpan: {}", safe_lines(&error.to_string())),
     }
 }

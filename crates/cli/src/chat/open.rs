@@ -56,7 +56,8 @@ impl Opened {
         let (store, scratch) = store(flags)?;
         let conversation = conversation(flags, &store, &folder)?;
         for problem in &conversation.problems {
-            eprintln!("hardpan: {}: {}", conversation.path().display(), safe(&problem.to_string()));
+            let told = format!("{}: {problem}", conversation.path().display());
+            eprintln!("hardpan: {}", safe(&told));
         }
         let kept = restored(&conversation);
         let config = settings.folder.as_deref();

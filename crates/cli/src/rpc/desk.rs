@@ -22,6 +22,7 @@ use super::response::{Data, Model, Taken};
 use super::tell;
 use crate::args::Whom;
 use crate::chat::approve::Verdict;
+use crate::chat::commands;
 use crate::chat::open::{self, Opened};
 use crate::gather;
 use crate::output::safe;
@@ -326,8 +327,7 @@ impl Desk {
     async fn fork(&mut self, entry: Option<&str>) -> Result<Option<Data>, String> {
         self.idle().await?;
         let opened = &self.opened;
-        let (_, path) = opened.agent.session();
-        let session = hardpan_session::Session::open(&path).map_err(|error| error.to_string())?;
+        let session = commands::stored(&opened.agent)?;
         let forked = open::fork(&opened.store, &opened.folder, &session, entry);
         let conversation = forked.map_err(|error| format!("{error:#}"))?;
         opened.turn_to(conversation, Switch::Fork { entry: entry.map(Into::into) }).await;
@@ -336,7 +336,9 @@ impl Desk {
 }
 
 async fn set_thinking(agent: &Agent, level: Level) -> Result<Option<Data>, String> {
-    agent.select_thinking(level.into()).await.map_err(|error| error.to_string())?;
+    let thinking: Thinking = level.into();
+    agent.target().check_thinking(thinking).map_err(|error| error.to_string())?;
+    agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
     Ok(Some(Data::Thinking { thinking: agent.thinking().into() }))
 }
 

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 
 /// Names that end so hold secrets.
-const SECRET_ENDINGS: [&str; 13] = [
+const SECRET_ENDINGS: [&str; 14] = [
     "KEY",
+    "APIKEY",
     "KEYS",
     "TOKEN",
     "TOKENS",
@@ -59,9 +60,15 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_recognised_and_others_are_not() {
-        for name in
-            ["OPENAI_API_KEY", "GITHUB_TOKEN", "aws_secret_access_key", "PGPASSWORD", "DB_PASSWORD", "TOKEN"]
-        {
+        for name in [
+            "OPENAI_API_KEY",
+            "OPENAI_APIKEY",
+            "GITHUB_TOKEN",
+            "aws_secret_access_key",
+            "PGPASSWORD",
+            "DB_PASSWORD",
+            "TOKEN",
+        ] {
             assert!(is_secret(name), "{name}");
         }
         for name in ["PATH", "MONKEY", "HOME", "KEYBOARD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "XPAT"]

@@ -22,6 +22,9 @@ const FILES: ABI = ABI::V3;
 /// Devices that hold nothing.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
+/// The terminals: who may read one takes what the person types into it, approvals and passwords included.
+const TERMINALS: &str = "/dev/pts";
+
 pub(super) fn support() -> Support {
     let handles = |abi| {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
@@ -84,7 +87,8 @@ fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
     if policy.network == Network::Off {
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
     }
-    let mut rules = Rules { ruleset: ruleset.create()?, hidden: &policy.hidden };
+    let hidden: Vec<PathBuf> = policy.hidden.iter().cloned().chain([TERMINALS.into()]).collect();
+    let mut rules = Rules { ruleset: ruleset.create()?, hidden: &hidden };
     // Names may be listed everywhere.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
     rules.allow_but_hidden(Path::new("/"), AccessFs::ReadFile | AccessFs::Execute | AccessFs::ReadDir)?;
