@@ -108,15 +108,15 @@ impl<'a> Files<'a> {
             Act::Shell { command, cwd } => self.run(pieces, command, cwd.as_deref(), &result.text),
             _ if result.failed => {}
             Act::Read { path, from, lines } => {
-                let file = self.file(&path.clone());
+                let file = self.file(path);
                 self.read(pieces, file, Shown::of_tool(&result.text, *from, *lines));
             }
             Act::Write { path, content } => {
-                let file = self.file(&path.clone());
+                let file = self.file(path);
                 self.whole(pieces, file, content.to_string(), call_piece);
             }
             Act::Edit { path, changes } => {
-                let file = self.file(&path.clone());
+                let file = self.file(path);
                 self.edit(pieces, file, |text| replaced(text, changes));
             }
             Act::Patch { patch } => self.patch(pieces, patch),
@@ -245,12 +245,9 @@ impl<'a> Files<'a> {
         for reach in &effect.changes {
             self.forget(reach, command);
         }
-        match effect.seen {
-            Some(Seen { path, from, lines }) => {
-                let file = self.file(&path);
-                self.read(pieces, file, Shown::of_command(output, from, lines));
-            }
-            None => {}
+        if let Some(Seen { path, from, lines }) = effect.seen {
+            let file = self.file(&path);
+            self.read(pieces, file, Shown::of_command(output, from, lines));
         }
     }
 

@@ -132,7 +132,7 @@ fn changes(words: &[&str], folder: &Folder) -> Vec<Reach> {
     let paths = || arguments.iter().filter(is_path).map(|path| Reach::Path(folder.resolve(path)));
     match program {
         "sed" | "perl" | "gsed" | "clang-format" if has_in_place => paths().collect(),
-        "cp" | "install" | "rsync" => paths().last().into_iter().collect(),
+        "cp" | "install" | "rsync" => paths().next_back().into_iter().collect(),
         "mv" | "rm" | "tee" | "ln" | "truncate" => paths().collect(),
         "patch" | "xargs" | "find"
             if program == "patch" || has(&["sed", "-delete", "rm", "mv", "perl", "-exec"]) =>

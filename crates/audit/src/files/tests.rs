@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value)] // `json!(…)` in place reads better than a reference to it
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ fn words(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 enum End {
     Well,
     Badly,
@@ -81,11 +83,11 @@ fn an_edit_that_does_not_apply_makes_the_file_unknown() {
         assert_eq!(trial.generations(), [1, 2]);
     }
     let mut trial = Trial::new();
-    trial.read("a", "one two\n").call(
+    trial.read("a", "one two\n").ended(
         "edit",
         json!({"path": "a", "oldText": "four", "newText": "x"}),
         "no match",
-        true,
+        End::Badly,
     );
     assert_eq!(trial.files.text("a"), Some("one two\n"), "a failed edit changed nothing");
 }
@@ -97,14 +99,12 @@ fn parts_that_cover_a_file_make_a_body() {
         "read",
         json!({"path": "a", "limit": 2}),
         "1\n2\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
-        false,
     );
     assert_eq!((trial.files.text("a"), trial.generations()), (None, vec![]));
     trial.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 2}),
         "2\n3\n\n... (2 more lines not shown. Use offset=4 to continue reading)",
-        false,
     );
     trial.call("read", json!({"path": "a", "offset": 4, "limit": 9}), "4\n5\n");
     assert_eq!((trial.files.text("a"), trial.generations()), (Some("1\n2\n3\n4\n5\n"), vec![1, 1, 1]));
@@ -113,14 +113,12 @@ fn parts_that_cover_a_file_make_a_body() {
         "read",
         json!({"path": "a", "offset": 2, "limit": 1}),
         "2\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
-        false,
     );
     assert_eq!(trial.generations(), [1; 4]);
     trial.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 1}),
         "changed\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
-        false,
     );
     assert_eq!((trial.files.text("a"), trial.generations()), (None, vec![1; 4]), "somebody else changed it");
 }
@@ -132,7 +130,6 @@ fn parts_that_contradict_each_other_do_not_make_one() {
         "read",
         json!({"path": "a", "limit": 2}),
         "1\n2\n\n... (1 more lines not shown. Use offset=3 to continue reading)",
-        false,
     );
     trial.call("read", json!({"path": "a", "offset": 2, "limit": 5}), "two\n3\n");
     assert_eq!(trial.files.text("a"), None);

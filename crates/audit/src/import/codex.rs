@@ -197,7 +197,7 @@ fn said(item: &Value) -> Option<(Speaker, Vec<Piece>)> {
             )
         }
         "function_call_output" | "custom_tool_call_output" => {
-            (Speaker::Tool, vec![Piece::Result(result(id(), item.get("output").unwrap_or(&Value::Null)))])
+            (Speaker::Tool, vec![Piece::Result(result(&id(), item.get("output").unwrap_or(&Value::Null)))])
         }
         _ => return None,
     })
@@ -220,7 +220,7 @@ fn summary(item: &Value) -> Arc<str> {
 }
 
 /// The output of a command: a text, parts, or an object around a text, which can itself be written as a text.
-fn result(call: Arc<str>, output: &Value) -> CallResult {
+fn result(call: &Arc<str>, output: &Value) -> CallResult {
     let whole = |value: &Value| -> Option<CallResult> {
         let text = value.str("output").or_else(|| value.str("content"))?;
         let exit = value.get("metadata").map_or(0, |metadata| metadata.count("exit_code"));

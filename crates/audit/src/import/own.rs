@@ -34,6 +34,9 @@ pub(super) fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), Sessio
     Ok(())
 }
 
+/// A request: its line, the entry it follows, how far the model thought, and the record.
+type Asked = (usize, Option<usize>, Option<Arc<str>>, Arc<RequestRecord>);
+
 #[derive(Default)]
 struct Reader {
     /// The entry of each id: its own, or, where it says nothing to a model, the one it follows.
@@ -41,7 +44,7 @@ struct Reader {
     endings: BTreeMap<usize, Ending>,
     thinking: Option<Arc<str>>,
     /// A request can be written before its answer: they are looked at once all messages are known.
-    requests: Vec<(usize, Option<usize>, Option<Arc<str>>, Arc<RequestRecord>)>,
+    requests: Vec<Asked>,
 }
 
 impl Reader {

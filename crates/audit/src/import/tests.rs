@@ -1,5 +1,7 @@
 //! Small samples of each format, written by hand.
 
+#![allow(clippy::needless_pass_by_value)] // `json!(…)` in place reads better than a reference to it
+
 use hardpan_economy::cache::Moment;
 use hardpan_economy::ledger::Tokens;
 use serde_json::{Value, json};

@@ -221,7 +221,7 @@ impl<'a> Log<'a> {
                 Element::Unit { unit, place } => match self.touch_of[unit].filter(|touch| dropped[*touch]) {
                     None => rest.push(element),
                     Some(touch) if self.thread.touches[touch].call == unit => {
-                        rest.push(Element::Stub { touch, place, run: Run::First })
+                        rest.push(Element::Stub { touch, place, run: Run::First });
                     }
                     Some(_) => {}
                 },

@@ -70,11 +70,14 @@ fn find(catalogue: &Catalogue, agent: Agent, provider: Option<&str>, name: &str)
     listed.or_else(|| catalogue.model(Some(usual.0), usual.1).ok())
 }
 
+/// A provider, where it is recorded, and a model.
+type Named = (Option<Arc<str>>, Arc<str>);
+
 /// The terms of all models of a recording, each looked up once.
 pub(crate) struct AllTerms<'a> {
     catalogue: &'a Catalogue,
     agent: Agent,
-    known: BTreeMap<(Option<Arc<str>>, Arc<str>), Option<Rc<Terms>>>,
+    known: BTreeMap<Named, Option<Rc<Terms>>>,
 }
 
 impl<'a> AllTerms<'a> {

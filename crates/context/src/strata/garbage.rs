@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use hardpan_economy::Rates;
+use hardpan_economy::folds::{FoldPrices, Site};
 use hardpan_prompt::{Content, Item, Measured, Prompt, ResultPart, Source, Text, ToolResult};
 
 use crate::layout::Input;
@@ -16,14 +17,19 @@ const STUB: usize = 25;
 
 /// Whether the rent has reached the price of a fold, as the last request left it.
 pub fn is_due(input: &Input<'_>, account: &Account) -> bool {
-    let (read, write) = ratios(input, account);
-    let (after, garbage) = (account.after as f64, account.garbage as f64);
-    let price = write * (after - garbage) - read * after;
+    let price = prices(input, account).fold(&site(account));
     account.garbage > 0 && account.rent > 0.0 && account.rent >= price
 }
 
-fn ratios(input: &Input<'_>, account: &Account) -> (f64, f64) {
-    Rates::of(&input.target.model, &input.target.wire, account.after).ratios()
+/// What reading and writing cost. A model that costs nothing reads for nothing, so nothing is ever due.
+fn prices(input: &Input<'_>, account: &Account) -> FoldPrices {
+    let (read, write) = Rates::of(&input.target.model, &input.target.wire, account.after).ratios();
+    FoldPrices { read, write }
+}
+
+/// A fold lays everything after the system prompt anew.
+fn site(account: &Account) -> Site {
+    Site { place: 0, after: account.after, garbage: account.garbage }
 }
 
 /// The account after a request: what it paid for garbage is added to the rent.
@@ -38,8 +44,7 @@ pub fn charge(
     let before = head.checked_sub(1).map_or(0, |last| measured.through(last));
     let garbage = garbage(input, strata, live, prompt);
     let account = Account { rent: strata.account.rent, after: measured.total() - before, garbage };
-    let (read, _) = ratios(input, &account);
-    Account { rent: account.rent + read * garbage as f64, ..account }
+    Account { rent: account.rent + prices(input, &account).rent(&site(&account)), ..account }
 }
 
 /// The tokens that a fold would take out: everything that shows an item, less its body once and the stubs that stay. Only items
