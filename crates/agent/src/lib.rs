@@ -2,7 +2,7 @@
 //!
 //! - [`Agent`]: one conversation. [`Agent::prompt`] takes what was typed to its end, [`Agent::queue`] takes it while the agent
 //!   works, [`Agent::abort`] stops it; whatever happens, the conversation stays valid and what was acknowledged is stored.
-//! - [`Events`]: who is told and asked, in order; all that happens is an [`Event`](events::Event).
+//! - [`Events`]: who is told and asked, in order; all that happens is an [`Event`].
 //! - [`Setup`]: the edges, all passed in: what is around, how models are reached, who approves, the clock, the tools.
 //!
 //! The way of an input: command → `input` event → skill and template → `before_agent_start` → turns → follow-ups →
