@@ -215,10 +215,16 @@ impl Desk {
             return;
         }
         let before = std::mem::replace(&mut self.last, settled);
+        let was_idle = !self.is_busy();
         let said = Arc::new(Said { reply, work: UnderWay::begin(&self.under_way) });
         self.inputs.spawn(async move {
             before.wait().await;
-            // Idle, the agent begins a run whatever the delivery; and it waits for one that is about to end.
+            if was_idle {
+                // The end of the run before was told and may not be over: what is said now is not for its queues, where it would
+                // stay if that run was stopped.
+                agent.idle().await;
+            }
+            // Idle, the agent begins a run whatever the delivery.
             let working = agent.queue(input, delivery.unwrap_or(Delivery::Steer));
             let taken = SAID.scope(said.clone(), working).await;
             let ran = matches!(taken, Ok(AgentTaken::Ran(_)));
