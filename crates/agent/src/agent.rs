@@ -380,6 +380,20 @@ impl Agent {
         Ok(saved.await?)
     }
 
+    /// Gives an entry of the session a label; none takes it away.
+    pub async fn label(&self, entry: &str, label: Option<&str>) -> Result<(), AgentError> {
+        let now = self.now();
+        let saved = {
+            let mut conversation = lock(&self.inner.conversation);
+            if !conversation.has(entry) {
+                return Err(AgentError::Entry { reason: format!("there is no entry {entry} in this session") });
+            }
+            let record = Record::Label { target: entry.into(), label: label.map(Into::into) };
+            conversation.record(record, now)
+        };
+        Ok(saved.await?)
+    }
+
     /// Keeps an extension's own state in the session; it is never sent.
     pub async fn keep(&self, custom_type: &str, data: serde_json::Value) -> Result<(), AgentError> {
         let now = self.now();

@@ -183,6 +183,11 @@ impl Conversation {
         self.leaf.as_ref()
     }
 
+    /// Whether the session has an entry of this name.
+    pub fn has(&self, entry: &str) -> bool {
+        self.taken.contains(entry)
+    }
+
     /// A name that no entry has.
     fn next_id(&mut self) -> Arc<str> {
         loop {

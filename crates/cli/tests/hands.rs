@@ -480,6 +480,11 @@ fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     terminal.say("/open a.txt", "is part of the context");
     terminal.say("Write notes", "I have nothing to add.");
     terminal.expect("> ");
+    terminal.say("/label e1 begin", "e1 is labelled begin");
+    terminal.say("/tree", "[begin] Write notes");
+    terminal.say("/resume nothing", "there is no session");
+    terminal.say("/name second", "called second");
+    terminal.say("/resume second", "this is that conversation");
     terminal.end();
     assert_eq!(names(harbour.data().join("journal")).len(), 2, "each has a journal of its own");
     // Both are there after a resume.

@@ -215,13 +215,18 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_and_the_state_of_extensions_are_kept_and_never_sent() {
+async fn names_labels_and_the_state_of_extensions_are_kept_and_never_sent() {
     let trial = Trial::new(Given { layout: LayoutName::Inline, ..Given::default() }).await;
     trial.agent.rename("Lines").await.unwrap();
     trial.agent.keep("counter", json!({"n": 1})).await.unwrap();
     trial.agent.keep("counter", json!({"n": 2})).await.unwrap();
     assert_eq!(trial.prompt("Hello").await, Taken::Ran(Stop::Done));
     trial.agent.rename("Lines and words").await.unwrap();
+    let first = trial.agent.messages()[0].id.0.clone();
+    trial.agent.label(&first, Some("the start")).await.unwrap();
+    let unknown = trial.agent.label("nowhere", Some("x")).await.unwrap_err().to_string();
+    assert_eq!(unknown, "there is no entry nowhere in this session");
+    assert_eq!(trial.session().labels().into_iter().collect::<Vec<_>>(), [(&*first, "the start")]);
     assert_eq!(trial.heard(), [["user: Hello"]]);
     assert_eq!(trial.session().name(), Some("Lines and words"));
     let conversation = trial.forked("again", None);

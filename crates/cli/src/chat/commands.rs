@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_agent::{Agent, CustomMessage, Leave, Switch};
+use hardpan_agent::{Agent, Conversation, CustomMessage, Leave, Switch};
 use hardpan_context::fill;
 use hardpan_economy::Act;
 use hardpan_models::did_you_mean;
@@ -18,7 +18,7 @@ use crate::output::{cut, thousands};
 use crate::{gather, views};
 
 /// Each command with what it does.
-const COMMANDS: [(&str, &str); 21] = [
+const COMMANDS: [(&str, &str); 23] = [
     ("help", "what can be typed"),
     ("quit", "end the conversation"),
     ("model", "show the model, or choose another: /model NAME"),
@@ -35,7 +35,9 @@ const COMMANDS: [(&str, &str); 21] = [
     ("later", "say something when the agent is done: /later TEXT"),
     ("session", "which conversation this is"),
     ("name", "give the conversation a name: /name TEXT"),
+    ("label", "mark a message, as /tree shows it: /label ENTRY [TEXT]"),
     ("new", "begin another conversation"),
+    ("resume", "go on with an earlier conversation: /resume SESSION (`hardpan sessions` lists them)"),
     ("compact", "put a summary in place of what was said long ago: /compact [WHAT MATTERS]"),
     ("undo", "take back what the last run did to files"),
     ("tree", "the messages; /tree ENTRY goes back there, /tree ENTRY summary takes along what was learned"),
@@ -131,6 +133,26 @@ async fn run(
         "name" => {
             agent.rename(arguments).await.map_err(|error| error.to_string())?;
             format!("this conversation is called {arguments}")
+        }
+        "label" => {
+            let (entry, text) = arguments.split_once(' ').unwrap_or((arguments, ""));
+            if entry.is_empty() {
+                return Err("it needs a message: /label ENTRY TEXT; /tree names them".into());
+            }
+            let text = Some(text.trim()).filter(|text| !text.is_empty());
+            agent.label(entry, text).await.map_err(|error| error.to_string())?;
+            text.map_or_else(|| format!("{entry} has no label"), |text| format!("{entry} is labelled {text}"))
+        }
+        "resume" if arguments.is_empty() => return Err("it needs a conversation: /resume SESSION".into()),
+        "resume" => {
+            let found = opened.store.find(Some(&opened.folder), arguments).map_err(|error| error.to_string())?;
+            if found.id == agent.session().0 {
+                return Err("this is that conversation".into());
+            }
+            let conversation = Conversation::resume(&found.path, None)?;
+            let messages = conversation.messages.len();
+            opened.turn_to(conversation, Switch::Other).await;
+            format!("{} goes on, with {messages} messages", found.id)
         }
         "new" => {
             let conversation =
@@ -281,6 +303,7 @@ pub fn stored(agent: &Agent) -> Result<Session, String> {
 
 fn tree(agent: &Agent) -> Result<String, String> {
     let session = stored(agent)?;
+    let labels = session.labels();
     let lines = session.entries.iter().filter_map(|entry| {
         let Record::Message(message) = &entry.record else { return None };
         let (who, parts) = match &message.body {
@@ -292,7 +315,8 @@ fn tree(agent: &Agent) -> Result<String, String> {
             .iter()
             .filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
             .collect();
-        Some(cut(&format!("{:>6}  {who:<5}  {}", entry.id, text.replace('\n', " ")), 100))
+        let label = labels.get(&*entry.id).map_or_else(String::new, |label| format!("[{label}] "));
+        Some(cut(&format!("{:>6}  {who:<5}  {label}{}", entry.id, text.replace('\n', " ")), 100))
     });
     let lines: Vec<String> = lines.collect();
     Ok(if lines.is_empty() { "nothing was said yet".into() } else { lines.join("\n") })
