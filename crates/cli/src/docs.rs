@@ -28,6 +28,7 @@ const DOCUMENTS: &[Document] = documents![
     "commit" at "docs/commit.md",
     "audit" at "docs/audit.md",
     "economy" at "docs/economy.md",
+    "benchmarks" at "docs/benchmarks.md",
     "rpc" at "docs/rpc.md",
     "snapshot" at "docs/snapshot.md",
     "simulator" at "docs/simulator.md",
