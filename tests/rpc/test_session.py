@@ -38,13 +38,18 @@ class Client:
         config = folder / "config"
         config.mkdir()
         (config / "config.toml").write_text(
-            f'map_tokens = 0\n[providers.anthropic]\nbase_url = "{url}/v1"\n'
+            f'map_tokens = 0\nmax_tokens = 500\n'
+            f'[providers.anthropic]\nbase_url = "{url}/v1"\n[providers.openai]\nbase_url = "{url}/v1"\n'
         )
+        # The real window is 8,192: a provider may take less than its list says.
+        believed = {"provider": "openai", "id": "gpt-4", "context": 32000}
+        (config / "models.json").write_text(json.dumps({"models": [believed]}))
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "HARDPAN_CONFIG_DIR": str(config),
             "ANTHROPIC_API_KEY": "any",
+            "OPENAI_API_KEY": "any",
         }
         self.work = folder / "work"
         self.work.mkdir()
@@ -156,6 +161,20 @@ class Session(unittest.TestCase):
         code, rest = client.close()
         self.assertEqual(code, 0)
         self.assertEqual(rest[-1]["type"], "session_shutdown")
+
+    def test_a_context_that_is_too_long_is_compacted_and_the_work_goes_on(self):
+        client = self.client
+        chosen = client.ask("set_model", provider="openai", model="gpt-4")
+        self.assertTrue(chosen["success"], chosen)
+        for number in range(12):
+            end, _ = client.prompt(f"{number}: " + f"rope {number} and some words " * 220)
+            self.assertEqual(end["stop"], {"reason": "done"}, number)
+            messages = client.ask("get_messages")["data"]["messages"]
+            if messages[0]["role"] == "compaction_summary":
+                break
+        self.assertEqual(messages[0]["role"], "compaction_summary", "the window was full at some time")
+        self.assertIn("A buffer with a good name.", messages[0]["summary"])
+        self.assertEqual(client.close()[0], 0)
 
 
 if __name__ == "__main__":
