@@ -285,9 +285,10 @@ impl Agent {
     /// Looks around on a thread of its own.
     fn look(&self, occasion: Occasion, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
         let surroundings = self.inner.setup.surroundings.clone();
-        let window = self.target().model.context as usize;
+        let target = self.target();
+        let (window, factor) = (target.model.context as usize, target.model.token_factor);
         let (now, prompt, known) = (self.now(), prompt.to_owned(), self.known_files());
-        let look = Look { now, occasion, prompt, window, known };
+        let look = Look { now, occasion, prompt, window, factor, known };
         tokio::task::spawn_blocking(move || surroundings.observe(&look))
     }
 

@@ -133,6 +133,9 @@ pub struct Look {
     pub prompt: String,
     /// The model's window, in tokens.
     pub window: usize,
+    /// How many of the model's tokens one counted token stands for, by the catalogue: what is learned would change from
+    /// session to session, and the choice with it.
+    pub factor: f64,
     /// The files that the model knows, which are to be shown as they are now: path, and whether it has changed meanwhile.
     pub known: Vec<(String, bool)>,
 }

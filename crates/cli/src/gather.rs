@@ -161,8 +161,9 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
     }
     file.fold |= what.fold;
     if what.snapshot.is_none() && !what.whom.no_map {
-        let window = target(&what.whom, settings, model.clone())?.model.context as usize;
-        let tokens = settings.config.map_tokens.unwrap_or_else(|| map::usual_tokens(window));
+        let asked = target(&what.whom, settings, model.clone())?.model;
+        let usual = || map::usual_tokens(asked.context as usize, asked.token_factor);
+        let tokens = settings.config.map_tokens.unwrap_or_else(usual);
         file.symbols = map::for_prompt(&root, &file, tokens, &mut map::Mapped::default());
     }
     Ok((file, model))

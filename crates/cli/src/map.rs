@@ -94,8 +94,10 @@ pub fn symbols(dir: Option<&Path>, name: &str, show: Show) -> Result<()> {
 }
 
 /// How long the map in a prompt may be unless the settings say otherwise.
-pub fn usual_tokens(window: usize) -> usize {
-    (window / WINDOW_SHARE).min(PROMPT_TOKENS)
+///
+/// The limit is in the model's own tokens, of which one that is counted stands for `factor`.
+pub fn usual_tokens(window: usize, factor: f64) -> usize {
+    ((window / WINDOW_SHARE).min(PROMPT_TOKENS) as f64 / factor) as usize
 }
 
 /// Brings the index on disk up to date.

@@ -170,7 +170,7 @@ impl Surroundings for Around {
             file.symbols.clone_from(drawn);
             return snapshot_of(file, look.now);
         }
-        let tokens = self.map_tokens.unwrap_or_else(|| map::usual_tokens(look.window));
+        let tokens = self.map_tokens.unwrap_or_else(|| map::usual_tokens(look.window, look.factor));
         file.prompt = Some(PromptEntry::Text(Text::new(look.prompt.as_str())));
         file.symbols = map::for_prompt(&self.folder, &file, tokens, &mut kept.map);
         file.prompt = None;

@@ -124,7 +124,7 @@ pub async fn converse(flags: &Chat) -> Result<()> {
 
 /// Waits until the cache should be kept warm; for ever where that would not pay.
 async fn ping_due(opened: &Opened) {
-    let wanted = opened.settings.config.keep_alive.unwrap_or(true);
+    let wanted = opened.settings.config.keep_alive.unwrap_or(true) && !opened.is_simulated();
     match opened.agent.warmth().filter(|_| wanted).and_then(|warmth| warmth.ping_in()) {
         Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
         None => std::future::pending().await,

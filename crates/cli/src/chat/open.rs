@@ -146,6 +146,11 @@ impl Opened {
         })
     }
 
+    /// Whether the simulator answers: its cache costs nothing, and need not be kept warm.
+    pub fn is_simulated(&self) -> bool {
+        self.connection.simulated.load(Ordering::Relaxed)
+    }
+
     /// Opens the files that a prompt names, and returns its images.
     pub fn attach(&self, prompt: &str) -> Result<Vec<Image>> {
         let mut images = std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner));
