@@ -97,7 +97,9 @@ pub fn symbols(dir: Option<&Path>, name: &str, show: Show) -> Result<()> {
 ///
 /// The limit is in the model's own tokens, of which one that is counted stands for `factor`.
 pub fn usual_tokens(window: usize, factor: f64) -> usize {
-    ((window / WINDOW_SHARE).min(PROMPT_TOKENS) as f64 / factor) as usize
+    /// What a layout puts around the entries takes up to an eighth of the room.
+    const ENTRIES: f64 = 7.0 / 8.0;
+    ((window / WINDOW_SHARE).min(PROMPT_TOKENS) as f64 * ENTRIES / factor) as usize
 }
 
 /// Brings the index on disk up to date.
