@@ -386,7 +386,9 @@ impl Agent {
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
             if !conversation.has(entry) {
-                return Err(AgentError::Entry { reason: format!("there is no entry {entry} in this session") });
+                return Err(AgentError::Entry {
+                    reason: format!("there is no entry {entry} in this session"),
+                });
             }
             let record = Record::Label { target: entry.into(), label: label.map(Into::into) };
             conversation.record(record, now)

@@ -145,7 +145,8 @@ async fn run(
         }
         "resume" if arguments.is_empty() => return Err("it needs a conversation: /resume SESSION".into()),
         "resume" => {
-            let found = opened.store.find(Some(&opened.folder), arguments).map_err(|error| error.to_string())?;
+            let found =
+                opened.store.find(Some(&opened.folder), arguments).map_err(|error| error.to_string())?;
             if found.id == agent.session().0 {
                 return Err("this is that conversation".into());
             }
