@@ -373,6 +373,11 @@ impl Agent {
         }
     }
 
+    /// Asks the person for a line of text; none where nobody answers.
+    pub async fn input(&self, question: &str) -> Option<String> {
+        self.inner.setup.approve.input(question).await
+    }
+
     /// Gives the session a name.
     pub async fn rename(&self, name: &str) -> Result<(), AgentError> {
         let now = self.now();

@@ -153,6 +153,11 @@ pub trait Connect: Send + Sync {
 pub trait Approve: Send + Sync {
     /// Whether a call may run. A person may take as long as they like: nothing is timed here.
     fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved>;
+
+    /// Asks for a line of text; none where nobody answers.
+    fn input<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// A call that wants to change something.

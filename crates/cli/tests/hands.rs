@@ -321,6 +321,8 @@ fn an_interrupt_ends_the_command_and_not_the_conversation() {
     let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
     terminal.expect("> ");
     terminal.say("Work slowly", "· bash ");
+    // Told before it begins: in the first moment of a process the terminal's signal reaches it, too, and ends it at once.
+    std::thread::sleep(Duration::from_millis(1000));
     terminal.press("\u{3}");
     terminal.expect("stopped; what was received is kept");
     terminal.expect("> ");
@@ -483,7 +485,8 @@ fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     terminal.say("/label e1 begin", "e1 is labelled begin");
     terminal.say("/tree", "[begin] Write notes");
     terminal.say("/resume nothing", "there is no session");
-    terminal.say("/name second", "called second");
+    terminal.say("/name", "What is this conversation called?");
+    terminal.say("second", "called second");
     terminal.say("/resume second", "this is that conversation");
     terminal.end();
     assert_eq!(names(harbour.data().join("journal")).len(), 2, "each has a journal of its own");

@@ -465,6 +465,34 @@ default: {text: Done.}
 ";
 
 #[test]
+fn a_command_may_ask_for_a_line_of_text() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, WRITER, "");
+    let mut client = Client::start(&sandbox, &[]);
+    let ask = |client: &mut Client, id: &str, answer: Value| {
+        client.raw(format!("{}\n", json!({"type": "prompt", "id": id, "message": "/name"})).as_bytes());
+        let question = client.event("input_request");
+        assert_eq!(question["prompt"], "What is this conversation called?");
+        let mut wrong = json!({"type": "approval_response", "verdict": "yes"});
+        wrong["id"] = question["id"].clone();
+        client.raw(format!("{wrong}\n").as_bytes());
+        let response = client.until(|line| line["type"] == "response" && line["id"] == question["id"]);
+        assert!(
+            response["error"].as_str().is_some_and(|error| error.contains("of the other kind")),
+            "{response}"
+        );
+        let given = json!({"type": "input_response", "id": question["id"], "value": answer});
+        client.raw(format!("{given}\n").as_bytes());
+        client.until(|line| line["type"] == "response" && line["id"] == id)
+    };
+    let named = ask(&mut client, "first", json!("A fine talk"));
+    assert_eq!(named["data"]["said"], "this conversation is called A fine talk", "{named}");
+    let given_up = ask(&mut client, "second", Value::Null);
+    assert_eq!(given_up["data"]["said"], "/name: it needs a name: /name TEXT", "{given_up}");
+    assert_eq!(client.data(json!({"type": "get_state"}))["session"]["name"], "A fine talk");
+}
+
+#[test]
 fn a_call_that_changes_something_waits_for_a_yes_or_a_no() {
     let sandbox = Sandbox::new();
     let _provider = Provider::start(&sandbox, WRITER, "");

@@ -15,6 +15,9 @@ use crate::settings::Settings;
 pub trait Ask: Send + Sync {
     /// Asks whether a call may run. `rule` is what would be allowed for longer, where that can be said.
     fn ask<'a>(&'a self, question: &'a Approval, rule: Option<&'a Rule>) -> BoxFuture<'a, Verdict>;
+
+    /// Asks for a line of text; none where the person gave up, or is not there any more.
+    fn input<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>>;
 }
 
 /// What the person says.
@@ -128,6 +131,13 @@ fn place(scope: &Scope) -> String {
 }
 
 impl Approve for Approver {
+    fn input<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        match &self.person {
+            Some(person) => person.input(question),
+            None => Box::pin(std::future::ready(None)),
+        }
+    }
+
     fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved> {
         Box::pin(async move {
             let covers =

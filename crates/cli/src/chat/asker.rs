@@ -14,7 +14,15 @@ pub struct Asker(mpsc::UnboundedSender<Question>);
 /// A question that waits for its answer.
 pub struct Question {
     text: String,
-    reply: oneshot::Sender<Verdict>,
+    reply: Reply,
+}
+
+/// What is waited for.
+enum Reply {
+    /// A yes or a no.
+    Verdict(oneshot::Sender<Verdict>),
+    /// A line of text.
+    Text(oneshot::Sender<Option<String>>),
 }
 
 impl Asker {
@@ -29,10 +37,19 @@ impl Ask for Asker {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
             let text = words(question, rule);
-            if self.0.send(Question { text, reply }).is_err() {
+            if self.0.send(Question { text, reply: Reply::Verdict(reply) }).is_err() {
                 return Verdict::No("nobody is there to ask".into());
             }
             answer.await.unwrap_or_else(|_| Verdict::No("the person did not answer".into()))
+        })
+    }
+
+    fn input<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let text = format!("{question} (an empty line: never mind)");
+            self.0.send(Question { text, reply: Reply::Text(reply) }).ok()?;
+            answer.await.ok().flatten()
         })
     }
 }
@@ -66,6 +83,14 @@ fn indented(text: &str) -> String {
 /// Takes the answer. What cannot be understood is asked again.
 pub fn answer(question: Question, line: &str) -> Option<Question> {
     let line = line.trim();
+    let Question { text, reply } = question;
+    let reply = match reply {
+        Reply::Verdict(reply) => reply,
+        Reply::Text(reply) => {
+            let _ = reply.send(Some(line.to_owned()).filter(|line| !line.is_empty()));
+            return None;
+        }
+    };
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     // Who was typing something else when the question came ("a better idea: …") has not said yes.
     let alone = rest.trim().is_empty();
@@ -77,11 +102,11 @@ pub fn answer(question: Question, line: &str) -> Option<Question> {
         "n" | "no" => Verdict::No(format!("the person said no: {rest}")),
         _ => {
             eprintln!("please answer y, s, a or n");
-            return Some(question);
+            return Some(Question { text, reply: Reply::Verdict(reply) });
         }
     };
     // The run may have been stopped meanwhile.
-    let _ = question.reply.send(verdict);
+    let _ = reply.send(verdict);
     None
 }
 
@@ -91,7 +116,7 @@ mod tests {
 
     fn said(line: &str) -> Option<Verdict> {
         let (reply, mut answered) = oneshot::channel();
-        answer(Question { text: String::new(), reply }, line);
+        answer(Question { text: String::new(), reply: Reply::Verdict(reply) }, line);
         answered.try_recv().ok()
     }
 

@@ -34,7 +34,7 @@ const COMMANDS: [(&str, &str); 23] = [
     ("unqueue", "drop what waits"),
     ("later", "say something when the agent is done: /later TEXT"),
     ("session", "which conversation this is"),
-    ("name", "give the conversation a name: /name TEXT"),
+    ("name", "give the conversation a name: /name [TEXT]"),
     ("label", "mark a message, as /tree shows it: /label ENTRY [TEXT]"),
     ("new", "begin another conversation"),
     ("resume", "go on with an earlier conversation: /resume SESSION (`hardpan sessions` lists them)"),
@@ -129,8 +129,16 @@ async fn run(
             let count = agent.messages().len();
             format!("{id} · {count} messages · {} requests · {}", usage.requests, path.display())
         }
-        "name" if arguments.is_empty() => return Err("it needs a name: /name TEXT".into()),
         "name" => {
+            let asked = if arguments.is_empty() {
+                agent.input("What is this conversation called?").await
+            } else {
+                None
+            };
+            let arguments = asked.as_deref().unwrap_or(arguments);
+            if arguments.is_empty() {
+                return Err("it needs a name: /name TEXT".into());
+            }
             agent.rename(arguments).await.map_err(|error| error.to_string())?;
             format!("this conversation is called {arguments}")
         }

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::input::{LONGEST, Typed};
-use super::questions::Questions;
+use super::questions::{Answer, Questions};
 use super::reply::{Out, Reply, Settled};
 use super::request::{Command, Level, Refused, Remember, Request, YesOrNo};
 use super::response::{Data, Model, Taken};
@@ -177,10 +177,13 @@ impl Desk {
             Command::GetContext {} => Ok(Some(tell::context(&agent))),
             Command::GetSessionStats {} => Ok(Some(tell::stats(&self.opened))),
             Command::GetCommands {} => Ok(Some(tell::commands(&agent))),
-            Command::ApprovalResponse { verdict, reason, remember } => {
-                self.questions.answer(id.as_str(), judged(verdict, reason, remember)).map(|()| None)
+            Command::ApprovalResponse { verdict, reason, remember } => self
+                .questions
+                .answer(id.as_str(), Answer::Verdict(judged(verdict, reason, remember)))
+                .map(|()| None),
+            Command::InputResponse { value } => {
+                self.questions.answer(id.as_str(), Answer::Text(value)).map(|()| None)
             }
-            Command::InputResponse { value: _ } => Err(format!("no question {id} waits for an input")),
         };
         match done {
             Ok(data) => reply.done(data),

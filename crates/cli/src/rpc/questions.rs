@@ -27,7 +27,21 @@ struct State {
     closed: bool,
     /// How many were asked.
     asked: u64,
-    waiting: BTreeMap<String, oneshot::Sender<Verdict>>,
+    waiting: BTreeMap<String, Waiting>,
+}
+
+/// What a question waits for.
+enum Waiting {
+    Verdict(oneshot::Sender<Verdict>),
+    Text(oneshot::Sender<Option<String>>),
+}
+
+/// What somebody answers.
+pub enum Answer {
+    /// A yes or a no.
+    Verdict(Verdict),
+    /// A line of text; none where the person gave up.
+    Text(Option<String>),
 }
 
 impl Questions {
@@ -37,14 +51,21 @@ impl Questions {
     }
 
     /// Takes the answer to the question of this id.
-    pub fn answer(&self, id: Option<&str>, verdict: Verdict) -> Result<(), String> {
+    pub fn answer(&self, id: Option<&str>, answer: Answer) -> Result<(), String> {
         let id = id.ok_or("the id must be that of the question")?;
-        let waiting = self.state().waiting.remove(id);
+        let mut state = self.state();
         // A question that was given up in the meantime is as good as one that never was.
-        let sent = waiting.and_then(|question| question.send(verdict).ok());
-        sent.ok_or_else(|| {
-            format!("no question {id:?} waits for an answer: it has one, or the run was stopped")
-        })
+        let sent = match (state.waiting.remove(id), answer) {
+            (Some(Waiting::Verdict(question)), Answer::Verdict(verdict)) => question.send(verdict).is_ok(),
+            (Some(Waiting::Text(question)), Answer::Text(text)) => question.send(text).is_ok(),
+            (Some(question), _) => {
+                state.waiting.insert(id.to_owned(), question);
+                return Err(format!("question {id:?} is of the other kind: approval or input"));
+            }
+            (None, _) => false,
+        };
+        let gone = || format!("no question {id:?} waits for an answer: it has one, or the run was stopped");
+        sent.then_some(()).ok_or_else(gone)
     }
 
     /// Nobody will answer any more: what waits, and what will be asked, is a no.
@@ -59,7 +80,7 @@ impl Questions {
     }
 
     /// A question's id, and where its answer comes; none once nobody answers any more.
-    fn open(&self) -> Option<(String, oneshot::Receiver<Verdict>)> {
+    fn open<T>(&self, kind: fn(oneshot::Sender<T>) -> Waiting) -> Option<(String, oneshot::Receiver<T>)> {
         let mut state = self.state();
         if state.closed {
             return None;
@@ -67,7 +88,7 @@ impl Questions {
         let (sender, answer) = oneshot::channel();
         state.asked += 1;
         let id = format!("q{}", state.asked);
-        state.waiting.insert(id.clone(), sender);
+        state.waiting.insert(id.clone(), kind(sender));
         Some((id, answer))
     }
 }
@@ -75,7 +96,7 @@ impl Questions {
 impl Ask for Questions {
     fn ask<'a>(&'a self, question: &'a Approval, rule: Option<&'a Rule>) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
-            let Some((id, answer)) = self.open() else { return Verdict::No(NOBODY.into()) };
+            let Some((id, answer)) = self.open(Waiting::Verdict) else { return Verdict::No(NOBODY.into()) };
             // The future is dropped when the run is stopped: then nothing waits any more.
             let _forget = Forget { questions: self, id: &id };
             self.out.line(&Line::ApprovalRequest {
@@ -86,6 +107,15 @@ impl Ask for Questions {
                 rule: rule.map(ToString::to_string),
             });
             answer.await.unwrap_or_else(|_| Verdict::No(NOBODY.into()))
+        })
+    }
+
+    fn input<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let (id, answer) = self.open(Waiting::Text)?;
+            let _forget = Forget { questions: self, id: &id };
+            self.out.line(&Line::InputRequest { id: id.clone(), prompt: question.to_owned() });
+            answer.await.ok().flatten()
         })
     }
 }

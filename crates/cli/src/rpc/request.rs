@@ -115,7 +115,6 @@ pub enum Command {
     /// Answers an `input_request`; `id` is the question's.
     InputResponse {
         /// What was typed; none where the person gave up.
-        #[allow(dead_code, reason = "nothing asks for an input yet: there is no question to be answered")]
         value: Option<String>,
     },
 }

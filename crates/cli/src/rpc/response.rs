@@ -32,6 +32,13 @@ pub enum Line {
         /// call alone.
         rule: Option<String>,
     },
+    /// A line of text is asked for. It waits for an `input_response` with this id.
+    InputRequest {
+        /// The question's id.
+        id: String,
+        /// What is asked.
+        prompt: String,
+    },
 }
 
 /// What became of a request.
