@@ -22,7 +22,6 @@ use hardpan_models::Catalogue;
 
 use crate::{Agent, Recording};
 use auditor::Auditor;
-pub(crate) use cause::number;
 pub use cause::{Lost, Turn, Why};
 use whom::Tariff;
 

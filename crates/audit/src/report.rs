@@ -232,7 +232,7 @@ fn dollars(amount: f64) -> String {
 
 /// `1 request`, `37 requests`.
 fn counted(count: usize, what: &str) -> String {
-    format!("{} {what}{}", crate::bill::number(count as u64), if count == 1 { "" } else { "s" })
+    format!("{} {what}{}", hardpan_economy::words::number(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// `54.5%`.

@@ -37,15 +37,7 @@ fn is_unsafe(c: char) -> bool {
 
 /// `1,234,567`.
 pub fn thousands(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    hardpan_economy::words::number(n as u64)
 }
 
 /// `$0.0123`: four digits after the point, more where the amount is smaller.

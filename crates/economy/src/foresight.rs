@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{Invalidation, Moment, Rules, Section};
 use crate::ledger::{Prices, Tokens};
-use crate::verdict::words::{dollars, minutes, number, printable};
 use crate::verdict::{Watch, Whence};
+use crate::words::{dollars, minutes, number, printable};
 
 /// Something that a person may do to the next request.
 #[derive(Clone, Copy, Debug)]

@@ -95,7 +95,8 @@ mod pings; // whether it pays to keep a cache warm
 mod quote; // the price of a request, cold and warm
 #[cfg(test)]
 mod trial; // for tests: a conversation, and a provider that caches
-pub mod verdict; // why a request read less than it should have
+pub mod verdict;
+pub mod words; // numbers and names for a person to read // why a request read less than it should have
 
 pub use cache::{Billing, CacheModel};
 pub use foresight::{Act, Foresight, foresee};

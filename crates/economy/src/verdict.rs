@@ -22,7 +22,6 @@ mod past; // what a request left in the cache
 mod tests;
 mod trace; // what is remembered of a prompt
 mod watch; // Watch: the conversation, request by request
-pub(crate) mod words; // numbers and names for a person
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +29,7 @@ pub use cause::{Blame, Cause, How};
 pub use trace::Whence;
 pub use watch::Watch;
 
-use words::{dollars, number, printable};
+use crate::words::{dollars, number, printable};
 
 /// Where two prompts differ first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

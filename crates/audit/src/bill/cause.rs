@@ -1,6 +1,7 @@
 //! Why something that had been cached was paid again, as far as a recording tells.
 
 use hardpan_economy::Cause;
+use hardpan_economy::words::number;
 
 /// Why something was paid again.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,17 +123,4 @@ pub enum Turn {
     Person,
     /// What tools answered.
     Tools,
-}
-
-/// `49,120`.
-pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut written = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            written.push(',');
-        }
-        written.push(digit);
-    }
-    written
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::bill::number;
 use crate::report::plot::Plot;
 use crate::report::{Sum, counted, dollars, percent, rfc3339, sorts};
 use crate::{Audit, Loss};
+use hardpan_economy::words::number;
 
 /// Nothing but the page's own style may be used: names in a session are foreign text.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::Audit;
-use crate::bill::number;
 use crate::report::{Sum, counted, dearest, dollars, percent, rfc3339, sorts};
+use hardpan_economy::words::number;
 
 /// So many sessions are listed, the dearest first.
 const SESSIONS: usize = 10;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::words::{list, minutes, number};
+use crate::words::{list, minutes, number};
 
 /// Whose doing a loss was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
