@@ -323,7 +323,7 @@ pub(crate) fn tokens(message: &AgentMessage, bench: &Bench) -> usize {
         Part::Image(image) => image.tokens(),
         Part::ToolCall(call) => call.arguments.as_str().len() / 4,
     };
-    match &message.body {
+    match &*message.body {
         Body::User { content }
         | Body::Assistant { content, .. }
         | Body::ToolResult { content, .. }
@@ -337,7 +337,7 @@ pub(crate) fn tokens(message: &AgentMessage, bench: &Bench) -> usize {
 
 /// The files that a message's calls name.
 fn note_files(message: &AgentMessage, read: &mut BTreeSet<String>, changed: &mut BTreeSet<String>) {
-    let Body::Assistant { content, .. } = &message.body else { return };
+    let Body::Assistant { content, .. } = &*message.body else { return };
     for part in content {
         let Part::ToolCall(call) = part else { continue };
         let path = call.arguments.value()["path"].as_str().map(str::to_owned);

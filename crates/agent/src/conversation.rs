@@ -163,7 +163,7 @@ impl Conversation {
     }
 
     fn note(&mut self, message: &AgentMessage, details: &Value) {
-        if let Body::ToolResult { tool_name: Some(tool), is_error: false, .. } = &message.body {
+        if let Body::ToolResult { tool_name: Some(tool), is_error: false, .. } = &*message.body {
             self.knowledge.note(tool, details, &message.id);
         }
     }

@@ -41,7 +41,7 @@ impl Bench {
 fn since(messages: &[AgentMessage], last: Option<&MessageId>) -> Vec<AgentMessage> {
     let at = messages.iter().position(|message| Some(&message.id) == last);
     let rest = messages.iter().skip(at.map_or(0, |at| at + 1));
-    rest.filter(|message| !matches!(message.body, Body::CompactionSummary { .. })).cloned().collect()
+    rest.filter(|message| !matches!(*message.body, Body::CompactionSummary { .. })).cloned().collect()
 }
 
 /// Waits for a future unless the run is stopped.

@@ -363,7 +363,7 @@ impl Agent {
             }));
         };
         let (reason, stop) = why(&answer, &end);
-        let message = AgentMessage { body: spoken(choice, &answer, Some(&reason)), ..message };
+        let message = AgentMessage { body: spoken(choice, &answer, Some(&reason)).into(), ..message };
         let is_complete = !matches!(stop, Some(Stop::Aborted | Stop::Error { .. }));
         let saved = lock(&self.inner.conversation).add(message.clone(), None);
         // An answer that came whole without a report of its usage is billed by our own count.

@@ -12,12 +12,12 @@ pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
             Origin { kind: hardpan_prompt::Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
         (block.place, block.breakpoint, vec![(origin, 0)])
     });
-    let blocks = prompt.blocks().map(|block| (block.place, block.breakpoint, parts(&block.content)));
-    let rows = tools.chain(blocks).zip(addresses).zip(&assembled.measured.blocks);
-    rows.map(|(((place, breakpoint, parts), address), measured)| {
+    let blocks = prompt.blocks().map(|block| (block.place, block.breakpoint, parts(&*block.content)));
+    let rows = tools.chain(blocks).zip(addresses).enumerate();
+    rows.map(|(index, ((place, breakpoint, parts), address))| {
         let from: Vec<Value> = parts
             .iter()
-            .zip(measured.segments.iter())
+            .zip(assembled.measured.segments(index))
             .map(|((origin, bytes), tokens)| {
                 let mut part =
                     json!({"origin": origin.to_string(), "kind": origin.kind.word(), "tokens": tokens});
@@ -28,7 +28,7 @@ pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
             })
             .collect();
         let mut row =
-            json!({"block": address, "place": place.name(), "tokens": measured.tokens, "from": from});
+            json!({"block": address, "place": place.name(), "tokens": assembled.measured.tokens(index), "from": from});
         if let Some(lifetime) = breakpoint {
             row["breakpoint"] = json!(lifetime.word());
         }

@@ -150,7 +150,7 @@ fn counted(body: &Value) -> Vec<u64> {
     let prompt = decode(Protocol::Anthropic, &bytes).unwrap().prompt;
     let model = Catalogue::builtin().model(None, &prompt.model).unwrap();
     let measured = Counter::new(Vocabulary::O200k).measure(&prompt).scaled(&Factor::new(model.token_factor));
-    measured.blocks.iter().map(|block| block.tokens as u64).collect()
+    measured.blocks().map(|tokens| tokens as u64).collect()
 }
 
 /// How much there is up to the end of each.

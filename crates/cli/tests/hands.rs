@@ -91,8 +91,8 @@ impl Harbour {
 
     /// What the last call was answered with.
     fn last_result(&self) -> String {
-        let results = self.messages().into_iter().filter_map(|message| match message.body {
-            Body::ToolResult { content, .. } => Some(content),
+        let results = self.messages().into_iter().filter_map(|message| match &*message.body {
+            Body::ToolResult { content, .. } => Some(content.clone()),
             _ => None,
         });
         match &results.last().expect("a result")[..] {
@@ -289,7 +289,7 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     terminal.say("/undo", "as it was before");
     assert_eq!(harbour.read("a.txt"), "one\n");
     terminal.say("Go on", "I have nothing to add.");
-    let told = harbour.messages().into_iter().any(|message| match &message.body {
+    let told = harbour.messages().into_iter().any(|message| match &*message.body {
         Body::Custom { content, .. } => {
             format!("{content:?}").contains("took your last changes back")
                 && format!("{content:?}").contains("a.txt")
@@ -336,7 +336,7 @@ fn an_interrupt_ends_the_command_and_not_the_conversation() {
     terminal.say("Still there?", "I have nothing to add.");
     terminal.end();
     let stopped =
-        harbour.messages().into_iter().filter(|message| matches!(message.body, Body::BashExecution { .. }));
+        harbour.messages().into_iter().filter(|message| matches!(*message.body, Body::BashExecution { .. }));
     assert_eq!(stopped.count(), 2);
     assert_eq!(harbour.last_result(), "The user stopped this call before it ended.");
 }
@@ -394,7 +394,7 @@ fn a_long_conversation_is_compacted_and_what_was_done_before_can_be_taken_back()
     terminal.say("Go on", "I have nothing to add.");
     terminal.end();
     let messages = harbour.messages();
-    assert!(messages.len() < before && matches!(messages[0].body, Body::CompactionSummary { .. }));
+    assert!(messages.len() < before && matches!(*messages[0].body, Body::CompactionSummary { .. }));
     assert_eq!(harbour.print(&["--continue", "-p", "And now?"]).code, Some(0));
 }
 

@@ -329,7 +329,7 @@ impl Trial {
 }
 
 fn text(message: &AgentMessage) -> String {
-    let Body::Assistant { content, .. } = &message.body else { return String::new() };
+    let Body::Assistant { content, .. } = &*message.body else { return String::new() };
     let text = |part: &Part| match part {
         Part::Text { text } => Some(text.to_string()),
         _ => None,

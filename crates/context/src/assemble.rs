@@ -186,7 +186,7 @@ fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
         }
         _ => 0,
     };
-    let total: usize = prompt.blocks().map(|block| images_in(&block.content)).sum();
+    let total: usize = prompt.blocks().map(|block| images_in(&*block.content)).sum();
     let too_many = total.saturating_sub(MAX_IMAGES);
     let mut excess = too_many;
     if excess == 0 {
@@ -200,7 +200,10 @@ fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
                 return true;
             }
             let origin = block.origin().map_or_else(String::new, |origin| format!("image of {origin}"));
-            if let Content::Result(result) = &mut block.content {
+            if matches!(*block.content, Content::Result(_))
+                && block.has_image()
+                && let Content::Result(result) = block.content.edit()
+            {
                 result.parts.retain(|part| {
                     let drop = excess > 0 && matches!(part, ResultPart::Image(_));
                     excess -= usize::from(drop);
@@ -214,7 +217,7 @@ fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
                 }
                 return true;
             }
-            let drop = matches!(block.content, Content::Image(..));
+            let drop = matches!(*block.content, Content::Image(..));
             excess -= usize::from(drop);
             left_out.extend(drop.then(|| LeftOut::new(origin, reason.clone())));
             !drop

@@ -245,10 +245,8 @@ fn pieces(assembled: &Assembled) -> Vec<Piece> {
     });
     let blocks =
         assembled.prompt.blocks().map(|block| (block.place, origins(block).into_iter().cloned().collect()));
-    for (index, ((place, origins), measured)) in
-        tools.chain(blocks).zip(&assembled.measured.blocks).enumerate()
-    {
-        for (origin, tokens) in origins.into_iter().zip(measured.segments.iter()) {
+    for (index, (place, origins)) in tools.chain(blocks).enumerate() {
+        for (origin, tokens) in origins.into_iter().zip(assembled.measured.segments(index)) {
             pieces.push(Piece { block: index, place, origin, tokens: *tokens as usize });
         }
     }
@@ -257,7 +255,7 @@ fn pieces(assembled: &Assembled) -> Vec<Piece> {
 
 /// One origin for each measured segment of a block.
 fn origins(block: &Block) -> Vec<&Origin> {
-    match &block.content {
+    match &*block.content {
         Content::Text(segments) => segments.iter().map(|segment| &segment.origin).collect(),
         Content::Result(result) => result
             .parts

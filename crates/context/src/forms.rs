@@ -21,8 +21,8 @@ pub fn without_tools(prompt: &Prompt, texts: &Texts) -> Prompt {
         let mut turn = turn.clone();
         let mut replies = None;
         let blocks = std::mem::take(&mut turn.blocks);
-        for mut block in blocks {
-            block.content = match block.content {
+        for block in blocks {
+            let content = match block.content.into_content() {
                 // A layout's own call says nothing by itself.
                 Content::Call(call) if call.origin.is_rule() => continue,
                 // Reasoning belongs to the calls it led to.
@@ -40,13 +40,21 @@ pub fn without_tools(prompt: &Prompt, texts: &Texts) -> Prompt {
                     }
                     let (text, images) = result_as_text(&result, name.map(|name| &**name), texts);
                     let image = |image| Block::new(block.place, Content::Image(image, result.origin.clone()));
-                    turn.blocks.push(Block { content: text, ..block });
+                    turn.blocks.push(Block {
+                        place: block.place,
+                        content: text.into(),
+                        breakpoint: block.breakpoint,
+                    });
                     turn.blocks.extend(images.into_iter().map(image));
                     continue;
                 }
                 content @ (Content::Text(_) | Content::Image(..)) => content,
             };
-            turn.blocks.push(block);
+            turn.blocks.push(Block {
+                place: block.place,
+                content: content.into(),
+                breakpoint: block.breakpoint,
+            });
         }
         if !turn.blocks.is_empty() {
             plain.turns.push(turn);
@@ -111,10 +119,10 @@ pub fn without_images(prompt: &Prompt, texts: &Texts) -> Prompt {
         fill(&texts.phrases.history.image_left_out, &[("media_type", image.media_type.name())])
     };
     for block in plain.turns.iter_mut().flat_map(|turn| &mut turn.blocks) {
-        match &mut block.content {
-            Content::Image(image, origin) => {
-                block.content = Content::Text(vec![Segment::new(line(image), origin.clone())]);
-            }
+        if !block.has_image() {
+            continue;
+        }
+        match block.content.edit() {
             Content::Result(result) => {
                 for part in &mut result.parts {
                     if let ResultPart::Image(image) = part {
@@ -122,7 +130,11 @@ pub fn without_images(prompt: &Prompt, texts: &Texts) -> Prompt {
                     }
                 }
             }
-            Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => {}
+            content => {
+                if let Content::Image(image, origin) = content {
+                    *content = Content::Text(vec![Segment::new(line(image), origin.clone())]);
+                }
+            }
         }
     }
     plain

@@ -5,18 +5,20 @@
 //! alone decides its bytes, so that a conversation that grows keeps its prefix.
 
 mod pairing; // which result answers which call
+mod settled; // what need not be converted again
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_prompt::{
-    AgentMessage, Body, Call, Content, Image, Json, LeftOut, MessageId, Origin, Outcome, Part, Reasoning,
-    ResultPart, Role, Segment, State, Text, Tier, ToolCall, ToolResult,
+    AgentMessage, Body, Call, Content, Held, Image, Json, LeftOut, MessageId, Origin, Outcome, Part,
+    Reasoning, ResultPart, Role, Segment, State, Text, Tier, ToolCall, ToolResult,
 };
 
 use crate::layout::Input;
 use crate::texts::fill;
 use pairing::{Answer, Pairing};
+use settled::{Settled, Terms, settles};
 
 /// What to do with tool calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub struct Said {
     /// The messages it was made from: several for the results of parallel calls.
     pub ids: Vec<MessageId>,
     /// What is said.
-    pub contents: Vec<Content>,
+    pub contents: Vec<Held>,
     /// The tier of the exchange it belongs to: that of its least stable message.
     pub tier: Tier,
 }
@@ -43,38 +45,79 @@ pub struct Said {
 impl Said {
     /// Whether it holds more than images, which can tell nobody what a text says.
     pub fn has_text(&self) -> bool {
-        !self.contents.iter().all(|content| matches!(content, Content::Image(..)))
+        !self.contents.iter().all(|content| matches!(**content, Content::Image(..)))
     }
 }
 
 /// The conversation, and what had to be left out of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spoken {
-    /// The messages.
-    pub said: Vec<Said>,
+    /// The messages, shared with other requests.
+    pub said: Vec<Arc<Said>>,
     /// What cannot be sent.
     pub left_out: Vec<LeftOut>,
 }
 
+/// What the last conversion had settled.
+#[derive(Default)]
+pub struct Past(Mutex<Option<(Terms, Settled)>>);
+
 /// Converts the messages of a snapshot.
 pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spoken {
     let tiers = exchange_tiers(messages);
+    let terms = Terms::of(input, calls);
+    // A panic elsewhere leaves a past that is still true.
+    let mut past = input.memo.history.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = past.take().filter(|(before, settled)| *before == terms && settled.begins(messages, &tiers));
+    let (spoken, settled) = go_on(input, messages, &tiers, calls, before.map(|(_, settled)| settled));
+    *past = Some((terms, settled));
+    spoken
+}
+
+/// Converts the messages after those that are settled, and says what is settled now.
+fn go_on(
+    input: &Input<'_>,
+    messages: &[AgentMessage],
+    tiers: &[Tier],
+    calls: Calls,
+    before: Option<Settled>,
+) -> (Spoken, Settled) {
+    let mut settled = before.unwrap_or_default();
+    let start = settled.messages.len();
     let mut conversion = Conversion {
         input,
         calls,
-        pairing: Pairing::of(messages),
-        used_ids: BTreeSet::new(),
+        pairing: Pairing::of(&messages[start..]),
+        used_ids: std::mem::take(&mut settled.used_ids),
+        new_ids: Vec::new(),
         goes_on: false,
-        spoken: Spoken::default(),
+        spoken: Spoken { said: settled.said.clone(), left_out: settled.left_out.clone() },
     };
-    for (index, message) in messages.iter().enumerate() {
+    let mut end = (start, settled.said.len(), settled.left_out.len());
+    for (index, message) in messages.iter().enumerate().skip(start) {
+        if index > start && settles(messages, index) {
+            end = (index, conversion.spoken.said.len(), conversion.spoken.left_out.len());
+            conversion.new_ids.clear();
+        }
         if matches!(message.state, State::Whole | State::TlDr) {
-            conversion.message(index, message, tiers[index]);
-            conversion.goes_on &= matches!(message.body, Body::Assistant { .. });
+            conversion.message(index - start, message, tiers[index]);
+            conversion.goes_on &= matches!(*message.body, Body::Assistant { .. });
         }
     }
-    conversion.report_orphans(messages);
-    conversion.spoken
+    let (end, said, left_out) = end;
+    let orphans = conversion.pairing.orphans().into_iter().map(|index| index + start);
+    let orphans: Vec<usize> = settled.orphans.iter().copied().chain(orphans).collect();
+    for id in &conversion.new_ids {
+        conversion.used_ids.remove(id);
+    }
+    settled.messages.extend_from_slice(&messages[start..end]);
+    settled.tiers.extend_from_slice(&tiers[start..end]);
+    settled.said.extend_from_slice(&conversion.spoken.said[settled.said.len()..said]);
+    settled.left_out.extend_from_slice(&conversion.spoken.left_out[settled.left_out.len()..left_out]);
+    settled.orphans = orphans.iter().copied().filter(|orphan| *orphan < end).collect();
+    settled.used_ids = std::mem::take(&mut conversion.used_ids);
+    conversion.report(&orphans, messages);
+    (conversion.spoken, settled)
 }
 
 /// Whether what the model says next belongs to the same message: not after a call that holds its own result, which the
@@ -87,6 +130,9 @@ fn goes_on(parts: &[Part]) -> bool {
 /// stable message.
 fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
     let mut tiers = vec![Tier::Active; messages.len()];
+    if messages.iter().all(|message| message.tier.is_none()) {
+        return tiers;
+    }
     let mut start = 0;
     for index in 1..=messages.len() {
         let begins = index == messages.len() || (messages[index].is_user() && !messages[index - 1].is_user());
@@ -103,7 +149,9 @@ struct Conversion<'a> {
     input: &'a Input<'a>,
     calls: Calls,
     pairing: Pairing<'a>,
-    used_ids: BTreeSet<Arc<str>>,
+    used_ids: HashSet<Arc<str>>,
+    /// Those of them that are not settled.
+    new_ids: Vec<Arc<str>>,
     /// Whether the message before was the model's: parallel calls may have been stored one by one.
     goes_on: bool,
     spoken: Spoken,
@@ -112,7 +160,7 @@ struct Conversion<'a> {
 impl Conversion<'_> {
     fn message(&mut self, index: usize, message: &AgentMessage, tier: Tier) {
         let phrases = &self.input.texts.phrases.history;
-        let contents = match &message.body {
+        let contents = match &*message.body {
             Body::User { content } | Body::Custom { content, .. } => self.plain(message, content),
             Body::BashExecution { exclude_from_context: true, .. } => {
                 self.leave_out(message, "run with `!!`: kept from the model");
@@ -155,7 +203,8 @@ impl Conversion<'_> {
 
     fn push(&mut self, role: Role, ids: Vec<MessageId>, contents: Vec<Content>, tier: Tier) {
         if !contents.is_empty() {
-            self.spoken.said.push(Said { role, ids, contents, tier });
+            let contents = contents.into_iter().map(Held::from).collect();
+            self.spoken.said.push(Arc::new(Said { role, ids, contents, tier }));
         }
     }
 
@@ -293,12 +342,14 @@ impl Conversion<'_> {
             self.push(Role::Assistant, vec![id], calls, tier);
             return self.push(Role::User, ids, results, tier);
         };
-        said[at].ids.push(id);
-        said[at].contents.extend(calls);
+        let model = Arc::make_mut(&mut said[at]);
+        model.ids.push(id);
+        model.contents.extend(calls.into_iter().map(Held::from));
         match said.get_mut(at + 1) {
             Some(earlier) if !results.is_empty() => {
+                let earlier = Arc::make_mut(earlier);
                 earlier.ids.extend(ids);
-                earlier.contents.extend(results);
+                earlier.contents.extend(results.into_iter().map(Held::from));
             }
             Some(_) => {}
             None => self.push(Role::User, ids, results, tier),
@@ -360,15 +411,16 @@ impl Conversion<'_> {
         if valid.is_empty() || valid.starts_with("panel_") || valid.starts_with("context_") {
             valid.insert_str(0, "call_");
         }
-        unique_id(&valid, &mut self.used_ids)
+        let id = unique_id(&valid, &mut self.used_ids);
+        self.new_ids.push(id.clone());
+        id
     }
 
-    fn report_orphans(&mut self, messages: &[AgentMessage]) {
-        if self.calls == Calls::Strip {
-            return;
-        }
-        for index in self.pairing.orphans() {
-            self.leave_out(&messages[index], "it answers no call that is sent");
+    fn report(&mut self, orphans: &[usize], messages: &[AgentMessage]) {
+        if self.calls == Calls::Keep {
+            orphans.iter().for_each(|index| {
+                self.leave_out(&messages[*index], "it answers no call that is sent");
+            });
         }
     }
 }
@@ -377,7 +429,7 @@ impl Conversion<'_> {
 const LONGEST_ID: usize = 40;
 
 /// A call id that has not been used yet, as near to `id` as can be. `id` is plain ASCII.
-pub fn unique_id(id: &str, used: &mut BTreeSet<Arc<str>>) -> Arc<str> {
+pub fn unique_id(id: &str, used: &mut HashSet<Arc<str>>) -> Arc<str> {
     let mut candidate: Arc<str> = id[..id.len().min(LONGEST_ID)].into();
     let mut copy = 2;
     while !used.insert(candidate.clone()) {

@@ -37,7 +37,7 @@ impl Layout for Inline {
         let spoken = history::spoken(input, &snapshot.messages, calls);
         prompt.left_out.extend(spoken.left_out);
         let mut turns = Turns::default();
-        spoken.said.into_iter().for_each(|said| turns.said(said, Place::Inline, input));
+        spoken.said.iter().for_each(|said| turns.said(said, Place::Inline, input));
         let (context_images, prompt_images): (Vec<&ContextImage>, Vec<&ContextImage>) =
             snapshot.images.iter().partition(|image| image.path.is_some());
         turns.prompt(input, Place::Inline, &prompt_images);
@@ -64,7 +64,7 @@ impl Layout for Inline {
 /// Right before the last user message, if nothing has been said since; results of tools are not the user's words.
 fn place_for_context(turns: &[Turn]) -> Option<usize> {
     let is_results =
-        |turn: &Turn| turn.blocks.iter().any(|block| matches!(block.content, Content::Result(_)));
+        |turn: &Turn| turn.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)));
     match turns.last() {
         None => Some(0),
         Some(turn) if turn.role == Role::User && !is_results(turn) => Some(turns.len() - 1),

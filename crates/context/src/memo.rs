@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hardpan_prompt::{Counter, Hash, Text, Vocabulary};
+use hardpan_prompt::{Counter, Hash, Held, Prompt, Text, Vocabulary};
+
+use crate::history::Past;
 
 /// Rendered texts and their token counts, kept from request to request.
 ///
@@ -12,7 +14,11 @@ use hardpan_prompt::{Counter, Hash, Text, Vocabulary};
 pub struct Memo {
     /// The token counts.
     pub counter: Counter,
+    /// The conversation, as far as it is settled.
+    pub(crate) history: Past,
     texts: Mutex<Rendered>,
+    /// What the blocks of the last prompt held.
+    last: Mutex<Vec<Held>>,
 }
 
 #[derive(Default)]
@@ -35,7 +41,12 @@ const KEPT_REQUESTS: u64 = 4;
 impl Memo {
     /// An empty memo that counts with `vocabulary`.
     pub fn new(vocabulary: Vocabulary) -> Self {
-        Memo { counter: Counter::new(vocabulary), texts: Mutex::default() }
+        Memo {
+            counter: Counter::new(vocabulary),
+            history: Past::default(),
+            texts: Mutex::default(),
+            last: Mutex::default(),
+        }
     }
 
     /// How many texts have been rendered, and so hashed, since the memo was made.
@@ -70,6 +81,12 @@ impl Memo {
         state.rendered += 1;
         state.texts.insert(key, (text.clone(), request));
         text
+    }
+
+    /// Lets a prompt hold what the one before held, where it is equal: what is known of it stays known.
+    pub(crate) fn share(&self, prompt: &mut Prompt) {
+        // A panic elsewhere leaves a cache that is still true.
+        prompt.share(&mut self.last.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn lock(&self) -> MutexGuard<'_, Rendered> {

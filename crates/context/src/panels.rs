@@ -2,7 +2,7 @@
 
 pub mod detach; // what leaves the conversation for a frozen panel
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use hardpan_prompt::{
@@ -51,7 +51,7 @@ impl Layout for Panels {
         prompt.system.push(Block::new(Place::Base, Content::Text(system)));
 
         let mut turns = Turns::default();
-        let mut ids = BTreeSet::from([Arc::from(FOOTER_ID)]);
+        let mut ids = HashSet::from([Arc::from(FOOTER_ID)]);
         for (index, panel) in panels.iter().enumerate() {
             show(input, panel, index == 0, call_id(&panel.id, &mut ids), &mut turns);
         }
@@ -67,7 +67,7 @@ impl Layout for Panels {
         }
         let spoken = history::spoken(input, &live, Calls::Keep);
         prompt.left_out.extend(spoken.left_out);
-        spoken.said.into_iter().for_each(|said| turns.said(said, Place::Log, input));
+        spoken.said.iter().for_each(|said| turns.said(said, Place::Log, input));
         turns.prompt(input, Place::Log, &snapshot.images.iter().collect::<Vec<_>>());
         let mut prompt = turns.finish(input, Place::Log, prompt);
         let mut turns = Turns(std::mem::take(&mut prompt.turns));
@@ -217,7 +217,7 @@ fn show(input: &Input<'_>, panel: &Item, first: bool, id: Arc<str>, turns: &mut 
 }
 
 /// `panel_P1`; ids of panels are ours, but a user may name one as they like, even twice.
-fn call_id(id: &str, used: &mut BTreeSet<Arc<str>>) -> Arc<str> {
+fn call_id(id: &str, used: &mut HashSet<Arc<str>>) -> Arc<str> {
     let valid = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let name = format!("panel_{}", id.chars().map(valid).collect::<String>());
     history::unique_id(&name, used)

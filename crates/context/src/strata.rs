@@ -14,6 +14,7 @@ mod updates; // what has changed since it was last told
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use hardpan_prompt::{
     Block, Call, Content, Copy, Item, Json, Kind, LeftOut, MessageId, Origin, Outcome, Place, ResultPart,
@@ -63,7 +64,7 @@ impl Layout for Strata {
         let copies = Copies::of(strata, &live);
         let mut turns = Turns::default();
         lay_base(input, &strata.base, &copies, &mut turns);
-        lay_log(input, strata, &copies, spoken.said, &mut turns);
+        lay_log(input, strata, &copies, &spoken.said, &mut turns);
         // What is said only to end with the user is not said again, so it is not cached.
         prompt = turns.finish(input, Place::Tail, prompt);
         lay_tail(input, strata, &tail, &mut prompt);
@@ -143,7 +144,7 @@ impl<'a> Copies<'a> {
 }
 
 /// The title of an item whose key does not say it: a panel's, a page's.
-fn own_title(item: &Item) -> Option<&std::sync::Arc<str>> {
+fn own_title(item: &Item) -> Option<&Arc<str>> {
     let has_one = matches!(item.kind, Kind::Panel | Kind::Page)
         && !item.title.is_empty()
         && *item.title != *item.name();
@@ -159,7 +160,7 @@ fn named<'a>(key: &'a str, title: Option<&str>) -> Cow<'a, str> {
 fn lay_base(input: &Input<'_>, groups: &[Group], copies: &Copies<'_>, turns: &mut Turns) {
     let phrases = &input.texts.phrases.strata;
     for group in groups {
-        let id: std::sync::Arc<str> = format!("context_{}", group.name).into();
+        let id: Arc<str> = format!("context_{}", group.name).into();
         let origin = Origin::rule(Kind::Panel, "base group");
         let arguments = Json::new(&serde_json::json!({ "group": &*group.name }));
         let call = Call { id: id.clone(), name: TOOL.into(), arguments, origin: origin.clone() };
@@ -188,7 +189,7 @@ fn lay_log(
     input: &Input<'_>,
     strata: &StrataMemory,
     copies: &Copies<'_>,
-    said: Vec<Said>,
+    said: &[Arc<Said>],
     turns: &mut Turns,
 ) {
     let mut told: BTreeMap<&MessageId, Vec<(usize, &Update)>> = BTreeMap::new(); // few, and drained in order
@@ -203,13 +204,19 @@ fn lay_log(
         updates.into_iter().map(block).collect()
     };
     for said in said {
-        let (role, ids) = (said.role, said.ids.clone());
         turns.said(said, Place::Log, input);
-        let Some(turn) = turns.0.last_mut().filter(|_| role == Role::User) else { continue };
+        if told.is_empty() || said.role != Role::User {
+            continue;
+        }
+        let Some(turn) = turns.0.last_mut() else { continue };
         // Results come first in a message; a person's words come last.
-        let at = turn.blocks.iter().take_while(|block| matches!(block.content, Content::Result(_))).count();
-        let news: Vec<Block> =
-            ids.iter().filter_map(|id| told.remove(id)).flat_map(|told| blocks(Place::Log, told)).collect();
+        let at = turn.blocks.iter().take_while(|block| matches!(*block.content, Content::Result(_))).count();
+        let news: Vec<Block> = said
+            .ids
+            .iter()
+            .filter_map(|id| told.remove(id))
+            .flat_map(|told| blocks(Place::Log, told))
+            .collect();
         turn.blocks.splice(at..at, news);
     }
     turns.prompt(input, Place::Log, &input.snapshot.images.iter().collect::<Vec<&ContextImage>>());

@@ -6,7 +6,7 @@ use hardpan_prompt::{
     Block, Content, Copy, Item, Kind, LeftOut, Lifetime, Origin, Place, Role, Segment, Text, Tier,
 };
 
-use crate::history::{self, Calls, Said};
+use crate::history::{self, Calls};
 use crate::layout::{Arrangement, Input, Layout, LayoutName};
 use crate::snapshot::{ContextImage, is_chat};
 use crate::system;
@@ -30,22 +30,19 @@ impl Layout for Tiers {
         let shelves = Shelves::of(input, &mut prompt.left_out);
         let spoken = history::spoken(input, &snapshot.messages, Calls::Keep);
         prompt.left_out.extend(spoken.left_out);
-        let mut said = spoken.said;
-        let mut history_of =
-            |tier: Tier| -> Vec<Said> { said.extract_if(.., |said| said.tier == tier).collect() };
+        let history_of = |tier: Tier| spoken.said.iter().filter(move |said| said.tier == tier);
 
         prompt.tools = input.tools(Place::L0, None);
         let mut turns = Turns::default();
         let mut l0 = system::segments(input, LayoutName::Tiers);
         l0.extend(shelves.l0(input));
         let mut l0 = Block::new(Place::L0, Content::Text(l0));
-        let l0_history = history_of(Tier::L0);
-        if l0_history.is_empty() {
+        if history_of(Tier::L0).next().is_none() {
             l0.breakpoint = Some(Lifetime::FiveMinutes);
         }
         prompt.system.push(l0);
         let start = turns.0.len();
-        l0_history.into_iter().for_each(|said| turns.said(said, Place::L0, input));
+        history_of(Tier::L0).for_each(|said| turns.said(said, Place::L0, input));
         turns.mark_last(start, Lifetime::FiveMinutes);
 
         let mut empty = 0;
@@ -56,12 +53,12 @@ impl Layout for Tiers {
                 turns.say_segments(Role::User, place, segments);
                 turns.say(Role::Assistant, place, &input.texts.phrases.tiers.ok, ok(Kind::File));
             }
-            history_of(tier).into_iter().for_each(|said| turns.said(said, place, input));
+            history_of(tier).for_each(|said| turns.said(said, place, input));
             turns.mark_last(start, Lifetime::FiveMinutes);
             empty += u32::from(turns.0.len() == start);
         }
         shelves.active(input, &mut turns);
-        history_of(Tier::Active).into_iter().for_each(|said| turns.said(said, Place::Active, input));
+        history_of(Tier::Active).for_each(|said| turns.said(said, Place::Active, input));
         let images: Vec<&ContextImage> = snapshot.images.iter().collect();
         turns.prompt(input, Place::Active, &images);
 

@@ -40,7 +40,7 @@ pub fn lines(prompt: &Prompt) -> Vec<String> {
     for turn in &prompt.turns {
         let role = if turn.role == Role::User { "user" } else { "model" };
         for block in &turn.blocks {
-            let said = match &block.content {
+            let said = match &*block.content {
                 Content::Text(segments) => text(segments),
                 Content::Image(..) => "[image]".to_owned(),
                 Content::Reasoning(reasoning) => format!("[thinks {}]", reasoning.text),

@@ -25,8 +25,8 @@ impl Turns {
     }
 
     /// A message of the conversation.
-    pub fn said(&mut self, said: Said, place: Place, input: &Input<'_>) {
-        let blocks = said.contents.into_iter().map(|content| Block::new(place, content)).collect();
+    pub fn said(&mut self, said: &Said, place: Place, input: &Input<'_>) {
+        let blocks = said.contents.iter().map(|content| Block::new(place, content.clone())).collect();
         let id = said.ids.last().filter(|_| input.target.wire.message_ids).map(|id| id.0.clone());
         self.0.push(Turn { id, ..Turn::new(said.role, blocks) });
     }
@@ -70,6 +70,7 @@ impl Turns {
             self.say(Role::User, place, &phrases.go_on, Origin::rule(Kind::History, "go on"));
         }
         prompt.turns = self.0;
+        input.memo.share(&mut prompt);
         list_unsent(input, &mut prompt);
         if prompt.thinking != Thinking::Off
             && input.target.is_anthropic()
@@ -86,7 +87,9 @@ impl Turns {
 /// Lists the images and documents that no message carries.
 fn list_unsent(input: &Input<'_>, prompt: &mut Prompt) {
     let is_sent = |image: &ContextImage| {
-        prompt.blocks().any(|block| matches!(&block.content, Content::Image(sent, _) if *sent == image.image))
+        prompt
+            .blocks()
+            .any(|block| matches!(&*block.content, Content::Image(sent, _) if *sent == image.image))
     };
     let images = input.snapshot.images.iter().enumerate().filter(|(_, image)| !is_sent(image));
     let mut unsent: Vec<LeftOut> = images
@@ -114,13 +117,14 @@ fn round_began_with_reasoning(prompt: &Prompt) -> bool {
     let turns = &prompt.turns;
     let results_at = turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |last| last + 1);
     let holds_results =
-        |turn: &Turn| turn.blocks.iter().any(|block| matches!(block.content, Content::Result(_)));
+        |turn: &Turn| turn.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)));
     if !turns[results_at..].iter().any(holds_results) {
         return true;
     }
     let first =
         turns[..results_at].iter().rposition(|turn| turn.role == Role::User).map_or(0, |user| user + 1);
-    let opens_with_reasoning =
-        |turn: &Turn| matches!(turn.blocks.first(), Some(Block { content: Content::Reasoning(_), .. }));
+    let opens_with_reasoning = |turn: &Turn| {
+        turn.blocks.first().is_some_and(|block| matches!(*block.content, Content::Reasoning(_)))
+    };
     turns[first..results_at].first().is_some_and(opens_with_reasoning)
 }

@@ -25,6 +25,7 @@ use hardpan_models::CacheKind;
 
 pub use billing::{Billing, Hit, Look, Outcome, State};
 pub use request::{BlockKind, CacheBlock, Moment, Request, Salts, Section};
+pub(crate) use request::{identities, tool_identity};
 pub use rules::{Counted, Implicit, Invalidation, Rules};
 
 use crate::Amounts;

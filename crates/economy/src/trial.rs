@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use hardpan_models::{CacheKind, Catalogue, Model, Wire};
 use hardpan_prompt::{
-    Block, Call, Content, Copy, Counter, Factor, Json, Kind, Lifetime, Measured, Origin, Outcome, Place,
-    Prompt, ResultPart, Role, Segment, Source, Text, Thinking, Tool, ToolBlock, ToolResult, Turn, Vocabulary,
+    Block, Call, Content, Copy, Counter, Factor, Held, Json, Kind, Lifetime, Measured, Origin, Outcome,
+    Place, Prompt, ResultPart, Role, Segment, Source, Text, Thinking, Tool, ToolBlock, ToolResult, Turn,
+    Vocabulary,
 };
 
 use crate::cache::{CacheModel, Moment, Request, Rules, Salts};
@@ -161,6 +162,8 @@ pub struct Trial {
     /// The provider's tokens for one of ours.
     pub factor: Factor,
     counter: Counter,
+    /// What the last prompt held.
+    held: Vec<Held>,
 }
 
 impl Trial {
@@ -177,6 +180,7 @@ impl Trial {
             purpose: Purpose::Turn,
             factor: Factor::new(1.0),
             counter: Counter::new(Vocabulary::O200k),
+            held: Vec::new(),
         }
     }
 
@@ -201,7 +205,8 @@ impl Trial {
         if rules.cache.kind != CacheKind::Markers {
             prompt.blocks_mut().for_each(|block| block.breakpoint = None);
         }
-        let mut request = Request::from_prompt(&prompt, &measured.scaled(&self.factor), Moment(self.now));
+        let mut request =
+            Request::from_prompt(&prompt, &measured.clone().scaled(&self.factor), Moment(self.now));
         request.salts = Salts {
             web_search: request.salts.web_search,
             images: request.salts.images,
@@ -217,10 +222,19 @@ impl Trial {
         (measured, used)
     }
 
+    /// Sends a request and examines it: as in a session, and as in one that was just resumed and has nothing to take over. Both
+    /// must say the same.
     pub fn send(&mut self, prompt: &Prompt) -> Verdict {
-        let (measured, used) = self.bill(prompt);
+        let mut prompt = prompt.clone();
+        prompt.share(&mut self.held);
+        let (measured, used) = self.bill(&prompt);
         let mut watch = std::mem::take(&mut self.watch);
-        let verdict = watch.examine(&self.answered(prompt, &measured, Some(used)));
+        let written = serde_json::to_string(&watch).unwrap();
+        let mut resumed: Watch = serde_json::from_str(&written).unwrap();
+        let answered = self.answered(&prompt, &measured, Some(used));
+        let verdict = watch.examine(&answered);
+        assert_eq!(resumed.examine(&answered), verdict);
+        assert_eq!(resumed, watch);
         self.watch = watch;
         verdict
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Hash, Image, Json, LeftOut, Lifetime, Origin, Place, Text, Tool};
+use crate::{Hash, Held, Image, Json, LeftOut, Lifetime, Origin, Place, Text, Tool};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,15 +107,15 @@ pub struct Block {
     /// The region of the layout.
     pub place: Place,
     /// What it holds.
-    pub content: Content,
+    pub content: Held,
     /// Whether a cache entry is asked for up to and including this block.
     pub breakpoint: Option<Lifetime>,
 }
 
 impl Block {
     /// A block without a breakpoint.
-    pub fn new(place: Place, content: Content) -> Self {
-        Block { place, content, breakpoint: None }
+    pub fn new(place: Place, content: impl Into<Held>) -> Self {
+        Block { place, content: content.into(), breakpoint: None }
     }
 
     /// A text block of one segment.
@@ -125,16 +125,25 @@ impl Block {
 
     /// Whether a provider accepts a breakpoint here: not on reasoning, and not on nothing.
     pub fn can_hold_breakpoint(&self) -> bool {
-        match &self.content {
+        match &*self.content {
             Content::Text(segments) => segments.iter().any(|s| !s.text.trim().is_empty()),
             Content::Reasoning(_) => false,
             Content::Image(..) | Content::Call(_) | Content::Result(_) => true,
         }
     }
 
+    /// Whether it shows an image, by itself or in a tool's answer.
+    pub fn has_image(&self) -> bool {
+        match &*self.content {
+            Content::Image(..) => true,
+            Content::Result(result) => result.parts.iter().any(|part| matches!(part, ResultPart::Image(_))),
+            Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => false,
+        }
+    }
+
     /// The origin of the block as a whole: that of its first segment that no rule made, else its first.
     pub fn origin(&self) -> Option<&Origin> {
-        match &self.content {
+        match &*self.content {
             Content::Text(segments) => first_origin(segments),
             Content::Image(_, origin) => Some(origin),
             Content::Reasoning(reasoning) => Some(&reasoning.origin),
@@ -145,6 +154,13 @@ impl Block {
 
     /// The hash of everything the model sees of it: not of its breakpoint, and not of its origin.
     pub fn hash(&self) -> Hash {
+        self.content.hash()
+    }
+}
+
+impl Content {
+    /// The hash of everything the model sees of it: not of its origin. [`Held::hash`] is the same, made once.
+    pub fn hash(&self) -> Hash {
         let segments = |segments: &[Segment]| match segments {
             [only] => only.text.hash(),
             many => {
@@ -153,7 +169,7 @@ impl Block {
             }
         };
         let text = |text: &str| Hash::of(text.as_bytes());
-        match &self.content {
+        match self {
             Content::Text(parts) => Hash::chain([text("text"), segments(parts)]),
             Content::Image(image, _) => Hash::chain([text("image"), image.hash()]),
             Content::Reasoning(r) => Hash::chain([
@@ -268,6 +284,22 @@ impl Prompt {
     /// The same, to be changed.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
         self.system.iter_mut().chain(self.turns.iter_mut().flat_map(|turn| &mut turn.blocks))
+    }
+
+    /// Holds what a prompt before held, where it is equal, so that what is known of it stays known; `last` is then what this
+    /// one holds.
+    pub fn share(&mut self, last: &mut Vec<Held>) {
+        let mut count = 0;
+        for block in self.blocks_mut() {
+            match last.get_mut(count) {
+                Some(known) if known.is(&block.content) => {}
+                Some(known) if **known == *block.content => block.content = known.clone(),
+                Some(known) => *known = block.content.clone(),
+                None => last.push(block.content.clone()),
+            }
+            count += 1;
+        }
+        last.truncate(count);
     }
 
     /// How many blocks there are, tools included.

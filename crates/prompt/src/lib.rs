@@ -18,6 +18,7 @@
 //! This crate does no input or output, and looks at no clock.
 
 mod block; // Prompt, Turn, Block, Segment: the request before it is bytes
+mod held; // Held: what a block holds, shared
 mod image; // Image: data, type, size, what it costs
 mod item; // Item: keyed, mutable context
 mod measure; // Measured: tokens of each block and segment of a prompt
@@ -32,9 +33,10 @@ pub use block::{
     Block, Breakpoint, Call, Content, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking,
     ToolBlock, ToolResult, Turn, WebSearch,
 };
+pub use held::Held;
 pub use image::{Image, ImageError, MediaType};
 pub use item::{Item, Tier, Volatility};
-pub use measure::{Measured, MeasuredBlock};
+pub use measure::Measured;
 pub use message::{AgentMessage, Body, CallResult, MessageId, Part, State, ToolCall};
 pub use origin::{Copy, Kind, LeftOut, Lifetime, Origin, Place, Source};
 pub use text::{Chain, Hash, Json, Text};

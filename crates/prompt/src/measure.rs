@@ -1,84 +1,95 @@
 //! The tokens of a prompt, block by block.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::{Block, Content, Counter, Factor, Prompt, Reasoning, ResultPart, ToolResult};
 
-/// The tokens of one block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MeasuredBlock {
-    /// All of it.
-    pub tokens: usize,
-    /// Each segment of its text, in order; an image, a call, a tool or a block of reasoning is one.
-    pub segments: Arc<[u32]>,
-}
-
-impl MeasuredBlock {
-    fn new(segments: Arc<[u32]>) -> Self {
-        MeasuredBlock { tokens: segments.iter().map(|&tokens| tokens as usize).sum(), segments }
-    }
-}
-
-/// The tokens of a prompt: what its parts say, without what a provider adds around them.
+/// The tokens of a prompt: what its parts say, without what a provider adds around them. The blocks are tools, then
+/// system, then messages: in the order of [`Prompt::breakpoints`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// Tools, then system, then messages: in the order of [`Prompt::breakpoints`].
-    pub blocks: Vec<MeasuredBlock>,
-    /// Tokens up to and including each block.
-    through: Vec<usize>,
+    /// Each segment of each block's text; an image, a call, a tool or a block of reasoning is one.
+    counts: Vec<u32>,
+    /// For each block, where its segments end, and the tokens up to there.
+    ends: Vec<(usize, usize)>,
 }
 
 impl Measured {
     pub(crate) fn of(prompt: &Prompt, counter: &Counter) -> Self {
-        let tools = prompt.tools.iter().map(|block| counter.tool(&block.tool));
-        let blocks = prompt.blocks().map(|block| segments(block, counter));
-        Measured::new(tools.chain(blocks).map(MeasuredBlock::new).collect())
+        let blocks = prompt.block_count();
+        let mut measured = Measured { counts: Vec::with_capacity(blocks), ends: Vec::with_capacity(blocks) };
+        prompt.tools.iter().for_each(|block| measured.push(&counter.tool(&block.tool)));
+        prompt.blocks().for_each(|block| measured.push(&segments(block, counter)));
+        measured
     }
 
-    fn new(blocks: Vec<MeasuredBlock>) -> Self {
-        let running = blocks.iter().scan(0, |sum, block| {
-            *sum += block.tokens;
-            Some(*sum)
-        });
-        Measured { through: running.collect(), blocks }
+    fn push(&mut self, counts: &[u32]) {
+        self.counts.extend_from_slice(counts);
+        let tokens = self.total() + counts.iter().map(|&tokens| tokens as usize).sum::<usize>();
+        self.ends.push((self.counts.len(), tokens));
     }
 
     /// The same in the tokens of a model whose vocabulary is not public. Parts still add up to the whole.
-    pub fn scaled(&self, factor: &Factor) -> Self {
-        if factor.value() == 1.0 {
-            return self.clone();
+    pub fn scaled(mut self, factor: &Factor) -> Self {
+        if factor.value() != 1.0 {
+            factor.apply(&mut self.counts);
+            let (mut at, mut tokens) = (0, 0);
+            for (end, through) in &mut self.ends {
+                tokens += self.counts[at..*end].iter().map(|&count| count as usize).sum::<usize>();
+                (at, *through) = (*end, tokens);
+            }
         }
-        let counts: Vec<usize> =
-            self.blocks.iter().flat_map(|block| block.segments.iter().map(|&n| n as usize)).collect();
-        let mut scaled = factor.apply(&counts).into_iter().map(|tokens| tokens as u32);
-        let block =
-            |block: &MeasuredBlock| MeasuredBlock::new(scaled.by_ref().take(block.segments.len()).collect());
-        Measured::new(self.blocks.iter().map(block).collect())
+        self
+    }
+
+    /// The tokens of each segment of a block; none if there is no such block.
+    pub fn segments(&self, block: usize) -> &[u32] {
+        let start = block.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| end.0);
+        self.ends.get(block).map_or(&[], |end| &self.counts[start..end.0])
+    }
+
+    /// The tokens of a block.
+    pub fn tokens(&self, block: usize) -> usize {
+        self.segments(block).iter().map(|&tokens| tokens as usize).sum()
+    }
+
+    /// The tokens of each block.
+    pub fn blocks(&self) -> impl Iterator<Item = usize> {
+        (0..self.len()).map(|block| self.tokens(block))
     }
 
     /// How many blocks there are.
     pub fn len(&self) -> usize {
-        self.blocks.len()
+        self.ends.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.ends.is_empty()
     }
 
     /// The tokens of the whole prompt.
     pub fn total(&self) -> usize {
-        self.through.last().copied().unwrap_or(0)
+        self.ends.last().map_or(0, |end| end.1)
     }
 
     /// The tokens up to and including a block; of the whole prompt if there is no such block.
     pub fn through(&self, block: usize) -> usize {
-        self.through.get(block).copied().unwrap_or_else(|| self.total())
+        self.ends.get(block).map_or_else(|| self.total(), |end| end.1)
     }
 }
 
-fn segments(block: &Block, counter: &Counter) -> Arc<[u32]> {
-    match &block.content {
+/// What many segments count together is left to the counter, which knows each of them, too.
+fn segments<'a>(block: &'a Block, counter: &Counter) -> Cow<'a, [u32]> {
+    match &*block.content {
+        Content::Text(segments) if segments.len() > 1 => Cow::Owned(counter.segments(segments).to_vec()),
+        content => block.content.counts(counter.vocabulary(), || counted(content, counter)),
+    }
+}
+
+fn counted(content: &Content, counter: &Counter) -> Arc<[u32]> {
+    match content {
         Content::Text(segments) => counter.segments(segments),
         Content::Image(image, _) => Arc::new([image.tokens() as u32]),
         Content::Reasoning(reasoning) => Arc::new([reasoning_tokens(reasoning, counter) as u32]),
@@ -184,20 +195,19 @@ mod tests {
             count("fn main() {}") + 20 + count("done"),
             20,
         ];
-        assert_eq!(measured.blocks.iter().map(|block| block.tokens).collect::<Vec<_>>(), expected);
-        assert_eq!(measured.blocks[1].segments.len(), 2);
-        assert_eq!(measured.blocks[4].segments.len(), 5);
-        assert_eq!(measured.blocks[4].segments[3], 20);
+        assert_eq!(measured.blocks().collect::<Vec<_>>(), expected);
+        assert_eq!(measured.segments(1).len(), 2);
+        assert_eq!(measured.segments(4).len(), 5);
+        assert_eq!(measured.segments(4)[3], 20);
     }
 
     #[test]
     fn running_totals_agree_with_the_blocks() {
         let measured = Counter::new(Vocabulary::Cl100k).measure(&prompt());
         let mut sum = 0;
-        for (index, block) in measured.blocks.iter().enumerate() {
-            sum += block.tokens;
+        for (index, tokens) in measured.blocks().enumerate() {
+            sum += tokens;
             assert_eq!(measured.through(index), sum);
-            assert_eq!(block.segments.iter().sum::<u32>() as usize, block.tokens);
         }
         assert_eq!(measured.total(), sum);
         assert_eq!(measured.through(measured.len() + 3), sum);
@@ -240,7 +250,7 @@ mod tests {
         assert!(of(call("read")) < of(call("read_with_a_rather_long_name")));
         let tools = vec![tool("read", ""), tool("read", "Reads a file, and says what is in it.")];
         let measured = counter.measure(&Prompt { tools, ..Prompt::default() });
-        assert!(measured.blocks[0].tokens < measured.blocks[1].tokens);
+        assert!(measured.tokens(0) < measured.tokens(1));
     }
 
     #[test]

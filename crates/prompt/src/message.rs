@@ -65,7 +65,8 @@ pub struct AgentMessage {
     pub n: Option<u32>,
     /// What it says.
     #[serde(flatten)]
-    pub body: Body,
+    #[schemars(with = "Body")]
+    pub body: Arc<Body>,
 }
 
 fn is_whole(state: &State) -> bool {
@@ -282,13 +283,13 @@ impl AgentMessage {
             tl_dr: None,
             tier: None,
             n: None,
-            body,
+            body: Arc::new(body),
         }
     }
 
     /// Whether a person or a program speaks to the model here: what begins an exchange.
     pub fn is_user(&self) -> bool {
-        !matches!(self.body, Body::Assistant { .. } | Body::ToolResult { .. })
+        !matches!(*self.body, Body::Assistant { .. } | Body::ToolResult { .. })
     }
 }
 
@@ -328,6 +329,6 @@ mod tests {
     fn a_string_is_one_part_of_text() {
         let message: AgentMessage =
             serde_json::from_str(r#"{"id":"m","role":"user","content":"hi"}"#).unwrap();
-        assert_eq!(message.body, Body::User { content: vec![Part::text("hi")] });
+        assert_eq!(*message.body, Body::User { content: vec![Part::text("hi")] });
     }
 }

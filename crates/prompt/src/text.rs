@@ -27,6 +27,11 @@ impl Hash {
         chain.hash()
     }
 
+    /// The hash of the same thing in another place: another one for every mark but 0.
+    pub fn marked(self, mark: u8) -> Self {
+        Hash(self.0.map(|byte| byte ^ mark))
+    }
+
     /// The raw bytes.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0

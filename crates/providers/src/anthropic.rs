@@ -8,12 +8,18 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::pieces::{CacheControl, Joined, List};
 
-/// The whole body.
-pub struct Body<'a> {
+/// The whole body, with its messages as a list.
+pub struct Body<'a, M> {
     pub prompt: &'a Prompt,
+    pub messages: M,
 }
 
-impl Serialize for Body<'_> {
+/// The messages of a prompt.
+pub fn messages(prompt: &Prompt) -> impl Serialize {
+    List(|| prompt.turns.iter().map(Message))
+}
+
+impl<M: Serialize> Serialize for Body<'_, M> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Every field is named, so that a new one forces a decision here.
         let Prompt {
@@ -22,7 +28,7 @@ impl Serialize for Body<'_> {
             thinking,
             tools,
             system,
-            turns,
+            turns: _,      // as messages
             system_id: _,  // Anthropic knows no message ids
             web_search: _, // a plugin of other servers
             left_out: _,
@@ -40,7 +46,7 @@ impl Serialize for Body<'_> {
         if !system.is_empty() {
             body.serialize_entry("system", &List(|| system.iter().map(WireBlock)))?;
         }
-        body.serialize_entry("messages", &List(|| turns.iter().map(Message)))?;
+        body.serialize_entry("messages", &self.messages)?;
         if !tools.is_empty() {
             body.serialize_entry("tools", &List(|| tools.iter().map(WireTool)))?;
         }
@@ -48,7 +54,8 @@ impl Serialize for Body<'_> {
     }
 }
 
-struct Message<'a>(&'a Turn);
+/// A message.
+pub struct Message<'a>(pub &'a Turn);
 
 impl Serialize for Message<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -66,7 +73,7 @@ impl Serialize for WireBlock<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Block { place: _, content, breakpoint } = self.0;
         let mut block = serializer.serialize_map(None)?;
-        match content {
+        match &**content {
             Content::Text(segments) => text(&mut block, segments)?,
             Content::Image(picture, _) => image(&mut block, picture)?,
             Content::Reasoning(reasoning) => self::reasoning(&mut block, reasoning)?,

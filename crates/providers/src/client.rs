@@ -18,8 +18,8 @@ use serde_json::Value;
 
 pub use self::learned::{Learned, Refusal};
 use crate::{
-    Answer, Decoder, Event, Failure, HttpRequest, HttpResponse, ProviderError, StopReason, Transport, encode,
-    events_of_body, path,
+    Answer, Decoder, Encoder, Event, Failure, HttpRequest, HttpResponse, ProviderError, StopReason,
+    Transport, events_of_body, path,
 };
 
 /// A key. It has no form in which it could be printed.
@@ -106,6 +106,7 @@ pub struct Client {
     endpoint: Endpoint,
     patience: Patience,
     learned: Arc<Learned>,
+    encoder: Encoder,
 }
 
 impl fmt::Debug for Client {
@@ -125,7 +126,7 @@ impl Client {
         patience: Patience,
         learned: Arc<Learned>,
     ) -> Self {
-        Client { transport, endpoint, patience, learned }
+        Client { transport, endpoint, patience, learned, encoder: Encoder::default() }
     }
 
     /// Asks, and hands over each event as it comes. A request that failed before anything was said is sent again where that
@@ -298,7 +299,7 @@ impl Client {
         if let (Some(field), Some(session)) = (&wire.session_field, session) {
             extras.entry(field.clone()).or_insert_with(|| session.clone().into());
         }
-        let body = merge(encode(prompt, wire), extras)?;
+        let body = merge(self.encoder.encode(prompt, wire), extras)?;
         Ok(HttpRequest { url, headers: headers.into_iter().collect(), body })
     }
 }

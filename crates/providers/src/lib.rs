@@ -25,6 +25,7 @@ mod anthropic; // Anthropic Messages
 pub mod body; // bodies as blocks, to compare them
 mod client; // Client: sending, retries, downgrades
 pub mod decode; // the bodies of requests, read back
+mod encoder; // Encoder: bodies that are mostly the one before
 mod event; // Event: what an answer says, piece by piece
 mod failure; // Failure: what can go wrong, in one classification
 #[cfg(feature = "http")]
@@ -38,6 +39,7 @@ mod usage; // Usage: tokens in one form for all providers
 
 pub use answer::{Answer, AnswerCall, WhyNot};
 pub use client::{Client, Endpoint, Forms, Key, Learned, Patience, Question, Refusal};
+pub use encoder::Encoder;
 pub use event::{Event, StopReason, StreamError};
 pub use failure::{Failure, ProviderError};
 #[cfg(feature = "http")]
@@ -50,11 +52,20 @@ use hardpan_models::{Markers, Protocol, Wire};
 use hardpan_prompt::Prompt;
 use hardpan_prompt::validate::{Rules, Stance};
 
-/// The body of the request, to the byte.
+/// What a body has room for to begin with.
+const ROOM: usize = 128;
+
+/// The body of the request, to the byte. An [`Encoder`] makes the same, and does not begin from nothing each time.
 pub fn encode(prompt: &Prompt, wire: &Wire) -> Vec<u8> {
     match wire.protocol {
-        Protocol::Anthropic => pieces::to_bytes(&anthropic::Body { prompt }),
-        Protocol::Openai => pieces::to_bytes(&openai::Body { prompt, wire }),
+        Protocol::Anthropic => {
+            let messages = anthropic::messages(prompt);
+            pieces::to_bytes(&anthropic::Body { prompt, messages }, ROOM)
+        }
+        Protocol::Openai => {
+            let messages = openai::Messages::of(prompt, wire);
+            pieces::to_bytes(&openai::Body { prompt, wire, messages }, ROOM)
+        }
     }
 }
 

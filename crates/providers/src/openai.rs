@@ -7,17 +7,56 @@ use hardpan_models::{Markers, Wire};
 use hardpan_prompt::{
     Block, Call, Content, Image, Lifetime, Prompt, ResultPart, Role, Segment, ToolBlock, ToolResult, Turn,
 };
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use crate::pieces::{CacheControl, DataUrl, Joined, Lines, List};
 
-/// The whole body.
-pub struct Body<'a> {
+/// The whole body, with its messages as a list.
+pub struct Body<'a, M> {
     pub prompt: &'a Prompt,
     pub wire: &'a Wire,
+    pub messages: M,
 }
 
-impl Serialize for Body<'_> {
+/// The system prompt, and the messages after it.
+pub struct Messages<'a, T> {
+    system: Option<Message<'a>>,
+    rest: Vec<T>,
+}
+
+impl<'a> Messages<'a, Message<'a>> {
+    /// The messages of a prompt.
+    pub fn of(prompt: &'a Prompt, wire: &'a Wire) -> Self {
+        let mut rest = Vec::with_capacity(prompt.turns.len());
+        prompt.turns.iter().for_each(|turn| split(turn, wire, &mut rest));
+        Messages { system: system(prompt, wire), rest }
+    }
+}
+
+impl<'a, T> Messages<'a, T> {
+    /// The system prompt, and messages that were made before.
+    pub fn after_system(prompt: &'a Prompt, wire: &'a Wire, rest: Vec<T>) -> Self {
+        Messages { system: system(prompt, wire), rest }
+    }
+}
+
+impl<T: Serialize> Serialize for Messages<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        self.system.iter().try_for_each(|system| list.serialize_element(system))?;
+        self.rest.iter().try_for_each(|message| list.serialize_element(message))?;
+        list.end()
+    }
+}
+
+/// The message that holds the system prompt.
+fn system<'a>(prompt: &'a Prompt, wire: &'a Wire) -> Option<Message<'a>> {
+    let parts: Vec<Part<'_>> = prompt.system.iter().filter_map(part).collect();
+    let id = prompt.system_id.as_deref();
+    (!prompt.system.is_empty()).then(|| Message { role: "system", id, ..Message::new(wire, parts) })
+}
+
+impl<M: Serialize> Serialize for Body<'_, M> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Every field is named, so that a new one forces a decision here.
         let Prompt {
@@ -25,22 +64,16 @@ impl Serialize for Body<'_> {
             max_tokens,
             thinking: _,
             tools,
-            system,
-            system_id,
-            turns,
+            system: _, // these three as messages
+            system_id: _,
+            turns: _,
             web_search,
             left_out: _,
         } = self.prompt;
         let wire = self.wire;
-        let mut messages = Vec::with_capacity(turns.len() + 1);
-        if !system.is_empty() {
-            let parts = system.iter().filter_map(part).collect();
-            messages.push(Message { role: "system", id: system_id.as_deref(), ..Message::new(wire, parts) });
-        }
-        turns.iter().for_each(|turn| split(turn, wire, &mut messages));
         let mut body = serializer.serialize_map(None)?;
         body.serialize_entry("model", model)?;
-        body.serialize_entry("messages", &messages)?;
+        body.serialize_entry("messages", &self.messages)?;
         if !tools.is_empty() {
             body.serialize_entry("tools", &List(|| tools.iter().map(WireTool)))?;
         }
@@ -80,7 +113,7 @@ pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
         let (mut text, form) = (parts.len() - own, Form::of(wire, parts));
         let (mut result, mut call) = (0, 0);
         for block in &turn.blocks {
-            addresses.push(match block.content {
+            addresses.push(match *block.content {
                 Content::Result(_) => {
                     result += 1;
                     Form::of(wire, &messages[result - 1].parts).address(next + result - 1, 0)
@@ -132,7 +165,7 @@ impl Form {
 }
 
 /// A message of the request: one turn may make several.
-struct Message<'a> {
+pub struct Message<'a> {
     wire: &'a Wire,
     role: &'static str,
     id: Option<&'a str>,
@@ -150,7 +183,7 @@ enum Part<'a> {
 }
 
 fn part(block: &Block) -> Option<Part<'_>> {
-    match &block.content {
+    match &*block.content {
         Content::Text(segments) => Some(Part::Text(segments, block.breakpoint)),
         Content::Image(image, _) => Some(Part::Image(image, block.breakpoint)),
         Content::Reasoning(_) | Content::Call(_) | Content::Result(_) => None,
@@ -165,11 +198,11 @@ impl<'a> Message<'a> {
 }
 
 /// The messages of a turn: results by themselves, then images that a result cannot hold, then the rest.
-fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>) {
+pub fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>) {
     let Turn { role, blocks, id, documents } = turn;
     let mut images = Vec::new();
     for block in blocks {
-        let Content::Result(ToolResult { call_id, parts, .. }) = &block.content else { continue };
+        let Content::Result(ToolResult { call_id, parts, .. }) = &*block.content else { continue };
         let mut held: Vec<Part<'_>> = Vec::new();
         for part in parts {
             match part {
@@ -186,8 +219,8 @@ fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>) {
         messages.push(Message { role: "tool", answers: Some(call_id), ..Message::new(wire, held) });
     }
     let parts: Vec<Part<'_>> = images.into_iter().chain(blocks.iter().filter_map(part)).collect();
-    let calls = |block: &'a Block| if let Content::Call(call) = &block.content { Some(call) } else { None };
-    let reasoning = |block: &'a Block| match &block.content {
+    let calls = |block: &'a Block| if let Content::Call(call) = &*block.content { Some(call) } else { None };
+    let reasoning = |block: &'a Block| match &*block.content {
         Content::Reasoning(reasoning) => Some(reasoning.text.as_str()),
         _ => None,
     };

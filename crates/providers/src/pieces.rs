@@ -5,9 +5,13 @@ use std::fmt;
 use hardpan_prompt::{Image, Lifetime, Segment};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Serialises a body. Serialising to memory cannot fail: every key is a string, and every value is known.
-pub fn to_bytes(body: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(body).unwrap_or_default()
+/// Serialises a body, which is expected to take about `room` bytes. Serialising to memory cannot fail: every key is a string, and every value is known.
+pub fn to_bytes(body: &impl Serialize, room: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(room);
+    match serde_json::to_writer(&mut bytes, body) {
+        Ok(()) => bytes,
+        Err(_) => Vec::new(),
+    }
 }
 
 /// Segments as one string, escaped as they are written and never put together in memory.

@@ -158,7 +158,7 @@ fn section(entry: &Entry) -> Option<Section<'_>> {
 
 fn said(message: &AgentMessage) -> (String, &'static str, Vec<Piece<'_>>) {
     let words = |text| vec![Piece::Words(text)];
-    let (mut heading, role, pieces) = match &message.body {
+    let (mut heading, role, pieces) = match &*message.body {
         Body::User { content } => ("User".to_owned(), "user", pieces(content)),
         Body::Assistant { content, model, .. } => {
             let model = model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));

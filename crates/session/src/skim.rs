@@ -155,7 +155,7 @@ fn record(line: &[u8]) -> Option<Record> {
 
 fn first_prompt(line: &[u8]) -> Option<String> {
     let Some(Record::Message(message)) = record(line) else { return None };
-    if !matches!(message.body, hardpan_prompt::Body::User { .. }) {
+    if !matches!(*message.body, hardpan_prompt::Body::User { .. }) {
         return None;
     }
     let prompt = in_one_line(&texts(&message.body).join(" "), PROMPT_LIMIT);

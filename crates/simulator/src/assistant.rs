@@ -65,7 +65,7 @@ pub fn answer(prompt: &Prompt, choice: &Choice) -> Said {
 /// The last message that a person wrote: it answers no call, and has text that no layout put there.
 fn question_at(prompt: &Prompt) -> Option<usize> {
     let is_question = |blocks: &[Block]| {
-        !blocks.iter().any(|block| matches!(block.content, Content::Result(_)))
+        !blocks.iter().any(|block| matches!(*block.content, Content::Result(_)))
             && !question(blocks).is_empty()
     };
     prompt.turns.iter().rposition(|turn| turn.role == Role::User && is_question(&turn.blocks))
@@ -73,7 +73,7 @@ fn question_at(prompt: &Prompt) -> Option<usize> {
 
 /// What a person says in a message, without what a layout puts around it.
 fn question(blocks: &[Block]) -> String {
-    let own = blocks.iter().flat_map(|block| texts(&block.content)).filter_map(|text| {
+    let own = blocks.iter().flat_map(|block| texts(&*block.content)).filter_map(|text| {
         let text = text.split("[state of the workspace]").next().unwrap_or_default().trim().to_owned();
         let text = if text.starts_with("Context from ") {
             text.lines().last().unwrap_or_default().to_owned()
@@ -194,7 +194,7 @@ fn sample(schema: &Value, question: &str) -> Value {
 
 /// The call that a result answers.
 fn call_of<'a>(prompt: &'a Prompt, result: &ToolResult) -> Option<&'a Call> {
-    prompt.blocks().find_map(|block| match &block.content {
+    prompt.blocks().find_map(|block| match &*block.content {
         Content::Call(call) if call.id == result.call_id => Some(call),
         _ => None,
     })
@@ -202,9 +202,9 @@ fn call_of<'a>(prompt: &'a Prompt, result: &ToolResult) -> Option<&'a Call> {
 
 /// What one of our calls brought to light.
 fn lines_of_result(prompt: &Prompt, block: &Block) -> Vec<Line> {
-    let Content::Result(result) = &block.content else { return Vec::new() };
+    let Content::Result(result) = &*block.content else { return Vec::new() };
     let Some(call) = call_of(prompt, result) else { return Vec::new() };
-    let text = texts(&block.content).concat();
+    let text = texts(&*block.content).concat();
     match &*call.name {
         "grep" => hits::of_grep(&text),
         "find" => hits::of_list(&text, "."),
@@ -215,11 +215,11 @@ fn lines_of_result(prompt: &Prompt, block: &Block) -> Vec<Line> {
 }
 
 fn read_result(prompt: &Prompt, block: &Block) -> Option<Vec<Line>> {
-    let Content::Result(result) = &block.content else { return None };
+    let Content::Result(result) = &*block.content else { return None };
     let call = call_of(prompt, result).filter(|call| &*call.name == "read")?;
     let arguments = call.arguments.value();
     let first = arguments["offset"].as_u64().unwrap_or(1).max(1) as usize;
-    Some(hits::of_read(&texts(&block.content).concat(), arguments["path"].as_str()?, first))
+    Some(hits::of_read(&texts(&*block.content).concat(), arguments["path"].as_str()?, first))
 }
 
 /// What stands in no section of its own is named so.
@@ -227,12 +227,12 @@ const UNNAMED: [&str; 2] = ["the system prompt", "the conversation"];
 
 /// Every line of the request but those of the question and what came after it.
 fn context(prompt: &Prompt, question_at: Option<usize>) -> Vec<Line> {
-    let system = prompt.system.iter().flat_map(|block| texts(&block.content));
+    let system = prompt.system.iter().flat_map(|block| texts(&*block.content));
     let mut lines: Vec<Line> = system.flat_map(|text| sections::lines(&text, UNNAMED[0])).collect();
     let end = question_at.unwrap_or(prompt.turns.len());
     for block in prompt.turns[..end].iter().flat_map(|turn| &turn.blocks) {
-        for text in texts(&block.content) {
-            match &block.content {
+        for text in texts(&*block.content) {
+            match &*block.content {
                 Content::Result(result) => {
                     let label = called(prompt, result)
                         .map_or_else(|| UNNAMED[1].to_owned(), |name| format!("a result of {name}"));
@@ -247,7 +247,7 @@ fn context(prompt: &Prompt, question_at: Option<usize>) -> Vec<Line> {
         let attached = turn
             .blocks
             .iter()
-            .flat_map(|block| texts(&block.content))
+            .flat_map(|block| texts(&*block.content))
             .flat_map(|text| sections::lines(&text, ""));
         lines.extend(attached.filter(|line| !line.place.is_empty()));
     }

@@ -227,7 +227,7 @@ pub(crate) fn last_blocks(prompt: &Prompt) -> impl Iterator<Item = &Block> {
 
 /// Their texts, and those of tool results, each by itself.
 fn last_texts(prompt: &Prompt) -> Vec<String> {
-    last_blocks(prompt).flat_map(|block| texts(&block.content)).collect()
+    last_blocks(prompt).flat_map(|block| texts(&*block.content)).collect()
 }
 
 /// The texts of a block that a person, a program or a tool wrote.
@@ -248,7 +248,7 @@ pub(crate) fn texts(content: &Content) -> Vec<String> {
 
 /// Whether a result for a call of this tool is among the last blocks.
 fn answers(prompt: &Prompt, tool: &str) -> bool {
-    let results = last_blocks(prompt).filter_map(|block| match &block.content {
+    let results = last_blocks(prompt).filter_map(|block| match &*block.content {
         Content::Result(result) => Some(result),
         _ => None,
     });
@@ -257,7 +257,7 @@ fn answers(prompt: &Prompt, tool: &str) -> bool {
 
 /// The tool that a result answers for.
 pub(crate) fn called<'a>(prompt: &'a Prompt, result: &ToolResult) -> Option<&'a str> {
-    prompt.blocks().find_map(|block| match &block.content {
+    prompt.blocks().find_map(|block| match &*block.content {
         Content::Call(call) if call.id == result.call_id => Some(&*call.name),
         _ => None,
     })

@@ -17,7 +17,7 @@ pub fn first_kept(messages: &[AgentMessage], sizes: &[usize], wanted: usize) -> 
     for index in (0..messages.len()).rev() {
         after[index] = after[index + 1] + sizes[index];
     }
-    let begins_turn = |index: &usize| !matches!(messages[*index].body, Body::ToolResult { .. });
+    let begins_turn = |index: &usize| !matches!(*messages[*index].body, Body::ToolResult { .. });
     let near = |index: &usize| (wanted / 2..=wanted * 2).contains(&after[*index]);
     let begins_exchange =
         |index: &usize| messages[*index].is_user() && (*index == 0 || !messages[*index - 1].is_user());
@@ -44,7 +44,7 @@ fn likeness(messages: &[AgentMessage], index: usize) -> usize {
 
 /// The words that carry a subject: of what people and models say, not of what tools print.
 fn words(messages: &[AgentMessage]) -> BTreeSet<String> {
-    let parts = messages.iter().flat_map(|message| match &message.body {
+    let parts = messages.iter().flat_map(|message| match &*message.body {
         Body::User { content } | Body::Assistant { content, .. } => content.as_slice(),
         _ => &[],
     });

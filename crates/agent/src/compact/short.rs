@@ -9,7 +9,7 @@ pub const SHORT: [usize; 4] = [4000, 1000, 250, 60];
 pub fn shortened(messages: &[AgentMessage], most: usize) -> Vec<AgentMessage> {
     messages
         .iter()
-        .map(|message| AgentMessage { body: body(&message.body, most), ..message.clone() })
+        .map(|message| AgentMessage { body: body(&message.body, most).into(), ..message.clone() })
         .collect()
 }
 
@@ -67,6 +67,6 @@ mod tests {
             Part::text(format!("begin{}\n[… 988 characters …]\n{}end", "é".repeat(5), "é".repeat(7))),
             Part::text("short"),
         ];
-        assert_eq!(short.body, Body::User { content: expected.to_vec() });
+        assert_eq!(*short.body, Body::User { content: expected.to_vec() });
     }
 }

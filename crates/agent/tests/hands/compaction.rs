@@ -195,7 +195,7 @@ default: {{text: Fine.}}"
         "The second summary.\n\nFiles read so far: b.txt\n\nFiles changed so far: a.txt, made.txt"
     );
     let messages = stage.agent.messages();
-    let summaries = messages.iter().filter(|message| matches!(message.body, Body::CompactionSummary { .. }));
+    let summaries = messages.iter().filter(|message| matches!(*message.body, Body::CompactionSummary { .. }));
     assert_eq!(summaries.count(), 1);
     let session = stage.stored().await;
     let mut details = session.entries.iter().filter_map(|entry| match &entry.record {
@@ -232,7 +232,7 @@ async fn a_call_is_never_parted_from_its_result() {
         stage.agent.compact(None).await.unwrap();
         let messages = stage.agent.messages();
         assert!(messages.len() > 2, "something stays");
-        assert!(!matches!(messages[1].body, Body::ToolResult { .. }));
+        assert!(!matches!(*messages[1].body, Body::ToolResult { .. }));
         is_paired(&messages);
         stage.goes_on().await;
     }

@@ -125,7 +125,7 @@ async fn a_request_that_is_too_long_is_compacted_and_sent_once_more() {
         assert_eq!(sent.last().map(|sent| sent.status), Some(200));
         assert!(sent.last().is_some_and(|sent| sent.body.contains("What was done.")));
         let messages = stage.agent.messages();
-        assert!(matches!(messages[0].body, Body::CompactionSummary { .. }));
+        assert!(matches!(*messages[0].body, Body::CompactionSummary { .. }));
         assert_eq!(messages.last().map(line).as_deref(), Some("assistant: Done."));
         // The agent goes on where it was, and so does one that opens the session.
         stage.say("Work.").await;

@@ -27,7 +27,7 @@ async fn a_command_is_shown_to_the_model_unless_it_is_the_persons_own() {
         let stage = Stage::new(given(layout)).await;
         let ran = stage.agent.bash("echo open; exit 3".into(), Tell::Model).await.unwrap();
         assert!(matches!(
-            ran.body,
+            *ran.body,
             Body::BashExecution { exit_code: Some(3), exclude_from_context: false, .. }
         ));
         stage.agent.bash("echo secret".into(), Tell::Nobody).await.unwrap();
@@ -98,7 +98,7 @@ async fn stopping_a_command_ends_every_process_of_it_and_keeps_what_it_printed()
     stage.agent.abort_bash();
     for command in commands {
         let message = command.await.unwrap().unwrap();
-        let Body::BashExecution { output, exit_code: None, .. } = &message.body else {
+        let Body::BashExecution { output, exit_code: None, .. } = &*message.body else {
             panic!("{message:?}")
         };
         assert_eq!(output.as_str(), "begun\n");

@@ -358,7 +358,7 @@ pub fn line(message: &AgentMessage) -> String {
         };
         parts.iter().map(word).collect::<Vec<_>>().join(" ")
     };
-    match &message.body {
+    match &*message.body {
         Body::User { content } => format!("user: {}", text(content)),
         Body::Custom { content, .. } => format!("custom: {}", text(content)),
         Body::Assistant { content, .. } => format!("assistant: {}", text(content)),
@@ -375,14 +375,14 @@ pub fn line(message: &AgentMessage) -> String {
 pub fn is_paired(messages: &[AgentMessage]) {
     let mut open: Vec<Arc<str>> = Vec::new();
     for message in messages {
-        match &message.body {
+        match &*message.body {
             Body::ToolResult { call_id, .. } => {
                 let at = open.iter().position(|id| id == call_id);
                 open.remove(at.unwrap_or_else(|| panic!("a result without its call: {message:?}")));
             }
             _ => assert!(open.is_empty(), "{message:?} comes between a call and its result"),
         }
-        if let Body::Assistant { content, .. } = &message.body {
+        if let Body::Assistant { content, .. } = &*message.body {
             open.extend(content.iter().filter_map(|part| {
                 if let Part::ToolCall(call) = part { Some(call.id.clone()) } else { None }
             }));

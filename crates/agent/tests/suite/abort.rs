@@ -289,7 +289,7 @@ async fn right_after_the_answer() {
         trial.agent.events().on::<MessageEnd, _>("hold", move |event, _| {
             let held = held.clone();
             async move {
-                if matches!(event.message.body, Body::Assistant { .. }) {
+                if matches!(*event.message.body, Body::Assistant { .. }) {
                     held.wait().await;
                 }
                 Ok(())

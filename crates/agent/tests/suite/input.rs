@@ -272,7 +272,7 @@ async fn an_image_alone_is_a_prompt() {
     let trial = Trial::new(Given { layout: LayoutName::Inline, ..Given::default() }).await;
     let taken = trial.agent.prompt(Input { images: vec![pixel()], ..input("") }).await.unwrap();
     assert_eq!(taken, Taken::Ran(Stop::Done));
-    assert_eq!(trial.agent.messages()[0].body, Body::User { content: vec![Part::Image(pixel())] });
+    assert_eq!(*trial.agent.messages()[0].body, Body::User { content: vec![Part::Image(pixel())] });
     assert_eq!(trial.heard()[0], ["user: [image]"]);
     trial.goes_on().await;
 }

@@ -14,7 +14,7 @@ fn text_of(parts: &[Part]) -> String {
 }
 
 pub fn line(message: &AgentMessage) -> String {
-    match &message.body {
+    match &*message.body {
         Body::User { content } => format!("user: {}", text_of(content)),
         Body::Custom { content, .. } => format!("custom: {}", text_of(content)),
         Body::Assistant { content, stop_reason, .. } => {

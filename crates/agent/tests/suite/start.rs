@@ -84,7 +84,7 @@ async fn messages_come_in_the_order_person_next_prompt_handlers() {
             .agent
             .messages()
             .iter()
-            .filter_map(|message| match &message.body {
+            .filter_map(|message| match &*message.body {
                 Body::Custom { custom_type, display, .. } if &**custom_type == "note" => Some(*display),
                 _ => None,
             })

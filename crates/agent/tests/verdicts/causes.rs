@@ -90,7 +90,7 @@ async fn a_message_changed() {
     let trial = begun(STRATA).await;
     trial.agent.events().on::<Context, _>("editor", |event, _| async move {
         let mut messages = event.messages;
-        messages[0].body = Body::User { content: vec![Part::text("Goodbye.")] };
+        messages[0].body = Body::User { content: vec![Part::text("Goodbye.")] }.into();
         Ok(Some(messages))
     });
     trial.say("Go on.").await;

@@ -62,7 +62,7 @@ impl Reader {
             Record::Message(message) => {
                 let Some((speaker, pieces)) = said(message) else { return parent };
                 let entry = recording.add(number, parent, at, Said::Message { speaker, pieces });
-                if let Body::Assistant { stop_reason, .. } = &message.body {
+                if let Body::Assistant { stop_reason, .. } = &*message.body {
                     self.endings.insert(entry, ending(stop_reason.as_deref()));
                 }
                 Some(entry)
@@ -137,7 +137,7 @@ fn said(message: &AgentMessage) -> Option<(Speaker, Vec<Piece>)> {
         return None;
     }
     let text = |text: &str| vec![Piece::Text(text.into())];
-    Some(match &message.body {
+    Some(match &*message.body {
         Body::User { content } | Body::Custom { content, .. } => (Speaker::User, pieces(content)),
         Body::Assistant { content, .. } => (Speaker::Assistant, pieces(content)),
         Body::ToolResult { call_id, content, is_error, .. } => {

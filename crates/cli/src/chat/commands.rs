@@ -315,7 +315,7 @@ fn tree(agent: &Agent) -> Result<String, String> {
     let labels = session.labels();
     let lines = session.entries.iter().filter_map(|entry| {
         let Record::Message(message) = &entry.record else { return None };
-        let (who, parts) = match &message.body {
+        let (who, parts) = match &*message.body {
             Body::User { content } => ("you", content),
             Body::Assistant { content, .. } => ("model", content),
             _ => return None,

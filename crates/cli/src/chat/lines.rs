@@ -222,7 +222,7 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
 
 /// What the person's own command printed.
 fn ran(message: AgentMessage) -> Taken {
-    let Body::BashExecution { output, .. } = message.body else { return Taken::Handled };
+    let Body::BashExecution { output, .. } = &*message.body else { return Taken::Handled };
     Taken::Command { said: Some(output.trim_end().to_owned()) }
 }
 

@@ -62,7 +62,7 @@ pub fn stats(opened: &Opened) -> Data {
         max_input_tokens: agent.target().max_input_tokens(),
     };
     for message in agent.messages() {
-        match message.body {
+        match &*message.body {
             Body::User { .. } => stats.user_messages += 1,
             Body::Assistant { content, .. } => {
                 stats.assistant_messages += 1;
@@ -70,7 +70,7 @@ pub fn stats(opened: &Opened) -> Data {
             }
             Body::ToolResult { is_error, .. } => {
                 stats.tool_results += 1;
-                stats.failed_results += usize::from(is_error);
+                stats.failed_results += usize::from(*is_error);
             }
             _ => {}
         }

@@ -25,8 +25,10 @@ impl<'a> Answer<'a> {
     pub fn parts(&self) -> &'a [Part] {
         match self {
             Answer::Stored(call) => call.result.as_ref().map_or(&[], |result| &result.content),
-            Answer::Message(AgentMessage { body: Body::ToolResult { content, .. }, .. }) => content,
-            Answer::Message(_) => &[],
+            Answer::Message(message) => match &*message.body {
+                Body::ToolResult { content, .. } => content,
+                _ => &[],
+            },
         }
     }
 
@@ -34,7 +36,7 @@ impl<'a> Answer<'a> {
     pub fn is_error(&self) -> bool {
         match self {
             Answer::Stored(call) => call.result.as_ref().is_some_and(|result| result.is_error),
-            Answer::Message(message) => matches!(message.body, Body::ToolResult { is_error: true, .. }),
+            Answer::Message(message) => matches!(*message.body, Body::ToolResult { is_error: true, .. }),
         }
     }
 }
@@ -53,7 +55,7 @@ impl<'a> Pairing<'a> {
         let mut results: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut makers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, message) in messages.iter().enumerate() {
-            match &message.body {
+            match &*message.body {
                 Body::ToolResult { call_id, .. } => results.entry(call_id).or_default().push(index),
                 Body::Assistant { content, .. } => {
                     for part in content {
@@ -93,7 +95,7 @@ impl<'a> Pairing<'a> {
     /// Where the model speaks again after message `index`. Messages of the model right after it belong to it: calls made
     /// side by side may have been stored one by one.
     fn next_answer(&self, index: usize) -> usize {
-        let is_model = |at: &usize| matches!(self.messages[*at].body, Body::Assistant { .. });
+        let is_model = |at: &usize| matches!(*self.messages[*at].body, Body::Assistant { .. });
         let after = (index + 1..self.messages.len()).skip_while(is_model);
         after.into_iter().find(is_model).unwrap_or(self.messages.len())
     }
@@ -102,7 +104,7 @@ impl<'a> Pairing<'a> {
     pub fn orphans(&self) -> Vec<usize> {
         let unanswered = |(index, message): (usize, &AgentMessage)| {
             let sent = matches!(message.state, State::Whole | State::TlDr);
-            let is_result = matches!(message.body, Body::ToolResult { .. });
+            let is_result = matches!(*message.body, Body::ToolResult { .. });
             (sent && is_result && !self.taken[index]).then_some(index)
         };
         self.messages.iter().enumerate().filter_map(unanswered).collect()

@@ -74,7 +74,7 @@ pub fn lines(message: &AgentMessage) -> Vec<(&'static str, Line<'_>)> {
         return vec![(role, Line::Said(summary))];
     }
     let of_parts = |parts| lines_of_parts(role, parts);
-    match &message.body {
+    match &*message.body {
         Body::User { content } | Body::Custom { content, .. } | Body::Assistant { content, .. } => {
             of_parts(content)
         }
@@ -107,7 +107,7 @@ fn lines_of_parts<'a>(role: &'static str, parts: &'a [Part]) -> Vec<(&'static st
 
 /// Who speaks, in one word.
 pub fn role(message: &AgentMessage) -> &'static str {
-    match &message.body {
+    match &*message.body {
         Body::User { .. } | Body::Custom { .. } | Body::BashExecution { .. } => "user",
         Body::Assistant { .. } => "assistant",
         Body::ToolResult { .. } => "tool",
@@ -150,8 +150,9 @@ mod tests {
         let mut messages = conversation(40);
         // A long tool round: messages 20 to 40 belong to one turn.
         for index in (22..40).step_by(2) {
-            messages[index].body =
+            let result =
                 Body::ToolResult { call_id: "c".into(), tool_name: None, content: vec![], is_error: false };
+            messages[index].body = result.into();
         }
         assert_eq!(plan(&messages, |_| 300), Some(40));
     }

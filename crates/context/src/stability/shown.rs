@@ -1,13 +1,10 @@
 //! What a request showed, read off the request itself; and the tiers, put onto the next one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use hardpan_prompt::{
-    AgentMessage, Block, Chain, Content, Copy, Hash, Kind, MeasuredBlock, MessageId, Origin, Place, Source,
-    Tier,
-};
+use hardpan_prompt::{AgentMessage, Block, Content, Copy, Hash, Kind, Origin, Place, Source, Tier};
 
 use super::{Tracked, Tracker};
 use crate::{Assembled, Snapshot};
@@ -28,52 +25,73 @@ pub struct Shown {
 /// Everything a request showed that is tracked: items, then the exchanges in the order of the conversation.
 pub(super) fn shown(snapshot: &Snapshot, assembled: &Assembled) -> Vec<Shown> {
     let exchanges = exchanges(&snapshot.messages);
-    let mut exchange_of: BTreeMap<&MessageId, Arc<str>> = BTreeMap::new();
-    for exchange in &exchanges {
+    let mut first_of: HashMap<&str, usize> = HashMap::new(); // only ever looked up by key, as the next one
+    let mut exchange_of: HashMap<&str, usize> = HashMap::with_capacity(snapshot.messages.len());
+    for (number, exchange) in exchanges.iter().enumerate() {
         let messages = &snapshot.messages[exchange.clone()];
-        let key = exchange_key(messages);
+        // Two exchanges whose first messages have one name are one.
+        let number = messages.first().map_or(number, |first| *first_of.entry(&first.id.0).or_insert(number));
         for message in messages {
-            exchange_of.entry(&message.id).or_insert_with(|| key.clone());
+            exchange_of.entry(&message.id.0).or_insert(number);
         }
     }
-    let mut seen: BTreeMap<Arc<str>, (Chain, usize, Tier)> = BTreeMap::new();
-    let measured = &assembled.measured.blocks[assembled.prompt.tools.len()..];
-    for (block, measured) in assembled.prompt.blocks().zip(measured) {
-        for (origin, hash, tokens) in pieces(block, measured) {
-            let key = match &origin.source {
-                Source::Item { key, copy: Copy::Current } => item_key(origin.kind, key),
-                Source::Message(id) => exchange_of.get(id).cloned(),
-                Source::Item { .. } | Source::Tool(_) | Source::Rule(_) => None,
+    let mut items: BTreeMap<Arc<str>, Sum> = BTreeMap::new();
+    let mut said: Vec<Option<Sum>> = exchanges.iter().map(|_| None).collect();
+    for (index, block) in assembled.prompt.blocks().enumerate() {
+        let segments = assembled.measured.segments(assembled.prompt.tools.len() + index);
+        each_piece(block, segments, &mut |origin, hash, tokens| {
+            let sum = match &origin.source {
+                Source::Item { key, copy: Copy::Current } => {
+                    let Some(key) = item_key(origin.kind, key) else { return };
+                    items.entry(key).or_insert_with(|| Sum::new(block.place))
+                }
+                Source::Message(id) => {
+                    let Some(number) = exchange_of.get(&*id.0) else { return };
+                    said[*number].get_or_insert_with(|| Sum::new(block.place))
+                }
+                Source::Item { .. } | Source::Tool(_) | Source::Rule(_) => return,
             };
-            let Some(key) = key else { continue };
-            let (chain, sum, _) = seen.entry(key).or_insert_with(|| (Chain::default(), 0, tier(block.place)));
-            chain.add(hash);
-            *sum += tokens;
-        }
+            sum.hashes.extend_from_slice(hash.bytes());
+            sum.tokens += tokens;
+        });
     }
-    let one = |(key, (chain, tokens, tier)): (Arc<str>, (Chain, usize, Tier))| Shown {
-        key,
-        hash: chain.hash(),
-        tokens,
-        tier,
-    };
-    let in_order: Vec<Shown> = exchanges
-        .iter()
-        .filter_map(|exchange| seen.remove_entry(&exchange_key(&snapshot.messages[exchange.clone()])))
-        .map(one)
-        .collect();
-    seen.into_iter().map(one).chain(in_order).collect()
+    let exchanges = exchanges
+        .into_iter()
+        .zip(said)
+        .filter_map(|(exchange, sum)| Some(sum?.shown(exchange_key(&snapshot.messages[exchange]))));
+    items.into_iter().map(|(key, sum)| sum.shown(key)).chain(exchanges).collect()
+}
+
+/// What was shown of one thing so far.
+struct Sum {
+    /// The hashes of its pieces, one after the other.
+    hashes: Vec<u8>,
+    tokens: usize,
+    tier: Tier,
+}
+
+impl Sum {
+    fn new(place: Place) -> Self {
+        Sum { hashes: Vec::new(), tokens: 0, tier: tier(place) }
+    }
+
+    fn shown(self, key: Arc<str>) -> Shown {
+        Shown { key, hash: Hash::of(&self.hashes), tokens: self.tokens, tier: self.tier }
+    }
 }
 
 /// The parts of a block that may have origins of their own.
-fn pieces<'a>(block: &'a Block, measured: &MeasuredBlock) -> Vec<(&'a Origin, Hash, usize)> {
-    match &block.content {
-        Content::Text(segments) => segments
-            .iter()
-            .zip(measured.segments.iter())
-            .map(|(segment, tokens)| (&segment.origin, segment.text.hash(), *tokens as usize))
-            .collect(),
-        _ => block.origin().map(|origin| (origin, block.hash(), measured.tokens)).into_iter().collect(),
+fn each_piece(block: &Block, counts: &[u32], take: &mut impl FnMut(&Origin, Hash, usize)) {
+    match &*block.content {
+        Content::Text(segments) => {
+            for (segment, tokens) in segments.iter().zip(counts) {
+                take(&segment.origin, segment.text.hash(), *tokens as usize);
+            }
+        }
+        _ => {
+            let tokens = counts.iter().map(|&tokens| tokens as usize).sum();
+            block.origin().into_iter().for_each(|origin| take(origin, block.hash(), tokens));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Content, Copy, Item, Json, Kind, MessageId, Origin, ResultPart, Role, Segment, Volatility,
+    Content, Copy, Held, Item, Json, Kind, MessageId, Origin, ResultPart, Role, Segment, Volatility,
 };
 
 use crate::history::Said;
@@ -14,7 +14,7 @@ use crate::texts::fill;
 
 /// Lays BASE from what is true now. Everything told since the last fold is dropped; results that showed a body which now
 /// stands in BASE are stubbed, except in the turn in progress, which is never touched.
-pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
+pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Arc<Said>]) {
     let in_progress = turn_in_progress(said);
     let before: BTreeSet<&MessageId> = said[..in_progress].iter().flat_map(|said| &said.ids).collect();
     let telling = said[in_progress..].iter().filter(|said| said.has_text());
@@ -65,9 +65,10 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
 }
 
 /// Where the turn in progress begins: at the last message that is a person's, if answers or tools have followed it.
-fn turn_in_progress(said: &[Said]) -> usize {
-    let is_person = |said: &Said| {
-        said.role == Role::User && !said.contents.iter().any(|content| matches!(content, Content::Result(_)))
+fn turn_in_progress(said: &[Arc<Said>]) -> usize {
+    let is_person = |said: &Arc<Said>| {
+        said.role == Role::User
+            && !said.contents.iter().any(|content| matches!(**content, Content::Result(_)))
     };
     let ends_with_results = said.last().is_some_and(|last| last.role == Role::User && !is_person(last));
     if ends_with_results { said.iter().rposition(is_person).unwrap_or(0) } else { said.len() }
@@ -113,29 +114,31 @@ fn rank(kind: Kind) -> u8 {
 }
 
 /// Puts one line in place of each body that moved to BASE.
-pub fn stub(input: &Input<'_>, strata: &StrataMemory, said: &mut [Said]) {
+pub fn stub(input: &Input<'_>, strata: &StrataMemory, said: &mut [Arc<Said>]) {
+    if strata.stubs.is_empty() {
+        return;
+    }
     let mut stubbed: BTreeSet<Arc<str>> = BTreeSet::new();
     for Stub { message, key } in &strata.stubs {
         let text = input.memo.text("stub", &[key], input.texts.phrases.strata.stub.hash(), || {
             fill(&input.texts.phrases.strata.stub, &[("key", key)])
         });
-        let contents =
-            said.iter_mut().filter(|said| said.ids.contains(message)).flat_map(|said| &mut said.contents);
-        for content in contents.filter(|content| super::shows(content, message)) {
-            if let Content::Result(result) = content {
-                let segment =
-                    Segment { text: text.clone(), origin: Origin::item(Kind::History, key, Copy::Stub) };
-                result.parts = vec![ResultPart::Text(vec![segment])];
-                stubbed.insert(result.call_id.clone());
+        for said in said.iter_mut().filter(|said| said.ids.contains(message)) {
+            for content in Arc::make_mut(said).contents.iter_mut().filter(|it| super::shows(it, message)) {
+                if let Content::Result(result) = content.edit() {
+                    let origin = Origin::item(Kind::History, key, Copy::Stub);
+                    result.parts = vec![ResultPart::Text(vec![Segment { text: text.clone(), origin }])];
+                    stubbed.insert(result.call_id.clone());
+                }
             }
         }
     }
-    let calls = said.iter_mut().flat_map(|said| &mut said.contents);
-    for content in calls {
-        if let Content::Call(call) = content
-            && stubbed.contains(&call.id)
-        {
-            call.arguments = shortened(&call.arguments, &input.texts.phrases.strata.stub_argument);
+    let is_stubbed = |content: &Held| matches!(&**content, Content::Call(call) if stubbed.contains(&call.id));
+    for said in said.iter_mut().filter(|said| said.contents.iter().any(is_stubbed)) {
+        for content in Arc::make_mut(said).contents.iter_mut().filter(|content| is_stubbed(content)) {
+            if let Content::Call(call) = content.edit() {
+                call.arguments = shortened(&call.arguments, &input.texts.phrases.strata.stub_argument);
+            }
         }
     }
 }

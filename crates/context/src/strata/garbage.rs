@@ -89,7 +89,7 @@ fn said<'a>(input: &Input<'_>, strata: &'a StrataMemory, prompt: &'a Prompt) -> 
     let mut calls: HashMap<&str, usize> = HashMap::new();
     // Backwards: a result names its call, which stands before it.
     for block in prompt.turns.iter().rev().flat_map(|turn| turn.blocks.iter().rev()) {
-        match &block.content {
+        match &*block.content {
             Content::Result(result) => {
                 let Source::Message(message) = &result.origin.source else { continue };
                 let Some(key) = told.get(&*message.0) else { continue };

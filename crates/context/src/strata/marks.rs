@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hardpan_prompt::{
-    Block, Chain, Content, Hash, Lifetime, Measured, Place, Prompt, ResultPart, Role, Segment, ToolBlock,
+    Block, Content, Hash, Lifetime, Measured, Place, Prompt, ResultPart, Role, Segment, ToolBlock,
 };
 
 use crate::layout::Input;
@@ -40,57 +40,45 @@ pub fn place(input: &Input<'_>, strata: &mut StrataMemory, prompt: &mut Prompt) 
 
 /// The hash over the first so many blocks, for each of two lengths; none where there are not so many.
 fn prefix_hashes(prompt: &Prompt, lengths: [Option<usize>; 2]) -> [Option<Hash>; 2] {
-    let mut hashes = [None, None];
-    let mut chain = Chain::default();
-    let mut length = 0;
-    let mut end_of_block = |chain: &Chain| {
-        length += 1;
-        for (hash, wanted) in hashes.iter_mut().zip(lengths) {
-            if wanted == Some(length) {
-                *hash = Some(chain.hash());
-            }
+    let most = lengths.into_iter().flatten().max().unwrap_or(0);
+    let mut bytes: Vec<u8> = Vec::with_capacity(most * 20);
+    let mut ends: Vec<usize> = Vec::with_capacity(most + 1);
+    ends.push(0);
+    for ToolBlock { tool, .. } in prompt.tools.iter().take(most) {
+        for text in [&*tool.name, &*tool.description] {
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
         }
-    };
-    for ToolBlock { tool, .. } in &prompt.tools {
-        chain.add_text(&tool.name);
-        chain.add_text(&tool.description);
-        chain.add(tool.parameters.hash());
-        end_of_block(&chain);
+        bytes.extend_from_slice(tool.parameters.hash().bytes());
+        ends.push(bytes.len());
     }
-    let system = prompt.system.iter().map(|block| ("system", block));
+    let system = prompt.system.iter().map(|block| (b's', block));
     let turns = prompt.turns.iter().flat_map(|turn| {
-        let role = if turn.role == Role::User { "user" } else { "assistant" };
+        let role = if turn.role == Role::User { b'u' } else { b'a' };
         turn.blocks.iter().map(move |block| (role, block))
     });
-    for (role, block) in system.chain(turns) {
-        chain.add_text(role);
-        add_block(&mut chain, block);
-        end_of_block(&chain);
-    }
-    hashes
-}
-
-/// Like [`Block::hash`], but made of the segments' hashes: nothing long is hashed again.
-fn add_block(chain: &mut Chain, block: &Block) {
-    let add_segments = |chain: &mut Chain, segments: &[Segment]| {
-        segments.iter().for_each(|segment| chain.add(segment.text.hash()));
-    };
-    match &block.content {
-        Content::Text(segments) => add_segments(chain, segments),
-        Content::Result(result) => {
-            chain.add_text(&result.call_id);
-            for part in &result.parts {
-                match part {
-                    ResultPart::Text(segments) => add_segments(chain, segments),
-                    ResultPart::Image(image) => chain.add(image.hash()),
+    for (role, block) in system.chain(turns).take((most + 1).saturating_sub(ends.len())) {
+        bytes.push(role);
+        match &*block.content {
+            // Made of the segments' hashes: nothing long is hashed again.
+            Content::Text(segments) if segments.len() > 1 => add_segments(&mut bytes, segments),
+            Content::Result(result) => {
+                bytes.extend_from_slice(&(result.call_id.len() as u64).to_le_bytes());
+                bytes.extend_from_slice(result.call_id.as_bytes());
+                for part in &result.parts {
+                    match part {
+                        ResultPart::Text(segments) => add_segments(&mut bytes, segments),
+                        ResultPart::Image(image) => bytes.extend_from_slice(image.hash().bytes()),
+                    }
                 }
             }
+            _ => bytes.extend_from_slice(block.hash().bytes()),
         }
-        Content::Call(call) => {
-            chain.add_text(&call.id);
-            chain.add_text(&call.name);
-            chain.add(call.arguments.hash());
-        }
-        Content::Image(..) | Content::Reasoning(_) => chain.add(block.hash()),
+        ends.push(bytes.len());
     }
+    lengths.map(|length| ends.get(length?).map(|end| Hash::of(&bytes[..*end])))
+}
+
+fn add_segments(bytes: &mut Vec<u8>, segments: &[Segment]) {
+    segments.iter().for_each(|segment| bytes.extend_from_slice(segment.text.hash().bytes()));
 }

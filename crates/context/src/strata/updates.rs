@@ -21,14 +21,23 @@ pub fn known(strata: &StrataMemory) -> HashMap<&str, Option<&Text>> {
 }
 
 /// Forgets updates whose message is no longer sent: the model no longer knows them.
-pub fn forget_lost(strata: &mut StrataMemory, said: &[Said], prompt: Option<&MessageId>) {
+pub fn forget_lost(strata: &mut StrataMemory, said: &[Arc<Said>], prompt: Option<&MessageId>) {
     if strata.updates.is_empty() && strata.stubs.is_empty() {
         return;
     }
-    let sent: BTreeSet<&MessageId> = said.iter().flat_map(|said| &said.ids).chain(prompt).collect();
+    // What is looked for is little, what was said is much: the latter is gone through once.
+    let anchors = strata.updates.iter().map(|update| &update.anchor);
+    let wanted: BTreeSet<MessageId> =
+        anchors.chain(strata.stubs.iter().map(|stub| &stub.message)).cloned().collect();
+    let mut sent: BTreeSet<&MessageId> = BTreeSet::from_iter(prompt);
     // News stand in a user's message: the model's own may have the same name, but carries none.
-    let users = said.iter().filter(|said| said.role == Role::User).flat_map(|said| &said.ids);
-    let carriers: BTreeSet<&MessageId> = users.chain(prompt).collect();
+    let mut carriers: BTreeSet<&MessageId> = BTreeSet::from_iter(prompt);
+    for said in said {
+        for id in said.ids.iter().filter(|id| wanted.contains(*id)) {
+            sent.insert(id);
+            carriers.extend(Some(id).filter(|_| said.role == Role::User));
+        }
+    }
     // A diff stands on what was told before it: when one is lost, so are the later ones for its item.
     let mut lost: BTreeSet<Arc<str>> = BTreeSet::new();
     strata.updates.retain(|update| {
@@ -44,7 +53,7 @@ pub fn forget_lost(strata: &mut StrataMemory, said: &[Said], prompt: Option<&Mes
 }
 
 /// Adds an update for each item that is new, changed or gone.
-pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: &[Said]) {
+pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: &[Arc<Said>]) {
     let anchor = anchor(input, said);
     let known = known(strata);
     let mut news = Vec::new();
@@ -93,7 +102,7 @@ pub fn tell(input: &Input<'_>, strata: &mut StrataMemory, live: &[&Item], said: 
 
 /// Whether a message is sent, and nothing that was told about the item comes with it or after it: else the model would
 /// take what it read last for true.
-fn is_last_word(strata: &StrataMemory, said: &[Said], key: &str, message: &MessageId) -> bool {
+fn is_last_word(strata: &StrataMemory, said: &[Arc<Said>], key: &str, message: &MessageId) -> bool {
     let position = |message: &MessageId| said.iter().rposition(|said| said.ids.contains(message));
     let mut told = strata.updates.iter().filter(|update| *update.key == *key);
     position(message)
@@ -104,9 +113,9 @@ fn is_last_word(strata: &StrataMemory, said: &[Said], key: &str, message: &Messa
 /// The message that carries the news: what was just typed, or the results of the tool round in progress. A person's message
 /// that was sent before does not: news go before a person's words, and these may be cached by now. Nor does a message whose
 /// name is taken: the news would stand with the other one, before what they replace.
-fn anchor(input: &Input<'_>, said: &[Said]) -> MessageId {
+fn anchor(input: &Input<'_>, said: &[Arc<Said>]) -> MessageId {
     let holds_results =
-        |said: &&Said| said.contents.iter().any(|content| matches!(content, Content::Result(_)));
+        |said: &&Arc<Said>| said.contents.iter().any(|content| matches!(**content, Content::Result(_)));
     let is_users = |said: &Said, id: &MessageId| said.role == Role::User && said.ids.contains(id);
     let fresh = input.snapshot.fresh.as_ref();
     let fresh = fresh.and_then(|id| Some((id, said.iter().rposition(|said| is_users(said, id))?)));

@@ -166,7 +166,7 @@ fn items(seen: &mut Coverage, file: &SnapshotFile) {
 }
 
 fn parts(message: &AgentMessage) -> &[Part] {
-    match &message.body {
+    match &*message.body {
         Body::User { content } | Body::Assistant { content, .. } => content,
         Body::ToolResult { content, .. } | Body::Custom { content, .. } => content,
         _ => &[],
@@ -190,7 +190,7 @@ fn history(seen: &mut Coverage, messages: &[AgentMessage], target: &Target) {
     let results: Vec<(usize, &str)> = messages
         .iter()
         .enumerate()
-        .filter_map(|(index, message)| match &message.body {
+        .filter_map(|(index, message)| match &*message.body {
             Body::ToolResult { call_id, .. } => Some((index, &**call_id)),
             _ => None,
         })
@@ -203,7 +203,7 @@ fn history(seen: &mut Coverage, messages: &[AgentMessage], target: &Target) {
             "history: two users in a row",
         );
         images += parts(message).iter().filter(|part| matches!(part, Part::Image(_))).count();
-        match &message.body {
+        match &*message.body {
             Body::User { content } => {
                 let image = content.iter().any(|part| matches!(part, Part::Image(_)));
                 seen.saw_if(image, "history: image by the user");
@@ -287,7 +287,7 @@ fn state(seen: &mut Coverage, message: &AgentMessage) {
         State::Detached => "state: detached",
         State::Deleted => "state: deleted",
     });
-    match &message.body {
+    match &*message.body {
         Body::BashExecution { exclude_from_context: true, .. } => {
             seen.saw("message: bash kept from the model");
         }
@@ -326,11 +326,11 @@ fn compare(seen: &mut Coverage, before: &Request, after: &Request) {
         seen.saw(if now > count + kept { "request: messages appended" } else { "request: nothing appended" });
         let open = |call: &str| {
             let made = |part: &Part| matches!(part, Part::ToolCall(made) if *made.id == *call && made.result.is_none());
-            let answered = |message: &AgentMessage| matches!(&message.body, Body::ToolResult { call_id, .. } if **call_id == *call);
+            let answered = |message: &AgentMessage| matches!(&*message.body, Body::ToolResult { call_id, .. } if **call_id == *call);
             let messages = &before.file.messages;
             messages.iter().flat_map(parts).any(made) && !messages.iter().any(answered)
         };
-        let late = |message: &AgentMessage| matches!(&message.body, Body::ToolResult { call_id, .. } if open(call_id));
+        let late = |message: &AgentMessage| matches!(&*message.body, Body::ToolResult { call_id, .. } if open(call_id));
         seen.saw_if(after.file.messages[count..].iter().any(late), "request: late result");
     } else {
         let deleted = |m: &AgentMessage| m.state == State::Deleted;

@@ -23,7 +23,7 @@ struct Found<'a> {
 fn segments(prompt: &Prompt) -> Vec<Found<'_>> {
     let mut found = Vec::new();
     for (index, block) in prompt.blocks().enumerate() {
-        let texts: Vec<&Segment> = match &block.content {
+        let texts: Vec<&Segment> = match &*block.content {
             Content::Text(segments) => segments.iter().collect(),
             Content::Result(result) => result
                 .parts
@@ -252,7 +252,7 @@ pub fn the_prefix_is_kept(before: &Sent, after: &Sent, seen: &mut Coverage) -> V
 /// Notes what came out.
 pub fn observe(seen: &mut Coverage, layout: LayoutName, snapshot: &Snapshot, sent: &Sent) {
     seen.saw(&format!("layout: {layout}"));
-    let has_reasoning = sent.prompt.blocks().any(|block| matches!(block.content, Content::Reasoning(_)));
+    let has_reasoning = sent.prompt.blocks().any(|block| matches!(*block.content, Content::Reasoning(_)));
     seen.saw_if(has_reasoning, "outcome: reasoning sent");
     let dropped =
         snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(|left| left.key == "thinking");

@@ -7,6 +7,7 @@ use hardpan_context::{
 };
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{Content, MessageId, Prompt, ResultPart, Vocabulary};
+use hardpan_providers::Encoder;
 
 use crate::coverage::{self, Coverage};
 use crate::oracle::{self, Sent};
@@ -31,13 +32,16 @@ impl World {
     }
 }
 
-/// Memos that have seen other sessions: a collision in one would show.
+/// Memos and an encoder that have seen other sessions: a collision in one would show.
 #[derive(Default)]
-pub struct Warm(BTreeMap<Vocabulary, Memo>);
+pub struct Warm {
+    memos: BTreeMap<Vocabulary, Memo>,
+    encoder: Encoder,
+}
 
 impl Warm {
     fn memo(&mut self, vocabulary: Vocabulary) -> &Memo {
-        self.0.entry(vocabulary).or_insert_with(|| Memo::new(vocabulary))
+        self.memos.entry(vocabulary).or_insert_with(|| Memo::new(vocabulary))
     }
 }
 
@@ -110,6 +114,9 @@ fn one(
     };
     let Assembled { prompt, measured, memory, .. } = assembled;
     let bytes = hardpan_providers::encode(&prompt, &target.wire);
+    require(warm.encoder.encode(&prompt, &target.wire) == bytes, "an encoder makes the same bytes", || {
+        format!("as the codec: {}", String::from_utf8_lossy(&bytes))
+    })?;
     if again {
         same_again(world, case, &bytes, &memory)?;
     }
@@ -183,5 +190,5 @@ fn images(prompt: &Prompt) -> usize {
         }
         Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => 0,
     };
-    prompt.blocks().map(|block| of(&block.content)).sum()
+    prompt.blocks().map(|block| of(&*block.content)).sum()
 }

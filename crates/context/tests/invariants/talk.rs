@@ -89,7 +89,8 @@ impl<'a> Talk<'a> {
             }
             _ => self.round(dice, messages),
         }
-        let answered = messages[start..].iter().any(|message| matches!(message.body, Body::Assistant { .. }));
+        let answered =
+            messages[start..].iter().any(|message| matches!(*message.body, Body::Assistant { .. }));
         if let Some(id) = given_up.last().filter(|_| had_prompt && answered && dice.one_in(2)) {
             self.push_result(dice, messages, id.clone());
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Content, Hash, Lifetime, Measured, Prompt, ResultPart, Role, Thinking, Tool, ToolBlock, Turn,
+    Block, Content, Hash, Lifetime, Measured, Prompt, Role, Thinking, Tool, ToolBlock, Turn,
 };
 use serde::Serialize;
 
@@ -96,6 +96,16 @@ pub struct Salts {
 }
 
 impl Salts {
+    /// Those that a prompt holds itself.
+    pub(crate) fn of(prompt: &Prompt) -> Self {
+        Salts {
+            web_search: prompt.web_search.is_some(),
+            images: prompt.blocks().any(Block::has_image),
+            thinking: prompt.thinking,
+            ..Salts::default()
+        }
+    }
+
     /// What the keys of the system prompt and all that follows depend on.
     pub(super) fn system(&self) -> Hash {
         let Salts { web_search, citations, .. } = self;
@@ -136,26 +146,20 @@ impl Request {
         let Prompt {
             model,
             max_tokens: _, // 0 warms the cache like any other request
-            thinking,
+            thinking: _,   // a salt
             tools,
             system,
             system_id: _, // a label of the server's, not text
             turns,
-            web_search,
+            web_search: _, // a salt
             left_out: _,
         } = prompt;
         let tools = tools.iter().map(tool_block);
         let system = system.iter().map(|block| block_in(Section::System, block.hash(), block));
         let blocks = tools.chain(system).chain(turns.iter().flat_map(turn_blocks));
-        let sizes = measured.blocks.iter().map(|block| block.tokens).chain(std::iter::repeat(0));
+        let sizes = measured.blocks().chain(std::iter::repeat(0));
         let blocks = blocks.zip(sizes).map(|(block, tokens)| CacheBlock { tokens, ..block }).collect();
-        let salts = Salts {
-            web_search: web_search.is_some(),
-            images: prompt.blocks().any(has_image),
-            thinking: *thinking,
-            ..Salts::default()
-        };
-        Request { at, model: model.clone(), blocks, salts }
+        Request { at, model: model.clone(), blocks, salts: Salts::of(prompt) }
     }
 
     /// Anthropic's automatic mode, `cache_control` on the request itself: marks the last block that can be marked.
@@ -166,40 +170,45 @@ impl Request {
     }
 }
 
-fn tool_block(ToolBlock { place: _, tool, breakpoint }: &ToolBlock) -> CacheBlock {
+fn tool_block(block: &ToolBlock) -> CacheBlock {
+    CacheBlock { marker: block.breakpoint, ..CacheBlock::new(Section::Tools, tool_identity(&block.tool), 0) }
+}
+
+/// The identity of a declared tool.
+pub(crate) fn tool_identity(tool: &Tool) -> Hash {
     // Snippet and guidelines go into the system prompt, not into the definition.
     let Tool { name, description, parameters, snippet: _, guidelines: _ } = tool;
     let text = |text: &str| Hash::of(text.as_bytes());
-    let hash = Hash::chain([text("tool"), text(name), text(description), parameters.hash()]);
-    CacheBlock { marker: *breakpoint, ..CacheBlock::new(Section::Tools, hash, 0) }
+    Hash::chain([text("tool"), text(name), text(description), parameters.hash()])
 }
 
-/// The role is part of a block's identity; where one message ends and the next of the same role begins is not, since
-/// servers merge them. Documents attached to a message go with its first block.
 fn turn_blocks(turn: &Turn) -> impl Iterator<Item = CacheBlock> {
+    identities(turn).map(|(hash, block)| block_in(Section::Messages, hash, block))
+}
+
+/// The blocks of a message, each with its identity. The role is part of it; where one message ends and the next of the same
+/// role begins is not, since servers merge them. Documents attached to a message go with its first block.
+pub(crate) fn identities(turn: &Turn) -> impl Iterator<Item = (Hash, &Block)> {
     let Turn { role, blocks, id: _, documents } = turn;
-    let role = if *role == Role::User { "user" } else { "assistant" };
+    let role = if *role == Role::User { b'u' } else { b'a' };
     blocks.iter().enumerate().map(move |(index, block)| {
-        let documents = documents.iter().filter(move |_| index == 0).map(|id| Hash::of(id.as_bytes()));
-        let hash = Hash::chain([Hash::of(role.as_bytes()), block.hash()].into_iter().chain(documents));
-        block_in(Section::Messages, hash, block)
+        let hash = block.hash().marked(role);
+        match documents.is_empty() || index > 0 {
+            true => (hash, block),
+            false => {
+                let documents = documents.iter().map(|id| Hash::of(id.as_bytes()));
+                (Hash::chain([hash].into_iter().chain(documents)), block)
+            }
+        }
     })
 }
 
 fn block_in(section: Section, hash: Hash, block: &Block) -> CacheBlock {
-    let kind = match block.content {
+    let kind = match *block.content {
         Content::Call(_) => BlockKind::Call,
         Content::Result(_) => BlockKind::Result,
         Content::Text(_) | Content::Image(..) | Content::Reasoning(_) => BlockKind::Plain,
     };
     let (marker, markable) = (block.breakpoint, block.can_hold_breakpoint());
     CacheBlock { hash, tokens: 0, section, kind, marker, markable }
-}
-
-fn has_image(block: &Block) -> bool {
-    match &block.content {
-        Content::Image(..) => true,
-        Content::Result(result) => result.parts.iter().any(|part| matches!(part, ResultPart::Image(_))),
-        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => false,
-    }
 }

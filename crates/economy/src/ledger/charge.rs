@@ -209,22 +209,21 @@ fn parts(answered: &Answered<'_>) -> Vec<(Account, u64)> {
         Some((account, sum)) if account.is_of(origin) => *sum += u64::from(count),
         _ => parts.push((Account::of(origin), count.into())),
     };
-    let tools = &answered.prompt.tools;
-    let mut measured = answered.measured.blocks.iter();
-    for (block, measured) in tools.iter().zip(&mut measured) {
+    let (tools, measured) = (&answered.prompt.tools, answered.measured);
+    for (index, block) in tools.iter().enumerate() {
         let origin = Origin { kind: Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
-        measured.segments.iter().for_each(|count| add(&origin, *count));
+        measured.segments(index).iter().for_each(|count| add(&origin, *count));
     }
-    for (block, measured) in answered.prompt.blocks().zip(measured) {
-        let mut counts = measured.segments.iter().copied();
+    for (index, block) in answered.prompt.blocks().enumerate() {
+        let mut counts = measured.segments(tools.len() + index).iter().copied();
         each_origin(block, &mut |origin| counts.next().into_iter().for_each(|count| add(origin, count)));
     }
     parts
 }
 
-/// The origin of each piece of a block: as many as [`MeasuredBlock`](hardpan_prompt::MeasuredBlock) has segments.
+/// The origin of each piece of a block: as many as [`Measured`](hardpan_prompt::Measured) has segments.
 fn each_origin(block: &Block, take: &mut impl FnMut(&Origin)) {
-    match &block.content {
+    match &*block.content {
         Content::Text(segments) => segments.iter().for_each(|segment| take(&segment.origin)),
         Content::Image(_, origin) => take(origin),
         Content::Reasoning(reasoning) => take(&reasoning.origin),

@@ -39,7 +39,9 @@ impl Watch {
     /// A compaction or a ping is held against the conversation, but the next turn is still held against the last one: their
     /// own ending is not meant to stay. Commit messages are a prompt of their own.
     pub fn examine(&mut self, answered: &Answered<'_>) -> Verdict {
-        let now = Trace::of(answered);
+        // Only what becomes the last one may take over from it.
+        let last = self.last.as_mut().filter(|_| answered.purpose == Purpose::Turn);
+        let now = Trace::of(answered, last.map(|past| &mut past.trace));
         let verdict = match &self.last {
             _ if answered.purpose == Purpose::Commit => {
                 Verdict::fine(Cause::FirstRequest, 0, answered.billed().read)

@@ -49,7 +49,7 @@ pub(super) fn check_blocks(prompt: &Prompt, rules: &Rules, found: &mut Vec<Viola
     for (message, turn) in prompt.turns.iter().enumerate() {
         // An OpenAI message of nothing but reasoning has neither content nor calls.
         let counts =
-            |b: &Block| rules.protocol == Protocol::Anthropic || !matches!(b.content, Content::Reasoning(_));
+            |b: &Block| rules.protocol == Protocol::Anthropic || !matches!(*b.content, Content::Reasoning(_));
         if !turn.blocks.iter().any(counts) {
             found.push(Violation::EmptyMessage { at: At::Message(message) });
         }
@@ -63,7 +63,7 @@ pub(super) fn check_blocks(prompt: &Prompt, rules: &Rules, found: &mut Vec<Viola
 
 /// Whether the block may stand in a message of this role; without a role, in the system prompt.
 fn check_home(at: At, block: &Block, role: Option<Role>, found: &mut Vec<Violation>) {
-    let (what, home) = match block.content {
+    let (what, home) = match *block.content {
         Content::Text(_) => return,
         Content::Image(..) => ("image", Role::User),
         Content::Result(_) => ("tool_result", Role::User),
@@ -77,7 +77,7 @@ fn check_home(at: At, block: &Block, role: Option<Role>, found: &mut Vec<Violati
 }
 
 fn check_block(at: At, block: &Block, rules: &Rules, found: &mut Vec<Violation>) {
-    match &block.content {
+    match &*block.content {
         Content::Text(segments) => check_text(at, segments, rules, found),
         Content::Image(..) => {}
         Content::Reasoning(reasoning) => check_reasoning(at, reasoning, rules, found),
@@ -155,7 +155,7 @@ pub(super) fn check_image_count(prompt: &Prompt, rules: &Rules, found: &mut Vec<
 }
 
 fn images(block: &Block) -> impl Iterator<Item = &Image> {
-    let (own, parts) = match &block.content {
+    let (own, parts) = match &*block.content {
         Content::Image(image, _) => (Some(image), &[][..]),
         Content::Result(result) => (None, &result.parts[..]),
         Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => (None, &[][..]),
@@ -173,7 +173,7 @@ pub(super) fn check_declared(prompt: &Prompt, rules: &Rules, found: &mut Vec<Vio
     if declared || rules.undeclared_tools == Stance::Accepts {
         return;
     }
-    let of_a_tool = |block: &Block| matches!(block.content, Content::Call(_) | Content::Result(_));
+    let of_a_tool = |block: &Block| matches!(*block.content, Content::Call(_) | Content::Result(_));
     if let Some((at, _)) = blocks(prompt).find(|(_, block)| of_a_tool(block)) {
         found.push(Violation::NoToolsDeclared { at });
     }

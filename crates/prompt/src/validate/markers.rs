@@ -23,7 +23,7 @@ pub(super) fn check(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) 
         }
         match block {
             Some(block) if block.can_hold_breakpoint() => {}
-            Some(Block { content: Content::Reasoning(_), .. }) => {
+            Some(block) if matches!(*block.content, Content::Reasoning(_)) => {
                 found.push(Violation::BreakpointOnReasoning { at });
             }
             Some(_) => found.push(Violation::BreakpointOnEmptyText { at }),

@@ -40,7 +40,7 @@ fn said(prompt: &Prompt, protocol: Protocol) -> Vec<Said<'_>> {
             (Protocol::Anthropic, Some(last)) if last.role == turn.role => last.blocks.extend(blocks),
             (Protocol::Anthropic, _) => said.push(Said { role: turn.role, blocks: blocks.collect() }),
             (Protocol::OpenAi, _) => {
-                let is_result = |(_, block): &(At, &Block)| matches!(block.content, Content::Result(_));
+                let is_result = |(_, block): &(At, &Block)| matches!(*block.content, Content::Result(_));
                 let (results, rest): (Vec<_>, Vec<_>) = blocks.partition(is_result);
                 said.push(Said { role: turn.role, blocks: [results, rest].concat() });
             }
@@ -58,7 +58,7 @@ fn check_answers(said: &[Said<'_>], protocol: Protocol, found: &mut Vec<Violatio
             round = Round::new(protocol);
         }
         for (at, block) in &message.blocks {
-            match (message.role, &block.content) {
+            match (message.role, &*block.content) {
                 (Role::Assistant, Content::Call(call)) => {
                     if !ids.insert(&*call.id) {
                         found.push(Violation::CallTwice { at: *at, id: call.id.to_string() });
@@ -132,14 +132,14 @@ impl<'a> Round<'a> {
 }
 
 fn check_reasoning(said: &[Said<'_>], thinking: Thinking, found: &mut Vec<Violation>) {
-    let is_reasoning = |block: &Block| matches!(block.content, Content::Reasoning(_));
+    let is_reasoning = |block: &Block| matches!(*block.content, Content::Reasoning(_));
     for message in said.iter().filter(|message| message.role == Role::Assistant) {
         if let Some((at, _)) = message.blocks.last().filter(|(_, block)| is_reasoning(block)) {
             found.push(Violation::EndsInReasoning { at: *at });
         }
     }
     let [.., made, last] = said else { return };
-    let is_result = |(_, block): &(At, &Block)| matches!(block.content, Content::Result(_));
+    let is_result = |(_, block): &(At, &Block)| matches!(*block.content, Content::Result(_));
     let in_a_round = last.role == Role::User && last.blocks.iter().any(is_result);
     if thinking == Thinking::Off || !in_a_round {
         return;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use hardpan_prompt::{Content, Prompt, ResultPart};
+use hardpan_prompt::{Block, Prompt};
 use serde::{Deserialize, Serialize};
 
 use super::Question;
@@ -101,9 +101,5 @@ impl Form {
 }
 
 fn has_images(prompt: &Prompt) -> bool {
-    prompt.blocks().any(|block| match &block.content {
-        Content::Image(..) => true,
-        Content::Result(result) => result.parts.iter().any(|part| matches!(part, ResultPart::Image(_))),
-        _ => false,
-    })
+    prompt.blocks().any(Block::has_image)
 }

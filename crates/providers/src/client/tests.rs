@@ -36,7 +36,7 @@ impl Forms for Plain {
     }
     fn without_images(&self, prompt: &Prompt) -> Prompt {
         let mut prompt = prompt.clone();
-        prompt.turns[0].blocks.retain(|block| !matches!(block.content, hardpan_prompt::Content::Image(..)));
+        prompt.turns[0].blocks.retain(|block| !matches!(*block.content, hardpan_prompt::Content::Image(..)));
         prompt
     }
 }

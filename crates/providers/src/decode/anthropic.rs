@@ -223,7 +223,9 @@ fn part(node: &Node<'_>) -> Result<(ResultPart, Option<Lifetime>), DecodeError> 
         return Ok((ResultPart::Image(image), breakpoint));
     }
     let block = if tag == "text" { text(node, Kind::History)? } else { foreign(node, tag)? };
-    let Content::Text(segments) = block.content else { return Err(node.refuse("this is no text")) };
+    let Content::Text(segments) = block.content.into_content() else {
+        return Err(node.refuse("this is no text"));
+    };
     Ok((ResultPart::Text(segments), block.breakpoint))
 }
 

@@ -273,7 +273,7 @@ fn result(node: &Node<'_>) -> Result<Block, DecodeError> {
     let blocks = if is_nothing { Vec::new() } else { content(node, Kind::History)? };
     node.close(&["role", "content", "tool_call_id", "name", "message_id"])?;
     let breakpoint = blocks.iter().rev().find_map(|block| block.breakpoint);
-    let parts = blocks.into_iter().filter_map(|block| match block.content {
+    let parts = blocks.into_iter().filter_map(|block| match block.content.into_content() {
         Content::Text(segments) => Some(ResultPart::Text(segments)),
         Content::Image(image, _) => Some(ResultPart::Image(image)),
         Content::Reasoning(_) | Content::Call(_) | Content::Result(_) => None, // no part is one

@@ -110,7 +110,7 @@ fn the_name_of_a_message_is_that_of_its_entry() {
     );
     let Record::Message(message) = &entry.record else { panic!("a message") };
     assert_eq!(&*message.id.0, "a\"b");
-    assert_eq!(message.body, Body::User { content: vec![Part::text("hi")] });
+    assert_eq!(*message.body, Body::User { content: vec![Part::text("hi")] });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use hardpan_models::{MaxTokensField, Model, Protocol, Wire};
 use hardpan_prompt::validate::{MAX_BREAKPOINTS, Stance, Violation, violations};
-use hardpan_prompt::{Content, Prompt, Reasoning, ResultPart};
+use hardpan_prompt::{Block, Content, Prompt, Reasoning};
 use hardpan_providers::decode::Decoded;
 use serde_json::Value;
 
@@ -103,11 +103,7 @@ fn abilities(protocol: Protocol, decoded: &Decoded, model: &Model) -> Result<(),
 }
 
 fn has_images(prompt: &Prompt) -> bool {
-    prompt.blocks().any(|block| match &block.content {
-        Content::Image(..) => true,
-        Content::Result(result) => result.parts.iter().any(|part| matches!(part, ResultPart::Image(_))),
-        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => false,
-    })
+    prompt.blocks().any(Block::has_image)
 }
 
 /// An answer longer than the model can give. A server that takes any model does not know what it can give.
@@ -135,7 +131,7 @@ fn signatures(prompt: &Prompt) -> Result<(), Refusal> {
     for (message, turn) in prompt.turns.iter().enumerate() {
         for (index, block) in turn.blocks.iter().enumerate() {
             let Content::Reasoning(Reasoning { text, signature: Some(given), redacted: None, .. }) =
-                &block.content
+                &*block.content
             else {
                 continue;
             };

@@ -166,7 +166,7 @@ fn tiers(prompt: &Prompt) -> BTreeMap<Tier, Vec<(Option<Role>, Hash)>> {
 
 /// Every item once, unless it is the symbol entry of an open file; every message once, and in order.
 fn everything_is_there_once(snapshot: &Snapshot, prompt: &Prompt) {
-    let segments = prompt.blocks().flat_map(|block| match &block.content {
+    let segments = prompt.blocks().flat_map(|block| match &*block.content {
         Content::Text(segments) => segments.iter().map(|segment| &segment.origin).collect(),
         _ => block.origin().into_iter().collect::<Vec<_>>(),
     });

@@ -61,10 +61,7 @@ fn a_prompt_becomes_the_blocks_of_its_request() {
         (seconds(7), "claude-sonnet-5", &Salts::default())
     );
     let of = |pick: fn(&CacheBlock) -> usize| request.blocks.iter().map(pick).collect::<Vec<_>>();
-    assert_eq!(
-        of(|block| block.tokens),
-        measured.blocks.iter().map(|block| block.tokens).collect::<Vec<_>>()
-    );
+    assert_eq!(of(|block| block.tokens), measured.blocks().collect::<Vec<_>>());
     assert_eq!(of(|block| block.section as usize), [0, 1, 2, 2, 2, 2]);
     assert_eq!(of(|block| usize::from(block.markable)), [1, 1, 1, 0, 1, 1]);
     let kinds: Vec<BlockKind> = request.blocks.iter().map(|block| block.kind).collect();
@@ -112,7 +109,7 @@ fn settings_of_a_prompt_are_salts() {
     prompt.thinking = Thinking::Budget(2000);
     prompt.web_search = Some(WebSearch { max_results: 3 });
     let image = Image { media_type: MediaType::Png, data: "".into(), width: None, height: None };
-    let Content::Result(result) = &mut prompt.turns[2].blocks[0].content else { panic!("a result") };
+    let Content::Result(result) = prompt.turns[2].blocks[0].content.edit() else { panic!("a result") };
     result.parts.push(ResultPart::Image(image));
     let thinking = Thinking::Budget(2000);
     let expected = Salts { web_search: true, images: true, thinking, ..Salts::default() };

@@ -145,7 +145,7 @@ fn a_stub_in_place_of_a_result_is_a_fold() {
     talk.tool_round("m8", 1).assistant("m9", &long("m9", 2000)).user("m10", "Next.");
     assert_eq!(trial.next(&mut talk).cause, Cause::AsExpected);
     for block in talk.log.iter_mut().flat_map(|turn| &mut turn.blocks) {
-        if let Content::Result(result) = &mut block.content {
+        if let Content::Result(result) = block.content.edit() {
             let stub = Origin::item(Kind::History, &Arc::from("file:d.rs"), Copy::Stub);
             result.parts = vec![ResultPart::Text(vec![Segment::new("See above.", stub)])];
         }
@@ -195,7 +195,7 @@ fn the_first_image_loses_the_messages() {
     assert_eq!(trial.next(&mut talk).cause, Cause::AsExpected);
     talk.log
         .iter_mut()
-        .for_each(|turn| turn.blocks.retain(|block| !matches!(block.content, Content::Image(..))));
+        .for_each(|turn| turn.blocks.retain(|block| !matches!(*block.content, Content::Image(..))));
     let gone = trial.next(&mut talk);
     assert_eq!((gone.cause, gone.ours), (Cause::ImageRemoved, Blame::Us));
 }

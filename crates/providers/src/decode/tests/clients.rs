@@ -18,7 +18,7 @@ fn openai(body: &Value) -> Decoded {
 }
 
 fn text(block: &Block) -> String {
-    let Content::Text(segments) = &block.content else { panic!("{block:?} is no text") };
+    let Content::Text(segments) = &*block.content else { panic!("{block:?} is no text") };
     segments.iter().map(|segment| segment.text.as_str()).collect()
 }
 
@@ -69,9 +69,9 @@ fn an_echoed_answer_of_anthropics_is_read() {
     }));
     let Prompt { turns, thinking, .. } = &decoded.prompt;
     assert_eq!(*thinking, Thinking::Budget(2000));
-    let Content::Image(image, _) = &turns[0].blocks[0].content else { panic!("no image") };
+    let Content::Image(image, _) = &*turns[0].blocks[0].content else { panic!("no image") };
     assert_eq!((image.media_type, image.width, image.height), (MediaType::Png, Some(3), Some(2)));
-    let Content::Result(result) = &turns[2].blocks[0].content else { panic!("no result") };
+    let Content::Result(result) = &*turns[2].blocks[0].content else { panic!("no result") };
     assert_eq!((result.outcome, result.parts.len()), (Outcome::Failed, 1));
     let lifetimes: Vec<_> =
         decoded.prompt.breakpoints().iter().map(|point| (point.block, point.lifetime)).collect();
@@ -116,7 +116,7 @@ fn documents_of_text_and_images_by_address_are_read() {
         ]}]}),
     );
     assert!(decoded.citations);
-    let Content::Image(image, _) = &decoded.prompt.turns[0].blocks[1].content else { panic!("no image") };
+    let Content::Image(image, _) = &*decoded.prompt.turns[0].blocks[1].content else { panic!("no image") };
     assert_eq!((image.media_type, image.width), (MediaType::Jpeg, None));
 }
 
@@ -166,16 +166,14 @@ fn an_echoed_answer_of_openais_is_read() {
     let Prompt { system, turns, tools, .. } = &decoded.prompt;
     assert_eq!(system.iter().map(text).collect::<Vec<_>>(), ["Be brief.", "Be kind."]);
     assert_eq!((system[1].breakpoint, decoded.system_messages), (Some(Lifetime::FiveMinutes), 2));
-    let [Block { content: Content::Reasoning(_), .. }, first, second] = &turns[1].blocks[..] else {
-        panic!("{:?}", turns[1])
-    };
-    let arguments = |block: &Block| match &block.content {
+    let [_, first, second] = &turns[1].blocks[..] else { panic!("{:?}", turns[1]) };
+    let arguments = |block: &Block| match &*block.content {
         Content::Call(call) => call.arguments.as_str().to_owned(),
         other => panic!("{other:?} is no call"),
     };
     assert_eq!(arguments(first), r#"{"path":"a"}"#);
     assert_eq!(arguments(second), json!({RAW_ARGUMENTS: "{\"path"}).to_string());
-    let Content::Result(result) = &turns[3].blocks[0].content else { panic!("no result") };
+    let Content::Result(result) = &*turns[3].blocks[0].content else { panic!("no result") };
     assert!(matches!(&result.parts[..], [ResultPart::Text(_)]));
     assert_eq!(text(&turns[4].blocks[0]), "No.");
     assert_eq!(

@@ -148,7 +148,7 @@ fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
     for turn in &prompt.turns {
         let mut images = Vec::new();
         for block in &turn.blocks {
-            let Content::Result(result) = &block.content else { continue };
+            let Content::Result(result) = &*block.content else { continue };
             let (held, moved): (Vec<_>, Vec<_>) = result
                 .parts
                 .iter()
@@ -178,7 +178,7 @@ fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
         let thoughts: Vec<&str> = turn
             .blocks
             .iter()
-            .filter_map(|block| match &block.content {
+            .filter_map(|block| match &*block.content {
                 Content::Reasoning(reasoning) => Some(reasoning.text.as_str()),
                 _ => None,
             })
@@ -196,11 +196,11 @@ fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
         images.extend(
             turn.blocks
                 .iter()
-                .filter(|b| matches!(b.content, Content::Text(_) | Content::Image(..)))
+                .filter(|b| matches!(*b.content, Content::Text(_) | Content::Image(..)))
                 .cloned(),
         );
         blocks.extend(contents(&images, wire));
-        blocks.extend(turn.blocks.iter().filter(|b| matches!(b.content, Content::Call(_))).cloned());
+        blocks.extend(turn.blocks.iter().filter(|b| matches!(*b.content, Content::Call(_))).cloned());
         if !blocks.is_empty() {
             seen.turns.push(Turn::new(turn.role, blocks));
         }
@@ -210,14 +210,14 @@ fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
 
 /// Where there are no markers, texts are one string, a newline between them, unless there is an image.
 fn contents(blocks: &[Block], wire: &Wire) -> Vec<Block> {
-    let has_image = blocks.iter().any(|block| matches!(block.content, Content::Image(..)));
+    let has_image = blocks.iter().any(|block| matches!(*block.content, Content::Image(..)));
     if wire.markers != Markers::None || has_image || blocks.is_empty() {
         let unmarked = |block: &Block| Block { breakpoint: known(block.breakpoint, wire), ..block.clone() };
         return blocks.iter().map(unmarked).collect();
     }
     let texts: Vec<String> = blocks
         .iter()
-        .map(|block| match &block.content {
+        .map(|block| match &*block.content {
             Content::Text(segments) => segments.iter().map(|segment| segment.text.as_str()).collect(),
             _ => String::new(),
         })
@@ -288,7 +288,7 @@ proptest! {
     #[test]
     fn openais_body_comes_back_as_far_as_the_wire_holds_it(mut prompt in prompts(), wire in wires()) {
         // A marker on an empty result has no form either, and there is no saying where it goes.
-        let is_empty = |block: &Block| matches!(&block.content, Content::Result(result) if result.parts.is_empty());
+        let is_empty = |block: &Block| matches!(&*block.content, Content::Result(result) if result.parts.is_empty());
         for turn in prompt.turns.iter_mut().filter(|turn| turn.blocks.iter().any(is_empty)) {
             turn.blocks.iter_mut().for_each(|block| block.breakpoint = None);
         }

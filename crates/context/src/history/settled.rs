@@ -1,0 +1,75 @@
+//! What is settled of a conversation: converted once, and the same in every request from then on.
+//!
+//! Where the model speaks after somebody else has spoken, nothing that comes later changes what came before: every call
+//! before it has been answered or never will be. The conversion remembers what it had made up to the last such place, and
+//! goes on from there as long as the messages before it are the very same. A turn converts what is new in it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hardpan_models::Protocol;
+use hardpan_prompt::{AgentMessage, Body, LeftOut, State, Tier};
+
+use super::{Calls, Said};
+use crate::layout::Input;
+
+/// What a conversion depends on besides the messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
+    calls: Calls,
+    provider: String,
+    model: String,
+    protocol: Protocol,
+    reasoning: Option<String>,
+}
+
+impl Terms {
+    pub(super) fn of(input: &Input<'_>, calls: Calls) -> Self {
+        let target = input.target;
+        Terms {
+            calls,
+            provider: target.provider.clone(),
+            model: target.model.id.clone(),
+            protocol: target.wire.protocol,
+            reasoning: target.wire.reasoning_field.name().map(str::to_owned),
+        }
+    }
+}
+
+/// The beginning of a conversation, and what it became.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settled {
+    /// The messages, as they were.
+    pub messages: Vec<AgentMessage>,
+    /// The tier of each.
+    pub tiers: Vec<Tier>,
+    pub said: Vec<Arc<Said>>,
+    pub left_out: Vec<LeftOut>,
+    /// The positions of results that answer nobody.
+    pub orphans: Vec<usize>,
+    pub used_ids: HashSet<Arc<str>>,
+}
+
+impl Settled {
+    /// Whether a conversation begins with it.
+    pub(super) fn begins(&self, messages: &[AgentMessage], tiers: &[Tier]) -> bool {
+        let count = self.messages.len();
+        messages.len() >= count
+            && self.tiers == tiers[..count]
+            && self.messages.iter().zip(messages).all(|(before, now)| is_same(before, now))
+    }
+}
+
+/// Whether two messages are sent alike: the body is the very same one, not one that happens to be equal.
+fn is_same(before: &AgentMessage, now: &AgentMessage) -> bool {
+    // Every field is named, so that a new one forces a decision here.
+    let AgentMessage { id, time: _, state, tl_dr, tier: _, n: _, body } = before;
+    Arc::ptr_eq(body, &now.body) && *state == now.state && *id == now.id && *tl_dr == now.tl_dr
+}
+
+/// Whether everything before message `index` is settled.
+pub(super) fn settles(messages: &[AgentMessage], index: usize) -> bool {
+    let speaks = |at: usize| matches!(*messages[at].body, Body::Assistant { .. });
+    let heard = |at: usize| matches!(messages[at].state, State::Whole | State::TlDr) && !speaks(at);
+    index > 0 && speaks(index) && heard(index - 1)
+}
