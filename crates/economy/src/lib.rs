@@ -103,4 +103,4 @@ pub use foresight::{Act, Foresight, foresee};
 pub use ledger::{Answered, Charge, Ledger};
 pub use pings::{MOST_PINGS, Pause};
 pub use quote::{Amounts, Quote, Rates, quote};
-pub use verdict::{Cause, Verdict, Watch};
+pub use verdict::{Cause, Verdict, Watch, WatchChange};

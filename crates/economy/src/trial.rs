@@ -239,6 +239,16 @@ impl Trial {
         verdict
     }
 
+    /// The watch after the same request, had our count been scaled otherwise.
+    pub fn scaled(&mut self, talk: &mut Talk, factor: f64) -> Watch {
+        let prompt = talk.prompt(&self.model.id);
+        let measured = self.counter.measure(&prompt).scaled(&Factor::new(factor));
+        let (_, used) = self.bill(&prompt);
+        let mut watch = self.watch.clone();
+        watch.examine(&self.answered(&prompt, &measured, Some(used)));
+        watch
+    }
+
     pub fn answered<'a>(
         &'a self,
         prompt: &'a Prompt,

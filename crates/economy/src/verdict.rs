@@ -22,12 +22,14 @@ mod past; // what a request left in the cache
 mod tests;
 mod trace; // what is remembered of a prompt
 mod watch; // Watch: the conversation, request by request
+mod written; // WatchChange: what is new in a watch
 
 use serde::{Deserialize, Serialize};
 
 pub use cause::{Blame, Cause, How};
 pub use trace::Whence;
 pub use watch::Watch;
+pub use written::WatchChange;
 
 use crate::words::{dollars, number, printable};
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{Moment, Rules};
 use crate::ledger::{Answered, Tokens};
-use crate::verdict::trace::Trace;
+use crate::verdict::trace::{Lengths, Trace};
 
 /// The least doubt about our count of a part of a prompt, as a share of it. On whole prompts the learned factor misses by a
 /// tenth of a percent (see [`Factor`](hardpan_prompt::Factor)), but code, prose and numbers each have a factor of their
@@ -74,6 +74,11 @@ impl Past {
             marked.filter(|about| past.billed.cached() == 0 && small(about)).map(|about| about.tokens);
         past.promise = past.promise.filter(|_| past.too_small.is_none());
         past
+    }
+
+    /// The same without the starts of the long lists.
+    pub fn without_first(&self, lengths: &Lengths) -> Self {
+        Past { trace: self.trace.without_first(lengths), entries: self.entries.clone(), ..*self }
     }
 
     /// A part of this prompt, from our count of it to the provider's tokens. Its total is known exactly, so what is uncertain

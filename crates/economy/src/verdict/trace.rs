@@ -66,6 +66,14 @@ pub(super) enum LastWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Piece(pub u64, pub u32, u32);
 
+impl Piece {
+    /// Whether it is the same, and its size is but for the last digits.
+    fn is_about(&self, other: &Piece) -> bool {
+        let most = 1 + self.1 / 50;
+        self.0 == other.0 && self.2 == other.2 && self.1.abs_diff(other.1) <= most
+    }
+}
+
 /// A block: its hash, the number of its pieces, its region, its marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TraceBlock(u64, u32, Place, Option<Lifetime>);
@@ -116,6 +124,54 @@ pub(super) struct Trace {
     origins: Vec<Whence>,
     #[serde(skip)]
     known: Known,
+}
+
+/// How long the starts of a trace's lists are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lengths {
+    blocks: usize,
+    pieces: usize,
+    origins: usize,
+}
+
+/// The lists of a trace, in parts.
+impl Trace {
+    /// How much both have in common, counts that differ a little aside.
+    pub fn common(&self, other: &Trace) -> Lengths {
+        fn same<T>(ours: &[T], theirs: &[T], is_same: impl Fn(&T, &T) -> bool) -> usize {
+            ours.iter().zip(theirs).take_while(|(ours, theirs)| is_same(ours, theirs)).count()
+        }
+        Lengths {
+            blocks: same(&self.blocks, &other.blocks, TraceBlock::eq),
+            pieces: same(&self.pieces, &other.pieces, Piece::is_about),
+            origins: same(&self.origins, &other.origins, Whence::eq),
+        }
+    }
+
+    /// The same without the starts of the lists.
+    pub fn without_first(&self, Lengths { blocks, pieces, origins }: &Lengths) -> Self {
+        Trace {
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            settings: self.settings.clone(),
+            blocks: self.blocks[*blocks..].to_vec(),
+            pieces: self.pieces[*pieces..].to_vec(),
+            origins: self.origins[*origins..].to_vec(),
+            known: Known::default(),
+            ..*self
+        }
+    }
+
+    /// Puts the starts of another trace's lists before these. None if they are not so long.
+    pub fn put_before(&mut self, other: &Trace, Lengths { blocks, pieces, origins }: &Lengths) -> Option<()> {
+        let starts =
+            (other.blocks.get(..*blocks)?, other.pieces.get(..*pieces)?, other.origins.get(..*origins)?);
+        self.blocks.splice(..0, starts.0.iter().copied());
+        self.pieces.splice(..0, starts.1.iter().copied());
+        self.origins.splice(..0, starts.2.iter().cloned());
+        Some(())
+    }
 }
 
 impl Trace {
