@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use crate::books::Settle;
 use crate::conversation::Conversation;
 use crate::events::{
     CustomMessage, Events, Input, ModelSelect, QueueUpdate, SessionFork, SessionShutdown, SessionStart,
@@ -208,7 +209,7 @@ impl Agent {
         self.store_late().await?;
         let session = lock(&self.inner.conversation).session.clone();
         self.events().tell(self, SessionShutdown { session }).await;
-        lock(&self.inner.conversation).settle(self.now());
+        lock(&self.inner.conversation).settle(Settle::Session, self.now());
         let flushed = lock(&self.inner.conversation).flush();
         Ok(flushed.await?)
     }
@@ -362,7 +363,7 @@ impl Agent {
         let to = conversation.session.clone();
         let from = {
             let mut current = lock(&self.inner.conversation);
-            current.settle(self.now());
+            current.settle(Settle::Session, self.now());
             std::mem::replace(&mut *current, conversation).session
         };
         *lock(&self.inner.asked) = None;

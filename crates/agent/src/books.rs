@@ -36,6 +36,15 @@ pub enum On {
     Nothing,
 }
 
+/// What has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settle {
+    /// A run.
+    Run,
+    /// The session, in this process.
+    Session,
+}
+
 /// A request that was answered, to be entered.
 #[derive(Clone, Copy, Debug)]
 pub struct Billed<'a> {
@@ -132,14 +141,15 @@ impl Books {
         (record, loss)
     }
 
-    /// What is to be stored at the end of a run; nothing where nothing was sent.
-    pub fn settle(&mut self) -> Vec<Record> {
-        if self.unsaved.total.requests == 0 {
-            return Vec::new();
+    /// What is to be stored at the end of a run, or of all of them; nothing where nothing was sent.
+    pub fn settle(&mut self, end: Settle) -> Vec<Record> {
+        let mut records = Vec::new();
+        if self.unsaved.total.requests > 0 {
+            let data = items(&std::mem::take(&mut self.unsaved));
+            records.push(Record::Custom { custom_type: ITEMS.into(), data });
         }
-        let items = items(&std::mem::take(&mut self.unsaved));
-        let items = Record::Custom { custom_type: ITEMS.into(), data: items };
-        [items].into_iter().chain(self.stored.change(&self.watch)).collect()
+        records.extend(self.stored.change(&self.watch, end));
+        records
     }
 
     /// What an act would cost now; none before the first request. `last` is whom that was for, `next` whom the next is for.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hardpan_context::{Memory, Tracker};
+use hardpan_context::{Memory, ShownPanel, Tracker};
 use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, Body, Kind, MessageId, Part, Text};
 use hardpan_session::{Entry, Fork, Header, Log, LogError, Partial, Record, RequestRecord, Saved, Session};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::books::{Billed, Books};
+use crate::books::{Billed, Books, Settle};
 use crate::knowledge::Knowledge;
 use crate::recall::Change;
 use crate::spending::Spent;
@@ -48,8 +48,9 @@ pub struct Conversation {
     pub(crate) books: Books,
     /// What moved between the tiers after the last answer.
     pub(crate) moved: Vec<hardpan_context::Change>,
-    /// The tracker as the file has it.
+    /// What is written once for a run, as the file has it.
     stored_tiers: Tracker,
+    stored_shown: Vec<ShownPanel>,
     path: PathBuf,
     log: Log,
     leaf: Option<Arc<str>>,
@@ -102,6 +103,7 @@ impl Conversation {
             books: Books::default(),
             moved: Vec::new(),
             stored_tiers: Tracker::default(),
+            stored_shown: Vec::new(),
             path: path.to_owned(),
             log,
             leaf: None,
@@ -127,7 +129,8 @@ impl Conversation {
                 Err(_) => self.memory = Memory::default(),
             }
         }
-        self.stored_tiers = self.memory.tiers.clone();
+        (self.stored_tiers, self.stored_shown) =
+            (self.memory.tiers.clone(), self.memory.panels.shown.clone());
         let path = session.path_to(leaf).map_err(|error| error.to_string())?;
         let billed = match bill {
             Bill::Session => session.entries.iter().collect(),
@@ -235,7 +238,7 @@ impl Conversation {
         self.messages.splice(..cut, [message]);
         self.forget_lost();
         self.memory = Memory::default();
-        self.stored_tiers = Tracker::default();
+        (self.stored_tiers, self.stored_shown) = Default::default();
         saved
     }
 
@@ -277,6 +280,7 @@ impl Conversation {
         if let Some(change) = Change::between(&self.memory, &memory) {
             if let Change::Whole(whole) = &change {
                 self.stored_tiers = whole.tiers.clone();
+                self.stored_shown = whole.panels.shown.clone();
             }
             let memory = serde_json::to_value(change).unwrap_or_default();
             drop(self.record(Record::Memory { memory }, now));
@@ -307,15 +311,23 @@ impl Conversation {
         self.last = Some(ended(request));
     }
 
-    /// Stores what is written once for a run: the counts of the tiers, the bill by key, what the next request is held
+    /// Stores what is written once for a run: what counts on in the layouts, the bill by key, what the next request is held
     /// against. Nobody waits for it: what is lost is counted anew.
-    pub(crate) fn settle(&mut self, now: Timestamp) {
+    pub(crate) fn settle(&mut self, end: Settle, now: Timestamp) {
+        let mut changes = Vec::new();
         if let Some(change) = Change::of_tiers(&self.stored_tiers, &self.memory.tiers) {
             self.stored_tiers = self.memory.tiers.clone();
+            changes.push(change);
+        }
+        if self.stored_shown != self.memory.panels.shown {
+            self.stored_shown = self.memory.panels.shown.clone();
+            changes.push(Change::Shown(self.stored_shown.clone()));
+        }
+        for change in changes {
             let memory = serde_json::to_value(change).unwrap_or_default();
             drop(self.record(Record::Memory { memory }, now));
         }
-        for record in self.books.settle() {
+        for record in self.books.settle(end) {
             drop(self.record(record, now));
         }
     }

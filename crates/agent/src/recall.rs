@@ -3,8 +3,8 @@
 //! BASE holds whole files. It is written when it was laid, and then only what was added: an update, the frontier. A memory
 //! that is lost costs a fold, nothing else, so nobody waits for it to be durable.
 //!
-//! The tracker of `tiers` counts on with every answer, for everything it shows. It is written at the end of a run only, as
-//! the entries that are others than before: a crash loses the counts of one run.
+//! The tracker of `tiers` counts on with every answer, for everything it shows, and so do the hits of `panels`. They are written
+//! at the end of a run only, the tracker as the entries that are others than before: a crash loses the counts of one run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub enum Change {
     Added(Box<Added>),
     /// The tracker has counted on.
     Tiers(Box<Tiers>),
+    /// What `panels` showed last, and what that has cost so far.
+    Shown(Vec<ShownPanel>),
 }
 
 /// What is new in a tracker.
@@ -52,18 +54,17 @@ pub struct Added {
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<Account>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    histories: Vec<FrozenHistory>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shown: Option<Vec<ShownPanel>>,
+    histories: Vec<Arc<FrozenHistory>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     empty_tiers: Option<u32>,
 }
 
 impl Change {
-    /// What leads from one memory to the next, the tracker aside; none if nothing does.
+    /// What leads from one memory to the next, all that counts on with every request aside; none if nothing does.
     pub fn between(before: &Memory, after: &Memory) -> Option<Change> {
-        let Memory { panels, strata, tiers: _, empty_tiers } = after;
-        if *panels == before.panels && *strata == before.strata && *empty_tiers == before.empty_tiers {
+        let Memory { panels: PanelsMemory { histories, shown: _ }, strata, tiers: _, empty_tiers } = after;
+        let same = *histories == before.panels.histories && *strata == before.strata;
+        if same && *empty_tiers == before.empty_tiers {
             return None;
         }
         Some(
@@ -92,14 +93,14 @@ impl Change {
         match self {
             Change::Whole(whole) => *memory = *whole,
             Change::Tiers(tiers) => memory.tiers = applied(&memory.tiers, *tiers),
+            Change::Shown(shown) => memory.panels.shown = shown,
             Change::Added(added) => {
-                let Added { updates, frontier, tail, account, histories, shown, empty_tiers } = *added;
+                let Added { updates, frontier, tail, account, histories, empty_tiers } = *added;
                 memory.strata.updates.extend(updates);
                 memory.strata.frontier = frontier.or(memory.strata.frontier);
                 memory.strata.tail = tail.or(memory.strata.tail);
                 memory.strata.account = account.unwrap_or(memory.strata.account);
                 memory.panels.histories.extend(histories);
-                memory.panels.shown = shown.unwrap_or_else(|| std::mem::take(&mut memory.panels.shown));
                 memory.empty_tiers = empty_tiers.unwrap_or(memory.empty_tiers);
             }
         }
@@ -142,7 +143,6 @@ fn added(before: &Memory, after: &Memory) -> Option<Added> {
         tail: tail.filter(|_| *tail != old.tail),
         account: Some(*account).filter(|_| *account != old.account),
         histories: rest(&before.panels.histories, &panels.histories)?,
-        shown: (panels.shown != before.panels.shown).then(|| panels.shown.clone()),
         empty_tiers: (after.empty_tiers != before.empty_tiers).then_some(after.empty_tiers),
     };
     // What was taken away cannot be told by what was added.
@@ -165,7 +165,7 @@ mod tests {
     fn laid(body: &str) -> Memory {
         let placed = Placed { key: "file:a".into(), title: None, kind: Kind::File, body: Text::new(body) };
         let mut memory = Memory::default();
-        memory.strata.base = vec![Group { name: "calm".into(), items: vec![placed] }];
+        memory.strata.base = Arc::new(vec![Group { name: "calm".into(), items: vec![placed] }]);
         memory.strata.laid = true;
         memory
     }

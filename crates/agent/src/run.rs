@@ -8,6 +8,7 @@ use hardpan_prompt::{AgentMessage, Body, MessageId, Text, Vocabulary};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, lock};
+use crate::books::Settle;
 use crate::compact::{WhyCompact, tokens};
 use crate::events::{
     AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, QueueUpdate, Stop,
@@ -94,7 +95,7 @@ impl Agent {
             Ok(stop) => (stop, None),
             Err(error) => (Stop::Error { message: error.to_string() }, Some(error)),
         };
-        lock(&self.inner.conversation).settle(self.now());
+        lock(&self.inner.conversation).settle(Settle::Run, self.now());
         if self.events().is_wanted::<AgentEnd>() {
             let messages = since(&lock(&self.inner.conversation).messages, before.as_ref());
             let (token_usage, queued) = (self.token_usage(), self.waiting());

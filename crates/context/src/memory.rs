@@ -26,6 +26,10 @@ pub struct Memory {
     pub empty_tiers: u32,
 }
 
+fn is_empty(groups: &Arc<Vec<Group>>) -> bool {
+    groups.is_empty()
+}
+
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
@@ -43,7 +47,7 @@ impl Memory {
 pub struct PanelsMemory {
     /// Conversation that was detached, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub histories: Vec<FrozenHistory>,
+    pub histories: Vec<Arc<FrozenHistory>>,
     /// The panels of the last request in order, with the hash of their content.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<ShownPanel>,
@@ -56,7 +60,7 @@ impl PanelsMemory {
 }
 
 /// A stretch of conversation, frozen into a panel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrozenHistory {
     /// The panel's id.
@@ -92,8 +96,8 @@ pub struct ShownPanel {
 #[serde(deny_unknown_fields, default)]
 pub struct StrataMemory {
     /// The groups of BASE as they were last folded; empty before the first request.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub base: Vec<Group>,
+    #[serde(skip_serializing_if = "is_empty")]
+    pub base: Arc<Vec<Group>>,
     /// Whether BASE has been laid: an empty one counts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub laid: bool,
@@ -141,7 +145,7 @@ impl StrataMemory {
 }
 
 /// A group of items in BASE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// The group's name: its volatility.
@@ -151,7 +155,7 @@ pub struct Group {
 }
 
 /// An item as it stands in BASE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placed {
     /// The item's key.

@@ -2,13 +2,15 @@
 
 pub mod detach; // what leaves the conversation for a frozen panel
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AgentMessage, Block, Call, Content, Copy, Item, Json, Kind, LeftOut, Lifetime, Origin, Outcome, Place,
-    ResultPart, Role, Segment, Source, Text, Tool, ToolResult, Turn, Volatility,
+    AgentMessage, Block, Call, Content, Copy, Hash, Item, Json, Kind, LeftOut, Lifetime, MessageId, Origin,
+    Outcome, Place, ResultPart, Role, Segment, Source, Text, Tool, ToolResult, Turn, Volatility,
 };
+
+use rustc_hash::FxHashSet;
 
 use crate::history::{self, Calls};
 use crate::layout::{Arrangement, Input, Layout, LayoutName};
@@ -42,12 +44,12 @@ impl Layout for Panels {
 
         prompt.tools = input.tools(Place::Base, Some(tool(input)));
         let system = system::segments(input, LayoutName::Panels);
-        let system_text = input.memo.text(
-            "reinjection",
-            &[&system::text(&system)],
-            input.texts.phrases.panels.reinjection.hash(),
-            || fill(&input.texts.phrases.panels.reinjection, &[("system_prompt", &system::text(&system))]),
-        );
+        let reinjection = &input.texts.phrases.panels.reinjection;
+        let hashes =
+            [reinjection].into_iter().chain(system.iter().map(|segment| &segment.text)).map(Text::hash);
+        let system_text = input.memo.text("reinjection", &[], Hash::chain(hashes), || {
+            fill(reinjection, &[("system_prompt", &system::text(&system))])
+        });
         prompt.system.push(Block::new(Place::Base, Content::Text(system)));
 
         let mut turns = Turns::default();
@@ -91,14 +93,27 @@ fn tool(input: &Input<'_>) -> Tool {
 /// Freezes what has grown too long, and returns the conversation that stays live.
 fn detach_old(input: &Input<'_>, memory: &mut PanelsMemory) -> Vec<AgentMessage> {
     let messages = &input.snapshot.messages;
-    let frozen: BTreeSet<_> = memory.histories.iter().flat_map(|h| h.messages.iter().cloned()).collect();
-    let mut live: Vec<AgentMessage> = messages.iter().filter(|m| !frozen.contains(&m.id)).cloned().collect();
+    let mut live = not_frozen(messages, &memory.histories);
     let tokens = |message: &AgentMessage| detach::estimate_tokens(message, &input.memo.counter);
     while let Some(count) = detach::plan(&live, tokens) {
         let chunk: Vec<AgentMessage> = live.drain(..count).collect();
-        memory.histories.push(freeze(input, &chunk, memory.histories.len() + 1));
+        memory.histories.push(Arc::new(freeze(input, &chunk, memory.histories.len() + 1)));
     }
     live
+}
+
+/// The messages that are in no frozen history. As a rule these hold the beginning of the conversation.
+fn not_frozen(messages: &[AgentMessage], histories: &[Arc<FrozenHistory>]) -> Vec<AgentMessage> {
+    let frozen = || histories.iter().flat_map(|history| &history.messages);
+    let mut here = messages.iter();
+    if frozen().all(|id| here.next().is_some_and(|message| message.id == *id)) {
+        let begun: FxHashSet<&MessageId> = here.clone().map(|message| &message.id).collect();
+        if frozen().all(|id| !begun.contains(id)) {
+            return here.cloned().collect();
+        }
+    }
+    let frozen: FxHashSet<&MessageId> = frozen().collect();
+    messages.iter().filter(|message| !frozen.contains(&message.id)).cloned().collect()
 }
 
 fn freeze(input: &Input<'_>, chunk: &[AgentMessage], number: usize) -> FrozenHistory {

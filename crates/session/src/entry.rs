@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use hardpan_prompt::AgentMessage;
 use jiff::Timestamp;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::fields::Fields;
-use crate::record::{Record, value_of};
+use crate::record::Record;
 
 /// The version of the format that is written, and the newest that is read.
 pub const VERSION: u64 = 1;
@@ -43,15 +44,7 @@ pub struct Entry {
 impl Header {
     /// The line, with its end.
     pub fn to_line(&self) -> String {
-        let Header { id, time, cwd, extra } = self;
-        let mut fields = Map::new();
-        fields.insert("type".into(), "session".into());
-        fields.insert("version".into(), VERSION.into());
-        fields.insert("id".into(), value_of(id));
-        fields.extend(time.map(|time| ("time".into(), time.to_string().into())));
-        fields.insert("cwd".into(), value_of(cwd));
-        fields.extend(extra.clone());
-        line(fields)
+        line(self)
     }
 
     /// The header, if these fields, without `type` and `version`, are one.
@@ -82,18 +75,10 @@ impl Entry {
 
     /// The line, with its end: what is appended to the file.
     pub fn to_line(&self) -> String {
-        let Entry { id, parent, time, record, extra } = self;
-        if let Record::Other { line } = record {
-            return format!("{line}\n");
+        match &self.record {
+            Record::Other { line } => format!("{line}\n"),
+            _ => line(self),
         }
-        let mut fields = Map::new();
-        fields.insert("type".into(), record.kind().into());
-        fields.insert("id".into(), value_of(id));
-        fields.insert("parent".into(), value_of(parent));
-        fields.extend(time.map(|time| ("time".into(), time.to_string().into())));
-        record.write(*time, &mut fields);
-        fields.extend(extra.clone());
-        line(fields)
     }
 
     /// Reads a line, and says what of it could not be understood. An error means that it has no place in the tree.
@@ -116,8 +101,39 @@ impl Entry {
     }
 }
 
-fn line(fields: Map<String, Value>) -> String {
-    Value::Object(fields).to_string() + "\n"
+impl Serialize for Header {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Header { id, time, cwd, extra } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "session")?;
+        map.serialize_entry("version", &VERSION)?;
+        map.serialize_entry("id", id)?;
+        time.iter().try_for_each(|time| map.serialize_entry("time", time))?;
+        map.serialize_entry("cwd", cwd)?;
+        extra.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        map.end()
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Entry { id, parent, time, record, extra } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", record.kind())?;
+        map.serialize_entry("id", id)?;
+        map.serialize_entry("parent", parent)?;
+        time.iter().try_for_each(|time| map.serialize_entry("time", time))?;
+        record.write(*time, &mut map)?;
+        extra.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
+        map.end()
+    }
+}
+
+/// Serialising to memory cannot fail: every key is a string, and every value is known.
+fn line(value: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    line
 }
 
 #[cfg(test)]

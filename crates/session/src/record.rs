@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Part, Text};
+use hardpan_prompt::{AgentMessage, Body, Part, State, Text, Tier};
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::ser::SerializeMap;
+use serde_json::Value;
 
 use crate::fields::Fields;
 use crate::request::RequestRecord;
@@ -104,48 +105,43 @@ impl Record {
         }
     }
 
-    pub(crate) fn write(&self, time: Option<Timestamp>, fields: &mut Map<String, Value>) {
-        let mut put = |key: &str, value: Value| _ = fields.insert(key.into(), value);
+    /// Writes its fields, after those that every entry has.
+    pub(crate) fn write<M: SerializeMap>(
+        &self,
+        time: Option<Timestamp>,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
         match self {
-            Record::Message(message) => {
-                let mut value = value_of(message);
-                if let Some(message_fields) = value.as_object_mut() {
-                    message_fields.shift_remove("id");
-                    if message.time == time {
-                        message_fields.shift_remove("time");
-                    }
-                }
-                put("message", value);
-            }
+            Record::Message(message) => map.serialize_entry("message", &Said::of(message, time)),
             Record::Partial(Partial { of, parts, provider, model }) => {
-                put("of", value_of(of));
-                put("parts", value_of(parts));
-                provider.iter().for_each(|provider| put("provider", value_of(provider)));
-                model.iter().for_each(|model| put("model", value_of(model)));
+                map.serialize_entry("of", of)?;
+                map.serialize_entry("parts", parts)?;
+                provider.iter().try_for_each(|provider| map.serialize_entry("provider", provider))?;
+                model.iter().try_for_each(|model| map.serialize_entry("model", model))
             }
             Record::ModelChange { provider, model } => {
-                put("provider", value_of(provider));
-                put("model", value_of(model));
+                map.serialize_entry("provider", provider)?;
+                map.serialize_entry("model", model)
             }
-            Record::ThinkingChange { level } => put("level", value_of(level)),
+            Record::ThinkingChange { level } => map.serialize_entry("level", level),
             Record::Label { target, label } => {
-                put("target", value_of(target));
-                put("label", value_of(label));
+                map.serialize_entry("target", target)?;
+                map.serialize_entry("label", label)
             }
-            Record::Name { name } => put("name", value_of(name)),
+            Record::Name { name } => map.serialize_entry("name", name),
             Record::Compaction { summary, first_kept, tokens_before, details } => {
-                put("summary", value_of(summary));
-                put("first_kept", value_of(first_kept));
-                tokens_before.iter().for_each(|tokens| put("tokens_before", (*tokens).into()));
-                details.iter().for_each(|details| put("details", details.clone()));
+                map.serialize_entry("summary", summary)?;
+                map.serialize_entry("first_kept", first_kept)?;
+                tokens_before.iter().try_for_each(|tokens| map.serialize_entry("tokens_before", tokens))?;
+                details.iter().try_for_each(|details| map.serialize_entry("details", details))
             }
-            Record::Memory { memory } => put("memory", memory.clone()),
-            Record::Request(request) => put("request", value_of(request)),
+            Record::Memory { memory } => map.serialize_entry("memory", memory),
+            Record::Request(request) => map.serialize_entry("request", request),
             Record::Custom { custom_type, data } => {
-                put("custom_type", value_of(custom_type));
-                put("data", data.clone());
+                map.serialize_entry("custom_type", custom_type)?;
+                map.serialize_entry("data", data)
             }
-            Record::Other { .. } => {}
+            Record::Other { .. } => Ok(()), // never written: its line is
         }
     }
 
@@ -192,6 +188,32 @@ impl Record {
 }
 
 /// Everything that is written here serialises: there are no maps with other keys than strings.
-pub(crate) fn value_of(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
+/// A message without what its entry says already.
+#[derive(Serialize)]
+struct Said<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<Timestamp>,
+    #[serde(skip_serializing_if = "is_whole")]
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tl_dr: Option<&'a Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tier: Option<Tier>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<u32>,
+    #[serde(flatten)]
+    body: &'a Body,
+}
+
+impl<'a> Said<'a> {
+    fn of(message: &'a AgentMessage, entry_time: Option<Timestamp>) -> Self {
+        // Every field is named, so that a new one forces a decision here.
+        let AgentMessage { id: _, time, state, tl_dr, tier, n, body } = message;
+        let time = time.filter(|_| *time != entry_time);
+        Said { time, state: *state, tl_dr: tl_dr.as_ref(), tier: *tier, n: *n, body }
+    }
+}
+
+fn is_whole(state: &State) -> bool {
+    *state == State::Whole
 }

@@ -38,46 +38,58 @@ pub fn code(seed: usize, lines: usize) -> String {
     format!("fn part_{seed}() {{\n{}}}\n", (0..lines).map(line).collect::<String>())
 }
 
-/// Answers at once, from a loop of as many turns as a run is to have: all but the last call a tool.
+/// Answers at once, from a loop of as many turns as a run is to have: all but the last call a tool. What all answers have in
+/// common is made beforehand: a provider's work is not the agent's.
 pub struct Instant {
     turns: usize,
     asked: AtomicUsize,
+    /// The text of an answer, in pieces.
+    text: Vec<Bytes>,
+}
+
+fn frame(event: &Value) -> Bytes {
+    format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default()).into()
 }
 
 impl Instant {
     pub fn new(turns: usize) -> Arc<Self> {
-        Arc::new(Instant { turns, asked: AtomicUsize::new(0) })
+        let start =
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+        let piece = |n: usize| {
+            let delta = json!({"type": "text_delta", "text": format!("piece {n} ")});
+            json!({"type": "content_block_delta", "index": 0, "delta": delta})
+        };
+        let stop = json!({"type": "content_block_stop", "index": 0});
+        let text = [start].into_iter().chain((0..40).map(piece)).chain([stop]);
+        Arc::new(Instant {
+            turns,
+            asked: AtomicUsize::new(0),
+            text: text.map(|event| frame(&event)).collect(),
+        })
     }
 
     /// The whole prompt was cached, as far as anybody can tell: half a token per byte is more than there are.
     fn answer(&self, bytes: usize) -> Vec<Bytes> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let usage = json!({"input_tokens": 10, "cache_read_input_tokens": bytes / 2, "cache_creation_input_tokens": 500});
-        let mut events =
-            vec![json!({"type": "message_start", "message": {"id": "m", "model": MODEL, "usage": usage}})];
-        let block = |index: usize, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
-        let delta = |index: usize, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
-        let stop = |index: usize| json!({"type": "content_block_stop", "index": index});
-        events.push(block(0, json!({"type": "text", "text": ""})));
-        events
-            .extend((0..40).map(|n| delta(0, json!({"type": "text_delta", "text": format!("piece {n} ")}))));
-        events.push(stop(0));
+        let mut frames = vec![frame(
+            &json!({"type": "message_start", "message": {"id": "m", "model": MODEL, "usage": usage}}),
+        )];
+        frames.extend(self.text.iter().cloned());
         let last = (number + 1).is_multiple_of(self.turns);
         if !last {
             let call =
                 json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": "look", "input": {}});
-            events.push(block(1, call));
+            frames.push(frame(&json!({"type": "content_block_start", "index": 1, "content_block": call})));
             let arguments = format!("{{\"path\": \"src/part_{number}.rs\"}}");
-            events.push(delta(1, json!({"type": "input_json_delta", "partial_json": arguments})));
-            events.push(stop(1));
+            let delta = json!({"type": "input_json_delta", "partial_json": arguments});
+            frames.push(frame(&json!({"type": "content_block_delta", "index": 1, "delta": delta})));
+            frames.push(frame(&json!({"type": "content_block_stop", "index": 1})));
         }
         let reason = if last { "end_turn" } else { "tool_use" };
-        events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 120}}));
-        events.push(json!({"type": "message_stop"}));
-        let frame = |event: &Value| {
-            format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
-        };
-        events.iter().map(|event| Bytes::from(frame(event))).collect()
+        frames.push(frame(&json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 120}})));
+        frames.push(frame(&json!({"type": "message_stop"})));
+        frames
     }
 }
 

@@ -5,11 +5,16 @@ use hardpan_session::{Entry, Record};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Settle;
+
 /// The name of the record.
 const WATCH: &str = "hardpan.watch";
 
 /// A record longer than this is not written: the first request after a resume is then not judged.
 const MOST_BYTES: usize = 1 << 18;
+
+/// A run that brought more new blocks than this leaves them to the end of the session.
+const MOST_BLOCKS: usize = 250;
 
 /// A watch as the session has it.
 #[derive(Debug, Default)]
@@ -35,8 +40,12 @@ impl Stored {
         self.0.clone()
     }
 
-    /// The record that leads to this watch.
-    pub fn change(&mut self, watch: &Watch) -> Option<Record> {
+    /// The record that leads to this watch. In layouts that lay their prompts anew each time, the whole of a long conversation
+    /// is new; that is not written with every run, but once, at the end.
+    pub fn change(&mut self, watch: &Watch, end: Settle) -> Option<Record> {
+        if end == Settle::Run && watch.blocks_since(&self.0) > MOST_BLOCKS {
+            return None;
+        }
         let change = watch.since(&self.0)?;
         let mut data = serde_json::to_value(&change).unwrap_or_default();
         self.0 = self.0.after(&change).unwrap_or_default();
@@ -64,6 +73,6 @@ mod tests {
 
     #[test]
     fn nothing_is_stored_of_nothing() {
-        assert!(Stored::default().change(&Watch::new()).is_none());
+        assert!(Stored::default().change(&Watch::new(), Settle::Session).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! What leaves the conversation for a frozen history panel (seed a, step 2).
 
-use hardpan_prompt::{AgentMessage, Body, Counter, Part, State, Text};
+use hardpan_prompt::{AgentMessage, Body, Counter, Hash, Part, State, Text};
 
 /// The least messages in a chunk to detach.
 pub const CHUNK_MIN_MESSAGES: usize = 25;
@@ -49,7 +49,10 @@ fn ends_a_turn(messages: &[AgentMessage], index: usize) -> bool {
 pub fn estimate_tokens(message: &AgentMessage, counter: &Counter) -> usize {
     let sum = lines(message).into_iter().map(|(_, line)| match line {
         Line::Said(text) => counter.count(text),
-        Line::Called(name, arguments) => counter.count(&Text::new(format!("{name} {arguments}"))),
+        Line::Called(name, arguments) => {
+            let text = format!("{name} {arguments}");
+            counter.count_hashed(Hash::of(text.as_bytes()), &text)
+        }
     });
     sum.sum()
 }

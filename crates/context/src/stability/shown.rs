@@ -1,10 +1,12 @@
 //! What a request showed, read off the request itself; and the tiers, put onto the next one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use hardpan_prompt::{AgentMessage, Block, Content, Copy, Hash, Kind, Origin, Place, Source, Tier};
+
+use rustc_hash::FxHashMap;
 
 use super::{Tracked, Tracker};
 use crate::{Assembled, Snapshot};
@@ -25,8 +27,10 @@ pub struct Shown {
 /// Everything a request showed that is tracked: items, then the exchanges in the order of the conversation.
 pub(super) fn shown(snapshot: &Snapshot, assembled: &Assembled) -> Vec<Shown> {
     let exchanges = exchanges(&snapshot.messages);
-    let mut first_of: HashMap<&str, usize> = HashMap::new(); // only ever looked up by key, as the next one
-    let mut exchange_of: HashMap<&str, usize> = HashMap::with_capacity(snapshot.messages.len());
+    // Only ever looked up by key.
+    let (mut first_of, mut exchange_of): (FxHashMap<&str, usize>, FxHashMap<&str, usize>) =
+        Default::default();
+    exchange_of.reserve(snapshot.messages.len());
     for (number, exchange) in exchanges.iter().enumerate() {
         let messages = &snapshot.messages[exchange.clone()];
         // Two exchanges whose first messages have one name are one.

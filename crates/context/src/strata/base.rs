@@ -57,7 +57,7 @@ pub fn fold(strata: &mut StrataMemory, live: &[&Item], said: &[Arc<Said>]) {
     let mut seen: BTreeSet<(MessageId, Arc<str>)> = BTreeSet::new();
     stubs.retain(|stub| seen.insert((stub.message.clone(), stub.key.clone())));
     memory.stubs = stubs;
-    memory.base = groups(placed);
+    memory.base = Arc::new(groups(placed));
     memory.tail = strata.tail;
     // A fold that changes nothing up to there finds its frontier again.
     memory.frontier = strata.frontier;

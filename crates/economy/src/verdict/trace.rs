@@ -130,7 +130,7 @@ pub(super) struct Trace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lengths {
-    blocks: usize,
+    pub blocks: usize,
     pieces: usize,
     origins: usize,
 }

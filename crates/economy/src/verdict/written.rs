@@ -29,9 +29,23 @@ impl Watch {
             let nothing = WatchChange { kept: Lengths::default(), watch: Watch::new() };
             return before.last.is_some().then_some(nothing);
         };
-        let kept = before.last.as_ref().map(|past| past.trace.common(&now.trace)).unwrap_or_default();
-        let change = WatchChange { kept, watch: Watch { last: Some(now.without_first(&kept)) } };
-        (before.after(&change).as_ref() != Some(before)).then_some(change)
+        let kept = self.common(before);
+        let rest = now.without_first(&kept);
+        let same = before.last.as_ref().is_some_and(|before| before.without_first(&kept) == rest);
+        (!same).then_some(WatchChange { kept, watch: Watch { last: Some(rest) } })
+    }
+
+    /// How many blocks of the last prompt are not those of another watch.
+    pub fn blocks_since(&self, before: &Watch) -> usize {
+        let kept = self.common(before);
+        self.last.as_ref().map_or(0, |past| past.trace.len() - kept.blocks)
+    }
+
+    fn common(&self, before: &Watch) -> Lengths {
+        match (&self.last, &before.last) {
+            (Some(now), Some(before)) => before.trace.common(&now.trace),
+            _ => Lengths::default(),
+        }
     }
 
     /// The watch that a change leads to; none if it does not belong to this one.
