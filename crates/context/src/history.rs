@@ -8,6 +8,7 @@ mod pairing; // which result answers which call
 mod settled; // what need not be converted again
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_prompt::{
@@ -38,8 +39,8 @@ pub struct Said {
     pub ids: Vec<MessageId>,
     /// What is said.
     pub contents: Vec<Held>,
-    /// The tier of the exchange it belongs to: that of its least stable message.
-    pub tier: Tier,
+    /// The position of its first message in the conversation.
+    pub first: usize,
 }
 
 impl Said {
@@ -64,12 +65,11 @@ pub struct Past(Mutex<Option<(Terms, Settled)>>);
 
 /// Converts the messages of a snapshot.
 pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spoken {
-    let tiers = exchange_tiers(messages);
-    let terms = Terms::of(input, calls);
+    let terms = Terms::of(input, messages, calls);
     // A panic elsewhere leaves a past that is still true.
     let mut past = input.memo.history.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = past.take().filter(|(before, settled)| *before == terms && settled.begins(messages, &tiers));
-    let (spoken, settled) = go_on(input, messages, &tiers, calls, before.map(|(_, settled)| settled));
+    let before = past.take().filter(|(before, settled)| *before == terms && settled.begins(messages));
+    let (spoken, settled) = go_on(input, messages, &terms, before.map(|(_, settled)| settled));
     *past = Some((terms, settled));
     spoken
 }
@@ -78,15 +78,17 @@ pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spo
 fn go_on(
     input: &Input<'_>,
     messages: &[AgentMessage],
-    tiers: &[Tier],
-    calls: Calls,
+    terms: &Terms,
     before: Option<Settled>,
 ) -> (Spoken, Settled) {
     let mut settled = before.unwrap_or_default();
     let start = settled.messages.len();
     let mut conversion = Conversion {
         input,
-        calls,
+        messages,
+        calls: terms.calls,
+        tiered: terms.tiered,
+        index: start,
         pairing: Pairing::of(&messages[start..]),
         used_ids: std::mem::take(&mut settled.used_ids),
         new_ids: Vec::new(),
@@ -100,7 +102,8 @@ fn go_on(
             conversion.new_ids.clear();
         }
         if matches!(message.state, State::Whole | State::TlDr) {
-            conversion.message(index - start, message, tiers[index]);
+            conversion.index = index;
+            conversion.message(index - start, message);
             conversion.goes_on &= matches!(*message.body, Body::Assistant { .. });
         }
     }
@@ -111,12 +114,11 @@ fn go_on(
         conversion.used_ids.remove(id);
     }
     settled.messages.extend_from_slice(&messages[start..end]);
-    settled.tiers.extend_from_slice(&tiers[start..end]);
     settled.said.extend_from_slice(&conversion.spoken.said[settled.said.len()..said]);
     settled.left_out.extend_from_slice(&conversion.spoken.left_out[settled.left_out.len()..left_out]);
     settled.orphans = orphans.iter().copied().filter(|orphan| *orphan < end).collect();
     settled.used_ids = std::mem::take(&mut conversion.used_ids);
-    conversion.report(&orphans, messages);
+    conversion.report(&orphans);
     (conversion.spoken, settled)
 }
 
@@ -126,17 +128,17 @@ fn goes_on(parts: &[Part]) -> bool {
     !parts.iter().any(|part| matches!(part, Part::ToolCall(call) if call.result.is_some()))
 }
 
-/// The tier of each message: an exchange (a user's message up to the next one) moves as a whole, at the pace of its least
-/// stable message.
-fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
+/// Whether an exchange (a user's message up to the next one) begins at one of these positions.
+fn begins_exchange(messages: &[AgentMessage], mut range: RangeInclusive<usize>) -> bool {
+    range.any(|at| messages[at].is_user() && !messages[at - 1].is_user())
+}
+
+/// The tier of each message: an exchange moves as a whole, at the pace of its least stable message.
+pub fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
     let mut tiers = vec![Tier::Active; messages.len()];
-    if messages.iter().all(|message| message.tier.is_none()) {
-        return tiers;
-    }
     let mut start = 0;
     for index in 1..=messages.len() {
-        let begins = index == messages.len() || (messages[index].is_user() && !messages[index - 1].is_user());
-        if begins {
+        if index == messages.len() || begins_exchange(messages, index..=index) {
             let tier = messages[start..index].iter().map(|m| m.tier.unwrap_or(Tier::Active)).max();
             tiers[start..index].fill(tier.unwrap_or(Tier::Active));
             start = index;
@@ -147,7 +149,12 @@ fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
 
 struct Conversion<'a> {
     input: &'a Input<'a>,
+    messages: &'a [AgentMessage],
     calls: Calls,
+    /// Whether exchanges have tiers: then what belongs to one is kept apart from the next.
+    tiered: bool,
+    /// The position of the message at hand.
+    index: usize,
     pairing: Pairing<'a>,
     used_ids: HashSet<Arc<str>>,
     /// Those of them that are not settled.
@@ -158,7 +165,7 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
-    fn message(&mut self, index: usize, message: &AgentMessage, tier: Tier) {
+    fn message(&mut self, index: usize, message: &AgentMessage) {
         let phrases = &self.input.texts.phrases.history;
         let contents = match &*message.body {
             Body::User { content } | Body::Custom { content, .. } => self.plain(message, content),
@@ -193,18 +200,18 @@ impl Conversion<'_> {
             }
             Body::Assistant { content, provider, model, .. } => {
                 let ours = self.made_by_target(provider.as_deref(), model.as_deref());
-                self.assistant(index, message, content, ours, tier);
+                self.assistant(index, message, content, ours);
                 return;
             }
             Body::ToolResult { .. } => return, // sent with its call
         };
-        self.push(Role::User, vec![message.id.clone()], contents, tier);
+        self.push(Role::User, vec![message.id.clone()], contents);
     }
 
-    fn push(&mut self, role: Role, ids: Vec<MessageId>, contents: Vec<Content>, tier: Tier) {
+    fn push(&mut self, role: Role, ids: Vec<MessageId>, contents: Vec<Content>) {
         if !contents.is_empty() {
             let contents = contents.into_iter().map(Held::from).collect();
-            self.spoken.said.push(Arc::new(Said { role, ids, contents, tier }));
+            self.spoken.said.push(Arc::new(Said { role, ids, contents, first: self.index }));
         }
     }
 
@@ -251,7 +258,7 @@ impl Conversion<'_> {
         refused.is_none()
     }
 
-    fn assistant(&mut self, index: usize, message: &AgentMessage, parts: &[Part], ours: bool, tier: Tier) {
+    fn assistant(&mut self, index: usize, message: &AgentMessage, parts: &[Part], ours: bool) {
         let mut contents = Vec::new();
         let mut results = Vec::new();
         let mut result_ids = Vec::new();
@@ -318,29 +325,23 @@ impl Conversion<'_> {
         if result_ids.is_empty() {
             result_ids.push(message.id.clone());
         }
-        self.push_round(message.id.clone(), contents, result_ids, results, tier);
+        self.push_round(message.id.clone(), contents, result_ids, results);
         self.goes_on = goes_on(parts);
     }
 
     /// A message of the model and the results of its calls. Right after another message of the model it is merged into
     /// that one, so that calls made side by side stand side by side.
-    fn push_round(
-        &mut self,
-        id: MessageId,
-        calls: Vec<Content>,
-        ids: Vec<MessageId>,
-        results: Vec<Content>,
-        tier: Tier,
-    ) {
+    fn push_round(&mut self, id: MessageId, calls: Vec<Content>, ids: Vec<MessageId>, results: Vec<Content>) {
+        let apart = |first: usize| self.tiered && begins_exchange(self.messages, first + 1..=self.index);
         let said = &mut self.spoken.said;
         let answered = said.last().is_some_and(|last| last.role == Role::User);
         let before = said
             .len()
             .checked_sub(if answered { 2 } else { 1 })
-            .filter(|at| self.goes_on && said[*at].role == Role::Assistant && said[*at].tier == tier);
+            .filter(|at| self.goes_on && said[*at].role == Role::Assistant && !apart(said[*at].first));
         let Some(at) = before else {
-            self.push(Role::Assistant, vec![id], calls, tier);
-            return self.push(Role::User, ids, results, tier);
+            self.push(Role::Assistant, vec![id], calls);
+            return self.push(Role::User, ids, results);
         };
         let model = Arc::make_mut(&mut said[at]);
         model.ids.push(id);
@@ -352,7 +353,7 @@ impl Conversion<'_> {
                 earlier.contents.extend(results.into_iter().map(Held::from));
             }
             Some(_) => {}
-            None => self.push(Role::User, ids, results, tier),
+            None => self.push(Role::User, ids, results),
         }
     }
 
@@ -416,10 +417,10 @@ impl Conversion<'_> {
         id
     }
 
-    fn report(&mut self, orphans: &[usize], messages: &[AgentMessage]) {
+    fn report(&mut self, orphans: &[usize]) {
         if self.calls == Calls::Keep {
             orphans.iter().for_each(|index| {
-                self.leave_out(&messages[*index], "it answers no call that is sent");
+                self.leave_out(&self.messages[*index], "it answers no call that is sent");
             });
         }
     }

@@ -30,7 +30,8 @@ impl Layout for Tiers {
         let shelves = Shelves::of(input, &mut prompt.left_out);
         let spoken = history::spoken(input, &snapshot.messages, Calls::Keep);
         prompt.left_out.extend(spoken.left_out);
-        let history_of = |tier: Tier| spoken.said.iter().filter(move |said| said.tier == tier);
+        let tiers = &history::exchange_tiers(&snapshot.messages);
+        let history_of = |tier: Tier| spoken.said.iter().filter(move |said| tiers[said.first] == tier);
 
         prompt.tools = input.tools(Place::L0, None);
         let mut turns = Turns::default();

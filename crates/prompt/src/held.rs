@@ -30,6 +30,11 @@ impl Held {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Where it is in memory: a name for it, as long as it is held.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// The content by itself; copied only where somebody shares it.
     pub fn into_content(self) -> Content {
         Arc::unwrap_or_clone(self.0).content

@@ -1,5 +1,6 @@
 //! Encoding the requests of a conversation, each of which is mostly the one before.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_models::{Protocol, Wire};
@@ -40,14 +41,12 @@ impl Encoder {
         if kept.wire.as_ref() != Some(wire) {
             *kept = Kept { wire: Some(wire.clone()), ..Kept::default() };
         }
-        kept.turns.truncate(prompt.turns.len());
-        for (index, turn) in prompt.turns.iter().enumerate() {
-            match kept.turns.get_mut(index) {
-                Some(encoded) if encoded.is_of(turn) => {}
-                Some(encoded) => *encoded = Encoded::of(turn, wire),
-                None => kept.turns.push(Encoded::of(turn, wire)),
-            }
-        }
+        let mut before = Before::new(std::mem::take(&mut kept.turns));
+        kept.turns = prompt
+            .turns
+            .iter()
+            .map(|turn| before.take(turn).unwrap_or_else(|| Encoded::of(turn, wire)))
+            .collect();
         let messages: Vec<&RawValue> =
             kept.turns.iter().flat_map(|turn| turn.messages.iter().map(|it| &**it)).collect();
         let room = kept.bytes + kept.bytes / 16;
@@ -61,6 +60,40 @@ impl Encoder {
         kept.bytes = body.len();
         body
     }
+}
+
+/// The messages of the last request. The next ones are expected in the same order, some of them elsewhere.
+struct Before {
+    turns: Vec<Option<Encoded>>,
+    next: usize,
+    /// Where to find a message by what its first block holds: made when the first is not where it was.
+    places: Option<HashMap<usize, usize>>,
+}
+
+impl Before {
+    fn new(turns: Vec<Encoded>) -> Self {
+        Before { turns: turns.into_iter().map(Some).collect(), next: 0, places: None }
+    }
+
+    /// The message, if it was sent before as it is now.
+    fn take(&mut self, turn: &Turn) -> Option<Encoded> {
+        let is_it = |at: &usize| {
+            self.turns.get(*at).and_then(Option::as_ref).is_some_and(|encoded| encoded.is_of(turn))
+        };
+        let at = Some(self.next).filter(is_it).or_else(|| {
+            let places = self.places.get_or_insert_with(|| places(&self.turns));
+            let place = turn.blocks.first().and_then(|block| places.get(&block.content.address()));
+            place.copied().filter(is_it)
+        })?;
+        self.next = at + 1;
+        self.turns[at].take()
+    }
+}
+
+fn places(turns: &[Option<Encoded>]) -> HashMap<usize, usize> {
+    let place =
+        |(at, turn): (usize, &Option<Encoded>)| Some((turn.as_ref()?.blocks.first()?.0.address(), at));
+    turns.iter().enumerate().filter_map(place).collect()
 }
 
 impl Encoded {

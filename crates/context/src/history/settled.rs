@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hardpan_models::Protocol;
-use hardpan_prompt::{AgentMessage, Body, LeftOut, State, Tier};
+use hardpan_prompt::{AgentMessage, Body, LeftOut, State};
 
 use super::{Calls, Said};
 use crate::layout::Input;
@@ -16,7 +16,9 @@ use crate::layout::Input;
 /// What a conversion depends on besides the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
-    calls: Calls,
+    pub calls: Calls,
+    /// Whether exchanges have tiers.
+    pub tiered: bool,
     provider: String,
     model: String,
     protocol: Protocol,
@@ -24,10 +26,11 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    pub(super) fn of(input: &Input<'_>, calls: Calls) -> Self {
+    pub(super) fn of(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Self {
         let target = input.target;
         Terms {
             calls,
+            tiered: messages.iter().any(|message| message.tier.is_some()),
             provider: target.provider.clone(),
             model: target.model.id.clone(),
             protocol: target.wire.protocol,
@@ -41,8 +44,6 @@ impl Terms {
 pub(super) struct Settled {
     /// The messages, as they were.
     pub messages: Vec<AgentMessage>,
-    /// The tier of each.
-    pub tiers: Vec<Tier>,
     pub said: Vec<Arc<Said>>,
     pub left_out: Vec<LeftOut>,
     /// The positions of results that answer nobody.
@@ -52,10 +53,8 @@ pub(super) struct Settled {
 
 impl Settled {
     /// Whether a conversation begins with it.
-    pub(super) fn begins(&self, messages: &[AgentMessage], tiers: &[Tier]) -> bool {
-        let count = self.messages.len();
-        messages.len() >= count
-            && self.tiers == tiers[..count]
+    pub(super) fn begins(&self, messages: &[AgentMessage]) -> bool {
+        messages.len() >= self.messages.len()
             && self.messages.iter().zip(messages).all(|(before, now)| is_same(before, now))
     }
 }

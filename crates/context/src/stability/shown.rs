@@ -140,7 +140,7 @@ impl Tracker {
     /// The snapshot with the tracker's tiers on its files, symbol entries and messages. What is not tracked has none, and
     /// stands where the layout puts it.
     pub fn assign(&self, snapshot: &Snapshot) -> Snapshot {
-        let known: BTreeMap<&str, &Tracked> =
+        let known: FxHashMap<&str, &Tracked> =
             self.entries.iter().map(|tracked| (&*tracked.key, tracked)).collect();
         let place = |key: &str| known.get(key).map(|tracked| (tracked.tier, tracked.n)).unzip();
         let mut snapshot = snapshot.clone();

@@ -91,9 +91,11 @@ fn check_block(at: At, block: &Block, rules: &Rules, found: &mut Vec<Violation>)
             }
         }
     }
-    images(block).filter_map(|image| image.check().err()).for_each(|reason| {
-        found.push(Violation::RefusedImage { at, reason });
-    });
+    if block.has_image() {
+        images(block).filter_map(|image| image.check().err()).for_each(|reason| {
+            found.push(Violation::RefusedImage { at, reason });
+        });
+    }
 }
 
 fn check_text(at: At, segments: &[Segment], rules: &Rules, found: &mut Vec<Violation>) {

@@ -1,21 +1,20 @@
 //! Rules about the conversation as a whole: who begins, who ends, and that every call meets its result.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
-use crate::{Block, Content, Prompt, Role, Thinking};
+use crate::{Block, Content, Prompt, Role, Thinking, Turn};
 
 use super::{At, Protocol, Rules, Stance, Violation};
 
 /// Who begins, what answers what, what reasoning must be there, who ends.
 pub(super) fn check(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
-    let said = said(prompt, rules.protocol);
     let anthropic = rules.protocol == Protocol::Anthropic;
-    if anthropic && said.first().is_some_and(|first| first.role == Role::Assistant) {
+    if anthropic && prompt.turns.first().is_some_and(|first| first.role == Role::Assistant) {
         found.push(Violation::FirstNotUser);
     }
-    check_answers(&said, rules.protocol, found);
+    check_answers(prompt, rules.protocol, found);
     if anthropic {
-        check_reasoning(&said, prompt.thinking, found);
+        check_reasoning(prompt, found);
     }
     // Anthropic takes no prefill while the model thinks, whatever the model.
     let refused = rules.prefill == Stance::Refuses || (anthropic && prompt.thinking != Thinking::Off);
@@ -25,47 +24,56 @@ pub(super) fn check(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) 
 }
 
 /// A message as the server sees it.
+#[derive(Clone, Copy)]
 struct Said<'a> {
     role: Role,
-    blocks: Vec<(At, &'a Block)>,
+    /// Where its first turn stands.
+    first: usize,
+    turns: &'a [Turn],
+    protocol: Protocol,
 }
 
-/// The messages as the server sees them. Anthropic merges neighbours of one role. On OpenAI's wire the results of a
-/// user message are tool messages that go before the rest of it.
-fn said(prompt: &Prompt, protocol: Protocol) -> Vec<Said<'_>> {
-    let mut said: Vec<Said<'_>> = Vec::new();
-    for (message, turn) in prompt.turns.iter().enumerate() {
-        let blocks = turn.blocks.iter().enumerate().map(|(block, b)| (At::Block { message, block }, b));
-        match (protocol, said.last_mut()) {
-            (Protocol::Anthropic, Some(last)) if last.role == turn.role => last.blocks.extend(blocks),
-            (Protocol::Anthropic, _) => said.push(Said { role: turn.role, blocks: blocks.collect() }),
-            (Protocol::OpenAi, _) => {
-                let is_result = |(_, block): &(At, &Block)| matches!(*block.content, Content::Result(_));
-                let (results, rest): (Vec<_>, Vec<_>) = blocks.partition(is_result);
-                said.push(Said { role: turn.role, blocks: [results, rest].concat() });
-            }
-        }
+impl<'a> Said<'a> {
+    /// Its blocks. On OpenAI's wire the results of a user message are tool messages that go before the rest of it.
+    fn blocks(self) -> impl Iterator<Item = (At, &'a Block)> {
+        let is_result = |block: &Block| matches!(*block.content, Content::Result(_));
+        let apart = self.protocol == Protocol::OpenAi;
+        let all = move || {
+            self.turns.iter().zip(self.first..).flat_map(|(turn, message)| {
+                turn.blocks.iter().enumerate().map(move |(block, b)| (At::Block { message, block }, b))
+            })
+        };
+        let first = all().filter(move |(_, block)| !apart || is_result(block));
+        first.chain(all().filter(move |(_, block)| apart && !is_result(block)))
     }
-    said
 }
 
-fn check_answers(said: &[Said<'_>], protocol: Protocol, found: &mut Vec<Violation>) {
-    let mut ids = BTreeSet::new();
+/// The messages as the server sees them: Anthropic merges neighbours of one role.
+fn said(prompt: &Prompt, protocol: Protocol) -> impl Iterator<Item = Said<'_>> {
+    let is_one = move |a: &Turn, b: &Turn| protocol == Protocol::Anthropic && a.role == b.role;
+    prompt.turns.chunk_by(is_one).scan(0, move |next, turns| {
+        let first = std::mem::replace(next, *next + turns.len());
+        Some(Said { role: turns[0].role, first, turns, protocol })
+    })
+}
+
+fn check_answers(prompt: &Prompt, protocol: Protocol, found: &mut Vec<Violation>) {
+    let mut ids = HashSet::new();
     let mut round = Round::new(protocol);
-    for message in said {
+    for message in said(prompt, protocol) {
         if message.role == Role::Assistant {
             round.close(found);
             round = Round::new(protocol);
         }
-        for (at, block) in &message.blocks {
+        for (at, block) in message.blocks() {
             match (message.role, &*block.content) {
                 (Role::Assistant, Content::Call(call)) => {
                     if !ids.insert(&*call.id) {
-                        found.push(Violation::CallTwice { at: *at, id: call.id.to_string() });
+                        found.push(Violation::CallTwice { at, id: call.id.to_string() });
                     }
-                    round.call(*at, &call.id);
+                    round.call(at, &call.id);
                 }
-                (Role::User, Content::Result(result)) => round.result(*at, &result.call_id, found),
+                (Role::User, Content::Result(result)) => round.result(at, &result.call_id, found),
                 (Role::User, _) => round.close(found),
                 (Role::Assistant, _) => {}
             }
@@ -97,18 +105,17 @@ impl<'a> Round<'a> {
     }
 
     fn result(&mut self, at: At, id: &'a str, found: &mut Vec<Violation>) {
-        let named = id.to_string();
         if let Some(index) = self.waiting.iter().position(|(_, other)| *other == id) {
             self.waiting.remove(index);
             self.answered.push(id);
         } else if self.answered.contains(&id) {
-            found.push(Violation::ResultTwice { at, id: named });
+            found.push(Violation::ResultTwice { at, id: id.to_string() });
         } else if let Some(index) = self.late.iter().position(|other| *other == id) {
             self.answered.push(self.late.remove(index));
         } else {
             found.push(match self.protocol {
-                Protocol::Anthropic => Violation::Orphan { at, id: named },
-                Protocol::OpenAi => Violation::StrayToolMessage { at, id: named },
+                Protocol::Anthropic => Violation::Orphan { at, id: id.to_string() },
+                Protocol::OpenAi => Violation::StrayToolMessage { at, id: id.to_string() },
             });
         }
     }
@@ -131,20 +138,28 @@ impl<'a> Round<'a> {
     }
 }
 
-fn check_reasoning(said: &[Said<'_>], thinking: Thinking, found: &mut Vec<Violation>) {
+fn check_reasoning(prompt: &Prompt, found: &mut Vec<Violation>) {
     let is_reasoning = |block: &Block| matches!(*block.content, Content::Reasoning(_));
-    for message in said.iter().filter(|message| message.role == Role::Assistant) {
-        if let Some((at, _)) = message.blocks.last().filter(|(_, block)| is_reasoning(block)) {
-            found.push(Violation::EndsInReasoning { at: *at });
+    let (mut made, mut last) = (None, None);
+    for message in said(prompt, Protocol::Anthropic) {
+        if message.role == Role::Assistant {
+            let blocks = message.turns.iter().enumerate().rev();
+            let end =
+                blocks.flat_map(|(turn, it)| it.blocks.last().map(|block| (turn, it.blocks.len(), block)));
+            if let Some((turn, blocks, _)) = end.take(1).find(|(.., block)| is_reasoning(block)) {
+                let at = At::Block { message: message.first + turn, block: blocks - 1 };
+                found.push(Violation::EndsInReasoning { at });
+            }
         }
+        (made, last) = (last, Some(message));
     }
-    let [.., made, last] = said else { return };
-    let is_result = |(_, block): &(At, &Block)| matches!(*block.content, Content::Result(_));
-    let in_a_round = last.role == Role::User && last.blocks.iter().any(is_result);
-    if thinking == Thinking::Off || !in_a_round {
+    let (Some(made), Some(last)) = (made, last) else { return };
+    let is_result = |(_, block): (At, &Block)| matches!(*block.content, Content::Result(_));
+    let in_a_round = last.role == Role::User && last.blocks().any(is_result);
+    if prompt.thinking == Thinking::Off || !in_a_round {
         return;
     }
-    if let Some((at, _)) = made.blocks.first().filter(|(_, block)| !is_reasoning(block)) {
-        found.push(Violation::ReasoningMissing { at: *at });
+    if let Some((at, _)) = made.blocks().next().filter(|(_, block)| !is_reasoning(block)) {
+        found.push(Violation::ReasoningMissing { at });
     }
 }
