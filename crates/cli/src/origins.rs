@@ -12,7 +12,7 @@ pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
             Origin { kind: hardpan_prompt::Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
         (block.place, block.breakpoint, vec![(origin, 0)])
     });
-    let blocks = prompt.blocks().map(|block| (block.place, block.breakpoint, parts(&*block.content)));
+    let blocks = prompt.blocks().map(|block| (block.place, block.breakpoint, parts(&block.content)));
     let rows = tools.chain(blocks).zip(addresses).enumerate();
     rows.map(|(index, ((place, breakpoint, parts), address))| {
         let from: Vec<Value> = parts

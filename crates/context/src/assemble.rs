@@ -186,7 +186,7 @@ fn limit_images(prompt: &mut Prompt, texts: &Texts) -> usize {
         }
         _ => 0,
     };
-    let total: usize = prompt.blocks().map(|block| images_in(&*block.content)).sum();
+    let total: usize = prompt.blocks().map(|block| images_in(&block.content)).sum();
     let too_many = total.saturating_sub(MAX_IMAGES);
     let mut excess = too_many;
     if excess == 0 {

@@ -2,7 +2,6 @@
 
 pub mod detach; // what leaves the conversation for a frozen panel
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
@@ -53,7 +52,7 @@ impl Layout for Panels {
         prompt.system.push(Block::new(Place::Base, Content::Text(system)));
 
         let mut turns = Turns::default();
-        let mut ids = HashSet::from([Arc::from(FOOTER_ID)]);
+        let mut ids = FxHashSet::from_iter([Arc::from(FOOTER_ID)]);
         for (index, panel) in panels.iter().enumerate() {
             show(input, panel, index == 0, call_id(&panel.id, &mut ids), &mut turns);
         }
@@ -232,7 +231,7 @@ fn show(input: &Input<'_>, panel: &Item, first: bool, id: Arc<str>, turns: &mut 
 }
 
 /// `panel_P1`; ids of panels are ours, but a user may name one as they like, even twice.
-fn call_id(id: &str, used: &mut HashSet<Arc<str>>) -> Arc<str> {
+fn call_id(id: &str, used: &mut FxHashSet<Arc<str>>) -> Arc<str> {
     let valid = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let name = format!("panel_{}", id.chars().map(valid).collect::<String>());
     history::unique_id(&name, used)

@@ -73,7 +73,7 @@ fn question_at(prompt: &Prompt) -> Option<usize> {
 
 /// What a person says in a message, without what a layout puts around it.
 fn question(blocks: &[Block]) -> String {
-    let own = blocks.iter().flat_map(|block| texts(&*block.content)).filter_map(|text| {
+    let own = blocks.iter().flat_map(|block| texts(&block.content)).filter_map(|text| {
         let text = text.split("[state of the workspace]").next().unwrap_or_default().trim().to_owned();
         let text = if text.starts_with("Context from ") {
             text.lines().last().unwrap_or_default().to_owned()
@@ -204,7 +204,7 @@ fn call_of<'a>(prompt: &'a Prompt, result: &ToolResult) -> Option<&'a Call> {
 fn lines_of_result(prompt: &Prompt, block: &Block) -> Vec<Line> {
     let Content::Result(result) = &*block.content else { return Vec::new() };
     let Some(call) = call_of(prompt, result) else { return Vec::new() };
-    let text = texts(&*block.content).concat();
+    let text = texts(&block.content).concat();
     match &*call.name {
         "grep" => hits::of_grep(&text),
         "find" => hits::of_list(&text, "."),
@@ -219,7 +219,7 @@ fn read_result(prompt: &Prompt, block: &Block) -> Option<Vec<Line>> {
     let call = call_of(prompt, result).filter(|call| &*call.name == "read")?;
     let arguments = call.arguments.value();
     let first = arguments["offset"].as_u64().unwrap_or(1).max(1) as usize;
-    Some(hits::of_read(&texts(&*block.content).concat(), arguments["path"].as_str()?, first))
+    Some(hits::of_read(&texts(&block.content).concat(), arguments["path"].as_str()?, first))
 }
 
 /// What stands in no section of its own is named so.
@@ -227,11 +227,11 @@ const UNNAMED: [&str; 2] = ["the system prompt", "the conversation"];
 
 /// Every line of the request but those of the question and what came after it.
 fn context(prompt: &Prompt, question_at: Option<usize>) -> Vec<Line> {
-    let system = prompt.system.iter().flat_map(|block| texts(&*block.content));
+    let system = prompt.system.iter().flat_map(|block| texts(&block.content));
     let mut lines: Vec<Line> = system.flat_map(|text| sections::lines(&text, UNNAMED[0])).collect();
     let end = question_at.unwrap_or(prompt.turns.len());
     for block in prompt.turns[..end].iter().flat_map(|turn| &turn.blocks) {
-        for text in texts(&*block.content) {
+        for text in texts(&block.content) {
             match &*block.content {
                 Content::Result(result) => {
                     let label = called(prompt, result)
@@ -247,7 +247,7 @@ fn context(prompt: &Prompt, question_at: Option<usize>) -> Vec<Line> {
         let attached = turn
             .blocks
             .iter()
-            .flat_map(|block| texts(&*block.content))
+            .flat_map(|block| texts(&block.content))
             .flat_map(|text| sections::lines(&text, ""));
         lines.extend(attached.filter(|line| !line.place.is_empty()));
     }

@@ -227,7 +227,7 @@ pub(crate) fn last_blocks(prompt: &Prompt) -> impl Iterator<Item = &Block> {
 
 /// Their texts, and those of tool results, each by itself.
 fn last_texts(prompt: &Prompt) -> Vec<String> {
-    last_blocks(prompt).flat_map(|block| texts(&*block.content)).collect()
+    last_blocks(prompt).flat_map(|block| texts(&block.content)).collect()
 }
 
 /// The texts of a block that a person, a program or a tool wrote.

@@ -193,7 +193,7 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
             tell!("it needs a command: !COMMAND, or !!COMMAND to keep it from the model");
             return;
         }
-        pending.push(Box::pin(async move { agent.bash(command, tell).await.map(ran) }));
+        pending.push(Box::pin(async move { agent.bash(command, tell).await.map(|message| ran(&message)) }));
         return;
     }
     if text == "/later" {
@@ -221,7 +221,7 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
 }
 
 /// What the person's own command printed.
-fn ran(message: AgentMessage) -> Taken {
+fn ran(message: &AgentMessage) -> Taken {
     let Body::BashExecution { output, .. } = &*message.body else { return Taken::Handled };
     Taken::Command { said: Some(output.trim_end().to_owned()) }
 }

@@ -44,6 +44,7 @@ impl<'a> Answer<'a> {
 /// The result messages of a conversation by the id they answer, and who has been answered.
 pub struct Pairing<'a> {
     messages: &'a [AgentMessage],
+    start: usize,
     /// By call id: the positions of result messages, and of messages that make a call of this id.
     results: BTreeMap<&'a str, Vec<usize>>,
     makers: BTreeMap<&'a str, Vec<usize>>,
@@ -51,10 +52,11 @@ pub struct Pairing<'a> {
 }
 
 impl<'a> Pairing<'a> {
-    pub fn of(messages: &'a [AgentMessage]) -> Self {
+    /// The calls and results from a position on: what comes before it has nothing to do with them.
+    pub fn of(messages: &'a [AgentMessage], start: usize) -> Self {
         let mut results: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut makers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (index, message) in messages.iter().enumerate() {
+        for (index, message) in messages.iter().enumerate().skip(start) {
             match &*message.body {
                 Body::ToolResult { call_id, .. } => results.entry(call_id).or_default().push(index),
                 Body::Assistant { content, .. } => {
@@ -67,7 +69,7 @@ impl<'a> Pairing<'a> {
                 _ => {}
             }
         }
-        Pairing { messages, results, makers, taken: vec![false; messages.len()] }
+        Pairing { messages, start, results, makers, taken: vec![false; messages.len()] }
     }
 
     /// The answer to a call made by message `index`: the one stored with it, else the first result message after it that
@@ -107,6 +109,6 @@ impl<'a> Pairing<'a> {
             let is_result = matches!(*message.body, Body::ToolResult { .. });
             (sent && is_result && !self.taken[index]).then_some(index)
         };
-        self.messages.iter().enumerate().filter_map(unanswered).collect()
+        self.messages.iter().enumerate().skip(self.start).filter_map(unanswered).collect()
     }
 }

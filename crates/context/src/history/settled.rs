@@ -4,13 +4,15 @@
 //! before it has been answered or never will be. The conversion remembers what it had made up to the last such place, and
 //! goes on from there as long as the messages before it are the very same. A turn converts what is new in it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use hardpan_models::Protocol;
 use hardpan_prompt::{AgentMessage, Body, LeftOut, State};
+use rustc_hash::FxHashSet;
 
-use super::{Calls, Said};
+use super::conversion::Conversion;
+use super::pairing::Pairing;
+use super::{Calls, Said, Spoken};
 use crate::layout::Input;
 
 /// What a conversion depends on besides the messages.
@@ -48,7 +50,7 @@ pub(super) struct Settled {
     pub left_out: Vec<LeftOut>,
     /// The positions of results that answer nobody.
     pub orphans: Vec<usize>,
-    pub used_ids: HashSet<Arc<str>>,
+    pub used_ids: FxHashSet<Arc<str>>,
 }
 
 impl Settled {
@@ -67,8 +69,54 @@ fn is_same(before: &AgentMessage, now: &AgentMessage) -> bool {
 }
 
 /// Whether everything before message `index` is settled.
-pub(super) fn settles(messages: &[AgentMessage], index: usize) -> bool {
+fn settles(messages: &[AgentMessage], index: usize) -> bool {
     let speaks = |at: usize| matches!(*messages[at].body, Body::Assistant { .. });
     let heard = |at: usize| matches!(messages[at].state, State::Whole | State::TlDr) && !speaks(at);
     index > 0 && speaks(index) && heard(index - 1)
+}
+
+/// Converts the messages after those that are settled, and says what is settled now.
+pub(super) fn go_on(
+    input: &Input<'_>,
+    messages: &[AgentMessage],
+    terms: &Terms,
+    before: Option<Settled>,
+) -> (Spoken, Settled) {
+    let mut settled = before.unwrap_or_default();
+    let start = settled.messages.len();
+    let mut conversion = Conversion {
+        input,
+        messages,
+        calls: terms.calls,
+        tiered: terms.tiered,
+        index: start,
+        pairing: Pairing::of(messages, start),
+        used_ids: std::mem::take(&mut settled.used_ids),
+        new_ids: Vec::new(),
+        goes_on: false,
+        spoken: Spoken { said: settled.said.clone(), left_out: settled.left_out.clone() },
+    };
+    let mut end = (start, settled.said.len(), settled.left_out.len());
+    for (index, message) in messages.iter().enumerate().skip(start) {
+        if index > start && settles(messages, index) {
+            end = (index, conversion.spoken.said.len(), conversion.spoken.left_out.len());
+            conversion.new_ids.clear();
+        }
+        if matches!(message.state, State::Whole | State::TlDr) {
+            conversion.message(index);
+            conversion.goes_on &= matches!(*message.body, Body::Assistant { .. });
+        }
+    }
+    let (end, said, left_out) = end;
+    let orphans: Vec<usize> = settled.orphans.iter().copied().chain(conversion.pairing.orphans()).collect();
+    for id in &conversion.new_ids {
+        conversion.used_ids.remove(id);
+    }
+    settled.messages.extend_from_slice(&messages[start..end]);
+    settled.said.extend_from_slice(&conversion.spoken.said[settled.said.len()..said]);
+    settled.left_out.extend_from_slice(&conversion.spoken.left_out[settled.left_out.len()..left_out]);
+    settled.orphans = orphans.iter().copied().filter(|orphan| *orphan < end).collect();
+    settled.used_ids = std::mem::take(&mut conversion.used_ids);
+    conversion.report(&orphans);
+    (conversion.spoken, settled)
 }

@@ -190,5 +190,5 @@ fn images(prompt: &Prompt) -> usize {
         }
         Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => 0,
     };
-    prompt.blocks().map(|block| of(&*block.content)).sum()
+    prompt.blocks().map(|block| of(&block.content)).sum()
 }

@@ -1,6 +1,6 @@
 //! Rules about the conversation as a whole: who begins, who ends, and that every call meets its result.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use crate::{Block, Content, Prompt, Role, Thinking, Turn};
 
@@ -58,7 +58,7 @@ fn said(prompt: &Prompt, protocol: Protocol) -> impl Iterator<Item = Said<'_>> {
 }
 
 fn check_answers(prompt: &Prompt, protocol: Protocol, found: &mut Vec<Violation>) {
-    let mut ids = HashSet::new();
+    let mut ids = FxHashSet::default();
     let mut round = Round::new(protocol);
     for message in said(prompt, protocol) {
         if message.role == Role::Assistant {

@@ -1,0 +1,60 @@
+//! The lists of a trace, in parts: most of them are those of the trace before.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Known, Piece, Trace, TraceBlock, Whence};
+
+/// How long the starts of a trace's lists are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lengths {
+    pub blocks: usize,
+    pieces: usize,
+    origins: usize,
+}
+
+impl Trace {
+    /// How much both have in common, counts that differ a little aside.
+    pub fn common(&self, other: &Trace) -> Lengths {
+        fn same<T>(ours: &[T], theirs: &[T], is_same: impl Fn(&T, &T) -> bool) -> usize {
+            ours.iter().zip(theirs).take_while(|(ours, theirs)| is_same(ours, theirs)).count()
+        }
+        Lengths {
+            blocks: same(&self.blocks, &other.blocks, TraceBlock::eq),
+            pieces: same(&self.pieces, &other.pieces, Piece::is_about),
+            origins: same(&self.origins, &other.origins, Whence::eq),
+        }
+    }
+
+    /// The same without the starts of the lists.
+    pub fn without_first(&self, Lengths { blocks, pieces, origins }: &Lengths) -> Self {
+        Trace {
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            settings: self.settings.clone(),
+            blocks: self.blocks[*blocks..].to_vec(),
+            pieces: self.pieces[*pieces..].to_vec(),
+            origins: self.origins[*origins..].to_vec(),
+            known: Known::default(),
+            ..*self
+        }
+    }
+
+    /// Puts the starts of another trace's lists before these. None if they are not so long.
+    pub fn put_before(&mut self, other: &Trace, Lengths { blocks, pieces, origins }: &Lengths) -> Option<()> {
+        let starts =
+            (other.blocks.get(..*blocks)?, other.pieces.get(..*pieces)?, other.origins.get(..*origins)?);
+        self.blocks.splice(..0, starts.0.iter().copied());
+        self.pieces.splice(..0, starts.1.iter().copied());
+        self.origins.splice(..0, starts.2.iter().cloned());
+        Some(())
+    }
+}
+
+impl Piece {
+    /// Whether it is the same, and its size is but for the last digits.
+    fn is_about(&self, other: &Piece) -> bool {
+        let most = 1 + self.1 / 50;
+        self.0 == other.0 && self.2 == other.2 && self.1.abs_diff(other.1) <= most
+    }
+}
