@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::books::Settle;
 use crate::conversation::Conversation;
+use crate::conversation::NO_THINKING;
 use crate::events::{
     CustomMessage, Events, Input, ModelSelect, QueueUpdate, SessionFork, SessionShutdown, SessionStart,
     SessionSwitch,
@@ -345,16 +346,18 @@ impl Agent {
 
     /// From the next request on, the model thinks this much.
     pub async fn select_thinking(&self, thinking: Thinking) -> Result<(), AgentError> {
-        let level = match thinking {
-            Thinking::Off => "off".to_owned(),
-            Thinking::Budget(tokens) => tokens.to_string(),
-        };
-        let now = self.now();
-        let saved =
-            lock(&self.inner.conversation).record(Record::ThinkingChange { level: level.into() }, now);
-        saved.await?;
+        let saved = lock(&self.inner.conversation).think(&level(thinking), self.now());
+        if let Some(saved) = saved {
+            saved.await?;
+        }
         lock(&self.inner.choice).thinking = thinking;
         Ok(())
+    }
+
+    /// Stores what a flag or a setting chose, so that a resumed conversation goes on with it.
+    pub(crate) fn keep_thinking(&self) {
+        let thinking = self.thinking();
+        drop(lock(&self.inner.conversation).think(&level(thinking), self.now()));
     }
 
     /// Turns to another conversation once the agent is idle. What waits in the queues stays.
@@ -451,5 +454,13 @@ impl Agent {
             Delivery::FollowUp => settings.follow_up,
         };
         lock(&self.inner.queues).take(delivery, mode)
+    }
+}
+
+/// The word for how much a model thinks.
+fn level(thinking: Thinking) -> String {
+    match thinking {
+        Thinking::Off => NO_THINKING.to_owned(),
+        Thinking::Budget(tokens) => tokens.to_string(),
     }
 }

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::Stop;
 use crate::agent::{Agent, AgentError, Choice, lock};
 use crate::bill::Times;
 use crate::books::On;
@@ -235,7 +236,10 @@ impl Agent {
         purpose: &str,
     ) -> Result<Answer, Aside> {
         let client = choice.client.clone().ok_or_else(|| Aside::Failed("there is no client".into()))?;
-        let assembled = self.assemble(bench, choice, snapshot).map_err(Aside::TooLong)?;
+        let assembled = self.assemble(bench, choice, snapshot).map_err(|stop| match stop {
+            Stop::TooLong { message } | Stop::Error { message } => Aside::TooLong(message),
+            other => Aside::Failed(format!("{other:?}")),
+        })?;
         let no_room = |left_out: &LeftOut| {
             left_out.key.starts_with("message:") && left_out.reason.starts_with("no room")
         };

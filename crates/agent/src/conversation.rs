@@ -16,6 +16,9 @@ use crate::knowledge::Knowledge;
 use crate::recall::Change;
 use crate::spending::Spent;
 
+/// The level of a model that does not think first.
+pub(crate) const NO_THINKING: &str = "off";
+
 /// A branch of a session, open for writing.
 pub struct Conversation {
     /// The session's id.
@@ -32,6 +35,8 @@ pub struct Conversation {
     pub model: Option<(Arc<str>, Arc<str>)>,
     /// The level of thinking of the branch, where it says so.
     pub thinking: Option<Arc<str>>,
+    /// The layout of its last turn.
+    pub layout: Option<Arc<str>>,
     /// The last state of each extension, by its name for it.
     pub custom: BTreeMap<Arc<str>, Value>,
     /// The files that the model knows.
@@ -94,6 +99,7 @@ impl Conversation {
             requests: 0,
             model: None,
             thinking: None,
+            layout: None,
             custom: BTreeMap::new(),
             knowledge: Knowledge::default(),
             last: None,
@@ -118,6 +124,7 @@ impl Conversation {
         self.messages = branch.messages;
         self.model = branch.model;
         self.thinking = branch.thinking;
+        self.layout = branch.layout;
         self.custom = branch.custom;
         (self.last, self.gaps, self.pings) = Default::default();
         branch.requests.iter().for_each(|request| self.follow(request));
@@ -229,6 +236,15 @@ impl Conversation {
         self.log.append(entry)
     }
 
+    /// Stores how much the model thinks from now on, where the branch does not say so already.
+    pub fn think(&mut self, level: &str, now: Timestamp) -> Option<Saved> {
+        let known = self.thinking.as_deref().unwrap_or(NO_THINKING);
+        (known != level).then(|| {
+            self.thinking = Some(level.into());
+            self.record(Record::ThinkingChange { level: level.into() }, now)
+        })
+    }
+
     /// Stores a compaction: its summary stands for the first `cut` messages. The layouts begin anew.
     pub fn compact(&mut self, record: Record, summary: Text, cut: usize, now: Timestamp) -> Saved {
         let saved = self.record(record, now);
@@ -237,7 +253,8 @@ impl Conversation {
         let message = AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) };
         self.messages.splice(..cut, [message]);
         self.forget_lost();
-        self.memory = Memory::default();
+        // What was counted of the session still counts.
+        self.memory = Memory { empty_tiers: self.memory.empty_tiers, ..Memory::default() };
         (self.stored_tiers, self.stored_shown) = Default::default();
         saved
     }

@@ -31,7 +31,7 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use skill::Skill;
+pub use skill::{Skill, within_element};
 pub use template::Template;
 
 /// What stands before the name of a skill where it is called: `/skill:name`.

@@ -55,6 +55,9 @@ pub struct Added {
     account: Option<Account>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     histories: Vec<Arc<FrozenHistory>>,
+    /// Only read: it is written once for a run.
+    #[serde(skip_serializing)]
+    shown: Option<Vec<ShownPanel>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     empty_tiers: Option<u32>,
 }
@@ -95,12 +98,13 @@ impl Change {
             Change::Tiers(tiers) => memory.tiers = applied(&memory.tiers, *tiers),
             Change::Shown(shown) => memory.panels.shown = shown,
             Change::Added(added) => {
-                let Added { updates, frontier, tail, account, histories, empty_tiers } = *added;
+                let Added { updates, frontier, tail, account, histories, shown, empty_tiers } = *added;
                 memory.strata.updates.extend(updates);
                 memory.strata.frontier = frontier.or(memory.strata.frontier);
                 memory.strata.tail = tail.or(memory.strata.tail);
                 memory.strata.account = account.unwrap_or(memory.strata.account);
                 memory.panels.histories.extend(histories);
+                memory.panels.shown = shown.unwrap_or_else(|| std::mem::take(&mut memory.panels.shown));
                 memory.empty_tiers = empty_tiers.unwrap_or(memory.empty_tiers);
             }
         }
@@ -143,6 +147,7 @@ fn added(before: &Memory, after: &Memory) -> Option<Added> {
         tail: tail.filter(|_| *tail != old.tail),
         account: Some(*account).filter(|_| *account != old.account),
         histories: rest(&before.panels.histories, &panels.histories)?,
+        shown: None,
         empty_tiers: (after.empty_tiers != before.empty_tiers).then_some(after.empty_tiers),
     };
     // What was taken away cannot be told by what was added.

@@ -112,6 +112,7 @@ impl Agent {
     ) -> Result<Stop, AgentError> {
         // What was typed is stored first of all: whatever comes next, it is not lost.
         let mut fresh = Some(self.say(Body::User { content: accepted.parts() }).await?);
+        self.keep_thinking();
         let extension = match self.prepare(bench, &accepted, token).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(stop),

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_context::{
-    Assembled, Breakdown, Memo, Snapshot, Target, Texts, assemble, without_images, without_tools,
+    AssembleError, Assembled, Breakdown, Memo, Snapshot, Target, Texts, assemble, without_images,
+    without_tools,
 };
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{AgentMessage, Body, Kind, Measured, MessageId, Prompt};
@@ -122,7 +123,7 @@ impl Agent {
         self.begin_tiers(bench, &choice, &mut snapshot).await;
         let assembled = match self.assemble(bench, &choice, &snapshot) {
             Ok(assembled) => assembled,
-            Err(message) => return Ok(Err(Stop::Error { message })),
+            Err(stop) => return Ok(Err(stop)),
         };
         if self.events().has::<BeforeProviderRequest>() {
             let event = BeforeProviderRequest {
@@ -215,18 +216,23 @@ impl Agent {
         bench: &mut Bench,
         choice: &Choice,
         snapshot: &Snapshot,
-    ) -> Result<Assembled, String> {
+    ) -> Result<Assembled, Stop> {
         let target = &choice.target;
         if target.vocabulary() != bench.vocabulary {
             bench.vocabulary = target.vocabulary();
             bench.memo = Arc::new(Memo::new(bench.vocabulary));
         }
         let texts = &self.inner.setup.texts;
-        let assembled = assemble(snapshot, choice.layout, target, texts, &bench.memo)
-            .map_err(|error| error.to_string())?;
+        let assembled = assemble(snapshot, choice.layout, target, texts, &bench.memo).map_err(|error| {
+            let message = error.to_string();
+            match error {
+                AssembleError::TooLong { .. } => Stop::TooLong { message },
+                AssembleError::Thinking { .. } => Stop::Error { message },
+            }
+        })?;
         let rules = hardpan_providers::rules(&target.wire, target.model.prefill);
-        validate(&assembled.prompt, &rules).map_err(|violation| {
-            format!("the request would be refused ({violation}); this is a fault of hardpan: please report it with the session file")
+        validate(&assembled.prompt, &rules).map_err(|violation| Stop::Error {
+            message: format!("the request would be refused ({violation}); this is a fault of hardpan: please report it with the session file"),
         })?;
         Ok(assembled)
     }

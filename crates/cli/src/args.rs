@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A coding agent whose heart is a context engine: see what is sent to a model, what it costs, and why.
 ///
@@ -14,6 +15,23 @@ pub struct Args {
     pub chat: Chat,
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Args {
+    /// What was typed; a mistake is told, and ends the process with exit code 2.
+    pub fn read() -> Self {
+        Args::try_parse().unwrap_or_else(|error| with_hint(error).exit())
+    }
+}
+
+/// A word where a command could stand may be meant as a prompt.
+fn with_hint(mut error: clap::Error) -> clap::Error {
+    let word = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
+    if word.is_some_and(|word| Args::command().find_subcommand(&word).is_none()) {
+        let hint = r#"a prompt is given with -p, in quotes: hardpan -p "…""#;
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
 }
 
 #[derive(Debug, Subcommand)]
@@ -122,7 +140,8 @@ pub enum Command {
     },
     /// Run a provider on loopback that needs no key: strict, caching, scripted, faulty on order
     ///
-    /// It speaks Anthropic Messages and OpenAI Chat Completions. Point a client's base URL at the address it prints.
+    /// It speaks Anthropic Messages and OpenAI Chat Completions. The address it prints is the base URL for clients, with or
+    /// without /v1; for Hardpan, in config.toml: [providers.anthropic] base_url = "http://127.0.0.1:PORT"
     Simulator {
         /// The port on 127.0.0.1; 0 takes one that is free
         #[arg(long, default_value_t = 0)]
@@ -200,6 +219,9 @@ pub struct What {
     /// Lay the context anew instead of telling what changed (strata)
     #[arg(long)]
     pub fold: bool,
+    /// Declare none of the agent's tools and skills, as --send does
+    #[arg(long)]
+    pub no_tools: bool,
 }
 
 impl What {

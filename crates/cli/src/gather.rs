@@ -2,18 +2,21 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use hardpan_agent::expand::{Expansions, Folder};
 use hardpan_context::{
     FileEntry, ImageEntry, ItemEntry, LayoutName, ProjectFile, PromptEntry, Snapshot, SnapshotFile,
     SystemEntry, Target, ThinkingEntry, TreeEntry, Unavailable,
 };
-use hardpan_prompt::{Image, Kind, Text, Volatility};
+use hardpan_prompt::{AgentMessage, Body, Image, Kind, Part, Text, Volatility};
 use hardpan_session::Session;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
 use crate::args::{What, Whom};
+use crate::chat::{commands, hands};
 use crate::map;
 use crate::settings::Settings;
 use crate::state::State;
@@ -38,15 +41,36 @@ pub fn folder(dir: Option<&Path>) -> Result<PathBuf> {
 
 /// Everything a request needs.
 pub fn gather(what: &What, settings: &Settings) -> Result<Gathered> {
-    let (file, session_model) = snapshot_file(what, settings)?;
+    let (file, session) = snapshot_file(what, settings)?;
     let name = what.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
     let snapshot = file.into_snapshot(&name)?;
-    let mut target = target(&what.whom, settings, session_model)?;
+    let layout = layout(&what.whom, settings, session.layout.as_deref())?;
+    let mut target = target(&what.whom, settings, session.model)?;
     // A snapshot gives the same bytes everywhere: what this machine has learned must not count for it.
     if what.snapshot.is_none() {
         use_learned(&mut target, &State::load());
     }
-    Ok(Gathered { snapshot, target, layout: layout(&what.whom, settings)? })
+    Ok(Gathered { snapshot, target, layout })
+}
+
+/// Puts the prompt where the agent has it: it is the newest message of the conversation.
+fn say_prompt(file: &mut SnapshotFile) {
+    let name = if file.messages.is_empty() { "e1" } else { "prompt" };
+    let said = file.prompt.take_if(|_| file.images.is_empty());
+    if let Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) = said {
+        let body = Body::User { content: vec![Part::Text { text }] };
+        let message = AgentMessage { time: Some(file.now), ..AgentMessage::new(name, body) };
+        file.fresh = Some(message.id.clone());
+        file.messages.push(message);
+    }
+}
+
+/// What a session was last asked with.
+#[derive(Default)]
+pub struct Asked {
+    /// The provider and the model.
+    pub model: Option<(String, String)>,
+    pub layout: Option<String>,
 }
 
 /// Counts tokens by what earlier bills said, where the model's vocabulary is not public.
@@ -56,10 +80,12 @@ pub fn use_learned(target: &mut Target, state: &State) {
     }
 }
 
-/// How prompts are ordered: the flag, then the environment, then the settings.
-pub fn layout(whom: &Whom, settings: &Settings) -> Result<LayoutName> {
-    let named = whom.layout.clone().or_else(|| env("HARDPAN_LAYOUT")).or(settings.config.layout.clone());
-    Ok(named.map_or(Ok(LayoutName::default()), |name| name.parse())?)
+/// How prompts are ordered: the flag, then the environment, then the session, then the settings.
+pub fn layout(whom: &Whom, settings: &Settings, session: Option<&str>) -> Result<LayoutName> {
+    let named = whom.layout.clone().or_else(|| env("HARDPAN_LAYOUT"));
+    let session = session.and_then(|name| name.parse().ok()).filter(|_| named.is_none());
+    let named = named.or(settings.config.layout.clone());
+    Ok(session.map_or_else(|| named.map_or(Ok(LayoutName::default()), |name| name.parse()), Ok)?)
 }
 
 fn env(name: &str) -> Option<String> {
@@ -109,6 +135,19 @@ pub fn target(whom: &Whom, settings: &Settings, session: Option<(String, String)
     Ok(target)
 }
 
+/// The model of a session, if it is still known; where it is not, that is said.
+pub fn still_known(settings: &Settings, model: Option<&(Arc<str>, Arc<str>)>) -> Option<(String, String)> {
+    let (provider, model) = model?;
+    let known = settings.catalogue.model(Some(provider), model).is_ok();
+    if !known {
+        let name = crate::output::safe(&format!("{provider}/{model}"));
+        eprintln!(
+            "hardpan: {name}, with which the conversation was held, is not known: another model goes on (--model)"
+        );
+    }
+    known.then(|| (provider.to_string(), model.to_string()))
+}
+
 /// A provider without a default of its own: the model with the largest window, the latest name among equals.
 fn first_model(settings: &Settings, provider: &str) -> Result<String> {
     let of_provider = settings.catalogue.models().filter(|model| model.provider == provider);
@@ -118,10 +157,10 @@ fn first_model(settings: &Settings, provider: &str) -> Result<String> {
     Ok(best.id.clone())
 }
 
-/// The snapshot's file form, and the model its session used last.
-pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, Option<(String, String)>)> {
+/// The snapshot's file form, and what its session was last asked with.
+pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, Asked)> {
     let now = what.now.as_deref().map(parse_time).transpose()?;
-    let mut model = None;
+    let mut asked = Asked::default();
     let mut file = match &what.snapshot {
         Some(path) => {
             let json = std::fs::read_to_string(path)
@@ -133,7 +172,15 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
         None => {
             #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
             let now = now.unwrap_or_else(Timestamp::now);
-            from_folder(&folder(what.whom.dir.as_deref())?, settings, now)
+            let folder = folder(what.whom.dir.as_deref())?;
+            let mut file = from_folder(&folder, settings, now);
+            if !what.no_tools {
+                let trusted = settings.trusted.then(|| workspace::root_of(&folder));
+                let folders = Folder::usual(settings.folder.as_deref(), trusted.as_deref());
+                file.system.skills = Expansions::discover(&folders, &commands::names()).listing();
+                file.tools = hands::declared(settings);
+            }
+            file
         }
     };
     if let Some(path) = &what.session {
@@ -144,7 +191,8 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
         }
         let branch = session.branch(None)?;
         file.messages = branch.messages;
-        model = branch.model.map(|(provider, model)| (provider.to_string(), model.to_string()));
+        asked.model = still_known(settings, branch.model.as_ref());
+        asked.layout = branch.layout.map(|layout| layout.to_string());
     }
     let root = folder(what.whom.dir.as_deref())?;
     for path in &what.files {
@@ -161,12 +209,15 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
     }
     file.fold |= what.fold;
     if what.snapshot.is_none() && !what.whom.no_map {
-        let asked = target(&what.whom, settings, model.clone())?.model;
-        let usual = || map::usual_tokens(asked.context as usize, asked.token_factor);
+        let model = target(&what.whom, settings, asked.model.clone())?.model;
+        let usual = || map::usual_tokens(model.context as usize, model.token_factor);
         let tokens = settings.config.map_tokens.unwrap_or_else(usual);
         file.symbols = map::for_prompt(&root, &file, tokens, &mut map::Mapped::default());
     }
-    Ok((file, model))
+    if what.snapshot.is_none() {
+        say_prompt(&mut file);
+    }
+    Ok((file, asked))
 }
 
 fn parse_time(text: &str) -> Result<Timestamp> {

@@ -4,6 +4,7 @@ mod bars; // shares drawn as bars, lines within a frame
 mod blocks; // the regions of a request: what they hold, and how much was read from the cache
 #[cfg(test)]
 mod tests;
+pub mod wrap; // text in lines of a width
 
 use hardpan_agent::Spent;
 use hardpan_context::{Breakdown, LayoutName};
@@ -11,12 +12,19 @@ use hardpan_economy::Verdict;
 use hardpan_prompt::Kind;
 use serde_json::{Value, json};
 
-use crate::output::{Align, Table, cut, dollars, safe, thousands};
-use bars::{bar, frame, padded};
+use crate::output::{Align, Table, dollars, safe, thousands};
+use bars::{Frame, bar, frame, padded};
 use blocks::{Region, regions};
+use wrap::wrap;
 
-/// Narrower than this the lines are cut, wider than that the bars do not grow.
+/// It does not get narrower than this, and wider than that the bars do not grow.
 const WIDTHS: (usize, usize) = (40, 100);
+
+/// What a region holds stands beside its figures where there is this much room for it, else below them.
+const BESIDE: usize = 20;
+
+/// What was used, by how it is billed.
+const SPENT: [&str; 5] = ["input", "read", "written", "output", "cost"];
 
 /// Everything that is shown after a request.
 pub struct Hud<'a> {
@@ -34,17 +42,18 @@ pub struct Hud<'a> {
     pub requests: u64,
     /// What is to be said about how it used the cache, by what the provider reported.
     pub verdict: Option<Verdict>,
-    /// `tiers`: how many tiers were skipped, over the whole session.
+    /// `tiers`: how many tiers were skipped, over all requests that the layout remembers.
     pub empty_tiers: u32,
 }
 
 impl Hud<'_> {
-    /// As text, in lines of at most `width` columns. It needs no colour.
+    /// As text, in lines of at most `width` columns: where it is narrow there are more lines, not less in them. It needs no
+    /// colour.
     pub fn render(&self, width: usize) -> String {
         let width = width.clamp(WIDTHS.0, WIDTHS.1);
-        let parts = [self.headline(), self.categories(width), self.spending(width), self.blocks(width)];
-        let text = parts.join("\n");
-        text.lines().map(|line| cut(line, width) + "\n").collect()
+        let parts =
+            [wrap(&self.headline(), width), self.categories(width), self.spending(width), self.blocks(width)];
+        parts.join("\n")
     }
 
     /// The same, for programs.
@@ -110,39 +119,53 @@ impl Hud<'_> {
 
     /// What the last request and the session used.
     fn spending(&self, width: usize) -> String {
-        let exact = self.table(thousands).render(usize::MAX);
-        let fits = exact.lines().all(|line| line.chars().count() <= width);
-        let mut text = if fits { exact } else { self.table(short).render(width) };
+        let mut text = self.across();
+        if text.lines().any(|line| line.chars().count() > width) {
+            text = self.upright();
+        }
         let rate = |spent: Spent| share(count(spent.read), count(spent.prompt()));
-        text.push_str(&match self.last {
+        let mut words = match self.last {
             Some(last) => {
                 format!("from the cache: {} of the last prompt, {} of all\n", rate(last), rate(self.session))
             }
             None => format!("from the cache: {} of all\n", rate(self.session)),
-        });
-        text.extend(self.verdict.iter().map(|verdict| safe(&verdict.sentence()) + "\n"));
-        text
+        };
+        words.extend(self.verdict.iter().map(|verdict| safe(&verdict.sentence()) + "\n"));
+        text + &wrap(&words, width)
     }
 
-    fn table(&self, number: impl Fn(usize) -> String) -> Table {
-        let right = ["input", "read", "written", "output", "cost"].map(|head| (head, Align::Right));
-        let mut table = Table::new(&[&[("tokens", Align::Left)], &right[..]].concat());
-        let mut row = |name: String, spent: Option<Spent>| {
-            let unknown = !self.breakdown.price.known;
-            let cells = spent.map_or_else(
-                || vec!["-".to_owned(); 5],
-                |spent| {
-                    let tokens = [spent.input, spent.read, spent.written, spent.output];
-                    let cost =
-                        if unknown && spent.dollars == 0.0 { "-".into() } else { dollars(spent.dollars) };
-                    tokens.map(|n| number(count(n))).into_iter().chain([cost]).collect()
-                },
-            );
-            table.row([name].into_iter().chain(cells));
+    /// A line for the last request and one for the session.
+    fn across(&self) -> String {
+        let mut table =
+            Table::new(&[&[("tokens", Align::Left)], &SPENT.map(|head| (head, Align::Right))[..]].concat());
+        let requests = format!("session ({})", thousands(count(self.requests)));
+        for (name, spent) in [("last request".to_owned(), self.last), (requests, Some(self.session))] {
+            table.row([name].into_iter().chain(self.figures(spent)));
+        }
+        table.render(usize::MAX)
+    }
+
+    /// The same where it is narrow: a column for each.
+    fn upright(&self) -> String {
+        let columns = [("tokens", Align::Left), ("last request", Align::Right), ("session", Align::Right)];
+        let mut table = Table::new(&columns);
+        for ((name, last), session) in
+            SPENT.into_iter().zip(self.figures(self.last)).zip(self.figures(Some(self.session)))
+        {
+            table.row([name.to_owned(), last, session]);
+        }
+        table.row(["requests".to_owned(), String::new(), thousands(count(self.requests))]);
+        table.render(usize::MAX)
+    }
+
+    /// One for each name in [`SPENT`].
+    fn figures(&self, spent: Option<Spent>) -> [String; 5] {
+        let Some(Spent { input, read, written, output, dollars: paid }) = spent else {
+            return SPENT.map(|_| "-".to_owned());
         };
-        row("last request".into(), self.last);
-        row(format!("session ({})", thousands(count(self.requests))), Some(self.session));
-        table
+        let [input, read, written, output] = [input, read, written, output].map(|n| thousands(count(n)));
+        let is_unknown = !self.breakdown.price.known && paid == 0.0;
+        [input, read, written, output, if is_unknown { "-".to_owned() } else { dollars(paid) }]
     }
 
     /// The regions of the request in order, as boxes: where they end, what they hold, what was read of them.
@@ -155,12 +178,16 @@ impl Hud<'_> {
         let name = widest(|region| region.block.name.to_owned(), "block");
         let tokens = widest(|region| thousands(region.block.tokens), "tokens");
         let has_bars = self.last.is_some() && width >= 80;
-        let cells = |first: &str, second: &str, cached: &str, hit: &str, bar: &str| {
-            let bar = if has_bars { format!("  {}", padded(bar, BAR)) } else { String::new() };
-            format!("{first:<name$}  {second:>tokens$}  {cached:<6}  {hit:>4}{bar}")
+        let cells = |gap: &str, [first, second, cached, hit, bar]: [&str; 5]| {
+            let bar = if has_bars { format!("{gap}{}", padded(bar, BAR)) } else { String::new() };
+            format!("{first:<name$}{gap}{second:>tokens$}{gap}{cached:<6}{gap}{hit:>4}{bar}")
         };
+        let head = ["block", "tokens", "cached", "hit", ""];
+        let has_room = cells("  ", head).len() + BESIDE + 6 <= width;
+        let (gap, row): (_, fn(&mut Frame, &str, &str)) =
+            if has_room { ("  ", Frame::row) } else { (" ", Frame::rows) };
         let mut frame = frame(width, "cache blocks");
-        frame.row(&cells("block", "tokens", "cached", "hit", ""), "holds");
+        row(&mut frame, &cells(gap, head), "holds");
         for (index, region) in regions.iter().enumerate() {
             let is_first_uncached = |before: &Region<'_>| before.block.cached && !region.block.cached;
             if index == 0 || is_first_uncached(&regions[index - 1]) {
@@ -169,7 +196,8 @@ impl Hud<'_> {
             let hit = region.hit().map_or_else(|| "-".into(), |percent| format!("{percent}%"));
             let bar = region.read.map_or_else(String::new, |read| bar(read, region.block.tokens, BAR));
             let (count, cached) = (thousands(region.block.tokens), region.cached.word());
-            frame.row(&cells(region.block.name, &count, cached, &hit, &bar), &region.words());
+            let cells = cells(gap, [region.block.name, &count, cached, &hit, &bar]);
+            row(&mut frame, &cells, &region.words());
         }
         let empty = (self.breakdown.layout == LayoutName::Tiers).then(|| {
             let (now, all) = (self.breakdown.empty_tiers, self.empty_tiers);
@@ -195,15 +223,4 @@ fn share(part: usize, whole: usize) -> String {
 
 fn count(tokens: u64) -> usize {
     usize::try_from(tokens).unwrap_or(usize::MAX)
-}
-
-/// `12.3k`, `4.56M`: three digits are enough where there is no room for all.
-fn short(n: usize) -> String {
-    match n {
-        0..=9_999 => thousands(n),
-        10_000..=99_949 => format!("{:.1}k", n as f64 / 1e3),
-        99_950..=999_499 => format!("{:.0}k", n as f64 / 1e3),
-        999_500..=999_499_999 => format!("{:.1}M", n as f64 / 1e6),
-        _ => format!("{:.1}G", n as f64 / 1e9),
-    }
 }

@@ -15,6 +15,8 @@ pub struct Route {
     pub transport: Arc<dyn Transport>,
     pub endpoint: Endpoint,
     pub simulated: bool,
+    /// Whether its bills tell how the provider counts: another server at an address that was set may count otherwise.
+    pub teaches: bool,
     /// What the person should know about it.
     pub note: Option<String>,
 }
@@ -32,6 +34,7 @@ impl Route {
             );
             return Ok(Route { note: Some(note), ..Route::simulated() });
         }
+        let teaches = config.base_url.as_ref().is_none_or(|url| *url == wire.base_url);
         let base_url = config.base_url.unwrap_or_else(|| wire.base_url.clone());
         if !base_url.starts_with("https://") && !base_url.starts_with("http://") {
             bail!(
@@ -42,12 +45,12 @@ impl Route {
         let session = session.map(str::to_owned);
         let endpoint = Endpoint { base_url, key, headers, extras: config.extras, session };
         let transport = Arc::new(Http::new(config.proxy.as_deref())?);
-        Ok(Route { transport, endpoint, simulated: false, note: None })
+        Ok(Route { transport, endpoint, simulated: false, teaches, note: None })
     }
 
     fn simulated() -> Self {
         let endpoint = Endpoint { base_url: BASE_URL.to_owned(), ..Endpoint::default() };
-        Route { transport: SIMULATOR.clone(), endpoint, simulated: true, note: None }
+        Route { transport: SIMULATOR.clone(), endpoint, simulated: true, teaches: false, note: None }
     }
 }
 

@@ -24,7 +24,8 @@ pub fn run(args: &Args) -> Result<()> {
             Ok(output::print(text)?)
         }
         Some(Command::Request { prompt, files, what, json, send: true, next_memory, .. }) => {
-            let what = what.with(prompt, files);
+            // One question and its answer: nothing would run what the model calls.
+            let what = What { no_tools: true, ..what.with(prompt, files) };
             let settings = load(&what)?;
             let made = assemble(&what, &settings)?;
             write_memory(&made, next_memory.as_deref())?;

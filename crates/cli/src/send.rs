@@ -60,9 +60,9 @@ pub fn send(made: &Made, settings: &Settings, show: Show) -> Result<()> {
     let factor = answer
         .as_ref()
         .ok()
-        .filter(|_| !route.simulated)
+        .filter(|_| route.teaches)
         .and_then(|answer| learn_factor(made, answer.usage.as_ref()?));
-    state.keep(&learned, &target.model.name(), factor);
+    state.keep(&learned, factor.map(|factor| (target.model.name(), factor)));
     let answer = answer?;
     match show {
         Show::Text => finish_text(made, &answer),

@@ -1,5 +1,7 @@
 //! `hardpan sessions`: lists, searches, shows, exports and deletes conversations.
 
+mod tree; // a session drawn as a tree
+
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -14,9 +16,6 @@ use crate::gather;
 use crate::output::{self, Align, Table, dollars, safe};
 use crate::settings::data_folder;
 use crate::views::width;
-
-/// So many characters of a message are shown in a tree.
-const GIST: usize = 200;
 
 /// Below so many columns a list shows less of each session.
 const NARROW: usize = 70;
@@ -80,7 +79,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show a session's messages as a tree; `*` is where it goes on
+    /// Show a session's messages as a tree: `|-` is where a branch was left, `*` where the session goes on
     Show {
         #[command(flatten)]
         which: Which,
@@ -89,10 +88,10 @@ enum Command {
     Export {
         #[command(flatten)]
         which: Which,
-        /// markdown, html (one page that needs nothing else) or jsonl
-        #[arg(long, default_value = "markdown")]
-        format: Format,
-        /// Write to this file instead of standard output
+        /// markdown, html (one page that needs nothing else) or jsonl [default: by the ending of --output, else markdown]
+        #[arg(long)]
+        format: Option<Format>,
+        /// Write to this file (.md, .html, .jsonl) instead of standard output
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// The branch that ends at this entry [default: the last one]
@@ -126,7 +125,8 @@ pub fn sessions(args: &Sessions) -> Result<()> {
         Some(Command::Show { which }) => show(&find(&store, which)?),
         Some(Command::Export { which, format, output, branch, all }) => {
             let extent = if *all { Extent::All } else { Extent::Branch(branch.as_deref()) };
-            export(&find(&store, which)?, extent, *format, output.as_deref())
+            let format = format.map_or_else(|| format_of(output.as_deref()), Ok)?;
+            export(&find(&store, which)?, extent, format, output.as_deref())
         }
         Some(Command::Path { which }) => {
             let path = find(&store, which)?.path;
@@ -243,41 +243,25 @@ fn show(summary: &Summary) -> Result<()> {
     let session = open(summary)?;
     let name = session.name().map_or_else(String::new, |name| format!(" \"{name}\""));
     let mut text = safe(&format!("{}{name}, begun in {}", session.header.id, session.header.cwd)) + "\n";
-    for line in tree_lines(&session) {
+    for line in tree::lines(&session) {
         let _ = writeln!(text, "{}", output::cut(&safe(&line), width()));
     }
     Ok(output::print(text)?)
 }
 
-/// One line per message. Where a conversation parts, its branches are set in.
-fn tree_lines(session: &Session) -> Vec<String> {
-    let (tree, labels) = (session.tree(), session.labels());
-    let gists: Vec<_> = session.entries.iter().map(|entry| entry.gist(GIST)).collect();
-    // An entry follows another on an earlier line, so that all below one are known when it is its turn.
-    let mut is_shown: Vec<bool> = gists.iter().map(Option::is_some).collect();
-    for at in (0..is_shown.len()).rev() {
-        is_shown[at] |= tree.children[at].iter().any(|&child| is_shown[child]);
+/// The format that the ending of a file names; Markdown where there is no file.
+fn format_of(file: Option<&Path>) -> Result<Format> {
+    let Some(file) = file else { return Ok(Format::Markdown) };
+    let ending = file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    match ending.as_deref() {
+        Some("md" | "markdown") => Ok(Format::Markdown),
+        Some("html" | "htm") => Ok(Format::Html),
+        Some("jsonl") => Ok(Format::Jsonl),
+        _ => bail!(
+            "{}: its ending names no format: end it in .md, .html or .jsonl, or add --format markdown, html or jsonl",
+            file.display()
+        ),
     }
-    // The last message on the way to the leaf: requests and the like may come after it.
-    let path = session.path_to(None).unwrap_or_default();
-    let last = path.iter().rev().find(|entry| entry.gist(GIST).is_some()).map(|entry| &*entry.id);
-    let mut lines = Vec::new();
-    // Not recursive: a conversation may be longer than a stack is deep.
-    let mut waiting: Vec<(usize, usize)> = tree.roots.iter().rev().map(|&root| (root, 0)).collect();
-    while let Some((at, depth)) = waiting.pop() {
-        let entry = &session.entries[at];
-        if let Some(gist) = &gists[at] {
-            let mark = if last == Some(&entry.id) { '*' } else { ' ' };
-            let label = labels.get(&*entry.id).map_or_else(String::new, |label| format!("[{label}] "));
-            let indent = "  ".repeat(depth);
-            lines.push(format!("{mark} {indent}{}  {}: {label}{}", entry.id, gist.role, gist.text));
-        }
-        let children: Vec<usize> =
-            tree.children[at].iter().copied().filter(|&child| is_shown[child]).collect();
-        let depth = depth + usize::from(children.len() > 1);
-        waiting.extend(children.into_iter().rev().map(|child| (child, depth)));
-    }
-    lines
 }
 
 fn export(summary: &Summary, extent: Extent<'_>, format: Format, file: Option<&Path>) -> Result<()> {

@@ -27,8 +27,11 @@ pub fn run(port: u16, script: Option<&Path>, faults: Option<&str>) -> Result<()>
     runtime.block_on(async {
         let server =
             serve(Config { listen: Listen::Loopback(port), ..Config::new(Engine::new(settings)) }).await?;
-        output::print(format!("listening on {}\n", server.url()))?;
+        let url = server.url();
+        output::print(format!("listening on {url}\n"))?;
         eprintln!("no language model is behind this address, and any key will do; Ctrl-C ends it");
+        eprintln!("hardpan asks it with ANTHROPIC_API_KEY=any and these lines in config.toml:");
+        eprintln!("  [providers.anthropic]\n  base_url = \"{url}\"");
         tokio::signal::ctrl_c().await.context("Ctrl-C cannot be waited for")?;
         Ok(server.stop(GRACE).await?)
     })

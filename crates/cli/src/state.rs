@@ -41,10 +41,11 @@ impl State {
         Learned::from_json(&self.refusals.to_string())
     }
 
-    /// Takes in what an answer told, and keeps it. That it cannot be kept is no reason to fail.
-    pub fn keep(&mut self, refusals: &Learned, model: &str, factor: Option<Factor>) {
+    /// Takes in what an answer told, and keeps it: refusals, and a model's name with its factor. That it cannot be kept is
+    /// no reason to fail.
+    pub fn keep(&mut self, refusals: &Learned, factor: Option<(String, Factor)>) {
         self.refusals = serde_json::from_str(&refusals.to_json()).unwrap_or_default();
-        self.factors.extend(factor.map(|factor| (model.to_owned(), factor)));
+        self.factors.extend(factor);
         let (Some(path), Ok(json)) = (&self.path, serde_json::to_vec_pretty(&self)) else { return };
         let Some(folder) = path.parent() else { return };
         let beside = folder.join(format!("learned.{}", std::process::id()));

@@ -305,6 +305,14 @@ fn wrong_options_are_answered_with_what_is_expected() {
     assert_eq!((ran.code, &*ran.stdout), (Some(2), &b""[..]));
     assert!(ran.stderr.contains("--json"), "{}", ran.stderr);
     assert_eq!(sandbox.run(&["reqest"]).code, Some(2));
+    let hint = r#"a prompt is given with -p, in quotes: hardpan -p "…""#;
+    for args in [&["question"][..], &["what is this?"], &["--hud", "what is this?"], &["-p", "what", "is"]] {
+        let ran = sandbox.run(args);
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), &b""[..]), "{args:?}");
+        assert!(ran.stderr.contains(hint), "{args:?}: {}", ran.stderr);
+    }
+    let ran = sandbox.run(&["--hud", "sessions"]);
+    assert!(ran.code == Some(2) && !ran.stderr.contains(hint), "{}", ran.stderr);
     assert_begins(
         &sandbox,
         &["request", "Hi", "--now", "yesterday"],
@@ -385,4 +393,17 @@ fn what_does_not_fit_the_window_is_left_out_in_order() {
     let prompt = "too long ".repeat(4000);
     let words = sandbox.failure(&["request", &prompt, "--model", "vllm/small"]);
     assert!(words.contains("the system prompt, the tools and the prompt alone are too long"), "{words}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_data_folder_that_cannot_be_made_is_named_with_the_variable_for_another() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["-p", "hi"]);
+    let output = command.env("HARDPAN_DATA_DIR", "/proc/none").output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert!(words.contains("/proc/none/sessions/") && words.contains("its folder cannot be made"), "{words}");
+    assert!(words.contains("name another data folder in HARDPAN_DATA_DIR"), "{words}");
+    assert!(!words.contains("name another session"), "{words}");
 }

@@ -269,7 +269,7 @@ fn texts_and_defaults_can_be_set() {
     sandbox.write("config/prompts/system.md", "Be brief.\n");
     sandbox.write("config/prompts/system_extra.md", "Be kind.\n");
     sandbox.write("work/a.txt", "a\n");
-    let body = sandbox.json(&["request", "Hi", "a.txt", "--json"]);
+    let body = sandbox.json(&["request", "Hi", "a.txt", "--json", "--no-tools"]);
     assert_eq!((&body["model"], &body["max_completion_tokens"]), (&json!("gpt-5.5"), &json!(1000)));
     let messages = list(&body["messages"]);
     assert!(

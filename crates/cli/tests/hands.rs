@@ -127,7 +127,8 @@ impl Terminal {
         command.args(["-qefc", &line.join(" "), "/dev/null"]).current_dir(harbour.sandbox.work()).env_clear();
         command
             .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
-            .env("SHELL", "/bin/sh");
+            .env("SHELL", "/bin/sh")
+            .env("TERM", "xterm");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let Ok(mut child) = command.spawn() else {
             eprintln!("not tested here: there is no `script` to make a terminal with");

@@ -149,6 +149,53 @@ fn a_refusal_says_what_to_do() {
 }
 
 #[test]
+fn the_printed_address_is_a_base_url() {
+    let sandbox = Sandbox::new();
+    let simulator = Running::start(&sandbox, &[]);
+    let url = &simulator.url;
+    let config =
+        format!("[providers.anthropic]\nbase_url = \"{url}\"\n[providers.openai]\nbase_url = \"{url}\"\n");
+    sandbox.write("config/config.toml", config);
+    for (model, provider) in [("claude-sonnet-5", "anthropic"), ("gpt-5.5", "openai")] {
+        let (code, answer, words) = send(&sandbox, &["Hello!", "--model", model, "--provider", provider]);
+        assert_eq!(code, Some(0), "{words}");
+        assert!(answer.contains("language model"), "it says what it is: {answer}");
+    }
+}
+
+/// How tokens compare to ours, as far as it was learned, by provider and model.
+fn factors(sandbox: &Sandbox) -> Value {
+    let state = sandbox.work().parent().expect("the sandbox").join("home/.local/state/hardpan/learned.json");
+    let state = std::fs::read(state).expect("something was kept");
+    serde_json::from_slice::<Value>(&state).expect("it is JSON")["factors"].clone()
+}
+
+#[test]
+fn another_server_in_a_providers_place_teaches_nothing_about_its_tokens() {
+    let sandbox = Sandbox::new();
+    let simulator = Running::start(&sandbox, &[]);
+    configure(&sandbox, &simulator);
+    let chat = |args: &[&str]| {
+        let mut command = sandbox.command(&["-p", "Hello!"]);
+        let output = command.args(args).env("ANTHROPIC_API_KEY", KEY).output().expect("it can be run");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    assert_eq!(send(&sandbox, &["Hello!"]).0, Some(0));
+    chat(&[]);
+    assert_eq!(factors(&sandbox), serde_json::json!({}));
+    // A provider whose own address it is counts as it counts.
+    let models = serde_json::json!({
+        "providers": [{"id": "mine", "like": "anthropic", "base_url": format!("{}/v1", simulator.url)}],
+        "models": [{"provider": "mine", "id": "claude-sonnet-5", "context": 200_000, "max_output": 32_000}],
+    });
+    sandbox.write("config/models.json", models.to_string());
+    chat(&["--provider", "mine", "--model", "claude-sonnet-5"]);
+    let learned = factors(&sandbox);
+    let names: Vec<&String> = learned.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["mine/claude-sonnet-5"]);
+}
+
+#[test]
 fn a_model_that_is_gone_is_never_replaced_in_silence() {
     let sandbox = Sandbox::new();
     sandbox

@@ -107,8 +107,8 @@ fn a_session_is_shown_as_a_tree() {
     add(&sandbox, "5d41402abc4b", &branched());
     let work = sandbox.work().canonicalize().expect("the folder is there");
     let expected = format!(
-        "5d41402abc4b \"The build\", begun in {}\n  u  user: Why does the build fail?\n    a  assistant: A semicolon.\n    \
-           b  user: Where?\n*   c  assistant: [good] The lock file. \u{fffd}[2J<script>\n",
+        "5d41402abc4b \"The build\", begun in {}\n  u  user: Why does the build fail?\n  |- a  assistant: A semicolon.\n  \
+           |  b  user: Where?\n* c  assistant: [good] The lock file. \u{fffd}[2J<script>\n",
         work.display()
     );
     assert_eq!(sandbox.text(&["sessions", "show", "the build"]), expected);
@@ -148,6 +148,47 @@ fn a_session_is_exported_in_every_format() {
         "{}",
         ran.stderr
     );
+}
+
+#[test]
+fn the_ending_of_a_file_names_the_format_unless_a_flag_does() {
+    let sandbox = Sandbox::new();
+    add(&sandbox, "5d41402abc4b", &branched());
+    let export = |more: &[&str]| {
+        assert_eq!(sandbox.text(&[&["sessions", "export", "5d4", "--output"], more].concat()), "");
+        std::fs::read_to_string(sandbox.work().join(more[0])).expect("it was written")
+    };
+    assert!(export(&["a.md"]).starts_with("# The build\n"));
+    assert!(export(&["b.HTML"]).starts_with("<!doctype html>"));
+    assert!(export(&["c.jsonl"]).starts_with("{\"type\":\"session\""));
+    assert!(export(&["d.html", "--format", "markdown"]).starts_with("# The build\n"));
+    assert!(export(&["notes.txt", "--format", "md"]).starts_with("# The build\n"));
+    for name in ["e.pdf", "e"] {
+        let error = sandbox.failure(&["sessions", "export", "5d4", "--output", name]);
+        let words = "its ending names no format: end it in .md, .html or .jsonl, or add --format";
+        assert!(error.starts_with(&format!("hardpan: {name}: {words}")), "{error}");
+        assert!(!sandbox.work().join(name).exists());
+    }
+}
+
+#[test]
+fn where_a_conversation_was_resumed_at_an_entry_it_forks_in_the_tree() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.run(&["-p", "first", "--no-map"]).code, Some(0));
+    let id = sandbox.json(&["sessions", "--json"])[0]["id"].as_str().expect("an id").to_owned();
+    let first = sandbox.text(&["sessions", "show", &id]);
+    assert!(first.lines().skip(1).all(|line| !line.contains('|')), "{first}");
+    let ran = sandbox.run(&["--resume", &id, "--at", "e1", "-p", "second", "--no-map"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let tree = sandbox.text(&["sessions", "show", &id]);
+    let lines: Vec<&str> = tree.lines().skip(1).collect();
+    assert_eq!(lines[0], "  e1  user: first");
+    assert!(lines[1].starts_with("  |- ") && lines[1].contains("assistant: "), "{tree}");
+    let left = lines.iter().filter(|line| line.starts_with("  |")).count();
+    assert_eq!(left, first.lines().count() - 2, "all but e1 was left: {tree}");
+    assert!(lines[1 + left].ends_with("user: second"), "{tree}");
+    assert!(lines.last().is_some_and(|line| line.starts_with("* e")), "{tree}");
+    assert_eq!(lines.iter().filter(|line| line.starts_with('*')).count(), 1, "{tree}");
 }
 
 #[test]

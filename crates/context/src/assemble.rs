@@ -1,9 +1,7 @@
 //! From a snapshot to a prompt that fits its window and its model.
 
 use hardpan_models::{Catalogue, Unknown, Vocabulary};
-use hardpan_prompt::{
-    AgentMessage, Factor, Kind, LeftOut, Measured, Prompt, Role, Thinking, validate::MIN_THINKING,
-};
+use hardpan_prompt::{Factor, Kind, LeftOut, Measured, Prompt, Role, Thinking, validate::MIN_THINKING};
 use thiserror::Error;
 
 use crate::forms::{without_images, without_tools};
@@ -81,7 +79,8 @@ impl Target {
 
 /// Arranges a snapshot by a layout, in the form that the model understands. What does not fit the window is left out, in
 /// this order, and listed: symbol entries from the last, the tree, pages, panels, files from the last one named, then
-/// the conversation from its oldest exchange. Instructions, tools and the prompt are never left out.
+/// the conversation from its oldest exchange. Instructions, tools and the prompt are never left out, nor is the exchange in
+/// progress.
 pub fn assemble(
     snapshot: &Snapshot,
     layout: LayoutName,
@@ -252,18 +251,17 @@ fn shrink(snapshot: &mut Snapshot, excess: usize, memo: &Memo, left_out: &mut Ve
             return true;
         }
     }
-    drop_oldest_exchange(&mut snapshot.messages, left_out)
+    drop_oldest_exchange(snapshot, left_out)
 }
 
-fn drop_oldest_exchange(messages: &mut Vec<AgentMessage>, left_out: &mut Vec<LeftOut>) -> bool {
-    let begins =
-        |index: usize, messages: &[AgentMessage]| messages[index].is_user() && !messages[index - 1].is_user();
-    let end = (1..messages.len()).find(|index| begins(*index, messages)).unwrap_or(messages.len());
-    if messages.is_empty() {
-        return false;
-    }
-    left_out.extend(
-        messages.drain(..end).map(|message| LeftOut::new(format!("message:{}", message.id), NO_ROOM)),
-    );
-    true
+/// Without a prompt beside it, the last exchange of the conversation is what the model is asked about: it is never left out.
+fn drop_oldest_exchange(snapshot: &mut Snapshot, left_out: &mut Vec<LeftOut>) -> bool {
+    let messages = &mut snapshot.messages;
+    let begins = |index: &usize| messages[*index].is_user() && !messages[index - 1].is_user();
+    let end = (1..messages.len()).find(begins);
+    let end = end.or(Some(messages.len()).filter(|end| snapshot.prompt.is_some() && *end > 0));
+    let dropped = end.map(|end| messages.drain(..end));
+    let names = dropped.into_iter().flatten().map(|message| format!("message:{}", message.id));
+    left_out.extend(names.map(|name| LeftOut::new(name, NO_ROOM)));
+    end.is_some()
 }

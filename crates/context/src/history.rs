@@ -26,6 +26,15 @@ pub enum Calls {
     Strip,
 }
 
+/// Whether what the model said in two exchanges may become one message, where the words between them are not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchanges {
+    /// It may.
+    Joined,
+    /// It may not: each exchange is placed by itself.
+    Apart,
+}
+
 /// A message on its way to the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
@@ -60,8 +69,8 @@ pub struct Spoken {
 pub struct Past(Mutex<Option<(Terms, Settled)>>);
 
 /// Converts the messages of a snapshot.
-pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Spoken {
-    let terms = Terms::of(input, messages, calls);
+pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls, exchanges: Exchanges) -> Spoken {
+    let terms = Terms::of(input, calls, exchanges);
     // A panic elsewhere leaves a past that is still true.
     let mut past = input.memo.history.0.lock().unwrap_or_else(PoisonError::into_inner);
     let before = past.take().filter(|(before, settled)| *before == terms && settled.begins(messages));

@@ -6,7 +6,7 @@ use hardpan_prompt::{
     Block, Content, Copy, Item, Json, Kind, LeftOut, Origin, Place, Role, Segment, Tool, ToolBlock, Turn,
 };
 
-use crate::history::{self, Calls};
+use crate::history::{self, Calls, Exchanges};
 use crate::layout::{Arrangement, Input, Layout, LayoutName};
 use crate::snapshot::{AgentMode, ContextImage, is_chat};
 use crate::system;
@@ -34,7 +34,7 @@ impl Layout for Inline {
             AgentMode::On => Calls::Keep,
             AgentMode::Off => Calls::Strip,
         };
-        let spoken = history::spoken(input, &snapshot.messages, calls);
+        let spoken = history::spoken(input, &snapshot.messages, calls, Exchanges::Joined);
         prompt.left_out.extend(spoken.left_out);
         let mut turns = Turns::default();
         spoken.said.iter().for_each(|said| turns.said(said, Place::Inline, input));

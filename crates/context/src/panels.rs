@@ -11,7 +11,7 @@ use hardpan_prompt::{
 
 use rustc_hash::FxHashSet;
 
-use crate::history::{self, Calls};
+use crate::history::{self, Calls, Exchanges};
 use crate::layout::{Arrangement, Input, Layout, LayoutName};
 use crate::memory::{FrozenHistory, PanelsMemory, ShownPanel};
 use crate::snapshot::is_chat;
@@ -66,7 +66,7 @@ impl Layout for Panels {
             let origin = Origin::rule(Kind::System, "reinjection reply");
             turns.say(Role::Assistant, Place::Panel, &phrases.reinjection_ack, origin);
         }
-        let spoken = history::spoken(input, &live, Calls::Keep);
+        let spoken = history::spoken(input, &live, Calls::Keep, Exchanges::Joined);
         prompt.left_out.extend(spoken.left_out);
         spoken.said.iter().for_each(|said| turns.said(said, Place::Log, input));
         turns.prompt(input, Place::Log, &snapshot.images.iter().collect::<Vec<_>>());

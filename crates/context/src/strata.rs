@@ -21,7 +21,7 @@ use hardpan_prompt::{
     Role, Segment, Source, Text, Tool, ToolResult, Turn, Volatility,
 };
 
-use crate::history::{self, Calls, Said};
+use crate::history::{self, Calls, Exchanges, Said};
 use crate::layout::{Arrangement, Input, Layout, LayoutName};
 use crate::memory::{Group, StrataMemory, Update, UpdateForm};
 use crate::snapshot::{ContextImage, is_chat};
@@ -48,7 +48,7 @@ impl Layout for Strata {
         let shown = shown_items(input, &mut prompt.left_out);
         let (tail, live): (Vec<&Item>, Vec<&Item>) =
             shown.into_iter().partition(|item| item.volatility == Volatility::Tail);
-        let mut spoken = history::spoken(input, &snapshot.messages, Calls::Keep);
+        let mut spoken = history::spoken(input, &snapshot.messages, Calls::Keep, Exchanges::Joined);
         prompt.left_out.append(&mut spoken.left_out);
 
         if snapshot.fold || !strata.laid || garbage::is_due(input, &strata.account) {

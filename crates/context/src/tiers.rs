@@ -6,7 +6,7 @@ use hardpan_prompt::{
     Block, Content, Copy, Item, Kind, LeftOut, Lifetime, Origin, Place, Role, Segment, Text, Tier,
 };
 
-use crate::history::{self, Calls};
+use crate::history::{self, Calls, Exchanges};
 use crate::layout::{Arrangement, Input, Layout, LayoutName};
 use crate::snapshot::{ContextImage, is_chat};
 use crate::system;
@@ -28,7 +28,7 @@ impl Layout for Tiers {
         let snapshot = input.snapshot;
         let mut prompt = input.blank();
         let shelves = Shelves::of(input, &mut prompt.left_out);
-        let spoken = history::spoken(input, &snapshot.messages, Calls::Keep);
+        let spoken = history::spoken(input, &snapshot.messages, Calls::Keep, Exchanges::Apart);
         prompt.left_out.extend(spoken.left_out);
         let tiers = &history::exchange_tiers(&snapshot.messages);
         let history_of = |tier: Tier| spoken.said.iter().filter(move |said| tiers[said.first] == tier);

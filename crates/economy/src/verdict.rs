@@ -92,6 +92,11 @@ impl Verdict {
                     format!("Nothing was paid again: {} tokens were read from the cache.", number(self.read))
                 }
                 Cause::AsExpected => "Nothing was paid again.".into(),
+                // Tools and system prompt are often those of another conversation.
+                Cause::FirstRequest if self.read > 0 => {
+                    let read = number(self.read);
+                    format!("Nothing was lost: the first request found {read} tokens in the cache already.")
+                }
                 _ => format!("Nothing was lost: {cause}."),
             };
         }

@@ -15,10 +15,12 @@ use crate::session::{Session, SessionError};
 pub struct Branch {
     /// The messages, oldest first. What a compaction replaced is its summary, under the compaction's id.
     pub messages: Vec<AgentMessage>,
-    /// The provider and the model that were last chosen.
+    /// The provider and the model that were last chosen or asked.
     pub model: Option<(Arc<str>, Arc<str>)>,
     /// The level of thinking that was last chosen.
     pub thinking: Option<Arc<str>>,
+    /// The layout of the last turn.
+    pub layout: Option<Arc<str>>,
     /// What the layouts remembered, oldest first: each says what changed. A compaction makes all before it void.
     pub memories: Vec<Value>,
     /// The last state of each extension, by its name for it.
@@ -73,7 +75,14 @@ impl Session {
                 Record::Custom { custom_type, data } => {
                     branch.custom.insert(custom_type.clone(), data.clone());
                 }
-                Record::Request(request) => branch.requests.push(request.clone()),
+                Record::Request(request) => {
+                    // Whom a turn was really asked of counts, whoever chose it: a command, a flag or a setting.
+                    if &*request.purpose == "turn" {
+                        branch.model = Some((request.provider.clone(), request.model.clone()));
+                        branch.layout = Some(request.layout.clone());
+                    }
+                    branch.requests.push(request.clone());
+                }
                 Record::Partial(_) | Record::Label { .. } | Record::Name { .. } | Record::Other { .. } => {}
             }
         }

@@ -211,6 +211,13 @@ fn create(path: &Path) -> Result<File, LogError> {
         io::ErrorKind::AlreadyExists => {
             LogError::new(LogFailure::Exists, path, "it is there already", "open it, or name another")
         }
+        // The file is new: what is not there is a folder above it, and it cannot be made.
+        io::ErrorKind::NotFound => LogError::new(
+            LogFailure::Other,
+            path,
+            format!("its folder cannot be made: {error}"),
+            "name another data folder in HARDPAN_DATA_DIR",
+        ),
         _ => LogError::of(path, "it cannot be made", &error),
     };
     let make = || {

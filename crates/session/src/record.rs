@@ -187,7 +187,6 @@ impl Record {
     }
 }
 
-/// Everything that is written here serialises: there are no maps with other keys than strings.
 /// A message without what its entry says already.
 #[derive(Serialize)]
 struct Said<'a> {

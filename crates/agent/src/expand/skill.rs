@@ -52,8 +52,8 @@ impl Skill {
             "<skill name=\"{}\" location=\"{}\">\nReferences are relative to {}.\n\n{}\n</skill>",
             attribute(&self.name),
             attribute(&self.location),
-            within_the_element(folder),
-            within_the_element(&self.body),
+            within_element("skill", folder),
+            within_element("skill", &self.body),
         )
     }
 }
@@ -79,14 +79,15 @@ fn attribute(value: &str) -> String {
     out
 }
 
-/// The text with `</skill` written `<\/skill`, as in a script: it says the same, and does not end the element.
-fn within_the_element(text: &str) -> String {
+/// A text as it stands in an element of this name: with `</name` written `<\/name`, as in a script. It says the same, and
+/// does not end the element.
+pub fn within_element(name: &str, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {
         let (before, after) = rest.split_at(at + 1);
         out.push_str(before);
-        if is_closing(after) {
+        if is_closing(name, after) {
             out.push('\\');
         }
         rest = after;
@@ -94,10 +95,10 @@ fn within_the_element(text: &str) -> String {
     out + rest
 }
 
-/// Whether what follows a `<` closes a skill, however it is spaced and spelled.
-fn is_closing(after: &str) -> bool {
-    let name = after.trim_start().strip_prefix('/').map(str::trim_start);
-    name.and_then(|name| name.get(..5)).is_some_and(|name| name.eq_ignore_ascii_case("skill"))
+/// Whether what follows a `<` closes an element, however it is spaced and spelled.
+fn is_closing(name: &str, after: &str) -> bool {
+    let closed = after.trim_start().strip_prefix('/').map(str::trim_start);
+    closed.and_then(|closed| closed.get(..name.len())).is_some_and(|closed| closed.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -162,3 +162,22 @@ async fn a_request_that_is_still_too_long_ends_the_run() {
     assert!(stage.agent.messages().len() <= messages + 1, "what was asked is kept");
     assert!(stage.agent.messages().iter().any(|message| line(message).contains("chain 7")));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_does_not_fit_is_never_left_out_of_its_own_request() {
+    for layout in LayoutName::ALL {
+        let script = "default: {text: Done.}".to_owned();
+        let stage = Stage::new(Given { layout, window: 14_000, script, ..Given::default() }).await;
+        stage.say("Hello.").await;
+        let before = stage.sent().len();
+        let stop = stage.prompt(&long("anchor", 20_000)).await;
+        assert!(
+            matches!(&stop, Stop::TooLong { message } if message.contains("too long")),
+            "{layout}: {stop:?}"
+        );
+        let asked = stage.sent().into_iter().skip(before).filter(|sent| !sent.body.contains(ASKED));
+        assert_eq!(asked.count(), 0, "{layout}: nothing was asked without the person's words");
+        // It is in the conversation, and can be left by going back.
+        assert!(line(stage.agent.messages().last().unwrap()).starts_with("user: anchor"), "{layout}");
+    }
+}

@@ -176,6 +176,24 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_stands_below_an_input_follows_it_whole_and_goes_with_one_input_alone() {
+    let trial = Trial::new(Given { layout: LayoutName::Inline, files: FILES, ..Given::default() }).await;
+    let notes = Notes::default();
+    on_input(&trial, "a", &notes, |_| InputReply::Continue);
+    trial.agent.command("greet", "Greets.", |name, _| async move { Ok(Some(format!("hello, {name}"))) });
+    let below = "/fix  'one\n\t$1 ";
+    trial.agent.below_next_input(below);
+    assert_eq!(trial.prompt("/greet you").await, Taken::Command { said: Some("hello, you".into()) });
+    for text in ["/fix it all", "again"] {
+        assert_eq!(trial.prompt(text).await, Taken::Ran(Stop::Done));
+    }
+    assert_eq!(notes.all(), ["a /fix it all", "a again"]);
+    let fixed = format!("user: Fix it, then test all.\n\n{below}");
+    assert_eq!(trial.said(), [&*fixed, "assistant: Fine.", "user: again", "assistant: Fine."]);
+    trial.goes_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn skills_and_templates_are_expanded_after_the_input_event() {
     for layout in LayoutName::ALL {
         let trial = Trial::new(Given { layout, files: FILES, ..Given::default() }).await;

@@ -9,6 +9,8 @@ use hardpan_agent::approval::Rule;
 use hardpan_agent::{Approval, Approve, Approved};
 use hardpan_tools::Scope;
 
+use super::screen;
+use crate::output::safe;
 use crate::settings::Settings;
 
 /// Somebody who can be asked.
@@ -114,10 +116,10 @@ impl Approver {
                 list.write_all(self.kept(rule).as_bytes())
             };
             if let Err(error) = add() {
-                eprintln!(
-                    "hardpan: {} cannot be written: {error}; allowed for this conversation only",
-                    file.display()
-                );
+                let file = file.display();
+                screen::tell(&safe(&format!(
+                    "hardpan: {file} cannot be written: {error}; allowed for this conversation only"
+                )));
             }
         }
     }
@@ -153,12 +155,10 @@ impl Approve for Approver {
             }
             let rule = Rule::like(&question.tool_name, &question.args, |path| self.key(path));
             let Some(person) = &self.person else {
-                let hint = rule.map_or_else(String::new, |rule| {
-                    format!(" (such as allow = [\"{rule}\"] in config.toml)")
+                let rule = rule.map_or_else(String::new, |rule| {
+                    format!(", or with allow = [\"{rule}\"] in config.toml")
                 });
-                return Approved::No(format!(
-                    "nobody is there to ask; the person can allow it in the settings{hint} or start with --yes"
-                ));
+                return Approved::No(format!("nobody is there to ask; it can be allowed with --yes{rule}"));
             };
             match person.ask(question, rule.as_ref()).await {
                 Verdict::Once => Approved::Yes,

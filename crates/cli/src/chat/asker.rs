@@ -6,6 +6,7 @@ use hardpan_agent::approval::Rule;
 use tokio::sync::{mpsc, oneshot};
 
 use super::approve::{Ask, Verdict};
+use super::screen;
 use crate::output::safe_lines;
 
 /// Hands questions to whoever reads the terminal.
@@ -20,9 +21,18 @@ pub struct Question {
 /// What is waited for.
 enum Reply {
     /// A yes or a no.
-    Verdict(oneshot::Sender<Verdict>),
+    Verdict(Offer, oneshot::Sender<Verdict>),
     /// A line of text.
     Text(oneshot::Sender<Option<String>>),
+}
+
+/// What can be answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Offer {
+    /// For this call.
+    Once,
+    /// Also for calls like it.
+    Longer,
 }
 
 impl Asker {
@@ -37,7 +47,8 @@ impl Ask for Asker {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
             let text = words(question, rule);
-            if self.0.send(Question { text, reply: Reply::Verdict(reply) }).is_err() {
+            let offer = if rule.is_some() { Offer::Longer } else { Offer::Once };
+            if self.0.send(Question { text, reply: Reply::Verdict(offer, reply) }).is_err() {
                 return Verdict::No("nobody is there to ask".into());
             }
             answer.await.unwrap_or_else(|_| Verdict::No("the person did not answer".into()))
@@ -56,7 +67,25 @@ impl Ask for Asker {
 
 impl Question {
     pub fn show(&self) {
-        eprintln!("{}", safe_lines(&self.text));
+        screen::tell(&safe_lines(&self.text));
+    }
+
+    /// Whether somebody still waits for the answer.
+    pub fn is_open(&self) -> bool {
+        match &self.reply {
+            Reply::Verdict(_, reply) => !reply.is_closed(),
+            Reply::Text(reply) => !reply.is_closed(),
+        }
+    }
+
+    /// Whether a command asks, which has more to say once it is answered.
+    pub fn is_of_command(&self) -> bool {
+        matches!(self.reply, Reply::Text(_))
+    }
+
+    /// Whether a line is meant for it. A command is not meant for a yes or a no; a text may begin like one.
+    pub fn is_for(&self, line: &str) -> bool {
+        self.is_of_command() || !line.trim_start().starts_with(['/', '!'])
     }
 }
 
@@ -80,12 +109,12 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Takes the answer. What cannot be understood is asked again.
+/// Takes the answer. What a person says instead of one is a no, and the model hears it: it must not be lost, and is no yes.
 pub fn answer(question: Question, line: &str) -> Option<Question> {
     let line = line.trim();
     let Question { text, reply } = question;
-    let reply = match reply {
-        Reply::Verdict(reply) => reply,
+    let (offer, reply) = match reply {
+        Reply::Verdict(offer, reply) => (offer, reply),
         Reply::Text(reply) => {
             let _ = reply.send(Some(line.to_owned()).filter(|line| !line.is_empty()));
             return None;
@@ -93,17 +122,20 @@ pub fn answer(question: Question, line: &str) -> Option<Question> {
     };
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     // Who was typing something else when the question came ("a better idea: …") has not said yes.
-    let alone = rest.trim().is_empty();
-    let verdict = match word.to_lowercase().as_str() {
-        "y" | "yes" if alone => Verdict::Once,
-        "s" | "session" if alone => Verdict::Session,
-        "a" | "always" if alone => Verdict::Always,
-        "n" | "no" if rest.is_empty() => Verdict::No("the person said no".into()),
-        "n" | "no" => Verdict::No(format!("the person said no: {rest}")),
-        _ => {
-            eprintln!("please answer y, s, a or n");
-            return Some(Question { text, reply: Reply::Verdict(reply) });
+    let verdict = match (word.to_lowercase().as_str(), rest, offer) {
+        ("y" | "yes", "", _) => Verdict::Once,
+        ("s" | "session", "", Offer::Longer) => Verdict::Session,
+        ("a" | "always", "", Offer::Longer) => Verdict::Always,
+        ("n" | "no", "", _) => Verdict::No("the person said no".into()),
+        ("n" | "no", rest, _) => Verdict::No(format!("the person said no: {}", rest.trim_start())),
+        ("" | "s" | "session" | "a" | "always", "", _) => {
+            screen::tell(match offer {
+                Offer::Once => "please answer y or n",
+                Offer::Longer => "please answer y, s, a or n",
+            });
+            return Some(Question { text, reply: Reply::Verdict(offer, reply) });
         }
+        _ => Verdict::No(format!("the person said instead: {line}")),
     };
     // The run may have been stopped meanwhile.
     let _ = reply.send(verdict);
@@ -114,19 +146,42 @@ pub fn answer(question: Question, line: &str) -> Option<Question> {
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> Option<Verdict> {
+    fn said(line: &str, offer: Offer) -> Option<Verdict> {
         let (reply, mut answered) = oneshot::channel();
-        answer(Question { text: String::new(), reply: Reply::Verdict(reply) }, line);
+        answer(Question { text: String::new(), reply: Reply::Verdict(offer, reply) }, line);
         answered.try_recv().ok()
     }
 
+    fn no(reason: &str) -> Option<Verdict> {
+        Some(Verdict::No(reason.into()))
+    }
+
     #[test]
-    fn only_a_word_that_stands_alone_is_a_yes() {
-        assert_eq!(said(" Y "), Some(Verdict::Once));
-        assert_eq!(said("always"), Some(Verdict::Always));
-        assert_eq!(said("n too wide"), Some(Verdict::No("the person said no: too wide".into())));
-        for line in ["a better idea: use the other file", "s p a c e", "yes but not there", ""] {
-            assert_eq!(said(line), None, "{line}");
+    fn only_a_word_that_stands_alone_is_a_yes_and_other_words_are_a_no_with_a_reason() {
+        assert_eq!(said(" Y ", Offer::Longer), Some(Verdict::Once));
+        assert_eq!(said("always", Offer::Longer), Some(Verdict::Always));
+        assert_eq!(said("n", Offer::Once), no("the person said no"));
+        assert_eq!(said("n too wide", Offer::Longer), no("the person said no: too wide"));
+        for line in ["a better idea: use the other file", "s p a c e", "yes but not there", "what?", "y\ny"] {
+            assert_eq!(said(line, Offer::Longer), no(&format!("the person said instead: {line}")));
         }
+        assert_eq!(said("", Offer::Longer), None);
+    }
+
+    #[test]
+    fn what_is_not_offered_is_asked_again() {
+        for line in ["s", "session", "a", "Always", " "] {
+            assert_eq!(said(line, Offer::Once), None, "{line}");
+        }
+        assert_eq!(said("y", Offer::Once), Some(Verdict::Once));
+    }
+
+    #[test]
+    fn a_command_is_no_answer_to_a_yes_or_no() {
+        let (reply, _answered) = oneshot::channel();
+        let question = Question { text: String::new(), reply: Reply::Verdict(Offer::Once, reply) };
+        assert!(!question.is_for("/queue") && !question.is_for("!ls") && question.is_for("no: /tmp is full"));
+        let (reply, _answered) = oneshot::channel();
+        assert!(Question { text: String::new(), reply: Reply::Text(reply) }.is_for("/a/path"));
     }
 }

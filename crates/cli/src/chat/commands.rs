@@ -1,10 +1,9 @@
 //! What can be typed after a slash.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_agent::{Agent, Conversation, CustomMessage, Leave, Switch};
+use hardpan_agent::{Agent, Command, Conversation, CustomMessage, Leave, Switch};
 use hardpan_context::fill;
 use hardpan_economy::Act;
 use hardpan_models::did_you_mean;
@@ -12,9 +11,11 @@ use hardpan_prompt::{Body, Part, Thinking};
 use hardpan_session::{Record, Session};
 use hardpan_tools::{How, Undone};
 
+use super::attach::{self, Found, Source};
 use super::open::{self, Opened};
 use super::{price, show};
-use crate::output::{cut, thousands};
+use crate::output::{Align, Table, cut, thousands};
+use crate::settings::at_home;
 use crate::{gather, views};
 
 /// Each command with what it does.
@@ -37,7 +38,7 @@ const COMMANDS: [(&str, &str); 23] = [
     ("name", "give the conversation a name: /name [TEXT]"),
     ("label", "mark a message, as /tree shows it: /label ENTRY [TEXT]"),
     ("new", "begin another conversation"),
-    ("resume", "go on with an earlier conversation: /resume SESSION (`hardpan sessions` lists them)"),
+    ("resume", "go on with an earlier conversation: /resume SESSION; /resume lists them"),
     ("compact", "put a summary in place of what was said long ago: /compact [WHAT MATTERS]"),
     ("undo", "take back what the last run did to files"),
     ("tree", "the messages; /tree ENTRY goes back there, /tree ENTRY summary takes along what was learned"),
@@ -58,7 +59,16 @@ pub fn unknown(agent: &Agent, text: &str) -> Option<String> {
         return None;
     }
     let meant = agent.expansions().nearest(name, &names());
+    let meant: Vec<String> = meant.iter().map(|name| format!("/{name}")).collect();
     Some(format!("there is no command /{name}{}; /help lists them", did_you_mean(&meant)))
+}
+
+/// The command that a text calls, if it calls one: its name, its arguments, and the command itself.
+pub fn called<'a>(agent: &Agent, text: &'a str) -> Option<(&'a str, &'a str, Command)> {
+    let rest = text.strip_prefix('/')?;
+    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let command = agent.commands().remove(name)?;
+    Some((name, arguments.trim(), command))
 }
 
 /// Registers the commands. What comes back becomes true when the person wants to leave.
@@ -108,7 +118,7 @@ async fn run(
         "open" => open_file(arguments, opened, agent)?,
         "close" => {
             let told = price::closing(arguments, opened, agent);
-            if !opened.around.close(&PathBuf::from(arguments)) {
+            if !opened.around.close(&at_home(arguments)) {
                 return Err(format!("{arguments} is not open; `/open` without a name lists what is"));
             }
             with_price(&format!("{arguments} is closed."), told)
@@ -126,8 +136,9 @@ async fn run(
         "session" => {
             let (id, path) = agent.session();
             let usage = agent.token_usage();
-            let count = agent.messages().len();
-            format!("{id} · {count} messages · {} requests · {}", usage.requests, path.display())
+            let messages = counted(agent.messages().len(), "message");
+            let requests = counted(usize::try_from(usage.requests).unwrap_or(usize::MAX), "request");
+            format!("{id} · {messages} · {requests} · {}", path.display())
         }
         "name" => {
             let asked = if arguments.is_empty() {
@@ -151,7 +162,7 @@ async fn run(
             agent.label(entry, text).await.map_err(|error| error.to_string())?;
             text.map_or_else(|| format!("{entry} has no label"), |text| format!("{entry} is labelled {text}"))
         }
-        "resume" if arguments.is_empty() => return Err("it needs a conversation: /resume SESSION".into()),
+        "resume" if arguments.is_empty() => conversations(opened, agent),
         "resume" => {
             let found =
                 opened.store.find(Some(&opened.folder), arguments).map_err(|error| error.to_string())?;
@@ -159,9 +170,10 @@ async fn run(
                 return Err("this is that conversation".into());
             }
             let conversation = Conversation::resume(&found.path, None)?;
-            let messages = conversation.messages.len();
+            let messages = counted(conversation.messages.len(), "message");
             opened.turn_to(conversation, Switch::Other).await;
-            format!("{} goes on, with {messages} messages", found.id)
+            let last = show::last_exchange(&agent.messages()).map_or_else(String::new, |last| format!("\n{last}"));
+            format!("{} goes on, with {messages}{last}", found.id)
         }
         "new" => {
             let conversation =
@@ -172,7 +184,8 @@ async fn run(
         "compact" => {
             let compacted = agent.compact(Some(arguments.to_owned()).filter(|text| !text.is_empty())).await;
             let compacted = compacted.map_err(|error| error.to_string())?;
-            format!("{} messages became a summary:\n\n{}", compacted.messages, compacted.summary)
+            let messages = counted(compacted.messages, "message");
+            format!("{messages} became a summary:\n\n{}", compacted.summary)
         }
         "undo" => {
             // Half of what a run does is not what it did.
@@ -201,7 +214,9 @@ fn help(agent: &Agent) -> String {
     let typing = "  @path       add a file, or attach an image; lines typed while the agent works are queued; Ctrl-C stops it";
     let running =
         "  !COMMAND    run a command and show it to the model; !!COMMAND runs it for yourself alone";
-    commands.chain(own).chain([typing.to_owned(), running.to_owned()]).collect::<Vec<_>>().join("\n")
+    let keys =
+        "  Up, Down    earlier lines; Alt-Enter begins a line within the prompt; pasted lines are one prompt";
+    commands.chain(own).chain([typing, running, keys].map(str::to_owned)).collect::<Vec<_>>().join("\n")
 }
 
 async fn model(name: &str, opened: &Opened, agent: &Agent) -> Result<String, String> {
@@ -250,12 +265,17 @@ fn open_file(name: &str, opened: &Opened, agent: &Agent) -> Result<String, Strin
         let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
         return Ok(if names.is_empty() { "no file is open".into() } else { names.join("\n") });
     }
-    if !opened.folder.join(name).is_file() {
-        return Err(format!("{name} is no file here"));
+    match attach::look(name, &opened.scope, Source::Typed) {
+        Err(why) => Err(format!("{name}: {why}")),
+        Ok(Found::Image(_)) => {
+            Err(format!("{name} is an image: name it in the prompt that asks about it, @{name}"))
+        }
+        Ok(Found::Text { path, .. }) => {
+            let told = price::opening(&path.to_string_lossy(), opened, agent);
+            opened.around.open(path);
+            Ok(with_price(&format!("{name} is part of the context from the next prompt on."), told))
+        }
     }
-    let told = price::opening(name, opened, agent);
-    opened.around.open(PathBuf::from(name));
-    Ok(with_price(&format!("{name} is part of the context from the next prompt on."), told))
 }
 
 fn queue(agent: &Agent) -> String {
@@ -301,6 +321,29 @@ fn tell_undone(opened: &Opened, undone: &[Undone]) {
     });
 }
 
+/// `1 message`, `2 messages`.
+pub fn counted(count: usize, what: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {what}{ending}", thousands(count))
+}
+
+/// The conversations of this folder, the last one first.
+fn conversations(opened: &Opened, agent: &Agent) -> String {
+    let (here, _) = agent.session();
+    let mut sessions = opened.store.list(Some(&opened.folder));
+    sessions.retain(|session| session.id != here);
+    if sessions.is_empty() {
+        return "there is no other conversation of this folder; `hardpan sessions --all` lists all".into();
+    }
+    let mut table =
+        Table::new(&[("id", Align::Left), ("messages", Align::Right), ("about", Align::Left)]);
+    for session in &sessions {
+        let about = session.name.as_deref().or(session.first_prompt.as_deref()).unwrap_or_default();
+        table.row([session.id.to_string(), session.messages.to_string(), about.to_owned()]);
+    }
+    format!("{}/resume SESSION goes on with one of them", table.render(views::width()))
+}
+
 /// The session as its file has it, which is made with the first entry.
 pub fn stored(agent: &Agent) -> Result<Session, String> {
     let (_, path) = agent.session();
@@ -325,7 +368,7 @@ fn tree(agent: &Agent) -> Result<String, String> {
             .filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
             .collect();
         let label = labels.get(&*entry.id).map_or_else(String::new, |label| format!("[{label}] "));
-        Some(cut(&format!("{:>6}  {who:<5}  {label}{}", entry.id, text.replace('\n', " ")), 100))
+        Some(cut(&format!("{:>6}  {who:<5}  {label}{}", entry.id, text.replace('\n', " ")), views::width()))
     });
     let lines: Vec<String> = lines.collect();
     Ok(if lines.is_empty() { "nothing was said yet".into() } else { lines.join("\n") })
@@ -336,8 +379,8 @@ async fn fork(entry: &str, opened: &Opened, agent: &Agent) -> Result<String, Str
     let at = Some(entry).filter(|entry| !entry.is_empty());
     let conversation =
         open::fork(&opened.store, &opened.folder, &session, at).map_err(|error| format!("{error:#}"))?;
-    let messages = conversation.messages.len();
+    let messages = counted(conversation.messages.len(), "message");
     opened.turn_to(conversation, Switch::Fork { entry: at.map(Into::into) }).await;
     let (id, _) = agent.session();
-    Ok(format!("a conversation of its own, {id}, with {messages} messages; the one before is as it was"))
+    Ok(format!("a conversation of its own, {id}, with {messages}; the one before is as it was"))
 }

@@ -88,15 +88,8 @@ impl Hands {
         let environment = scrubbed(std::env::vars_os(), &keys, &config.keep_variables);
         let sandbox = if config.sandbox.unwrap_or(true) { sandbox(settings, &mut notes) } else { None };
         let own = Shell { outputs: outputs.clone(), temp, environment, sandbox: None };
-        let web = Web { private_hosts: config.private_hosts.clone(), ..Web::default() };
         let seen = Seen::default();
-        let options = Options {
-            seen: seen.clone(),
-            journal: journal.clone(),
-            shell: Shell { sandbox, ..own.clone() },
-            web,
-        };
-        let tools = hardpan_tools::read_only().into_iter().chain(changing(options)).collect();
+        let tools = tools(settings, seen.clone(), journal.clone(), Shell { sandbox, ..own.clone() });
         let shell = hardpan_tools::shell(own);
         Ok(Hands { tools, shell, journal, outputs, notes, seen, root: root.to_owned() })
     }
@@ -151,6 +144,20 @@ impl Hands {
     pub fn extend(&self, scope: &mut Scope) {
         scope.readable.push(self.outputs.clone());
     }
+}
+
+/// All tools of the agent.
+fn tools(settings: &Settings, seen: Seen, journal: Option<Arc<Journal>>, shell: Shell) -> Vec<Arc<dyn Tool>> {
+    let web = Web { private_hosts: settings.config.private_hosts.clone(), ..Web::default() };
+    let options = Options { seen, journal, shell, web };
+    hardpan_tools::read_only().into_iter().chain(changing(options)).collect()
+}
+
+/// The tools as a request declares them, for one that is only shown: nothing is made on the disk for them.
+pub fn declared(settings: &Settings) -> Vec<hardpan_prompt::Tool> {
+    let (outputs, temp) = (std::env::temp_dir(), std::env::temp_dir());
+    let shell = Shell { outputs, temp, environment: Default::default(), sandbox: None };
+    tools(settings, Seen::default(), None, shell).iter().map(|tool| tool.declaration().clone()).collect()
 }
 
 /// What keeps commands in bounds; none where this system has nothing of the kind.

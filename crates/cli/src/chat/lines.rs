@@ -1,8 +1,8 @@
 //! The conversation line by line: what is typed while the agent works is queued, and Ctrl-C stops what it does.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -14,20 +14,22 @@ use hardpan_prompt::{AgentMessage, Body};
 use tokio::sync::mpsc;
 
 use super::asker::{Asker, Question, answer};
+use super::attach::Source;
 use super::commands;
 use super::open::Opened;
-use super::show;
+use super::{screen, show};
 use super::signals::{Asked, Signals};
 use super::{UNHEARD, Unfinished};
 use crate::args::{Chat, Output};
 use crate::output::{self, dollars, safe, safe_lines};
 
-/// Says something to the person. A terminal that has gone away takes no word any more, and that breaks nothing.
+/// Says something to the person.
 macro_rules! tell {
-    ($($words:tt)*) => {{
-        let _ = writeln!(io::stderr(), $($words)*);
-    }};
+    ($($words:tt)*) => { show::say(&format!($($words)*)) };
 }
+
+/// So many bytes of a line are all that a terminal which edits lines itself passes on (Linux; elsewhere fewer).
+const LONGEST_LINE: usize = 4095;
 
 type Pending = FuturesUnordered<BoxFuture<'static, Result<Taken, AgentError>>>;
 
@@ -48,7 +50,7 @@ pub async fn converse(flags: &Chat) -> Result<()> {
     let ended = commands::register(&opened);
     match flags.output {
         Output::Json => agent.events().watch(|event| drop(output::print(format!("{event}\n")))),
-        Output::Text => drop(show::Text::follow(&agent, true)),
+        Output::Text => drop(show::Text::follow(&opened, true)),
     }
     let around = opened.around.clone();
     drop(tokio::task::spawn_blocking(move || around.warm_up()));
@@ -56,27 +58,40 @@ pub async fn converse(flags: &Chat) -> Result<()> {
     if flags.output == Output::Text {
         greet(&opened);
     }
-    let mut lines = typed_lines();
+    // Held until the end, whatever that is: a terminal that is not given back is of no use to the shell.
+    let (mut lines, _held) = typed_lines(flags)?;
     let mut pending: Pending = FuturesUnordered::new();
-    // What waits for a yes or a no; the next line that is typed is the answer.
-    let mut open: Option<Question> = None;
+    // What waits for an answer: the next line that is typed is for the last of them.
+    let mut open: Vec<Question> = Vec::new();
+    let stopped = Arc::new(AtomicBool::new(false));
     let (mut signals, mut idle) = (Signals::listen().context(UNHEARD)?, Idle::Stay);
     let mut asked = None;
     while !ended.load(Ordering::Relaxed) {
+        // A run that was stopped waits for no answer.
+        open.retain(Question::is_open);
         if pending.is_empty() && flags.output == Output::Text {
-            prompt();
+            screen::prompt();
         }
         tokio::select! {
             line = lines.recv() => match line {
-                Some(line) if open.is_some() => open = open.take().and_then(|question| answer(question, &line)),
+                Some(line) if open.last().is_some_and(|question| question.is_for(&line)) => {
+                    let is_command = open.last().is_some_and(Question::is_of_command);
+                    let unanswered = open.pop().and_then(|question| answer(question, &line));
+                    open.extend(unanswered);
+                    // One that was asked before is asked again; after a command, once that has told what it did.
+                    open.last().filter(|_| !is_command).into_iter().for_each(Question::show);
+                }
                 Some(line) => {
                     idle = Idle::Stay;
-                    begin(&opened, &line, &mut pending);
+                    let running = pending.len();
+                    begin(&opened, &line, &mut pending, &stopped);
+                    // What was done at once has been told by now.
+                    open.last().filter(|_| pending.len() == running).into_iter().for_each(Question::show);
                 }
                 None if pending.is_empty() => break,
                 // The end of what is typed: what was asked for is still done, but nobody answers any more.
                 None => {
-                    open = None;
+                    open.clear();
                     questions.close();
                     while questions.try_recv().is_ok() {}
                     finish(&opened, flags, &mut pending, &mut signals).await;
@@ -84,29 +99,32 @@ pub async fn converse(flags: &Chat) -> Result<()> {
             },
             Some(question) = questions.recv() => {
                 question.show();
-                open = Some(question);
+                open.push(question);
             }
             () = ping_due(&opened), if pending.is_empty() => keep_warm(&opened, &mut signals).await,
-            Some(taken) = pending.next() => after(&opened, flags, taken).await,
+            Some(taken) = pending.next() => {
+                after(&opened, flags, taken).await;
+                open.retain(Question::is_open);
+                open.last().into_iter().for_each(Question::show);
+            }
             signal = signals.next() => {
+                screen::forget();
                 match idle {
                     _ if signal != Asked::Stop => {
                         asked = Some(signal);
                         break;
                     }
                     _ if !pending.is_empty() => {
-                        open = None;
+                        open.clear();
+                        stopped.store(true, Ordering::Relaxed);
                         agent.abort_bash();
                         agent.abort();
                     }
                     Idle::Stay => {
-                        tell!("\n(Ctrl-C again, or Ctrl-D, ends)");
+                        tell!("(Ctrl-C again, or Ctrl-D, ends)");
                         idle = Idle::Leave;
                     }
-                    Idle::Leave => {
-                        tell!();
-                        break;
-                    }
+                    Idle::Leave => break,
                 }
             }
         }
@@ -154,33 +172,41 @@ async fn keep_warm(opened: &Opened, signals: &mut Signals) {
 fn greet(opened: &Opened) {
     let agent = &opened.agent;
     let target = agent.target();
-    let messages = agent.messages().len();
-    let resumed = if messages > 0 { format!(" · {messages} messages so far") } else { String::new() };
+    let messages = agent.messages();
+    let resumed = match messages.len() {
+        0 => String::new(),
+        count => format!(" · {} so far", commands::counted(count, "message")),
+    };
     tell!("hardpan · {} · {}{resumed}", safe(&target.model.name()), agent.layout());
+    show::last_exchange(&messages).iter().for_each(|last| tell!("{}", safe_lines(last)));
     tell!("Type a question; @file adds a file, /help tells more, Ctrl-D ends.");
 }
 
-fn prompt() {
-    let mut terminal = io::stderr();
-    let _ = terminal.write_all(b"> ").and_then(|()| terminal.flush());
-}
-
-/// Lines as they are typed, from a thread of its own: reading a terminal cannot be cancelled.
-fn typed_lines() -> mpsc::UnboundedReceiver<String> {
+/// Lines as they are typed. They are edited here, where the terminal can be steered and shows nothing but the conversation.
+fn typed_lines(flags: &Chat) -> Result<(mpsc::UnboundedReceiver<String>, Option<screen::Held>)> {
     let (sender, receiver) = mpsc::unbounded_channel();
+    if flags.output == Output::Text
+        && let Some(held) = screen::hold(sender.clone()).context("the terminal cannot be used")?
+    {
+        return Ok((receiver, Some(held)));
+    }
+    // A thread of its own: reading a terminal cannot be cancelled.
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
             let Ok(line) = line else { break };
+            if line.len() >= LONGEST_LINE {
+                tell!("hardpan: the terminal may have cut this line; put a long text into a file and name it with @");
+            }
             if sender.send(line).is_err() {
                 break;
             }
         }
     });
-    receiver
+    Ok((receiver, None))
 }
 
 /// Gives a line to the agent: it runs a command, begins a run, or waits for its time.
-fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
+fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending, stopped: &Arc<AtomicBool>) {
     let text = line.trim().to_owned();
     if text.is_empty() {
         return;
@@ -193,7 +219,12 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
             tell!("it needs a command: !COMMAND, or !!COMMAND to keep it from the model");
             return;
         }
-        pending.push(Box::pin(async move { agent.bash(command, tell).await.map(|message| ran(&message)) }));
+        stopped.store(false, Ordering::Relaxed);
+        let stopped = stopped.clone();
+        pending.push(Box::pin(async move {
+            let message = agent.bash(command, tell).await?;
+            Ok(ran(&message, stopped.load(Ordering::Relaxed)))
+        }));
         return;
     }
     if text == "/later" {
@@ -204,13 +235,7 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
         tell!("{}", safe(&hint));
         return;
     }
-    let images = match opened.attach(&text) {
-        Ok(images) => images,
-        Err(error) => {
-            tell!("hardpan: {}", safe_lines(&format!("{error:#}")));
-            return;
-        }
-    };
+    let images = opened.attach(&text, Source::Typed);
     let agent = opened.agent.clone();
     let (text, delivery) = match text.strip_prefix("/later ") {
         Some(later) => (later.trim().to_owned(), Delivery::FollowUp),
@@ -220,10 +245,12 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending) {
     pending.push(Box::pin(async move { agent.queue(input, delivery).await }));
 }
 
-/// What the person's own command printed.
-fn ran(message: &AgentMessage) -> Taken {
-    let Body::BashExecution { output, .. } = &*message.body else { return Taken::Handled };
-    Taken::Command { said: Some(output.trim_end().to_owned()) }
+/// What the person's own command printed, and whether they stopped it.
+fn ran(message: &AgentMessage, stopped: bool) -> Taken {
+    let Body::BashExecution { output, exit_code, .. } = &*message.body else { return Taken::Handled };
+    let end = if stopped && exit_code.is_none() { "(stopped)" } else { "" };
+    let said = [output.trim_end(), end].into_iter().filter(|text| !text.is_empty());
+    Taken::Command { said: Some(said.collect::<Vec<_>>().join("\n")).filter(|said| !said.is_empty()) }
 }
 
 /// Stops what still runs and waits for its end: a run that nobody drives would hold the agent for ever.
@@ -255,7 +282,8 @@ async fn finish(opened: &Opened, flags: &Chat, pending: &mut Pending, signals: &
 /// What is said once an input is dealt with.
 async fn after(opened: &Opened, flags: &Chat, taken: Result<Taken, AgentError>) {
     match taken {
-        Ok(Taken::Command { said }) => said.iter().for_each(|said| tell!("{}", safe_lines(said))),
+        // As it is: it may be a table, or what a program printed.
+        Ok(Taken::Command { said }) => said.iter().for_each(|said| screen::tell(&safe_lines(said))),
         Ok(Taken::Handled) => {}
         Ok(Taken::Queued(_)) => tell!("(queued; /queue shows what waits)"),
         Ok(Taken::Ran(stop)) => {

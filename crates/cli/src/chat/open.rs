@@ -17,8 +17,9 @@ use jiff::Timestamp;
 
 use super::approve::{Approver, Ask, Asking};
 use super::around::{Around, Kept};
+use super::attach::{Mentioned, Source};
+use super::commands;
 use super::hands::Hands;
-use super::{attach, commands};
 use crate::args::Chat;
 use crate::gather;
 use crate::output::{safe, safe_lines};
@@ -36,6 +37,8 @@ pub struct Opened {
     pub around: Arc<Around>,
     pub settings: Arc<Settings>,
     pub folder: PathBuf,
+    /// What may be read.
+    pub scope: Scope,
     pub store: Store,
     pub hands: Hands,
     connection: Arc<Connection>,
@@ -67,8 +70,7 @@ impl Opened {
             eprintln!("hardpan: {}", safe(&problem.to_string()));
         }
         let state = State::load();
-        let model =
-            conversation.model.as_ref().map(|(provider, model)| (provider.to_string(), model.to_string()));
+        let model = gather::still_known(&settings, conversation.model.as_ref());
         let mut target = gather::target(whom, &settings, model)?;
         gather::use_learned(&mut target, &state);
         let map_tokens = if whom.no_map { Some(0) } else { settings.config.map_tokens };
@@ -77,6 +79,7 @@ impl Opened {
             learned: Arc::new(state.refusals()),
             factor: Mutex::default(),
             simulated: AtomicBool::new(false),
+            teaches: AtomicBool::new(false),
             said: Mutex::default(),
         });
         let mut scope = Scope::new(&root, &folder);
@@ -110,9 +113,9 @@ impl Opened {
             clock: Arc::new(now),
             tools: hands.tools.clone(),
             shell: Some(hands.shell.clone()),
-            scope,
+            scope: scope.clone(),
             expansions,
-            layout: gather::layout(whom, &settings)?,
+            layout: gather::layout(whom, &settings, conversation.layout.as_deref())?,
             thinking: thinking(flags, &conversation)?,
             settings: AgentSettings {
                 steering: settings.config.steering.unwrap_or_default(),
@@ -137,6 +140,7 @@ impl Opened {
             around,
             settings,
             folder,
+            scope,
             store,
             connection,
             stored,
@@ -151,17 +155,17 @@ impl Opened {
         self.connection.simulated.load(Ordering::Relaxed)
     }
 
-    /// Opens the files that a prompt names, and returns its images.
-    pub fn attach(&self, prompt: &str) -> Result<Vec<Image>> {
-        let mut images = std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner));
-        for path in attach::mentioned(prompt, &self.folder) {
-            match workspace::read_image(&self.folder.join(&path)) {
-                Ok(image) => images.push(image),
-                Err(workspace::ImageFileError::Refused { error, .. }) => bail!("{}: {error}", path.display()),
-                Err(_) => self.around.open(path),
-            }
+    /// Opens the files that a prompt names, says which it cannot, and returns its images. A command names none.
+    pub fn attach(&self, prompt: &str, source: Source) -> Vec<Image> {
+        if commands::called(&self.agent, prompt).is_some() {
+            return Vec::new();
         }
-        Ok(images)
+        let mut images = std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner));
+        let mentioned = Mentioned::by(prompt, &self.scope, source);
+        mentioned.tell();
+        mentioned.files.into_iter().for_each(|path| self.around.open(path));
+        images.extend(mentioned.images);
+        images
     }
 
     /// Turns to another conversation, once the agent is idle: to the files that it had open, and to its journal. A fork has
@@ -192,7 +196,7 @@ impl Opened {
             // That it cannot be kept is said by the next thing that must be.
             let _ = self.agent.keep(KEPT, data).await;
         }
-        self.connection.keep(&self.agent.target());
+        self.connection.keep();
     }
 }
 
@@ -230,7 +234,14 @@ fn conversation(flags: &Chat, store: &Store, folder: &Path) -> Result<Conversati
         return fork(store, folder, &session, at);
     }
     let path = match (&flags.resume, flags.last) {
-        (Some(name), _) => Some(store.find(Some(folder), name)?.path),
+        (Some(name), _) => {
+            let summary = store.find(Some(folder), name)?;
+            if Path::new(&*summary.cwd) != folder {
+                let (began, here) = (safe(&summary.cwd), folder.display());
+                eprintln!("hardpan: this conversation began in {began}; it goes on here, in {here}");
+            }
+            Some(summary.path)
+        }
         (None, true) => {
             let newest = store.list(Some(folder)).into_iter().next();
             Some(newest.context("there is no conversation to go on with here: `hardpan sessions --all` lists those of other folders")?.path)
@@ -285,17 +296,20 @@ fn thinking(flags: &Chat, conversation: &Conversation) -> Result<Thinking> {
 struct Connection {
     settings: Arc<Settings>,
     learned: Arc<Learned>,
-    factor: Mutex<Option<Factor>>,
-    /// Whether the simulator answers: its tokens teach nothing about a model's.
+    /// What the last bill said, and of which model.
+    factor: Mutex<Option<(String, Factor)>>,
+    /// Whether the simulator answers.
     simulated: AtomicBool,
+    /// Whether bills tell how the provider counts.
+    teaches: AtomicBool,
     /// What was said about the route, so that it is said once.
     said: Mutex<Option<String>>,
 }
 
 impl Connection {
-    fn keep(&self, target: &Target) {
-        let factor = *self.factor.lock().unwrap_or_else(PoisonError::into_inner);
-        State::load().keep(&self.learned, &target.model.name(), factor);
+    fn keep(&self) {
+        let factor = self.factor.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        State::load().keep(&self.learned, factor);
     }
 }
 
@@ -309,13 +323,15 @@ impl Connect for Connection {
             said.clone_from(&route.note);
         }
         self.simulated.store(route.simulated, Ordering::Relaxed);
+        self.teaches.store(route.teaches, Ordering::Relaxed);
         let patience = self.settings.config.patience.patience();
         Ok(Client::new(route.transport, route.endpoint, patience, self.learned.clone()))
     }
 
     fn used(&self, target: &Target, assembled: &Assembled, memo: &Memo, usage: &Usage) {
-        if !self.simulated.load(Ordering::Relaxed) {
+        if self.teaches.load(Ordering::Relaxed) {
             let factor = learn_factor(target, assembled, memo, usage);
+            let factor = factor.map(|factor| (target.model.name(), factor));
             *self.factor.lock().unwrap_or_else(PoisonError::into_inner) = factor;
         }
     }

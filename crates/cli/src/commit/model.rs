@@ -85,7 +85,7 @@ impl<'a> Writer<'a> {
                 }
             }
         });
-        State::load().keep(&self.learned, &self.target.model.name(), None);
+        State::load().keep(&self.learned, None);
         if self.requests > 0 {
             eprintln!("{}", self.bill());
         }

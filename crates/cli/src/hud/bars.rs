@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::cut;
+use super::wrap::parted;
 
 /// Parts of a cell, in eighths.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -36,16 +36,34 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A line: the cells, and words that go on in lines of their own where there is no room. The words are cut at commas.
+    /// A line: the cells, and words beside them that go on in lines of their own where there is no room. The words are
+    /// parted at commas.
     pub fn row(&mut self, cells: &str, words: &str) {
-        let inner = self.width.saturating_sub(4);
-        let room = inner.saturating_sub(cells.width() + 2);
-        for (index, words) in wrapped(words, room).iter().enumerate() {
+        let indent = cells.width() + 2;
+        for (index, words) in parted(words, ", ", self.inner().saturating_sub(indent)).iter().enumerate() {
             let cells = if index == 0 { cells } else { "" };
-            let indent = inner.saturating_sub(room + 2);
-            let line = format!("{}  {words}", padded(cells, indent));
-            self.text.push_str(&format!("│ {} │\n", padded(&cut(&line, inner), inner)));
+            self.line(&format!("{}{words}", padded(cells, indent)));
         }
+    }
+
+    /// The same where it is narrow: the words stand below the cells, set in.
+    pub fn rows(&mut self, cells: &str, words: &str) {
+        const INDENT: &str = "  ";
+        parted(cells, " ", self.inner()).iter().for_each(|cells| self.line(cells));
+        let words = parted(words, ", ", self.inner().saturating_sub(INDENT.len()));
+        for words in words.iter().filter(|words| !words.is_empty()) {
+            self.line(&format!("{INDENT}{words}"));
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let inner = self.inner();
+        self.text.push_str(&format!("│ {} │\n", padded(line, inner)));
+    }
+
+    /// The columns between the edges.
+    fn inner(&self) -> usize {
+        self.width.saturating_sub(4)
     }
 
     /// A line across.
@@ -53,32 +71,23 @@ impl Frame {
         self.edge("├", "", "┤");
     }
 
-    /// Ends the frame, with words in its last line.
+    /// Ends the frame, with words in its last line, or before it where there is no room.
     pub fn close(mut self, words: &str) -> String {
-        self.edge("└", words, "┘");
+        if words.width() <= self.inner().saturating_sub(1) {
+            self.edge("└", words, "┘");
+        } else {
+            self.rule();
+            parted(words, ", ", self.inner()).iter().for_each(|words| self.line(words));
+            self.edge("└", "", "┘");
+        }
         self.text
     }
 
     fn edge(&mut self, left: &str, words: &str, right: &str) {
         let words = if words.is_empty() { String::new() } else { format!("─ {words} ") };
-        let words = cut(&words, self.width.saturating_sub(2));
         let line = "─".repeat(self.width.saturating_sub(words.width() + 2));
         self.text.push_str(&format!("{left}{words}{line}{right}\n"));
     }
-}
-
-/// The words in lines of at most `room` columns, as far as commas allow; at least one line.
-fn wrapped(words: &str, room: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for part in words.split_inclusive(", ") {
-        let Some(line) = lines.last_mut() else { continue };
-        if !line.is_empty() && line.width() + part.trim_end().width() > room {
-            lines.push(part.to_owned());
-        } else {
-            line.push_str(part);
-        }
-    }
-    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -109,5 +118,22 @@ mod tests {
 └─ end ────────────────┘
 ";
         assert_eq!(frame.close("end"), expected);
+    }
+
+    #[test]
+    fn where_it_is_narrow_the_words_stand_below() {
+        let mut frame = frame(16, "t");
+        frame.rows("name  1", "one file, two");
+        let expected = "\
+┌─ t ──────────┐
+│ name  1      │
+│   one file,  │
+│   two        │
+├──────────────┤
+│ words,       │
+│ too many     │
+└──────────────┘
+";
+        assert_eq!(frame.close("words, too many"), expected);
     }
 }

@@ -1,5 +1,7 @@
 //! Breakdowns made by hand, and what is shown of them.
 
+mod widths; // whatever the width, nothing is left out
+
 use std::collections::BTreeMap;
 
 use hardpan_context::{
@@ -7,7 +9,6 @@ use hardpan_context::{
 };
 use hardpan_models::Catalogue;
 use hardpan_prompt::Vocabulary;
-use unicode_width::UnicodeWidthStr;
 
 use super::*;
 
@@ -246,9 +247,13 @@ files       1,600   20.0%  ██████▋
 pages         900   11.2%  ███▊
 history       500    6.2%  ██▏
 
-tokens           input   read  written  output        cost
-last request     1,960  4,000    2,040      12     $0.0198
-session (1,234)   1.2G  98.8M     1.0M   12.3k  $4321.5000
+tokens    last request        session
+input            1,960  1,234,567,890
+read             4,000     98,765,432
+written          2,040        999,999
+output              12         12,345
+cost           $0.0198     $4321.5000
+requests                        1,234
 from the cache: 50.0% of the last prompt, 7.4% of all
 
 ┌─ cache blocks ───────────────────────────────────────────┐
@@ -342,34 +347,23 @@ fn the_same_is_there_for_programs() {
     assert_eq!(value, expected);
 }
 
-#[test]
-fn what_was_paid_again_is_said_under_what_was_read() {
+/// What was lost, said in a sentence that is wider than a terminal.
+fn long_verdict() -> Verdict {
     let verdict = json!({
         "expected_read": 5_000, "read": 0, "lost_tokens": 5_000, "lost_dollars": 0.0115, "ours": "person",
         "cause": { "expired": { "minutes": 12, "lifetime": 5 } },
     });
+    serde_json::from_value(verdict).unwrap()
+}
+
+#[test]
+fn what_was_paid_again_is_said_under_what_was_read() {
     let breakdown = strata();
-    let verdict = serde_json::from_value(verdict).unwrap();
-    let shown = Hud { verdict: Some(verdict), ..warm_strata(&breakdown) };
+    let shown = Hud { verdict: Some(long_verdict()), ..warm_strata(&breakdown) };
     let sentence =
         "5,000 tokens ($0.01) were paid again: the cache expired after 5 minutes (12 minutes unused). Yours.";
     assert!(shown.render(100).contains(sentence), "{}", shown.render(100));
     assert_eq!(shown.json()["verdict"]["cause"]["expired"]["minutes"], 12);
-}
-
-#[test]
-fn no_line_is_too_wide_and_no_name_steers_the_terminal() {
-    let mut breakdown = strata();
-    breakdown.model = format!("{}\x1b[2J", "long".repeat(40));
-    for width in [0, 40, 60, 61, 79, 80, 100, 200] {
-        let mut hud = warm_tiers(&breakdown);
-        hud.provider = "a\nb";
-        let text = hud.render(width);
-        assert!(!text.contains('\x1b') && text.starts_with("a\u{fffd}b/long"), "{text}");
-        for line in text.lines() {
-            assert!(line.width() <= width.clamp(40, 100), "{width}: {line}");
-        }
-    }
 }
 
 #[test]
@@ -398,10 +392,4 @@ fn a_price_that_is_not_known_is_not_zero() {
     let text = hud.render(100);
     let row = text.lines().find(|line| line.starts_with("last request")).unwrap();
     assert!(row.ends_with(" -"), "{row}");
-}
-
-#[test]
-fn large_numbers_are_shortened_only_where_there_is_no_room() {
-    let numbers = [9_999, 10_000, 99_949, 99_950, 999_499, 999_500, 999_499_999, 1_000_000_000].map(short);
-    assert_eq!(numbers, ["9,999", "10.0k", "99.9k", "100k", "999k", "1.0M", "999.5M", "1.0G"]);
 }

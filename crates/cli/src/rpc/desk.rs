@@ -22,6 +22,7 @@ use super::response::{Data, Model, Taken};
 use super::tell;
 use crate::args::Whom;
 use crate::chat::approve::Verdict;
+use crate::chat::attach::Source;
 use crate::chat::commands;
 use crate::chat::open::{self, Opened};
 use crate::gather;
@@ -388,7 +389,6 @@ fn input(opened: &Opened, text: String, images: Vec<Image>) -> Result<Input, Str
     for image in &images {
         image.check_data().and_then(|()| image.check()).map_err(|error| error.to_string())?;
     }
-    let named = opened.attach(&text).map_err(|error| format!("{error:#}"))?;
-    let images = images.into_iter().chain(named).collect();
+    let images = images.into_iter().chain(opened.attach(&text, Source::Typed)).collect();
     Ok(Input { text, images, source: InputSource::Rpc })
 }

@@ -9,7 +9,7 @@ use hardpan_prompt::{
 use rustc_hash::FxHashSet;
 
 use super::pairing::{Answer, Pairing};
-use super::{Calls, Said, Spoken, begins_exchange};
+use super::{Calls, Exchanges, Said, Spoken, begins_exchange};
 use crate::layout::Input;
 use crate::texts::fill;
 
@@ -18,8 +18,7 @@ pub(super) struct Conversion<'a> {
     pub input: &'a Input<'a>,
     pub messages: &'a [AgentMessage],
     pub calls: Calls,
-    /// Whether exchanges have tiers: then what belongs to one is kept apart from the next.
-    pub tiered: bool,
+    pub exchanges: Exchanges,
     /// The position of the message at hand.
     pub index: usize,
     pub pairing: Pairing<'a>,
@@ -202,7 +201,9 @@ impl Conversion<'_> {
     /// A message of the model and the results of its calls. Right after another message of the model it is merged into
     /// that one, so that calls made side by side stand side by side.
     fn push_round(&mut self, id: MessageId, calls: Vec<Content>, ids: Vec<MessageId>, results: Vec<Content>) {
-        let apart = |first: usize| self.tiered && begins_exchange(self.messages, first + 1..=self.index);
+        let apart = |first: usize| {
+            self.exchanges == Exchanges::Apart && begins_exchange(self.messages, first + 1..=self.index)
+        };
         let said = &mut self.spoken.said;
         let answered = said.last().is_some_and(|last| last.role == Role::User);
         let before = said

@@ -12,15 +12,14 @@ use rustc_hash::FxHashSet;
 
 use super::conversion::Conversion;
 use super::pairing::Pairing;
-use super::{Calls, Said, Spoken};
+use super::{Calls, Exchanges, Said, Spoken};
 use crate::layout::Input;
 
 /// What a conversion depends on besides the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub calls: Calls,
-    /// Whether exchanges have tiers.
-    pub tiered: bool,
+    pub exchanges: Exchanges,
     provider: String,
     model: String,
     protocol: Protocol,
@@ -28,11 +27,11 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    pub(super) fn of(input: &Input<'_>, messages: &[AgentMessage], calls: Calls) -> Self {
+    pub(super) fn of(input: &Input<'_>, calls: Calls, exchanges: Exchanges) -> Self {
         let target = input.target;
         Terms {
             calls,
-            tiered: messages.iter().any(|message| message.tier.is_some()),
+            exchanges,
             provider: target.provider.clone(),
             model: target.model.id.clone(),
             protocol: target.wire.protocol,
@@ -88,7 +87,7 @@ pub(super) fn go_on(
         input,
         messages,
         calls: terms.calls,
-        tiered: terms.tiered,
+        exchanges: terms.exchanges,
         index: start,
         pairing: Pairing::of(messages, start),
         used_ids: std::mem::take(&mut settled.used_ids),

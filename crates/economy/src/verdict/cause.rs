@@ -51,7 +51,7 @@ impl How {
 pub enum Cause {
     /// All that was expected was read.
     AsExpected,
-    /// There was nothing to read yet.
+    /// The conversation had nothing in the cache yet; another one may have had the same beginning there.
     FirstRequest,
     /// The tools are others. With all three lists empty their order is another.
     ToolsChanged {

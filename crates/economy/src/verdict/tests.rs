@@ -56,6 +56,11 @@ fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
         first.sentence(),
         "Nothing was lost: the first request of a conversation finds nothing cached."
     );
+    let second_conversation = Verdict::fine(Cause::FirstRequest, 0, 2_163);
+    assert_eq!(
+        second_conversation.sentence(),
+        "Nothing was lost: the first request found 2,163 tokens in the cache already."
+    );
 }
 
 #[test]

@@ -35,9 +35,9 @@ impl Watch {
         (!same).then_some(WatchChange { kept, watch: Watch { last: Some(rest) } })
     }
 
-    /// How many blocks of the last prompt are not those of another watch.
-    pub fn blocks_since(&self, before: &Watch) -> usize {
-        let kept = self.common(before);
+    /// How many blocks of the last prompt are not where they were in the last one of a later watch.
+    pub fn blocks_gone(&self, later: &Watch) -> usize {
+        let kept = later.common(self);
         self.last.as_ref().map_or(0, |past| past.trace.len() - kept.blocks)
     }
 

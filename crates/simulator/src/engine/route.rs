@@ -42,10 +42,11 @@ impl<'a> Request<'a> {
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// The path below `/v1`, without its query.
+    /// The path without its query and without `/v1`: clients differ in whether their base URL has it.
     fn place(&self) -> Option<&'a str> {
         let path = self.path.split('?').next()?;
-        path.strip_prefix("/v1/").map(|rest| rest.trim_end_matches('/'))
+        let path = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/'))?;
+        Some(path.trim_end_matches('/'))
     }
 
     /// Whose language is spoken: told by the path, or by the headers where both know it.

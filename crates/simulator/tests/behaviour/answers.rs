@@ -238,6 +238,18 @@ async fn counting_agrees_with_the_bill() {
 }
 
 #[tokio::test]
+async fn a_base_url_may_lack_its_version() {
+    for mut place in places(Settings::default).await {
+        place.base_url = place.base_url.strip_suffix("/v1").unwrap().to_owned();
+        for protocol in BOTH {
+            assert_eq!(place.ask(protocol, &body(protocol, json!({}))).await.status, 200);
+        }
+        let asked = place.ask_with("/v2/messages", headers(Protocol::Anthropic), b"{}".to_vec()).await;
+        assert_eq!(asked.status, 404);
+    }
+}
+
+#[tokio::test]
 async fn models_are_listed_in_both_forms() {
     let [place, _] = places(Settings::default).await;
     let (status, list) = place.get("/v1/models?limit=5", headers(Protocol::Anthropic)).await;
@@ -251,6 +263,7 @@ async fn models_are_listed_in_both_forms() {
         "{list}"
     );
     assert_eq!(place.get("/v1/models/gpt-4o", headers(Protocol::Openai)).await.1["id"], "gpt-4o");
+    assert_eq!(place.get("/models/gpt-4o", headers(Protocol::Openai)).await.1["id"], "gpt-4o");
     assert_eq!(place.get("/v1/models/gpt-none", headers(Protocol::Openai)).await.0, 404);
     assert_eq!(place.get("/v1/messages", headers(Protocol::Anthropic)).await.0, 405);
     assert_eq!(place.get("/", vec![]).await.0, 404);

@@ -1,6 +1,7 @@
 //! How the trace of a prompt is made, out of the one before where that is the same.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use hardpan_prompt::{
@@ -13,12 +14,18 @@ use crate::ledger::Answered;
 
 /// What the trace of the next prompt can be made from: most of its blocks are the same. It changes nothing but the time taken, so
 /// it is not written, and no two of them differ.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Known {
     /// The first blocks after the tools: who speaks, and what is held. None speaks in the system prompt.
     blocks: Vec<(Option<Role>, Held)>,
     /// The number of each origin; only ever looked up by key.
     numbers: HashMap<Whence, u32>,
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Known({} blocks)", self.blocks.len()) // not the texts
+    }
 }
 
 impl PartialEq for Known {

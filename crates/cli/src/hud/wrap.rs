@@ -1,0 +1,78 @@
+//! Text in lines of a width: nothing is left out.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The lines of a text, each in as many lines of at most `room` columns as it needs. What fits stays as it is; what does not
+/// is parted at blanks, and a word that is too long anywhere.
+pub fn wrap(text: &str, room: usize) -> String {
+    text.lines().flat_map(|line| parted(line, " ", room)).map(|line| line + "\n").collect()
+}
+
+/// A line in pieces of at most `room` columns that end with the separator, as far as it allows; at least one piece.
+pub fn parted(line: &str, separator: &str, room: usize) -> Vec<String> {
+    filled(line, separator, room).iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The same, with the blanks between the pieces.
+fn filled(line: &str, separator: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in line.split_inclusive(separator) {
+        let Some(last) = lines.last_mut() else { continue };
+        if last.width() + part.trim_end().width() <= room {
+            last.push_str(part);
+            continue;
+        }
+        // What was only room before a word that is now elsewhere is not a line.
+        if last.trim().is_empty() {
+            lines.pop();
+        }
+        let finer = if separator == " " { pieces(part, room) } else { filled(part, " ", room) };
+        lines.extend(finer);
+    }
+    lines
+}
+
+/// A word in pieces of at most `room` columns; a character wider than that is a piece of its own.
+fn pieces(word: &str, room: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for c in word.chars() {
+        match pieces.last_mut() {
+            Some(piece) if piece.is_empty() || c == ' ' || piece.width() + c.width().unwrap_or(0) <= room => {
+                piece.push(c);
+            }
+            _ => pieces.push(c.into()),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        assert_eq!(wrap("a  1\n\n  b  2\n", 6), "a  1\n\n  b  2\n");
+        assert_eq!(parted("", " ", 6), [""]);
+    }
+
+    #[test]
+    fn a_sentence_goes_on_in_the_next_line() {
+        assert_eq!(wrap("one two three four", 9), "one two\nthree\nfour\n");
+        assert_eq!(wrap("one two three four", 13), "one two three\nfour\n");
+    }
+
+    #[test]
+    fn a_word_that_is_too_long_is_parted_and_no_character_is_lost() {
+        assert_eq!(wrap("a verylongword b", 5), "a\nveryl\nongwo\nrd b\n");
+        assert_eq!(wrap("漢字漢字", 5), "漢字\n漢字\n");
+        assert_eq!(wrap("漢字", 1), "漢\n字\n");
+    }
+
+    #[test]
+    fn a_list_is_parted_at_its_commas_before_its_blanks() {
+        assert_eq!(parted("one file, two files", ", ", 12), ["one file,", "two files"]);
+        assert_eq!(parted("working directory, clock", ", ", 10), ["working", "directory,", "clock"]);
+        assert_eq!(parted("working directory, clock", ", ", 16), ["working", "directory, clock"]);
+    }
+}

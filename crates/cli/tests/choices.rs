@@ -1,0 +1,106 @@
+//! What a conversation was held with stays with it, and what is shown is what would be sent.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
+
+mod support;
+
+use hardpan_session::{Record, Session, Store};
+use support::{LAYOUTS, Ran, Sandbox};
+
+fn ask(sandbox: &Sandbox, args: &[&str]) -> Ran {
+    let ran = sandbox.run(&[&["-p"], args].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran
+}
+
+/// The sandbox's only session.
+fn session(sandbox: &Sandbox) -> Session {
+    let folder = sandbox.work().parent().unwrap().join("home/.local/share/hardpan/sessions");
+    let all = Store::new(folder).list(None);
+    assert_eq!(all.len(), 1);
+    Session::open(&all[0].path).unwrap()
+}
+
+/// The models and layouts that turns were asked with, one after the other.
+fn turns(session: &Session) -> Vec<(String, String)> {
+    let turns = session.requests().filter(|request| &*request.purpose == "turn");
+    let mut turns: Vec<_> =
+        turns.map(|request| (request.model.to_string(), request.layout.to_string())).collect();
+    turns.dedup();
+    turns
+}
+
+#[test]
+fn a_resumed_conversation_goes_on_with_its_model_its_layout_and_its_thinking() {
+    let sandbox = Sandbox::new();
+    let chosen = ["--model", "claude-opus-5", "--layout", "panels", "--thinking", "2000"];
+    ask(&sandbox, &[&["Hello."], &chosen[..]].concat());
+    ask(&sandbox, &["And now?", "--continue"]);
+    let panels = ("claude-opus-5".to_owned(), "panels".to_owned());
+    assert_eq!(turns(&session(&sandbox)), std::slice::from_ref(&panels));
+    let branch = session(&sandbox).branch(None).unwrap();
+    assert_eq!(branch.thinking.as_deref(), Some("2000"));
+    // A flag counts for more, and is what the next one goes on with.
+    ask(&sandbox, &["Once more.", "--continue", "--layout", "strata", "--model", "claude-sonnet-5"]);
+    ask(&sandbox, &["Once more.", "--continue"]);
+    let strata = ("claude-sonnet-5".to_owned(), "strata".to_owned());
+    assert_eq!(turns(&session(&sandbox)), [panels, strata]);
+    let said = session(&sandbox).entries.into_iter();
+    let levels = said.filter(|entry| matches!(entry.record, Record::ThinkingChange { .. }));
+    assert_eq!(levels.count(), 1, "it is said once");
+}
+
+#[test]
+fn a_model_that_is_no_longer_known_is_replaced_and_that_is_said() {
+    let sandbox = Sandbox::new();
+    ask(&sandbox, &["Hello."]);
+    let path = session_path(&sandbox);
+    let written = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, written.replace("\"model\":\"claude-sonnet-5\"", "\"model\":\"claude-2\""))
+        .unwrap();
+    let ran = ask(&sandbox, &["Go on.", "--continue"]);
+    assert!(ran.stderr.contains("anthropic/claude-2, with which the conversation was held, is not known"));
+    assert_eq!(turns(&session(&sandbox)).last().unwrap().0, "claude-sonnet-5");
+}
+
+fn session_path(sandbox: &Sandbox) -> std::path::PathBuf {
+    let folder = sandbox.work().parent().unwrap().join("home/.local/share/hardpan/sessions");
+    Store::new(folder).list(None)[0].path.clone()
+}
+
+#[test]
+fn a_conversation_from_elsewhere_says_where_it_began() {
+    let sandbox = Sandbox::new();
+    ask(&sandbox, &["Hello."]);
+    let id = session(&sandbox).header.id.to_string();
+    let elsewhere = sandbox.work().join("elsewhere");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let there = elsewhere.to_str().unwrap();
+    let ran = ask(&sandbox, &["Go on.", "--resume", &id, "--dir", there]);
+    assert!(ran.stderr.contains("this conversation began in"), "{}", ran.stderr);
+    assert!(!ask(&sandbox, &["Go on.", "--resume", &id]).stderr.contains("began in"));
+}
+
+/// The dry run is the request: to the token, in every layout, with tools, skills and instructions.
+#[test]
+fn what_is_shown_is_what_the_agent_sends() {
+    for layout in LAYOUTS {
+        let sandbox = Sandbox::new();
+        sandbox.write("work/AGENTS.md", "Be brief.\n");
+        sandbox.write("work/src/lib.rs", "pub fn lighthouse() {}\n");
+        let question = "Where is the lighthouse?";
+        let shown = sandbox.json(&["context", "--prompt", question, "--layout", layout, "--json"]);
+        ask(&sandbox, &[question, "--layout", layout]);
+        let first = session(&sandbox).requests().next().unwrap().extra["charge"]["counted"].clone();
+        // A time of day may count a token more than another.
+        let (shown, first) = (shown["total_tokens"].as_i64().unwrap(), first.as_i64().unwrap());
+        let doubt = if layout == "panels" { 3 } else { 1 };
+        assert!((shown - first).abs() <= doubt, "{layout}: {shown} shown, {first} sent");
+        let body = sandbox.json(&["request", question, "--layout", layout, "--json"]);
+        let names: Vec<&str> =
+            body["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+        assert!(["read", "bash", "edit"].iter().all(|name| names.contains(name)), "{layout}: {names:?}");
+        let plain = sandbox.text(&["request", question, "--layout", layout, "--json", "--no-tools"]);
+        assert!(!plain.contains("\"bash\""), "{layout}");
+    }
+}
