@@ -125,7 +125,7 @@ impl Agent {
             Ok(assembled) => assembled,
             Err(stop) => return Ok(Err(stop)),
         };
-        if self.events().has::<BeforeProviderRequest>() {
+        if self.events().is_wanted::<BeforeProviderRequest>() {
             let event = BeforeProviderRequest {
                 provider: choice.target.provider.clone(),
                 model: choice.target.model.id.clone(),

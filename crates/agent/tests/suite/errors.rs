@@ -52,7 +52,14 @@ async fn an_error_that_does_not_pass_ends_the_run_and_keeps_the_prompt() {
         assert_eq!(trial.said(), ["user: Hello"]);
         assert_eq!(
             trial.order(),
-            ["message_start", "message_end", "agent_start", "turn_start", "agent_end"],
+            [
+                "message_start",
+                "message_end",
+                "agent_start",
+                "turn_start",
+                "before_provider_request",
+                "agent_end"
+            ],
             "nothing was said, so there is no message and no end of the turn"
         );
         assert_eq!(trial.prompt("Hello?").await, Taken::Ran(Stop::Done));

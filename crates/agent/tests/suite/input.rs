@@ -63,6 +63,7 @@ async fn commands_run_at_once_while_an_answer_streams() {
                 "message_end",
                 "agent_start",
                 "turn_start",
+                "before_provider_request",
                 "message_start",
                 "message_end",
                 "turn_end",

@@ -109,6 +109,7 @@ async fn messages_come_in_the_order_person_next_prompt_handlers() {
                 "message_end",
                 "agent_start",
                 "turn_start",
+                "before_provider_request",
                 "message_start",
                 "message_end",
                 "turn_end",
