@@ -202,6 +202,9 @@ struct Said<'a> {
     n: Option<u32>,
     #[serde(flatten)]
     body: &'a Body,
+    /// What the model said, where it did more than say something: for whoever wants no more. It is never read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
 }
 
 impl<'a> Said<'a> {
@@ -209,8 +212,18 @@ impl<'a> Said<'a> {
         // Every field is named, so that a new one forces a decision here.
         let AgentMessage { id: _, time, state, tl_dr, tier, n, body } = message;
         let time = time.filter(|_| *time != entry_time);
-        Said { time, state: *state, tl_dr: tl_dr.as_ref(), tier: *tier, n: *n, body }
+        Said { time, state: *state, tl_dr: tl_dr.as_ref(), tier: *tier, n: *n, body, text: plain(body) }
     }
+}
+
+/// The plain text of an answer of several parts, if there is any.
+fn plain(body: &Body) -> Option<String> {
+    let Body::Assistant { content, .. } = body else { return None };
+    let texts = content.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| content.len() > 1 && !text.is_empty())
 }
 
 fn is_whole(state: &State) -> bool {

@@ -182,3 +182,23 @@ proptest! {
         prop_assert_eq!(Entry::read(line.trim_end()).unwrap(), (entry, None));
     }
 }
+
+#[test]
+fn an_answer_of_several_parts_has_its_plain_text_beside_them() {
+    let call = ToolCall { id: "c".into(), name: "read".into(), arguments: Json::default(), result: None };
+    let parts = vec![Part::text("Let me look."), Part::ToolCall(call), Part::text("There it is.")];
+    let said = |content: Vec<Part>| {
+        let body = Body::Assistant { content, provider: None, model: None, stop_reason: None };
+        Entry::message(None, AgentMessage::new("m1", body))
+    };
+    let line = said(parts.clone()).to_line();
+    let written: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(written["message"]["text"], "Let me look.\nThere it is.");
+    assert_eq!(written["message"]["content"].as_array().map(Vec::len), Some(3));
+    // The parts are what counts: another text beside them changes nothing.
+    let other = line.replace("Let me look.\\nThere it is.", "Something else.");
+    assert_ne!(other, line);
+    assert_eq!(Entry::read(other.trim_end()).unwrap().0, said(parts.clone()));
+    let alone: Value = serde_json::from_str(&said(parts[..1].to_vec()).to_line()).unwrap();
+    assert_eq!(alone["message"].get("text"), None, "one text is its own plain text");
+}
