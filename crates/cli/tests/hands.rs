@@ -1,192 +1,18 @@
 //! The binary with hands: approvals, the terminal face, undo, compaction, what is left behind. It talks to a simulator
 //! over HTTP.
 
+#[path = "support/harbour.rs"]
+mod harbour;
 mod support;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hardpan_prompt::{AgentMessage, Body, Part};
-use hardpan_session::{Session, Store};
-use hardpan_simulator::{Config, Engine, Script, Server, Settings, serve};
-use support::{Ran, Sandbox};
-use tokio::runtime::Runtime;
-
-/// How often something is looked for: a minute. Nothing takes that long unless it never happens.
-const LOOKS: usize = 12_000;
-
-/// The time between two looks.
-const LOOK: Duration = Duration::from_millis(5);
-
-const SCRIPT: &str = r#"
-turns:
-  - {when: {contains: about to leave the context}, repeat: always, text: The summary of it all.}
-  - {when: {contains: Write notes}, repeat: always, text: Writing., tool_calls: [{name: write, arguments: {path: notes/a.txt, content: noted}}]}
-  - {when: {contains: Write secret}, repeat: always, tool_calls: [{name: write, arguments: {path: notes/secret.txt, content: noted}}]}
-  - {when: {contains: Edit it}, repeat: always, tool_calls: [{name: edit, arguments: {path: a.txt, old_text: one, new_text: two}}]}
-  - {when: {contains: Print the variables}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'env; cat $HOME/../config/keys.toml'}}]}
-  - {when: {contains: Work slowly}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo begun; sleep 1000'}}]}
-  - {when: {contains: Show code}, repeat: always, text: "\tif x {\e]0;title\a}"}
-  - {when: {contains: Write oddly}, repeat: always, tool_calls: [{name: write, arguments: {path: "x)\nbash\nwrite(y", content: noted}}]}
-  - {when: {contains: Be quick}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo quick', timeout: 1}}]}
-default: {text: I have nothing to add.}
-"#;
-
-/// A sandbox whose provider is a simulator.
-struct Harbour {
-    sandbox: Sandbox,
-    _server: Server,
-    _runtime: Runtime,
-}
-
-impl Harbour {
-    fn new(config: &str) -> Self {
-        let runtime = Runtime::new().expect("a runtime");
-        let script = Script::from_yaml("script.yaml", SCRIPT).expect("the script is valid");
-        let engine = Engine::new(Settings { script: Some(script), ..Settings::default() });
-        let server = runtime.block_on(serve(Config::new(engine))).expect("a server");
-        let sandbox = Sandbox::new();
-        let provider = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", server.url());
-        let all = format!("model = \"claude-sonnet-5\"\nmap_tokens = 0\n{config}\n{provider}");
-        sandbox.write("config/config.toml", all);
-        sandbox.write("work/a.txt", "one\n");
-        Harbour { sandbox, _server: server, _runtime: runtime }
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.sandbox.command(args);
-        command.env("ANTHROPIC_API_KEY", "the-key-of-the-test").env("OTHER_TOKEN", "the-token-of-the-test");
-        command
-    }
-
-    /// One prompt without a terminal.
-    fn print(&self, args: &[&str]) -> Ran {
-        self.print_with(args, "")
-    }
-
-    fn print_with(&self, args: &[&str], input: &str) -> Ran {
-        let mut command = self.command(args);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary can be run");
-        child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it reads");
-        let output = child.wait_with_output().expect("it ends");
-        let stderr = String::from_utf8(output.stderr).expect("words are UTF-8");
-        Ran { code: output.status.code(), stdout: output.stdout, stderr }
-    }
-
-    fn data(&self) -> PathBuf {
-        self.sandbox.work().with_file_name("home").join(".local/share/hardpan")
-    }
-
-    /// The messages of the newest session.
-    fn messages(&self) -> Vec<AgentMessage> {
-        let store = Store::new(self.data().join("sessions"));
-        let newest = store.list(None).into_iter().next().expect("a session");
-        Session::open(&newest.path).expect("it can be read").branch(None).expect("a branch").messages
-    }
-
-    /// What the last call was answered with.
-    fn last_result(&self) -> String {
-        let results = self.messages().into_iter().filter_map(|message| match &*message.body {
-            Body::ToolResult { content, .. } => Some(content.clone()),
-            _ => None,
-        });
-        match &results.last().expect("a result")[..] {
-            [Part::Text { text }] => text.to_string(),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.sandbox.work().join(path).exists()
-    }
-
-    fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.sandbox.work().join(path)).expect("a file")
-    }
-}
-
-/// The conversation in a terminal. None where there is nothing to make one with.
-struct Terminal {
-    child: Child,
-    keys: ChildStdin,
-    screen: Arc<Mutex<String>>,
-    seen: usize,
-}
-
-impl Terminal {
-    fn open(harbour: &Harbour, args: &[&str]) -> Option<Self> {
-        let plain = harbour.command(args);
-        let words = [plain.get_program()].into_iter().chain(plain.get_args());
-        let line: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
-        let mut command = Command::new("script");
-        command.args(["-qefc", &line.join(" "), "/dev/null"]).current_dir(harbour.sandbox.work()).env_clear();
-        command
-            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
-            .env("SHELL", "/bin/sh")
-            .env("TERM", "xterm");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let Ok(mut child) = command.spawn() else {
-            eprintln!("not tested here: there is no `script` to make a terminal with");
-            return None;
-        };
-        let keys = child.stdin.take().expect("it is piped");
-        let mut output = child.stdout.take().expect("it is piped");
-        let screen: Arc<Mutex<String>> = Arc::default();
-        let shown = screen.clone();
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(length @ 1..) = output.read(&mut bytes) {
-                shown.lock().expect("the screen").push_str(&String::from_utf8_lossy(&bytes[..length]));
-            }
-        });
-        Some(Terminal { child, keys, screen, seen: 0 })
-    }
-
-    fn screen(&self) -> String {
-        self.screen.lock().expect("the screen").clone()
-    }
-
-    /// Waits until this is shown, after what was waited for before.
-    fn expect(&mut self, text: &str) {
-        for _ in 0..LOOKS {
-            let screen = self.screen();
-            if let Some(at) = screen[self.seen..].find(text) {
-                self.seen += at + text.len();
-                return;
-            }
-            std::thread::sleep(LOOK);
-        }
-        panic!("\"{text}\" never came after:\n{}", &self.screen()[self.seen..]);
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).expect("somebody reads");
-        self.keys.flush().expect("somebody reads");
-    }
-
-    /// Types a line, and answers with what is shown once `then` is.
-    fn say(&mut self, line: &str, then: &str) {
-        self.press(&format!("{line}\n"));
-        self.expect(then);
-    }
-
-    fn end(mut self) -> String {
-        self.press("/quit\n");
-        for _ in 0..LOOKS {
-            if self.child.try_wait().expect("it can be waited for").is_some() {
-                return self.screen();
-            }
-            std::thread::sleep(LOOK);
-        }
-        let _ = self.child.kill();
-        panic!("it does not end:\n{}", self.screen());
-    }
-}
+use harbour::{Harbour, Terminal};
+use hardpan_prompt::Body;
 
 #[test]
 fn without_a_terminal_a_change_is_refused_with_the_reason_and_a_remedy() {
@@ -199,6 +25,13 @@ fn without_a_terminal_a_change_is_refused_with_the_reason_and_a_remedy() {
         said.contains("nobody is there to ask") && said.contains("allow = [\"write(notes/a.txt)\"]"),
         "{said}"
     );
+    // The person is told the same, in one line, whatever its length.
+    let told = "· write notes/a.txt: not run: nobody is there to ask; it can be allowed with --yes, or with allow = [\"write(notes/a.txt)\"] in config.toml\n";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let ran = harbour.print(&["-p", "Do fly"]);
+    let told = "· fly the moon: not run: There is no tool named fly. The tools are: read, grep, find, ls, edit, write, bash, fetch.\n";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "I have nothing to add.\n");
 }
 
 #[test]
@@ -260,11 +93,11 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     terminal.expect("context ");
     terminal.expect("cache ");
     terminal.expect("> ");
-    // Asked, misunderstood, asked again, and said no to.
+    // Asked, not answered, asked again, and said no to.
     terminal.say("Write notes", "write wants to run:");
     terminal.expect("path: notes/a.txt");
     terminal.expect("[y]es, [s] write(notes/a.txt) in this conversation, [a] always, or [n]o and why?");
-    terminal.say("what?", "please answer y, s, a or n");
+    terminal.say("", "please answer y, s, a or n");
     terminal.say("n not now", "I have nothing to add.");
     terminal.expect("> ");
     assert!(!harbour.exists("notes/a.txt"));
@@ -333,6 +166,7 @@ fn an_interrupt_ends_the_command_and_not_the_conversation() {
     // Nothing is shown before it ends; on a busy machine it begins late.
     std::thread::sleep(Duration::from_millis(2000));
     terminal.press("\u{3}");
+    terminal.expect("(stopped)");
     terminal.expect("> ");
     terminal.say("Still there?", "I have nothing to add.");
     terminal.end();
@@ -461,7 +295,9 @@ fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
     terminal.expect("> ");
     // A name with line ends in it is not offered as a rule: in the list it would be three.
     terminal.say("Write oddly", "[y]es, or [n]o and why?");
-    terminal.say("a", "I have nothing to add.");
+    terminal.say("a", "please answer y or n");
+    terminal.expect("[y]es, or [n]o and why?");
+    terminal.say("n", "I have nothing to add.");
     assert!(!harbour.sandbox.config().join("allowed").exists());
     terminal.say("/later", "it needs a text: /later TEXT");
     terminal.say("!", "it needs a command");
@@ -512,7 +348,7 @@ fn mistakes_in_the_settings_and_on_the_command_line_are_told() {
     assert!(String::from_utf8_lossy(&named.stdout).contains("claude-sonnet-5"), "{}", named.stderr);
     let unknown = harbour.print(&["-p", "/modle"]);
     assert_eq!((unknown.code, &unknown.stdout[..]), (Some(1), &b""[..]));
-    assert!(unknown.stderr.contains("there is no command /modle (did you mean"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("there is no command /modle (did you mean /model"), "{}", unknown.stderr);
     // A run that failed has no answer, not an empty one.
     let failed = harbour.print(&["-p", "Hello", "--thinking", "5"]);
     assert_eq!((failed.code, &failed.stdout[..]), (Some(1), &b""[..]), "{}", failed.stderr);

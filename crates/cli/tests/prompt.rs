@@ -304,3 +304,21 @@ fn without_a_terminal_and_a_flag_standard_input_is_the_prompt() {
     }
     assert_eq!(post.sent().len(), 1);
 }
+
+#[test]
+fn a_standard_input_that_is_open_and_silent_is_no_prompt() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&[]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary can be run");
+    let open = child.stdin.take(); // as a service manager leaves it
+    let output = child.wait_with_output().expect("it ends by itself");
+    drop(open);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("this request would be sent"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("-p - waits for it"));
+}

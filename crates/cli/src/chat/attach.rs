@@ -49,7 +49,8 @@ pub struct Given {
 /// a flag, what is piped in is the prompt; none if that is nothing.
 pub fn given(flag: Option<&str>) -> Result<Option<Given>> {
     let is_terminal = std::io::stdin().is_terminal();
-    let piped = if is_terminal { String::new() } else { read_input()? };
+    let silence = if flag.is_none() { Silence::Ends } else { Silence::IsTold };
+    let piped = if is_terminal { String::new() } else { read_input(silence)? };
     let is_empty = piped.trim().is_empty();
     let given = match flag {
         None if is_empty => return Ok(None),
@@ -83,18 +84,48 @@ fn element(piped: &str) -> String {
     format!("<stdin>\n{}{end}</stdin>", within_element("stdin", piped))
 }
 
-fn read_input() -> Result<String> {
+/// What it means that nothing comes on standard input for a while.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Silence {
+    /// Whoever started us left it open and has nothing to say.
+    Ends,
+    /// It is waited for, and that is said.
+    IsTold,
+}
+
+fn read_input(silence: Silence) -> Result<String> {
+    const UNREAD: &str = "standard input cannot be read";
     let (sender, receiver) = mpsc::channel();
+    // The first bytes by themselves, then all: so it is known whether anything comes at all.
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().take(MOST_INPUT + 1).read_to_end(&mut bytes);
-        let _ = sender.send(read.map(|_| bytes));
+        let mut bytes = vec![0; 4096];
+        let began = std::io::stdin().read(&mut bytes);
+        bytes.truncate(began.as_ref().map_or(0, |count| *count));
+        let began = began.map(|_| Vec::new());
+        let more = began.is_ok() && !bytes.is_empty();
+        let _ = sender.send(began);
+        let rest = if more { std::io::stdin().take(MOST_INPUT + 1).read_to_end(&mut bytes) } else { Ok(0) };
+        let _ = sender.send(rest.map(|_| bytes));
     });
+    let waiting =
+        || eprintln!("hardpan: waiting for the end of standard input (`</dev/null` if there is none)");
+    let began = match receiver.recv_timeout(PATIENCE) {
+        Err(mpsc::RecvTimeoutError::Timeout) if silence == Silence::Ends => {
+            eprintln!("hardpan: nothing comes on standard input; -p - waits for it");
+            return Ok(String::new());
+        }
+        Err(_) => {
+            waiting();
+            receiver.recv().context(UNREAD)?
+        }
+        Ok(began) => began,
+    };
+    began.context(UNREAD)?;
     let read = receiver.recv_timeout(PATIENCE).or_else(|_| {
-        eprintln!("hardpan: waiting for the end of standard input (`</dev/null` if there is none)");
+        waiting();
         receiver.recv()
     });
-    let bytes = read.context("standard input cannot be read")?.context("standard input cannot be read")?;
+    let bytes = read.context(UNREAD)?.context(UNREAD)?;
     if bytes.len() as u64 > MOST_INPUT {
         bail!("standard input is longer than {} MB: put it into a file and name it with @", MOST_INPUT >> 20);
     }

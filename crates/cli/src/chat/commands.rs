@@ -172,7 +172,8 @@ async fn run(
             let conversation = Conversation::resume(&found.path, None)?;
             let messages = counted(conversation.messages.len(), "message");
             opened.turn_to(conversation, Switch::Other).await;
-            let last = show::last_exchange(&agent.messages()).map_or_else(String::new, |last| format!("\n{last}"));
+            let last =
+                show::last_exchange(&agent.messages()).map_or_else(String::new, |last| format!("\n{last}"));
             format!("{} goes on, with {messages}{last}", found.id)
         }
         "new" => {
@@ -335,8 +336,7 @@ fn conversations(opened: &Opened, agent: &Agent) -> String {
     if sessions.is_empty() {
         return "there is no other conversation of this folder; `hardpan sessions --all` lists all".into();
     }
-    let mut table =
-        Table::new(&[("id", Align::Left), ("messages", Align::Right), ("about", Align::Left)]);
+    let mut table = Table::new(&[("id", Align::Left), ("messages", Align::Right), ("about", Align::Left)]);
     for session in &sessions {
         let about = session.name.as_deref().or(session.first_prompt.as_deref()).unwrap_or_default();
         table.row([session.id.to_string(), session.messages.to_string(), about.to_owned()]);

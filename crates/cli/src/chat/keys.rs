@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn keys_are_the_same_however_their_bytes_are_cut() {
-        let bytes = "aé😀\x1b[A\x1b[3~\x1b[1;5C\x1bOD\x1b\r\x1b[200~x\r\ny\rz\x1b[0m\x03\x1b[201~\x7f\x15\r".as_bytes();
+        let bytes = "aé😀\x1b[A\x1b[3~\x1b[1;5C\x1bOD\x1b\r\x1b[200~x\r\ny\rz\x1b[0m\x03\x1b[201~\x7f\x15\r"
+            .as_bytes();
         let expected = [
             Key::Char('a'),
             Key::Char('é'),

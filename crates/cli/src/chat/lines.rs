@@ -17,9 +17,9 @@ use super::asker::{Asker, Question, answer};
 use super::attach::Source;
 use super::commands;
 use super::open::Opened;
-use super::{screen, show};
 use super::signals::{Asked, Signals};
 use super::{UNHEARD, Unfinished};
+use super::{screen, show};
 use crate::args::{Chat, Output};
 use crate::output::{self, dollars, safe, safe_lines};
 
@@ -108,7 +108,9 @@ pub async fn converse(flags: &Chat) -> Result<()> {
                 open.last().into_iter().for_each(Question::show);
             }
             signal = signals.next() => {
-                screen::forget();
+                if screen::forget() {
+                    idle = Idle::Stay;
+                }
                 match idle {
                     _ if signal != Asked::Stop => {
                         asked = Some(signal);
@@ -195,7 +197,9 @@ fn typed_lines(flags: &Chat) -> Result<(mpsc::UnboundedReceiver<String>, Option<
         for line in io::stdin().lock().lines() {
             let Ok(line) = line else { break };
             if line.len() >= LONGEST_LINE {
-                tell!("hardpan: the terminal may have cut this line; put a long text into a file and name it with @");
+                tell!(
+                    "hardpan: the terminal may have cut this line; put a long text into a file and name it with @"
+                );
             }
             if sender.send(line).is_err() {
                 break;

@@ -206,15 +206,16 @@ pub fn prompt() {
     }
 }
 
-/// What was being typed is given up.
-pub fn forget() {
+/// What was being typed is given up. Tells whether there was something.
+pub fn forget() -> bool {
     let mut screen = lock();
     show(&screen.erase());
-    if let Some(typing) = &mut screen.typing {
-        typing.editor.clear();
-        typing.keys = Keys::default();
-        typing.prompt = Prompt::Hidden;
-    }
+    let Some(typing) = &mut screen.typing else { return false };
+    let is_something = !typing.editor.is_empty();
+    typing.editor.clear();
+    typing.keys = Keys::default();
+    typing.prompt = Prompt::Hidden;
+    is_something
 }
 
 impl Screen {
@@ -298,7 +299,8 @@ fn is_dumb() -> bool {
 /// Columns and rows.
 fn size() -> (usize, usize) {
     let size = terminal_size::terminal_size();
-    let (width, height) = size.map_or((crate::views::width(), 24), |(width, height)| (width.0.into(), height.0.into()));
+    let (width, height) =
+        size.map_or((crate::views::width(), 24), |(width, height)| (width.0.into(), height.0.into()));
     (width.max(4), height.max(2))
 }
 

@@ -1,0 +1,139 @@
+//! The conversation in a terminal: how lines are typed, and what a person sees of what happens.
+
+#[path = "support/harbour.rs"]
+mod harbour;
+mod support;
+
+use harbour::{Harbour, Terminal};
+use hardpan_prompt::{Body, Part};
+
+/// What the person said, in order.
+fn said(harbour: &Harbour) -> Vec<String> {
+    let text = |part: &Part| if let Part::Text { text } = part { Some(text.to_string()) } else { None };
+    let messages = harbour.messages().into_iter().filter_map(|message| match &*message.body {
+        Body::User { content } => Some(content.iter().filter_map(text).collect()),
+        _ => None,
+    });
+    messages.collect()
+}
+
+#[test]
+fn what_is_pasted_is_one_prompt_however_long_and_steers_nothing() {
+    let harbour = Harbour::new("");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.press("\u{1b}[200~first\r\nsecond\u{1b}]0;title\u{7}\n\tthird\u{1b}[201~");
+    terminal.expect("third");
+    terminal.say(" and typed", "I have nothing to add.");
+    terminal.expect("> ");
+    // Longer than what a terminal keeps of a line.
+    let long = "rope ".repeat(2000);
+    terminal.say(&long, "I have nothing to add.");
+    terminal.expect("> ");
+    // A line is edited as elsewhere, and an earlier one comes back.
+    terminal.say("ups\u{15}Grü\u{7f}üße nix\u{17}\u{7f}\u{1b}[D\u{1b}[3~é", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("\u{1b}[A again", "I have nothing to add.");
+    let screen = terminal.end();
+    assert!(!screen.contains("\u{1b}]0;"), "{screen:?}");
+    assert!(screen.contains("second\u{fffd}]0;title\u{fffd}\r\n    third and typed\r\n"), "{screen:?}");
+    let pasted = "first\nsecond\u{1b}]0;title\u{7}\n\tthird and typed";
+    assert_eq!(said(&harbour), [pasted, long.trim_end(), "Grüßé", "Grüßé again"]);
+}
+
+#[test]
+fn a_terminal_that_understands_little_edits_lines_itself() {
+    let harbour = Harbour::new("");
+    let Some(mut terminal) = Terminal::open_as(&harbour, &[], "dumb", ":") else { return };
+    terminal.expect("> ");
+    terminal.say("Hello", "I have nothing to add.");
+    let screen = terminal.end();
+    assert!(!screen.contains('\u{1b}'), "{screen:?}");
+}
+
+#[test]
+fn the_terminal_is_given_back_as_it_was() {
+    let harbour = Harbour::new("");
+    for leave in ["/quit\n", "\u{4}", "\u{3}", "!kill -TERM $PPID\n", "\u{1c}"] {
+        let Some(mut terminal) = Terminal::open_as(&harbour, &[], "xterm", "stty -a; echo left") else {
+            return;
+        };
+        terminal.expect("\u{1b}[?2004h");
+        terminal.expect("> ");
+        terminal.press(leave);
+        if leave == "\u{3}" {
+            terminal.expect("(Ctrl-C again");
+            terminal.press(leave);
+        }
+        terminal.expect("\u{1b}[?2004l");
+        terminal.expect("left");
+        let modes = terminal.screen();
+        let modes = &modes[modes.rfind("speed ").expect("the modes")..];
+        for mode in [" icanon", " echo ", " icrnl"] {
+            assert!(modes.contains(mode), "{leave:?} leaves {modes}");
+        }
+    }
+}
+
+#[test]
+fn what_is_typed_at_a_question_is_not_lost() {
+    let harbour = Harbour::new("");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Write notes", "[a] always, or [n]o and why?");
+    // Commands run as always, and the question stays.
+    terminal.say("!echo from me", "from me\r\n");
+    terminal.expect("write wants to run:");
+    terminal.say("/queue", "nothing waits");
+    terminal.expect("write wants to run:");
+    terminal.say("/qeue", "did you mean /queue, ");
+    terminal.expect("write wants to run:");
+    // One question at a time: the last one first.
+    terminal.say("/name", "What is this conversation called?");
+    terminal.say("notes", "this conversation is called notes");
+    terminal.expect("write wants to run:");
+    // Anything else is a no, with what was said.
+    terminal.say(
+        "a better idea: edit a.txt",
+        "· write notes/a.txt: not run: the person said instead: a better idea",
+    );
+    terminal.expect("I have nothing to add.");
+    terminal.end();
+    assert!(!harbour.exists("notes/a.txt"));
+    assert_eq!(
+        harbour.last_result(),
+        "The call was not allowed: the person said instead: a better idea: edit a.txt"
+    );
+}
+
+#[test]
+fn what_becomes_of_calls_and_of_what_was_typed_meanwhile_is_shown() {
+    let harbour = Harbour::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Call twice", "· bash seq 1 20; sleep 2");
+    terminal.say("Something else", "(queued");
+    terminal.expect("… 15 more\r\n  16\r\n");
+    terminal.expect("  20");
+    terminal.expect("· write b.txt: skipped: you said something else");
+    terminal.expect("> Something else\r\n");
+    terminal.expect("I have nothing to add.");
+    terminal.end();
+    assert!(!harbour.exists("b.txt"));
+}
+
+#[test]
+fn a_conversation_that_goes_on_shows_where_it_was() {
+    let harbour = Harbour::new("");
+    harbour.print(&["-p", "Hello there"]);
+    harbour.print(&["--continue", "-p", "/name Greeting"]);
+    harbour.print(&["-p", "Write notes"]);
+    let Some(mut terminal) = Terminal::open(&harbour, &["--continue"]) else { return };
+    terminal.expect("4 messages so far\r\n> Write notes\r\nI have nothing to add.\r\n");
+    terminal.expect("> ");
+    terminal.say("/resume", "about\r\n");
+    terminal.expect("Greeting\r\n/resume SESSION goes on with one of them");
+    terminal
+        .say("/resume greeting", "goes on, with 2 messages\r\n> Hello there\r\nI have nothing to add.\r\n");
+    terminal.end();
+}
