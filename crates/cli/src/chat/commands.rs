@@ -384,3 +384,16 @@ async fn fork(entry: &str, opened: &Opened, agent: &Agent) -> Result<String, Str
     let (id, _) = agent.session();
     Ok(format!("a conversation of its own, {id}, with {messages}; the one before is as it was"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!(
+            [0, 1, 1000].map(|count| counted(count, "message")),
+            ["0 messages", "1 message", "1,000 messages"]
+        );
+    }
+}

@@ -58,13 +58,13 @@ pub async fn converse(flags: &Chat) -> Result<()> {
     if flags.output == Output::Text {
         greet(&opened);
     }
-    // Held until the end, whatever that is: a terminal that is not given back is of no use to the shell.
+    let (mut signals, mut idle) = (Signals::listen().context(UNHEARD)?, Idle::Stay);
+    // Held until the end, whatever that is, and only once no signal ends the process by itself: a terminal that is not given back is of no use to the shell.
     let (mut lines, _held) = typed_lines(flags)?;
     let mut pending: Pending = FuturesUnordered::new();
     // What waits for an answer: the next line that is typed is for the last of them.
     let mut open: Vec<Question> = Vec::new();
     let stopped = Arc::new(AtomicBool::new(false));
-    let (mut signals, mut idle) = (Signals::listen().context(UNHEARD)?, Idle::Stay);
     let mut asked = None;
     while !ended.load(Ordering::Relaxed) {
         // A run that was stopped waits for no answer.
@@ -227,7 +227,8 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending, stopped: &Arc<
         let stopped = stopped.clone();
         pending.push(Box::pin(async move {
             let message = agent.bash(command, tell).await?;
-            Ok(ran(&message, stopped.load(Ordering::Relaxed)))
+            let end = if stopped.load(Ordering::Relaxed) { "(stopped)" } else { "" };
+            Ok(ran(&message, end))
         }));
         return;
     }
@@ -249,10 +250,10 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending, stopped: &Arc<
     pending.push(Box::pin(async move { agent.queue(input, delivery).await }));
 }
 
-/// What the person's own command printed, and whether they stopped it.
-fn ran(message: &AgentMessage, stopped: bool) -> Taken {
+/// What the person's own command printed, and what is said if it did not come to its end by itself.
+fn ran(message: &AgentMessage, stopped: &str) -> Taken {
     let Body::BashExecution { output, exit_code, .. } = &*message.body else { return Taken::Handled };
-    let end = if stopped && exit_code.is_none() { "(stopped)" } else { "" };
+    let end = if exit_code.is_none() { stopped } else { "" };
     let said = [output.trim_end(), end].into_iter().filter(|text| !text.is_empty());
     Taken::Command { said: Some(said.collect::<Vec<_>>().join("\n")).filter(|said| !said.is_empty()) }
 }

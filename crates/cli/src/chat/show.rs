@@ -261,10 +261,12 @@ pub fn status(agent: &Agent) -> Option<String> {
     );
     let last = usage.last_request.unwrap_or_default();
     // What costs nothing, or has no price that is known, is not worth a figure.
-    let paid = Some(usage.session.dollars).filter(|paid| *paid > 0.0);
-    let paid = paid.map_or_else(String::new, |session| {
-        format!(" · {} (session {})", dollars(last.dollars), dollars(session))
-    });
+    let figure = |amount: f64| Some(amount).filter(|amount| *amount > 0.0).map(dollars);
+    let paid = match (figure(last.dollars), figure(usage.session.dollars)) {
+        (_, None) => String::new(),
+        (None, Some(session)) => format!(" · session {session}"),
+        (Some(last), Some(session)) => format!(" · {last} (session {session})"),
+    };
     let lost = agent.verdict().filter(Verdict::is_loss).map_or_else(String::new, |verdict| {
         let tokens = usize::try_from(verdict.lost_tokens).unwrap_or(usize::MAX);
         format!(" · {} paid again ({})", thousands(tokens), verdict.cause.name().replace('_', " "))
@@ -322,4 +324,49 @@ fn with_hud<T>(agent: &Agent, show: impl FnOnce(&Hud<'_>) -> T) -> Option<T> {
         requests: usage.requests,
         empty_tiers: agent.memory().empty_tiers,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use hardpan_context::Texts;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_was_not_run_says_why_in_one_line() {
+        let phrases = Texts::builtin().unwrap().phrases;
+        assert_eq!(not_run(&phrases.agent.skipped, &phrases), "skipped: you said something else");
+        let denied = "The call was not allowed: the person said instead: wait\nand see";
+        assert_eq!(not_run(denied, &phrases), "not run: the person said instead: wait");
+        assert_eq!(not_run("The call was blocked: not today", &phrases), "not run: not today");
+        assert_eq!(not_run("It was cut off.", &phrases), "not run: It was cut off.");
+    }
+
+    #[test]
+    fn a_call_is_named_by_what_it_is_about() {
+        assert_eq!(subject(&json!({"content": "x", "path": "a.txt"})), "a.txt");
+        assert_eq!(subject(&json!({"command": "ls\ncd", "timeout": 3})), "ls");
+        assert_eq!(
+            subject(&json!({"to": "the moon", "by": 3})),
+            summary(&json!({"to": "the moon", "by": 3}))
+        );
+        assert_eq!(subject(&json!("broken")), "");
+    }
+
+    #[test]
+    fn the_last_exchange_is_what_the_person_said_last_and_the_answer_to_it() {
+        let messages = |bodies: Value| -> Vec<AgentMessage> { serde_json::from_value(bodies).unwrap() };
+        let all = messages(json!([
+            {"id": "1", "role": "user", "content": "Before"},
+            {"id": "2", "role": "assistant", "content": "Long ago."},
+            {"id": "3", "role": "user", "content": "Why?\nAnd how?"},
+            {"id": "4", "role": "assistant", "content": [{"type": "text", "text": "Let me look."}]},
+            {"id": "5", "role": "assistant", "content": "1\n2\n3\n4\n5\n6\n7"},
+            {"id": "6", "role": "assistant", "content": []},
+        ]));
+        assert_eq!(last_exchange(&all).unwrap(), "> Why?\nAnd how?\n1\n2\n3\n4\n5\n6\n…");
+        assert_eq!(last_exchange(&all[..3]).unwrap(), "> Why?\nAnd how?");
+        assert_eq!(last_exchange(&all[3..]), None);
+    }
 }
