@@ -76,6 +76,14 @@ impl Past {
         past
     }
 
+    /// Whether its parts fit together, so that they can be looked up in each other.
+    pub fn is_sound(&self) -> bool {
+        let is_block = |block: usize| block < self.trace.len();
+        self.trace.is_sound()
+            && self.entries.iter().all(|entry| is_block(entry.0))
+            && self.promise.is_none_or(|promise| is_block(promise.block))
+    }
+
     /// The same without the starts of the long lists.
     pub fn without_first(&self, lengths: &Lengths) -> Self {
         Past { trace: self.trace.without_first(lengths), entries: self.entries.clone(), ..*self }

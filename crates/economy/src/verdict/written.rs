@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::past::Past;
 use crate::verdict::trace::Lengths;
 use crate::verdict::watch::Watch;
 
@@ -56,12 +57,16 @@ impl Watch {
             (Some(_), None) if change.kept != Lengths::default() => return None,
             _ => {}
         }
-        Some(watch)
+        // A file may have been damaged: what does not fit together is no watch.
+        let is_sound = watch.last.as_ref().is_none_or(Past::is_sound);
+        is_sound.then_some(watch)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use crate::trial::{Talk, Trial, item, long};
     use crate::verdict::Watch;
 
@@ -104,6 +109,30 @@ mod tests {
             let change = scaled.since(&stored);
             let written = change.map_or(0, |change| serde_json::to_string(&change).unwrap().len());
             assert_eq!(written < whole / 4, is_little, "{factor}: {written} of {whole}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_watch_is_none() {
+        let mut trial = Trial::anthropic();
+        let mut talk = Talk::new();
+        trial.next(talk.user("m1", "Hello!").assistant("m2", "Hello!").user("m3", "Go on."));
+        let whole = serde_json::to_value(trial.watch.since(&Watch::new()).expect("it changed")).unwrap();
+        let read = |change: &Value| Watch::new().after(&serde_json::from_value(change.clone()).unwrap());
+        assert_eq!(read(&whole), Some(trial.watch.clone()));
+        for (list, longer) in [("blocks", false), ("pieces", false), ("pieces", true), ("origins", false)] {
+            let mut damaged = whole.clone();
+            let items = damaged["watch"]["trace"][list].as_array_mut().unwrap();
+            let last = items.pop().unwrap();
+            items.extend(longer.then(|| [last.clone(), last.clone()]).into_iter().flatten());
+            assert_eq!(read(&damaged), None, "{list}");
+        }
+        for (pointer, value) in
+            [("/watch/trace/tools", 99), ("/watch/entries/0/0", 99), ("/watch/promise/block", 99)]
+        {
+            let mut damaged = whole.clone();
+            *damaged.pointer_mut(pointer).unwrap() = value.into();
+            assert_eq!(read(&damaged), None, "{pointer}");
         }
     }
 

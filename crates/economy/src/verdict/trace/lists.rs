@@ -26,6 +26,14 @@ impl Trace {
         }
     }
 
+    /// Whether the lists fit together.
+    pub fn is_sound(&self) -> bool {
+        let pieces: usize = self.blocks.iter().map(|block| block.1 as usize).sum();
+        pieces == self.pieces.len()
+            && self.tools.saturating_add(self.system) <= self.blocks.len()
+            && self.pieces.iter().all(|piece| (piece.2 as usize) < self.origins.len())
+    }
+
     /// The same without the starts of the lists.
     pub fn without_first(&self, Lengths { blocks, pieces, origins }: &Lengths) -> Self {
         Trace {
