@@ -7,17 +7,10 @@ use crate::events::{Input, InputReply, Note};
 use crate::queue::Accepted;
 
 impl Agent {
-    /// Puts a text below the next input that is no command. It is data: no handler is asked about it, no template takes it
-    /// for arguments, and it follows what was typed, and what that was expanded to, byte for byte.
-    pub fn below_next_input(&self, text: impl Into<String>) {
-        lock(&self.inner.queues).below = Some(text.into());
-    }
-
     /// Passes an input that is no command through every stage before the model. What comes back either goes on, or is
     /// done with.
     pub(crate) async fn accept(&self, input: Input) -> Result<Result<Accepted, Taken>, AgentError> {
         let typed = input.text.clone();
-        let below = lock(&self.inner.queues).below.take();
         let mut handled = false;
         let (input, faults) = self
             .events()
@@ -42,7 +35,7 @@ impl Agent {
         for text in expanded.notes {
             self.events().tell(self, Note { text }).await;
         }
-        let text = match below {
+        let text = match input.below {
             Some(below) if expanded.text.trim().is_empty() => below,
             Some(below) => format!("{}\n\n{below}", expanded.text),
             None => expanded.text,

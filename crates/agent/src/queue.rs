@@ -71,8 +71,6 @@ pub(crate) struct Queues {
     follow_up: VecDeque<Accepted>,
     /// What was said while the end of a run was told.
     next: VecDeque<Accepted>,
-    /// What stands below the next input.
-    pub below: Option<String>,
 }
 
 /// Which queue.

@@ -50,7 +50,7 @@ pub enum Command {
         /// With --json: print {"body", "origins"}: every block with where it came from
         #[arg(long, requires = "json")]
         origins: bool,
-        /// Send it, and print the answer (with --json: the answer, its usage and its cost). Tools are not run
+        /// Send it without tools, and print the answer (with --json: the answer, its usage and its cost)
         #[arg(long, conflicts_with_all = ["origins", "diff"])]
         send: bool,
         /// Name the first block in which two requests differ; each is a snapshot, a body, or a body with origins
@@ -237,13 +237,13 @@ pub struct Whom {
     /// Attach an image to the prompt
     #[arg(long, value_name = "FILE")]
     pub image: Vec<PathBuf>,
-    /// How the prompt is ordered: strata, panels, tiers or inline [default: strata]
+    /// How the prompt is ordered: strata, panels, tiers or inline [default: the conversation's, or strata]
     #[arg(long)]
     pub layout: Option<String>,
     /// The provider [default: the model's own, or anthropic]
     #[arg(long)]
     pub provider: Option<String>,
-    /// The model, as `hardpan models` lists it [default: a current Sonnet]
+    /// The model, as `hardpan models` lists it [default: the conversation's, or a current Sonnet]
     #[arg(long)]
     pub model: Option<String>,
     /// The most tokens of answer [default: the model's limit, at most 32000]

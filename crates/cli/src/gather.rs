@@ -67,7 +67,7 @@ fn say_prompt(file: &mut SnapshotFile) {
 
 /// What a session was last asked with.
 #[derive(Default)]
-pub struct Asked {
+pub struct Chosen {
     /// The provider and the model.
     pub model: Option<(String, String)>,
     pub layout: Option<String>,
@@ -158,9 +158,9 @@ fn first_model(settings: &Settings, provider: &str) -> Result<String> {
 }
 
 /// The snapshot's file form, and what its session was last asked with.
-pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, Asked)> {
+pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, Chosen)> {
     let now = what.now.as_deref().map(parse_time).transpose()?;
-    let mut asked = Asked::default();
+    let mut chosen = Chosen::default();
     let mut file = match &what.snapshot {
         Some(path) => {
             let json = std::fs::read_to_string(path)
@@ -191,8 +191,8 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
         }
         let branch = session.branch(None)?;
         file.messages = branch.messages;
-        asked.model = still_known(settings, branch.model.as_ref());
-        asked.layout = branch.layout.map(|layout| layout.to_string());
+        chosen.model = still_known(settings, branch.model.as_ref());
+        chosen.layout = branch.layout.map(|layout| layout.to_string());
     }
     let root = folder(what.whom.dir.as_deref())?;
     for path in &what.files {
@@ -209,7 +209,7 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
     }
     file.fold |= what.fold;
     if what.snapshot.is_none() && !what.whom.no_map {
-        let model = target(&what.whom, settings, asked.model.clone())?.model;
+        let model = target(&what.whom, settings, chosen.model.clone())?.model;
         let usual = || map::usual_tokens(model.context as usize, model.token_factor);
         let tokens = settings.config.map_tokens.unwrap_or_else(usual);
         file.symbols = map::for_prompt(&root, &file, tokens, &mut map::Mapped::default());
@@ -217,7 +217,7 @@ pub fn snapshot_file(what: &What, settings: &Settings) -> Result<(SnapshotFile, 
     if what.snapshot.is_none() {
         say_prompt(&mut file);
     }
-    Ok((file, asked))
+    Ok((file, chosen))
 }
 
 fn parse_time(text: &str) -> Result<Timestamp> {

@@ -218,7 +218,7 @@ pub fn header(id: &str) -> Header {
 
 /// Takes a prompt to its end.
 pub async fn prompt(agent: &Agent, text: &str) {
-    let input = Input { text: text.into(), images: Vec::new(), source: InputSource::Rpc };
+    let input = Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Rpc };
     let taken = agent.prompt(input).await.expect("the prompt is taken");
     assert_eq!(taken, Taken::Ran(Stop::Done));
 }

@@ -42,6 +42,9 @@ pub enum InputSource {
 pub struct Input {
     /// The text as typed.
     pub text: String,
+    /// Data that goes below it, such as what was piped in: nothing in it is expanded, and it is sent byte for byte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<String>,
     /// Images that go with it.
     pub images: Vec<Image>,
     /// Which way it came in.
@@ -331,7 +334,7 @@ pub enum Stop {
     },
     /// The request does not fit the model's window.
     TooLong {
-        /// What the provider said.
+        /// What the provider said, or what would be too long for it.
         message: String,
     },
     /// Something failed.

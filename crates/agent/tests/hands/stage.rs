@@ -334,7 +334,7 @@ pub fn header() -> Header {
 }
 
 pub fn input(text: &str) -> Input {
-    Input { text: text.into(), images: Vec::new(), source: InputSource::Interactive }
+    Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Interactive }
 }
 
 fn noon() -> Timestamp {

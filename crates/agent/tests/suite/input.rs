@@ -152,7 +152,8 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
         ("without", InputSource::Rpc),
         ("with", InputSource::Extension),
     ] {
-        let taken = trial.agent.prompt(Input { text: text.into(), images: vec![pixel()], source }).await;
+        let taken =
+            trial.agent.prompt(Input { text: text.into(), below: None, images: vec![pixel()], source }).await;
         assert_eq!(taken.unwrap(), Taken::Ran(Stop::Done));
     }
     assert_eq!(notes.all(), ["Interactive as it is 1", "Rpc without 1", "Extension with 1"]);
@@ -177,17 +178,14 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_stands_below_an_input_follows_it_whole_and_goes_with_one_input_alone() {
+async fn what_stands_below_an_input_follows_it_whole() {
     let trial = Trial::new(Given { layout: LayoutName::Inline, files: FILES, ..Given::default() }).await;
     let notes = Notes::default();
     on_input(&trial, "a", &notes, |_| InputReply::Continue);
-    trial.agent.command("greet", "Greets.", |name, _| async move { Ok(Some(format!("hello, {name}"))) });
     let below = "/fix  'one\n\t$1 ";
-    trial.agent.below_next_input(below);
-    assert_eq!(trial.prompt("/greet you").await, Taken::Command { said: Some("hello, you".into()) });
-    for text in ["/fix it all", "again"] {
-        assert_eq!(trial.prompt(text).await, Taken::Ran(Stop::Done));
-    }
+    let both = Input { below: Some(below.into()), ..input("/fix it all") };
+    assert_eq!(trial.agent.prompt(both).await.unwrap(), Taken::Ran(Stop::Done));
+    assert_eq!(trial.prompt("again").await, Taken::Ran(Stop::Done));
     assert_eq!(notes.all(), ["a /fix it all", "a again"]);
     let fixed = format!("user: Fix it, then test all.\n\n{below}");
     assert_eq!(trial.said(), [&*fixed, "assistant: Fine.", "user: again", "assistant: Fine."]);

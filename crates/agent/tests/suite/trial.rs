@@ -364,7 +364,7 @@ pub fn header(id: &str) -> Header {
 }
 
 pub fn input(text: &str) -> Input {
-    Input { text: text.into(), images: Vec::new(), source: InputSource::Interactive }
+    Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Interactive }
 }
 
 #[allow(clippy::disallowed_methods, reason = "the agent's clock is the machine's")]

@@ -173,7 +173,7 @@ impl Trial {
     }
 
     pub async fn show(&self, text: &str, images: Vec<Image>) {
-        let input = Input { text: text.into(), images, source: InputSource::Interactive };
+        let input = Input { text: text.into(), below: None, images, source: InputSource::Interactive };
         let taken = self.agent.prompt(input).await.expect("the prompt is taken");
         assert_eq!(taken, Taken::Ran(Stop::Done), "{text}");
     }

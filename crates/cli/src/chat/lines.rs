@@ -185,7 +185,7 @@ fn greet(opened: &Opened) {
 }
 
 /// Lines as they are typed. They are edited here, where the terminal can be steered and shows nothing but the conversation.
-fn typed_lines(flags: &Chat) -> Result<(mpsc::UnboundedReceiver<String>, Option<screen::Held>)> {
+fn typed_lines(flags: &Chat) -> Result<(mpsc::UnboundedReceiver<String>, Option<screen::Grip>)> {
     let (sender, receiver) = mpsc::unbounded_channel();
     if flags.output == Output::Text
         && let Some(held) = screen::hold(sender.clone()).context("the terminal cannot be used")?
@@ -246,7 +246,7 @@ fn begin(opened: &Arc<Opened>, line: &str, pending: &mut Pending, stopped: &Arc<
         Some(later) => (later.trim().to_owned(), Delivery::FollowUp),
         None => (text, Delivery::Steer),
     };
-    let input = Input { text, images, source: InputSource::Interactive };
+    let input = Input { text, below: None, images, source: InputSource::Interactive };
     pending.push(Box::pin(async move { agent.queue(input, delivery).await }));
 }
 

@@ -138,8 +138,7 @@ impl Wanted {
         match self {
             Wanted::Answer(Given { prompt, source, below }) => {
                 let images = opened.attach(&prompt, source);
-                below.into_iter().for_each(|below| agent.below_next_input(below));
-                let input = Input { text: prompt, images, source: InputSource::Interactive };
+                let input = Input { text: prompt, below, images, source: InputSource::Interactive };
                 agent.prompt(input).await.map(Came::Taken)
             }
             Wanted::Shell { line, tell } => {

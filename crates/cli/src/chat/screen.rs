@@ -53,10 +53,10 @@ enum Prompt {
 }
 
 /// The terminal is in our hands until this goes away, for whatever reason.
-pub struct Held(JoinHandle<()>);
+pub struct Grip(JoinHandle<()>);
 
 /// Takes the terminal into our hands: lines come as they are entered. None where it understands too little.
-pub fn hold(lines: UnboundedSender<String>) -> io::Result<Option<Held>> {
+pub fn hold(lines: UnboundedSender<String>) -> io::Result<Option<Grip>> {
     if is_dumb() {
         return Ok(None);
     }
@@ -67,14 +67,14 @@ pub fn hold(lines: UnboundedSender<String>) -> io::Result<Option<Held>> {
         drawn: None,
         before: tcgetattr(io::stdin())?,
     };
-    let held = Held(tokio::spawn(follow_signals()?));
+    let held = Grip(tokio::spawn(follow_signals()?));
     typing.begin()?;
     lock().typing = Some(typing);
     std::thread::spawn(move || read(&lines));
     Ok(Some(held))
 }
 
-impl Drop for Held {
+impl Drop for Grip {
     fn drop(&mut self) {
         self.0.abort();
         release();

@@ -390,5 +390,5 @@ fn input(opened: &Opened, text: String, images: Vec<Image>) -> Result<Input, Str
         image.check_data().and_then(|()| image.check()).map_err(|error| error.to_string())?;
     }
     let images = images.into_iter().chain(opened.attach(&text, Source::Typed)).collect();
-    Ok(Input { text, images, source: InputSource::Rpc })
+    Ok(Input { text, below: None, images, source: InputSource::Rpc })
 }
