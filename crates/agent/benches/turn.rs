@@ -5,7 +5,8 @@
 //! answer of 40 pieces and a call, the call's result, and writing all that to the session. Work is measured as processor time of all
 //! threads of the process, which is the same on a busy machine, and which waiting for the disk is no part of; how long that takes
 //! on top is printed beside it, from the clock. Both sides run in the same process, in turns, and medians count. A ratio
-//! over the limit fails the run only with `HARDPAN_BENCH=strict`. `HARDPAN_LAYOUT=strata` measures one layout alone.
+//! over the limit fails the run only with `HARDPAN_BENCH=strict`. `HARDPAN_LAYOUT=strata` measures one layout alone,
+//! `HARDPAN_WARM=1` after one run and not after two.
 
 mod instant;
 
@@ -110,7 +111,8 @@ impl Rig {
             *seen.lock().expect("the prompt") = Some(event.prompt);
             std::future::ready(Ok(()))
         });
-        for _ in 0..WARM {
+        let warm = std::env::var("HARDPAN_WARM").map_or(WARM, |runs| runs.parse().expect("a number of runs"));
+        for _ in 0..warm {
             instant::prompt(&self.agent, "Please look at everything.").await;
         }
         self.agent.events().off("bench");
