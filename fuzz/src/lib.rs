@@ -1,9 +1,12 @@
-//! What the targets check: the same result however the bytes are cut, one end, and no call run that must not be.
+//! The checks of the fuzz targets: the same events however the bytes are cut, exactly one end, and
+//! no runnable call in an answer that did not end cleanly.
 
 use hardpan_models::Protocol;
-use hardpan_providers::{Answer, Decoder, Event, StopReason, ThinkTags, events_of_body_with_tags};
+use hardpan_providers::{
+    Answer, AnswerEvent, StopReason, StreamDecoder, ThinkTags, decode_answer_body_with_tags,
+};
 
-/// Cuts `bytes` into pieces of a length that `seed` changes from piece to piece: 1 to 16 bytes.
+/// Cuts `bytes` into pieces of 1 to 16 bytes; `seed` determines their lengths.
 pub fn pieces(mut bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
     let mut state = seed;
     std::iter::from_fn(move || {
@@ -14,7 +17,8 @@ pub fn pieces(mut bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Reads `input` as a stream in one piece and in many, and as a whole body. Its first byte says how.
+/// Decodes `input` as a stream in one piece and in many, and as a whole body. Its first byte
+/// selects the think tags and the cuts.
 pub fn check(protocol: Protocol, input: &[u8]) {
     let Some((&seed, stream)) = input.split_first() else { return };
     let tags =
@@ -22,19 +26,23 @@ pub fn check(protocol: Protocol, input: &[u8]) {
     let whole = decode(protocol, tags, std::iter::once(stream));
     assert_eq!(decode(protocol, tags, pieces(stream, seed)), whole);
     check_events(whole);
-    check_events(events_of_body_with_tags(protocol, tags, stream));
+    check_events(decode_answer_body_with_tags(protocol, tags, stream));
 }
 
-fn decode<'a>(protocol: Protocol, tags: ThinkTags, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Event> {
-    let mut decoder = Decoder::with_tags(protocol, tags);
-    let mut events: Vec<Event> = pieces.flat_map(|piece| decoder.push(piece)).collect();
+fn decode<'a>(
+    protocol: Protocol,
+    tags: ThinkTags,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> Vec<AnswerEvent> {
+    let mut decoder = StreamDecoder::with_tags(protocol, tags);
+    let mut events: Vec<AnswerEvent> = pieces.flat_map(|piece| decoder.push(piece)).collect();
     events.extend(decoder.finish());
-    Event::merge(events)
+    AnswerEvent::merge(events)
 }
 
-fn check_events(events: Vec<Event>) {
+fn check_events(events: Vec<AnswerEvent>) {
     assert_eq!(events.iter().filter(|event| event.is_last()).count(), 1);
-    assert!(events.last().is_some_and(Event::is_last));
+    assert!(events.last().is_some_and(AnswerEvent::is_last));
     let answer: Answer = events.into_iter().collect();
     let clean = matches!(answer.stop, Some(StopReason::End | StopReason::ToolUse | StopReason::StopSequence));
     for call in answer.calls() {

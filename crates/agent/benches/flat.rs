@@ -1,16 +1,18 @@
 //! Memory over many turns: what an agent keeps must be the conversation's, and nothing else.
 //!
-//! `cargo bench -p hardpan-agent --bench flat` takes one agent through 2,000 turns, `HARDPAN_TURNS=10000` through more. Every 50
-//! turns it begins a new conversation, so that the conversation itself stays small; a file changes with every prompt, so that
-//! what is remembered of texts and counts must be forgotten again. The resident memory at the end may be an eighth more than after the
-//! first tenth, by when everything has happened often. Over that, the run fails with `HARDPAN_BENCH=strict`.
+//! `cargo bench -p hardpan-agent --bench flat` takes one agent through 2,000 turns,
+//! `HARDPAN_TURNS=10000` through more. Every 50 turns it begins a new conversation, so that the
+//! conversation itself stays small; a file changes with every prompt, so that what is remembered of
+//! texts and counts must be forgotten again. The resident memory at the end may be an eighth more
+//! than after the first tenth, by when everything has happened often. Over that, the run fails with
+//! `HARDPAN_BENCH=strict`.
 
-mod instant;
+mod instant_provider;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hardpan_agent::{Conversation, Switch};
+use hardpan_agent::{Conversation, SessionSwitchKind};
 use hardpan_context::LayoutName;
 
 /// Turns of one prompt: nine call a tool, the last one answers.
@@ -18,7 +20,8 @@ const TURNS_OF_A_PROMPT: usize = 10;
 const PROMPTS_OF_A_CONVERSATION: usize = 5;
 const LIMIT: f64 = 1.125;
 
-/// The memory of this process that is really there, in megabytes; none where the system does not say.
+/// The memory of this process that is really there, in megabytes; none where the system does not
+/// say.
 fn resident() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -33,26 +36,32 @@ async fn main() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: usize| -> PathBuf { folder.path().join(format!("c{name}.jsonl")) };
         let begin = |name: usize| {
-            Conversation::begin(&path(name), instant::header(&format!("c{name}"))).expect("a conversation")
+            Conversation::begin(&path(name), instant_provider::header(&format!("c{name}")))
+                .expect("a conversation")
         };
-        let files = Arc::new(instant::Files { count: 10, ..instant::Files::default() });
-        let agent = instant::agent(layout, instant::Instant::new(TURNS_OF_A_PROMPT), files.clone(), begin(0));
+        let files = Arc::new(instant_provider::Files { count: 10, ..instant_provider::Files::default() });
+        let agent = instant_provider::agent(
+            layout,
+            instant_provider::InstantProvider::new(TURNS_OF_A_PROMPT),
+            files.clone(),
+            begin(0),
+        );
         let prompts = turns.div_ceil(TURNS_OF_A_PROMPT);
-        let mut seen: Vec<f64> = Vec::new();
+        let mut samples: Vec<f64> = Vec::new();
         for prompt in 1..=prompts {
             if prompt % PROMPTS_OF_A_CONVERSATION == 0 {
                 let old = agent.session().1;
-                agent.switch(begin(prompt), Switch::Other).await;
+                agent.switch_session(begin(prompt), SessionSwitchKind::Other).await;
                 std::fs::remove_file(old).expect("the session is there");
             }
-            *files.changing.lock().expect("the text") = instant::code(prompt, 40);
-            instant::prompt(&agent, &format!("Question {prompt}: what has changed?")).await;
+            *files.changing.lock().expect("the text") = instant_provider::code(prompt, 40);
+            instant_provider::prompt(&agent, &format!("Question {prompt}: what has changed?")).await;
             if [prompts.div_ceil(10), prompts.div_ceil(2), prompts].contains(&prompt) {
-                seen.extend(resident());
+                samples.extend(resident());
             }
         }
         agent.shutdown().await.expect("all is stored");
-        let [early, half, end] = seen[..] else {
+        let [early, half, end] = samples[..] else {
             println!("memory {layout:6}: this system does not say how much is used");
             continue;
         };

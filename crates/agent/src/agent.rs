@@ -1,4 +1,7 @@
-//! The agent: one conversation, and whoever takes part in it.
+//! [`Agent`]: one conversation, shared by everyone who takes part in it.
+//!
+//! An `Agent` is a cheap handle. The terminal, an RPC server and extensions each hold a clone and
+//! call it from any task: one of them prompts, another one steers or aborts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +16,6 @@ use jiff::Timestamp;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::books::Settle;
 use crate::conversation::Conversation;
 use crate::conversation::NO_THINKING;
 use crate::events::{
@@ -21,92 +23,95 @@ use crate::events::{
     SessionSwitch,
 };
 use crate::expand::Expansions;
-use crate::queue::{Accepted, Delivery, Queues, Waiting};
-use crate::run::{Bench, unless_stopped};
+use crate::queue::{Delivery, InputQueues, PreparedInput, QueuedInputs};
+use crate::run::{RunState, unless_aborted};
+use crate::session_ledger::FlushScope;
 use crate::setup::Setup;
 use crate::spending::TokenUsage;
-use crate::turn::Asked;
+use crate::turn::LastRequest;
 
-/// Why something asked of an agent was not done.
+/// Why the agent did not do what it was asked to do.
 #[derive(Clone, Debug, Error)]
 pub enum AgentError {
-    /// It works on something already.
-    #[error("the agent is at work: steer it, queue a follow-up, or stop it first")]
+    /// A run is in progress. Queue the input with [`Agent::queue`], or call [`Agent::abort`] first.
+    #[error("the agent is busy: steer it, queue a follow-up, or stop it first")]
     Busy,
-    /// There is nothing to say.
+    /// The input had neither text nor images after expansion.
     #[error("there is nothing to send: type a prompt")]
     Empty,
-    /// The conversation was not compacted.
+    /// Compaction failed or was cancelled; the conversation is unchanged.
     #[error("not compacted: {reason}")]
     Compact {
-        /// Why.
+        /// Shown to the user; says what to do where there is something to do.
         reason: String,
     },
-    /// A command of the person was not run.
+    /// A shell command that the user typed could not be run.
     #[error("{reason}")]
     Bash {
-        /// Why.
+        /// Shown to the user; says what to do where there is something to do.
         reason: String,
     },
-    /// The cache was not kept warm.
-    #[error("not pinged: {reason}")]
+    /// The ping that keeps the provider's cache warm was not sent, or it failed.
+    #[error("the cache was not pinged: {reason}")]
     Ping {
-        /// Why.
+        /// Shown to the user; says what to do where there is something to do.
         reason: String,
     },
-    /// There is no such entry, or it cannot be gone to.
+    /// The session has no such entry, or the conversation cannot continue from it.
     #[error("{reason}")]
     Entry {
-        /// Why.
+        /// Shown to the user; says what to do where there is something to do.
         reason: String,
     },
-    /// What happened cannot be stored.
+    /// The session file cannot be written.
     #[error(transparent)]
     Log(#[from] LogError),
 }
 
-/// How an agent comes to another conversation.
+/// How the conversation given to [`Agent::switch_session`] relates to the current one. It decides
+/// which event is emitted: [`SessionSwitch`] or [`SessionFork`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Switch {
-    /// It is another one, or a new one.
+pub enum SessionSwitchKind {
+    /// A new session, or another one that was resumed.
     Other,
-    /// It begins as a part of the one before.
+    /// A session of its own that starts with a copy of the current branch.
     Fork {
-        /// The entry it goes on from; none for the start.
+        /// The entry of the old session that the fork continues from; `None` for its end.
         entry: Option<Arc<str>>,
     },
 }
 
-/// What became of an input.
+/// What happened to an input given to [`Agent::prompt`] or [`Agent::queue`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Taken {
-    /// A command ran.
+pub enum InputOutcome {
+    /// The input was a slash command, and the command ran.
     Command {
-        /// What it has to say.
-        said: Option<String>,
+        /// Text to show to the user: the command's output, or why it failed.
+        output: Option<String>,
     },
-    /// A handler dealt with it.
+    /// A handler of the [`Input`] event answered `Handled`: nothing goes to the model.
     Handled,
-    /// It was queued.
+    /// A run is in progress; the input waits in this queue.
     Queued(Delivery),
-    /// The agent worked on it, and this is why it stopped.
-    Ran(crate::Stop),
+    /// The agent ran to its end, which this value explains.
+    Ran(crate::RunEnd),
 }
 
 type RunCommand = dyn Fn(String, Agent) -> BoxFuture<'static, Result<Option<String>, String>> + Send + Sync;
 
-/// A command that a person can type: `/name args`.
+/// A slash command that the user can type: `/name args`.
 #[derive(Clone)]
 pub struct Command {
-    /// What it does, in one line.
+    /// One line for `/help` and completion.
     pub description: String,
-    /// Runs it with what follows its name; what comes back is shown.
+    /// Called with the text after the name, trimmed. The text it returns is shown to the user.
     pub run: Arc<RunCommand>,
 }
 
-/// What is chosen now, for the next request.
+/// Model, layout and thinking level of the next request. `client` is built on first use and dropped
+/// when the model or the session changes.
 #[derive(Clone)]
-pub(crate) struct Choice {
+pub(crate) struct ModelSelection {
     pub target: Target,
     pub layout: LayoutName,
     pub thinking: Thinking,
@@ -117,61 +122,63 @@ pub(crate) struct Inner {
     pub setup: Setup,
     pub events: Events,
     pub commands: Mutex<BTreeMap<String, Command>>,
-    pub queues: Mutex<Queues>,
-    /// Messages that go with the next prompt.
-    pub next_turn: Mutex<Vec<CustomMessage>>,
+    pub queues: Mutex<InputQueues>,
+    /// Extension messages that are added after the next prompt.
+    pub next_prompt_messages: Mutex<Vec<CustomMessage>>,
     pub conversation: Mutex<Conversation>,
-    pub choice: Mutex<Choice>,
-    pub asked: Mutex<Option<Arc<Asked>>>,
+    pub selection: Mutex<ModelSelection>,
+    pub last_request: Mutex<Option<Arc<LastRequest>>>,
     pub abort: Mutex<CancellationToken>,
-    /// Ends the command that the person runs.
-    pub shell_token: Mutex<CancellationToken>,
-    /// What commands printed while the model was answering.
-    pub late: Mutex<Vec<AgentMessage>>,
-    /// Held while the agent works: one run at a time.
-    pub bench: tokio::sync::Mutex<Bench>,
+    /// Cancels the shell commands that the user is running.
+    pub shell_abort: Mutex<CancellationToken>,
+    /// Results of the user's shell commands that finished during a turn. They are stored between
+    /// turns, never between a tool call and its result.
+    pub pending_shell_messages: Mutex<Vec<AgentMessage>>,
+    /// Locked for the whole run, so that there is one run at a time.
+    pub run_state: tokio::sync::Mutex<RunState>,
 }
 
-/// An agent. Copies are the same agent.
+/// A handle to one agent; clones refer to the same agent.
 #[derive(Clone)]
 pub struct Agent {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// A lock is never held while something can break, and what it guards is never half-changed.
+/// Locks a mutex and ignores poisoning: no guarded value is ever left half-changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Agent {
-    /// An agent for a conversation.
+    /// Creates an agent that continues `conversation`. No event is emitted before [`Agent::start`].
     pub fn new(setup: Setup, conversation: Conversation) -> Self {
         let Setup { target, layout, thinking, settings, .. } = &setup;
-        let choice = Choice { target: target.clone(), layout: *layout, thinking: *thinking, client: None };
+        let selection =
+            ModelSelection { target: target.clone(), layout: *layout, thinking: *thinking, client: None };
         let inner = Inner {
-            events: Events::new(settings.handler_limit),
+            events: Events::new(settings.handler_timeout),
             commands: Mutex::default(),
             queues: Mutex::default(),
-            next_turn: Mutex::default(),
+            next_prompt_messages: Mutex::default(),
             conversation: Mutex::new(conversation),
-            bench: tokio::sync::Mutex::new(Bench::new(choice.target.vocabulary())),
-            choice: Mutex::new(choice),
-            asked: Mutex::default(),
+            run_state: tokio::sync::Mutex::new(RunState::new(selection.target.vocabulary())),
+            selection: Mutex::new(selection),
+            last_request: Mutex::default(),
             abort: Mutex::new(CancellationToken::new()),
-            shell_token: Mutex::new(CancellationToken::new()),
-            late: Mutex::default(),
+            shell_abort: Mutex::new(CancellationToken::new()),
+            pending_shell_messages: Mutex::default(),
             setup,
         };
         Agent { inner: Arc::new(inner) }
     }
 
-    /// Where handlers are registered.
+    /// The event registry: subscribe handlers and observers here.
     pub fn events(&self) -> &Events {
         &self.inner.events
     }
 
-    /// Registers a command. One of the same name is replaced.
-    pub fn command<F>(
+    /// Registers the slash command `/name`, replacing one of the same name.
+    pub fn register_command<F>(
         &self,
         name: &str,
         description: &str,
@@ -184,146 +191,149 @@ impl Agent {
         lock(&self.inner.commands).insert(name.to_owned(), command);
     }
 
-    /// The commands, by name.
+    /// All registered slash commands, by name without the slash.
     pub fn commands(&self) -> BTreeMap<String, Command> {
         lock(&self.inner.commands).clone()
     }
 
-    /// Skills and templates.
+    /// The skills and templates that inputs can call.
     pub fn expansions(&self) -> &Expansions {
         &self.inner.setup.expansions
     }
 
-    /// Says that the session has begun. Faces call it once their handlers are registered.
+    /// Emits [`SessionStart`]. Call it once, after your handlers are subscribed.
     pub async fn start(&self) {
         let (session, resumed) = {
             let conversation = lock(&self.inner.conversation);
             (conversation.session.clone(), !conversation.messages.is_empty())
         };
-        self.events().tell(self, SessionStart { session, resumed }).await;
+        self.events().emit(self, SessionStart { session, resumed }).await;
     }
 
-    /// Says that the session ends, and waits until everything is stored.
+    /// Aborts the run, emits [`SessionShutdown`], and waits until everything is stored.
     pub async fn shutdown(&self) -> Result<(), AgentError> {
         self.abort();
-        let _idle = self.inner.bench.lock().await;
-        self.store_late().await?;
+        let _idle = self.inner.run_state.lock().await;
+        self.flush_shell_messages().await?;
         let session = lock(&self.inner.conversation).session.clone();
-        self.events().tell(self, SessionShutdown { session }).await;
-        lock(&self.inner.conversation).settle(Settle::Session, self.now());
+        self.events().emit(self, SessionShutdown { session }).await;
+        lock(&self.inner.conversation).store_run_records(FlushScope::Session, self.now());
         let flushed = lock(&self.inner.conversation).flush();
         Ok(flushed.await?)
     }
 
-    /// Takes what was typed all the way: a command runs, anything else begins a run and is worked on to its end. While the
-    /// agent works this is [`AgentError::Busy`]: use [`Agent::queue`].
-    pub async fn prompt(&self, input: Input) -> Result<Taken, AgentError> {
+    /// Handles an input to its end: runs it if it is a slash command, otherwise starts a run and
+    /// waits for it. Returns [`AgentError::Busy`] while another run is in progress; use
+    /// [`Agent::queue`] then.
+    pub async fn prompt(&self, input: Input) -> Result<InputOutcome, AgentError> {
         if let Some(taken) = self.run_command(&input.text).await {
             return Ok(taken);
         }
         if self.is_busy() {
             return Err(AgentError::Busy);
         }
-        let token = self.fresh_token();
-        let accepting = unless_stopped(&token, self.accept(input)).await;
-        match accepting.unwrap_or_else(|stop| Ok(Err(Taken::Ran(stop))))? {
-            Ok(accepted) => {
-                let Ok(mut bench) = self.inner.bench.try_lock() else { return Err(AgentError::Busy) };
-                let ran = self.run(&mut bench, accepted, token).await;
-                drop(bench);
-                self.settle().await?;
-                Ok(Taken::Ran(ran?))
+        let token = self.new_abort_token();
+        let accepting = unless_aborted(&token, self.prepare_input(input)).await;
+        match accepting.unwrap_or_else(|stop| Ok(Err(InputOutcome::Ran(stop))))? {
+            Ok(prepared) => {
+                let Ok(mut run_state) = self.inner.run_state.try_lock() else { return Err(AgentError::Busy) };
+                let ran = self.run(&mut run_state, prepared, token).await;
+                drop(run_state);
+                self.flush_shell_messages_if_idle().await?;
+                Ok(InputOutcome::Ran(ran?))
             }
             Err(taken) => Ok(taken),
         }
     }
 
-    /// Takes what was typed while the agent works: a command runs at once, anything else waits for its time. It passes
-    /// commands, the input event and expansion now. When the agent is idle, it begins a run.
-    pub async fn queue(&self, input: Input, delivery: Delivery) -> Result<Taken, AgentError> {
+    /// Handles an input while a run is in progress: a slash command runs at once, anything else
+    /// passes the input event and expansion now and then waits in the queue for `delivery`. If the
+    /// agent is idle, it starts a run.
+    pub async fn queue(&self, input: Input, delivery: Delivery) -> Result<InputOutcome, AgentError> {
         if let Some(taken) = self.run_command(&input.text).await {
             return Ok(taken);
         }
-        let accepted = match self.accept(input).await? {
-            Ok(accepted) => accepted,
+        let prepared = match self.prepare_input(input).await? {
+            Ok(prepared) => prepared,
             Err(taken) => return Ok(taken),
         };
-        let queued = lock(&self.inner.queues).add(delivery, accepted);
+        let queued = lock(&self.inner.queues).add(delivery, prepared);
         match queued {
             Ok(()) => {
-                self.events().tell(self, QueueUpdate(self.waiting())).await;
-                Ok(Taken::Queued(delivery))
+                self.events().emit(self, QueueUpdate(self.queued_inputs())).await;
+                Ok(InputOutcome::Queued(delivery))
             }
-            // No run takes from the queues any more: this is the next one.
-            Err(accepted) => {
-                let mut bench = self.inner.bench.lock().await;
-                let ran = self.run(&mut bench, accepted, self.fresh_token()).await;
-                drop(bench);
-                self.settle().await?;
-                Ok(Taken::Ran(ran?))
+            // No run reads the queues any more, so this input starts the next run.
+            Err(prepared) => {
+                let mut run_state = self.inner.run_state.lock().await;
+                let ran = self.run(&mut run_state, prepared, self.new_abort_token()).await;
+                drop(run_state);
+                self.flush_shell_messages_if_idle().await?;
+                Ok(InputOutcome::Ran(ran?))
             }
         }
     }
 
-    /// What waits.
-    pub fn waiting(&self) -> Waiting {
-        lock(&self.inner.queues).waiting()
+    /// The inputs that wait in both queues, in delivery order.
+    pub fn queued_inputs(&self) -> QueuedInputs {
+        lock(&self.inner.queues).queued_inputs()
     }
 
-    /// Takes what waits out of the queues, to be edited or dropped.
-    pub async fn unqueue(&self) -> Waiting {
+    /// Empties both queues and returns what was in them, so that the user can edit or drop it.
+    pub async fn clear_queue(&self) -> QueuedInputs {
         let waiting = lock(&self.inner.queues).clear();
-        self.events().tell(self, QueueUpdate(Waiting::default())).await;
+        self.events().emit(self, QueueUpdate(QueuedInputs::default())).await;
         waiting
     }
 
-    /// Adds a message that goes with the next prompt.
-    pub fn with_next_prompt(&self, message: CustomMessage) {
-        lock(&self.inner.next_turn).push(message);
+    /// Adds an extension message that is stored right after the next prompt.
+    pub fn attach_to_next_prompt(&self, message: CustomMessage) {
+        lock(&self.inner.next_prompt_messages).push(message);
     }
 
-    /// Stops what the agent does, at once. What was received is kept, and so are the queues.
+    /// Stops the run at once. The part of the answer that was received is kept, and so are the
+    /// queues.
     pub fn abort(&self) {
         lock(&self.inner.abort).cancel();
     }
 
-    /// Whether the agent works.
+    /// Whether a run, a compaction or a ping is in progress.
     pub fn is_busy(&self) -> bool {
-        self.inner.bench.try_lock().is_err()
+        self.inner.run_state.try_lock().is_err()
     }
 
-    /// Waits until the agent does not work.
-    pub async fn idle(&self) {
-        drop(self.inner.bench.lock().await);
+    /// Waits until no run is in progress.
+    pub async fn wait_until_idle(&self) {
+        drop(self.inner.run_state.lock().await);
     }
 
-    /// The messages of the conversation.
+    /// A copy of the conversation's messages, oldest first.
     pub fn messages(&self) -> Vec<AgentMessage> {
         lock(&self.inner.conversation).messages.clone()
     }
 
-    /// The session's id and its file.
+    /// The session's id and the path of its file.
     pub fn session(&self) -> (Arc<str>, PathBuf) {
         let conversation = lock(&self.inner.conversation);
         (conversation.session.clone(), conversation.path().to_owned())
     }
 
-    /// Whom requests are for.
+    /// The provider and model of the next request.
     pub fn target(&self) -> Target {
-        lock(&self.inner.choice).target.clone()
+        lock(&self.inner.selection).target.clone()
     }
 
-    /// How prompts are ordered.
+    /// The layout of the next request.
     pub fn layout(&self) -> LayoutName {
-        lock(&self.inner.choice).layout
+        lock(&self.inner.selection).layout
     }
 
-    /// Whether the model thinks first.
+    /// The thinking budget of the next request.
     pub fn thinking(&self) -> Thinking {
-        lock(&self.inner.choice).thinking
+        lock(&self.inner.selection).thinking
     }
 
-    /// From the next request on, another model answers.
+    /// Selects the model from the next request on, and stores the choice in the session.
     pub async fn select_model(&self, target: Target) -> Result<(), AgentError> {
         let now = self.now();
         let saved = {
@@ -331,104 +341,112 @@ impl Agent {
                 provider: target.provider.as_str().into(),
                 model: target.model.id.as_str().into(),
             };
-            lock(&self.inner.conversation).record(record, now)
+            lock(&self.inner.conversation).append_record(record, now)
         };
         saved.await?;
         let (previous, model) = {
-            let mut choice = lock(&self.inner.choice);
-            let previous = choice.target.model.name();
-            (choice.target, choice.client) = (target, None);
-            (previous, choice.target.model.name())
+            let mut selection = lock(&self.inner.selection);
+            let previous = selection.target.model.name();
+            (selection.target, selection.client) = (target, None);
+            (previous, selection.target.model.name())
         };
-        self.events().tell(self, ModelSelect { previous, model }).await;
+        self.events().emit(self, ModelSelect { previous, model }).await;
         Ok(())
     }
 
-    /// From the next request on, the model thinks this much.
+    /// Sets the thinking budget from the next request on, and stores it in the session.
     pub async fn select_thinking(&self, thinking: Thinking) -> Result<(), AgentError> {
-        let saved = lock(&self.inner.conversation).think(&level(thinking), self.now());
+        let saved = lock(&self.inner.conversation).set_thinking(&thinking_level(thinking), self.now());
         if let Some(saved) = saved {
             saved.await?;
         }
-        lock(&self.inner.choice).thinking = thinking;
+        lock(&self.inner.selection).thinking = thinking;
         Ok(())
     }
 
-    /// Stores what a flag or a setting chose, so that a resumed conversation goes on with it.
-    pub(crate) fn keep_thinking(&self) {
+    /// Stores the thinking level that a flag or setting chose, so that a resumed session keeps it.
+    pub(crate) fn record_thinking(&self) {
         let thinking = self.thinking();
-        drop(lock(&self.inner.conversation).think(&level(thinking), self.now()));
+        drop(lock(&self.inner.conversation).set_thinking(&thinking_level(thinking), self.now()));
     }
 
-    /// Turns to another conversation once the agent is idle. What waits in the queues stays.
-    pub async fn switch(&self, conversation: Conversation, how: Switch) {
-        let _idle = self.inner.bench.lock().await;
+    /// Replaces the conversation once the agent is idle. Queued inputs stay queued.
+    pub async fn switch_session(&self, conversation: Conversation, how: SessionSwitchKind) {
+        let _idle = self.inner.run_state.lock().await;
         let to = conversation.session.clone();
         let from = {
             let mut current = lock(&self.inner.conversation);
-            current.settle(Settle::Session, self.now());
+            current.store_run_records(FlushScope::Session, self.now());
             std::mem::replace(&mut *current, conversation).session
         };
-        *lock(&self.inner.asked) = None;
-        lock(&self.inner.choice).client = None;
+        *lock(&self.inner.last_request) = None;
+        lock(&self.inner.selection).client = None;
         match how {
-            Switch::Other => self.events().tell(self, SessionSwitch { from, to }).await,
-            Switch::Fork { entry } => self.events().tell(self, SessionFork { from, entry, to }).await,
+            SessionSwitchKind::Other => self.events().emit(self, SessionSwitch { from, to }).await,
+            SessionSwitchKind::Fork { entry } => {
+                self.events().emit(self, SessionFork { from, entry, to }).await
+            }
         }
     }
 
-    /// Asks the person for a line of text; none where nobody answers.
-    pub async fn input(&self, question: &str) -> Option<String> {
-        self.inner.setup.approve.input(question).await
+    /// Asks the user for a line of text; `None` if nobody is there to answer.
+    pub async fn ask_user(&self, question: &str) -> Option<String> {
+        self.inner.setup.approval_handler.ask_user(question).await
     }
 
-    /// Gives the session a name.
-    pub async fn rename(&self, name: &str) -> Result<(), AgentError> {
+    /// Stores a name for the session, which session lists show.
+    pub async fn rename_session(&self, name: &str) -> Result<(), AgentError> {
         let now = self.now();
-        let saved = lock(&self.inner.conversation).record(Record::Name { name: name.into() }, now);
+        let saved = lock(&self.inner.conversation).append_record(Record::Name { name: name.into() }, now);
         Ok(saved.await?)
     }
 
-    /// Gives an entry of the session a label; none takes it away.
-    pub async fn label(&self, entry: &str, label: Option<&str>) -> Result<(), AgentError> {
+    /// Labels an entry of the session; `None` removes its label.
+    pub async fn label_entry(&self, entry: &str, label: Option<&str>) -> Result<(), AgentError> {
         let now = self.now();
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
-            if !conversation.has(entry) {
+            if !conversation.has_entry(entry) {
                 return Err(AgentError::Entry {
                     reason: format!("there is no entry {entry} in this session"),
                 });
             }
             let record = Record::Label { target: entry.into(), label: label.map(Into::into) };
-            conversation.record(record, now)
+            conversation.append_record(record, now)
         };
         Ok(saved.await?)
     }
 
-    /// Keeps an extension's own state in the session; it is never sent.
-    pub async fn keep(&self, custom_type: &str, data: serde_json::Value) -> Result<(), AgentError> {
+    /// Stores an extension's own state in the session file. It is never sent to a model; the last
+    /// value per `custom_type` is back in [`Conversation::custom`] after a resume.
+    pub async fn store_extension_state(
+        &self,
+        custom_type: &str,
+        data: serde_json::Value,
+    ) -> Result<(), AgentError> {
         let now = self.now();
         let record = Record::Custom { custom_type: custom_type.into(), data };
-        let saved = lock(&self.inner.conversation).record(record, now);
+        let saved = lock(&self.inner.conversation).append_record(record, now);
         Ok(saved.await?)
     }
 
-    /// What the last request held; none before the first. What is said of a panel's hits and cost is what was billed.
+    /// What the last request contained, by region and kind; `None` before the first one. Panel hits
+    /// and costs are those that the provider billed.
     pub fn breakdown(&self) -> Option<Breakdown> {
-        let asked = lock(&self.inner.asked).clone()?;
-        Some(self.as_billed(asked.breakdown()))
+        let last_request = lock(&self.inner.last_request).clone()?;
+        Some(self.with_billed_costs(last_request.breakdown()))
     }
 
-    /// What was used: the last request, the session, the tiers.
+    /// Tokens and dollars of the last request and of the whole session.
     pub fn token_usage(&self) -> TokenUsage {
         let (session, requests) = {
             let conversation = lock(&self.inner.conversation);
-            (conversation.spent, conversation.requests)
+            (conversation.spending, conversation.requests)
         };
-        let asked = lock(&self.inner.asked).clone();
+        let last_request = lock(&self.inner.last_request).clone();
         let tiers = self.breakdown().map(|breakdown| serde_json::to_value(breakdown).unwrap_or_default());
         TokenUsage {
-            last_request: asked.as_ref().and_then(|asked| asked.spent),
+            last_request: last_request.as_ref().and_then(|last_request| last_request.spending),
             session,
             requests,
             tiers: tiers.unwrap_or_default(),
@@ -439,15 +457,15 @@ impl Agent {
         (self.inner.setup.clock)()
     }
 
-    /// The token that ends the run in progress.
-    pub(crate) fn fresh_token(&self) -> CancellationToken {
+    /// Makes a new cancellation token and installs it as the one that [`Agent::abort`] cancels.
+    pub(crate) fn new_abort_token(&self) -> CancellationToken {
         let token = CancellationToken::new();
         *lock(&self.inner.abort) = token.clone();
         token
     }
 
-    /// What is due from a queue.
-    pub(crate) fn due(&self, delivery: Delivery) -> Vec<Accepted> {
+    /// Takes the inputs that are due from a queue, one or all as its setting says.
+    pub(crate) fn take_due_inputs(&self, delivery: Delivery) -> Vec<PreparedInput> {
         let settings = &self.inner.setup.settings;
         let mode = match delivery {
             Delivery::Steer => settings.steering,
@@ -457,8 +475,8 @@ impl Agent {
     }
 }
 
-/// The word for how much a model thinks.
-fn level(thinking: Thinking) -> String {
+/// The stored form of a thinking level: `off`, or the budget in tokens.
+fn thinking_level(thinking: Thinking) -> String {
     match thinking {
         Thinking::Off => NO_THINKING.to_owned(),
         Thinking::Budget(tokens) => tokens.to_string(),

@@ -1,9 +1,21 @@
-//! What may be done without asking: rules such as `edit(src/**)` or `bash(cargo test)`.
+//! [`ApprovalRule`]: which tool calls may run without asking, such as `edit(src/**)` or `bash(cargo
+//! test)`.
 //!
-//! A rule names a tool, and in parentheses what of it is meant: a path pattern for tools that take a `path`, the words a command
-//! begins with for `bash`, a host for tools that take a `url`. A command that is more than one plain command (lists, pipes,
-//! substitutions, redirections) is never covered by its first words, nor an address by its host that is not written plainly.
-//! What is denied is looked for more widely: see [`Rule::denies`].
+//! A rule names a tool, and in parentheses which of its calls: a path pattern for tools that take a
+//! `path`, the first words of a command for `bash`, a host for tools that take a `url`. A command
+//! line that is more than one plain command (lists, pipes, substitutions, redirections) is never
+//! covered by its first words, and a URL that is not written plainly is never covered by its host.
+//! Rules that deny match more: see [`ApprovalRule::denies`].
+//!
+//! ```
+//! # use hardpan_agent::approval::ApprovalRule;
+//! # use serde_json::json;
+//! let rule: ApprovalRule = "bash(cargo test)".parse()?;
+//! let no_paths = |_: &str| None;
+//! assert!(rule.covers("bash", &json!({"command": "cargo test -p x"}), no_paths));
+//! assert!(!rule.covers("bash", &json!({"command": "cargo test; rm -rf x"}), no_paths));
+//! # Ok::<(), hardpan_agent::approval::RuleParseError>(())
+//! ```
 
 mod command; // whether a command line is one plain command, and its words
 
@@ -14,50 +26,50 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde_json::Value;
 use thiserror::Error;
 
-/// One rule.
+/// A rule that allows, or denies, calls of one tool.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct ApprovalRule {
     tool: String,
-    what: What,
-    written: String,
+    scope: RuleScope,
+    source: String,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum RuleScope {
     /// Every call of the tool.
     Anything,
-    /// Calls whose `path` matches.
+    /// Calls whose `path` matches the pattern.
     Path(GlobMatcher),
-    /// Commands that begin with these words.
+    /// Plain commands that begin with these words.
     Words(Vec<String>),
-    /// Addresses at this host, or below it.
+    /// URLs of this host or one of its subdomains.
     Host(String),
 }
 
-/// A rule that cannot be read.
+/// Text that is not a valid rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "\"{rule}\" is no rule: {why}. Rules look like edit(src/**), bash(cargo test), fetch(docs.rs) or write"
+    "\"{rule}\" is not a rule: {problem}. Rules look like edit(src/**), bash(cargo test), fetch(docs.rs) or write"
 )]
-pub struct NoRule {
-    /// What was written.
+pub struct RuleParseError {
+    /// The text as written.
     pub rule: String,
-    /// What is wrong with it.
-    pub why: String,
+    /// What is wrong with it, as the end of a sentence.
+    pub problem: String,
 }
 
-impl FromStr for Rule {
-    type Err = NoRule;
+impl FromStr for ApprovalRule {
+    type Err = RuleParseError;
 
-    fn from_str(written: &str) -> Result<Self, NoRule> {
-        let written = written.trim();
-        let wrong = |why: &str| NoRule { rule: written.to_owned(), why: why.to_owned() };
-        // Rules are kept one per line: a name with a line end in it would be several.
-        if written.contains(char::is_control) {
+    fn from_str(source: &str) -> Result<Self, RuleParseError> {
+        let source = source.trim();
+        let wrong = |problem: &str| RuleParseError { rule: source.to_owned(), problem: problem.to_owned() };
+        // Rules are stored one per line, so a rule must not contain a line end.
+        if source.contains(char::is_control) {
             return Err(wrong("it holds a control character"));
         }
-        let (tool, inside) = match written.split_once('(') {
-            None => (written, None),
+        let (tool, inside) = match source.split_once('(') {
+            None => (source, None),
             Some((tool, rest)) => (
                 tool,
                 Some(rest.strip_suffix(')').ok_or_else(|| wrong("a parenthesis is not closed"))?.trim()),
@@ -67,94 +79,103 @@ impl FromStr for Rule {
         if tool.is_empty() || !named {
             return Err(wrong("it does not begin with a tool's name"));
         }
-        let what = match (tool, inside) {
-            (_, None) => What::Anything,
+        let scope = match (tool, inside) {
+            (_, None) => RuleScope::Anything,
             (_, Some("")) => return Err(wrong("there is nothing in the parentheses")),
             ("bash", Some(words)) => {
-                let words =
-                    command::words(words).ok_or_else(|| wrong("only one plain command can be allowed"))?;
-                What::Words(words)
+                let words = command::plain_words(words)
+                    .ok_or_else(|| wrong("only one plain command can be allowed"))?;
+                RuleScope::Words(words)
             }
-            ("fetch", Some(host)) => What::Host(host.trim_matches('.').to_lowercase()),
+            ("fetch", Some(host)) => RuleScope::Host(host.trim_matches('.').to_lowercase()),
             (_, Some(pattern)) => {
                 let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-                What::Path(glob.map_err(|error| wrong(&error.to_string()))?.compile_matcher())
+                RuleScope::Path(glob.map_err(|error| wrong(&error.to_string()))?.compile_matcher())
             }
         };
-        Ok(Rule { tool: tool.to_owned(), what, written: written.to_owned() })
+        Ok(ApprovalRule { tool: tool.to_owned(), scope, source: source.to_owned() })
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for ApprovalRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.written)
+        f.write_str(&self.source)
     }
 }
 
-impl Rule {
-    /// Whether the rule covers a call. `key` turns a call's path into the path below the workspace, where it is in it.
-    pub fn covers(&self, tool: &str, args: &Value, key: impl Fn(&str) -> Option<String>) -> bool {
+impl ApprovalRule {
+    /// Whether the rule covers a call. `workspace_path` turns a call's path into the path below the
+    /// workspace, where it is in it.
+    pub fn covers(&self, tool: &str, args: &Value, workspace_path: impl Fn(&str) -> Option<String>) -> bool {
         if self.tool != tool {
             return false;
         }
-        match &self.what {
-            What::Anything => true,
-            What::Path(glob) => args["path"].as_str().and_then(key).is_some_and(|path| glob.is_match(path)),
-            What::Words(words) => {
-                let given = args["command"].as_str().and_then(command::words);
+        match &self.scope {
+            RuleScope::Anything => true,
+            RuleScope::Path(glob) => {
+                args["path"].as_str().and_then(workspace_path).is_some_and(|path| glob.is_match(path))
+            }
+            RuleScope::Words(words) => {
+                let given = args["command"].as_str().and_then(command::plain_words);
                 given.is_some_and(|given| given.starts_with(words))
             }
-            What::Host(host) => args["url"].as_str().and_then(host_of).is_some_and(|given| {
+            RuleScope::Host(host) => args["url"].as_str().and_then(host_of).is_some_and(|given| {
                 given == *host || given.strip_suffix(host.as_str()).is_some_and(|rest| rest.ends_with('.'))
             }),
         }
     }
 
-    /// Whether the rule, as one that denies, is against a call: where it covers it, where one of the commands of a line begins
-    /// with its words, and where the host of an address cannot be told. It keeps a model from a habit, not a program from a deed.
-    pub fn denies(&self, tool: &str, args: &Value, key: impl Fn(&str) -> Option<String>) -> bool {
-        let wider = || match &self.what {
-            What::Words(words) => args["command"]
+    /// Whether the rule, used to deny, matches a call: if it covers the call, if any command of the
+    /// line may begin with its words, or if the host of the URL cannot be determined. This keeps a
+    /// model from a habit; it does not stop a determined program.
+    pub fn denies(&self, tool: &str, args: &Value, workspace_path: impl Fn(&str) -> Option<String>) -> bool {
+        let wider = || match &self.scope {
+            RuleScope::Words(words) => args["command"]
                 .as_str()
-                .is_some_and(|line| command::commands(line).any(|given| given.starts_with(words))),
-            What::Host(_) => args["url"].as_str().is_some_and(|url| host_of(url).is_none()),
-            What::Anything | What::Path(_) => false,
+                .is_some_and(|line| command::possible_commands(line).any(|given| given.starts_with(words))),
+            RuleScope::Host(_) => args["url"].as_str().is_some_and(|url| host_of(url).is_none()),
+            RuleScope::Anything | RuleScope::Path(_) => false,
         };
-        self.tool == tool && (self.covers(tool, args, key) || wider())
+        self.tool == tool && (self.covers(tool, args, workspace_path) || wider())
     }
 
-    /// The tool that the rule is about.
+    /// Name of the tool that the rule is about.
     pub fn tool(&self) -> &str {
         &self.tool
     }
 
-    /// The rule that allows calls like this one from now on: the narrowest that is still of use. None where a call is better
+    /// The narrowest useful rule that allows calls like this one; `None` if such calls are better
     /// asked about each time.
-    pub fn like(tool: &str, args: &Value, key: impl Fn(&str) -> Option<String>) -> Option<Rule> {
-        let written = if let Some(command) = args["command"].as_str() {
-            let words = command::words(command)?;
-            // `cargo test` of `cargo test -p x`: options are not part of what was meant. Where they come first (`rm -rf x`), or
-            // another program does (`env A=b x`), the first words say little, and all of them are meant.
+    pub fn for_call(
+        tool: &str,
+        args: &Value,
+        workspace_path: impl Fn(&str) -> Option<String>,
+    ) -> Option<ApprovalRule> {
+        let source = if let Some(command) = args["command"].as_str() {
+            let words = command::plain_words(command)?;
+            // `cargo test -p x` becomes `cargo test`: options are not part of the rule. If an
+            // option comes first (`rm -rf x`), or the program runs another one (`env A=b x`), the
+            // first words say little and the whole command is meant.
             let plain = words.iter().take_while(|word| !word.starts_with('-')).count().min(2);
             let program = words.first()?;
-            if plain == 1 && command::runs_others(program) {
+            if plain == 1 && command::is_interpreter(program) {
                 return None;
             }
-            let whole = plain == 1 || command::runs_another(program);
+            let whole = plain == 1 || command::is_wrapper(program);
             format!("{tool}({})", words[..if whole { words.len() } else { plain }].join(" "))
         } else if let Some(path) = args["path"].as_str() {
-            format!("{tool}({})", globset::escape(&key(path)?))
+            format!("{tool}({})", globset::escape(&workspace_path(path)?))
         } else if let Some(url) = args["url"].as_str() {
             format!("{tool}({})", host_of(url)?)
         } else {
             tool.to_owned()
         };
-        // What was joined may mean something else when it is taken apart again.
-        written.parse().ok().filter(|rule: &Rule| rule.covers(tool, args, key))
+        // The joined words may parse differently, so the rule must still cover the call.
+        source.parse().ok().filter(|rule: &ApprovalRule| rule.covers(tool, args, workspace_path))
     }
 }
 
-/// The host of an address that is written plainly; none where who fetches it might read another one.
+/// The host of a URL that is written plainly; `None` if an HTTP client might see another host.
 fn host_of(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {

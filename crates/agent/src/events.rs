@@ -1,10 +1,23 @@
-//! Who is told what, in which order, and how long they may take.
+//! [`Events`]: the event pipeline. Handlers are called in order, and each has a time limit.
 //!
-//! An event is a value. Whoever registered for its type gets a copy, in the order of registration; what comes back is
-//! taken by whoever raised it. A handler runs as a task of its own: one that panics, fails or takes too long is reported,
-//! and neither the loop nor the session waits for it any longer.
+//! An event is a value. Every handler subscribed to its type gets a copy, in the order of
+//! subscription; the code that emitted the event uses the replies. A handler runs in a task of its
+//! own: one that panics, fails or takes too long is reported, and neither the loop nor the session
+//! waits for it any longer.
+//!
+//! ```
+//! # use hardpan_agent::{Agent, events::{ToolCallEvent, ToolCallReply}};
+//! fn forbid_bash(agent: &Agent) {
+//!     agent.events().subscribe::<ToolCallEvent, _>("no-bash", |call, _agent| async move {
+//!         Ok(match &*call.tool_name {
+//!             "bash" => ToolCallReply::Block { reason: "bash is disabled here".into() },
+//!             _ => ToolCallReply::Allow,
+//!         })
+//!     });
+//! }
+//! ```
 
-mod kinds; // every event, its payload and its reply
+mod definitions; // every event, its payload and its reply
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -20,66 +33,69 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Agent;
-pub use kinds::*;
+pub use definitions::*;
 
-/// Something that happens, and what a handler may say to it.
+/// Something that happens, and the reply that a handler may give.
 pub trait Event: Clone + Serialize + Send + Sync + 'static {
-    /// Its name, for extensions and programs.
+    /// The event's `type` in JSON.
     const NAME: &'static str;
-    /// What a handler answers; `()` where there is nothing to say.
+    /// What a handler returns; `()` if there is nothing to decide.
     type Reply: Send + 'static;
 }
 
-/// Why a handler failed, in its own words.
+/// The error of a handler; its text is reported.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A handler that did not do its part.
+/// A handler that failed, panicked or took too long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
-    /// Who registered it.
+pub struct HandlerFault {
+    /// The owner it was subscribed under.
     pub owner: Arc<str>,
-    /// The event it was called for.
+    /// `type` of the event it was called for.
     pub event: &'static str,
-    /// What went wrong.
-    pub what: String,
+    /// What went wrong, for people.
+    #[serde(rename = "what")]
+    pub message: String,
 }
 
-/// A handler that took too long this often is not called any more.
-const MOST_TIMEOUTS: u32 = 3;
+/// A handler that timed out this often is not called any more.
+const MAX_TIMEOUTS: u32 = 3;
 
-type Run<E> = dyn Fn(E, Agent) -> BoxFuture<'static, Result<<E as Event>::Reply, HandlerError>> + Send + Sync;
+type HandlerFn<E> =
+    dyn Fn(E, Agent) -> BoxFuture<'static, Result<<E as Event>::Reply, HandlerError>> + Send + Sync;
 
 struct Handler<E: Event> {
     owner: Arc<str>,
     timeouts: AtomicU32,
-    run: Box<Run<E>>,
+    run: Box<HandlerFn<E>>,
 }
 
-/// Takes every told event as JSON: `{"type": …}` and the event's fields.
-type Watcher = Arc<dyn Fn(&Value) + Send + Sync>;
+/// Receives every emitted event as JSON: `{"type": …}` and the event's fields.
+type EventObserver = Arc<dyn Fn(&Value) + Send + Sync>;
 
-/// A handler of whatever event, and who registered it.
+/// A handler of some event type, and its owner.
 #[derive(Clone)]
-struct Registered {
+struct RegisteredHandler {
     owner: Arc<str>,
     handler: Arc<dyn Any + Send + Sync>,
 }
 
-/// The handlers of all events.
+/// The handlers and observers of an agent's events.
 pub struct Events {
-    handlers: RwLock<HashMap<TypeId, Vec<Registered>>>,
-    watchers: RwLock<Vec<Watcher>>,
-    limit: Duration,
+    handlers: RwLock<HashMap<TypeId, Vec<RegisteredHandler>>>,
+    observers: RwLock<Vec<EventObserver>>,
+    timeout: Duration,
 }
 
 impl Events {
-    /// No handlers; each may take `limit`.
-    pub(crate) fn new(limit: Duration) -> Self {
-        Events { handlers: RwLock::default(), watchers: RwLock::default(), limit }
+    /// A registry without handlers; each may take up to `timeout`.
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Events { handlers: RwLock::default(), observers: RwLock::default(), timeout }
     }
 
-    /// Registers a handler. `owner` is the name it goes by in reports.
-    pub fn on<E: Event, F>(&self, owner: &str, handler: impl Fn(E, Agent) -> F + Send + Sync + 'static)
+    /// Subscribes a handler to an event type. `owner` names it in fault reports and in
+    /// [`Events::unsubscribe`].
+    pub fn subscribe<E: Event, F>(&self, owner: &str, handler: impl Fn(E, Agent) -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<E::Reply, HandlerError>> + Send + 'static,
     {
@@ -90,48 +106,51 @@ impl Events {
         let owner: Arc<str> = owner.into();
         let handler = Arc::new(Handler::<E> { owner: owner.clone(), timeouts: AtomicU32::new(0), run });
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
-        handlers.entry(TypeId::of::<E>()).or_default().push(Registered { owner, handler });
+        handlers.entry(TypeId::of::<E>()).or_default().push(RegisteredHandler { owner, handler });
     }
 
-    /// Takes away every handler of an owner.
-    pub fn off(&self, owner: &str) {
+    /// Removes all handlers of an owner.
+    pub fn unsubscribe(&self, owner: &str) {
         let mut handlers = self.handlers.write().unwrap_or_else(PoisonError::into_inner);
         handlers.values_mut().for_each(|list| list.retain(|registered| &*registered.owner != owner));
     }
 
-    /// Shows every told event to a face, as JSON. A watcher must be quick: the loop waits for it.
-    pub fn watch(&self, watcher: impl Fn(&Value) + Send + Sync + 'static) {
-        self.watchers.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(watcher));
+    /// Adds an observer that receives every emitted event as JSON. It must be quick: the loop waits
+    /// for it.
+    pub fn add_observer(&self, observer: impl Fn(&Value) + Send + Sync + 'static) {
+        self.observers.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(observer));
     }
 
-    /// Whether anyone would be asked.
-    pub(crate) fn has<E: Event>(&self) -> bool {
+    /// Whether the event has handlers.
+    pub(crate) fn has_handlers<E: Event>(&self) -> bool {
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
         handlers.get(&TypeId::of::<E>()).is_some_and(|list| !list.is_empty())
     }
 
-    /// Whether anyone would be told or shown: an event that is costly to make is made for somebody.
-    pub(crate) fn is_wanted<E: Event>(&self) -> bool {
-        self.has::<E>() || !self.watchers.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    /// Whether the event has handlers or there are observers. Events that are costly to build are
+    /// skipped otherwise.
+    pub(crate) fn has_listeners<E: Event>(&self) -> bool {
+        self.has_handlers::<E>() || !self.observers.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Tells everyone, in order. Nothing that a handler does or fails to do comes back.
-    pub(crate) async fn tell<E: Event<Reply = ()>>(&self, agent: &Agent, event: E) {
-        self.show(&event);
-        let (_, faults) = self.ask(agent, event, |_, ()| ControlFlow::Continue(())).await;
-        self.report(&faults);
+    /// Notifies observers and handlers, in order. Faults are reported, not returned.
+    pub(crate) async fn emit<E: Event<Reply = ()>>(&self, agent: &Agent, event: E) {
+        self.notify_observers(&event);
+        let (_, faults) = self.ask_handlers(agent, event, |_, ()| ControlFlow::Continue(())).await;
+        self.report_faults(&faults);
     }
 
-    /// Asks everyone, in order; `take` may change the event for those who come after, or end the asking.
-    pub(crate) async fn ask<E: Event>(
+    /// Asks the handlers, in order. `take` gets each reply; it may change the event for the
+    /// handlers that follow, or stop.
+    pub(crate) async fn ask_handlers<E: Event>(
         &self,
         agent: &Agent,
         mut event: E,
         mut take: impl FnMut(&mut E, E::Reply) -> ControlFlow<()>,
-    ) -> (E, Vec<Fault>) {
+    ) -> (E, Vec<HandlerFault>) {
         let mut faults = Vec::new();
-        for handler in self.of::<E>() {
-            match self.call(&handler, event.clone(), agent.clone()).await {
+        for handler in self.handlers_of::<E>() {
+            match self.call_handler(&handler, event.clone(), agent.clone()).await {
                 Ok(reply) => {
                     if take(&mut event, reply).is_break() {
                         break;
@@ -143,57 +162,56 @@ impl Events {
         (event, faults)
     }
 
-    /// Shows what handlers did wrong.
-    pub(crate) fn report(&self, faults: &[Fault]) {
+    /// Notifies observers of handlers that failed.
+    pub(crate) fn report_faults(&self, faults: &[HandlerFault]) {
         for fault in faults {
-            self.show(&HandlerFailed(fault.clone()));
+            self.notify_observers(&HandlerFailed(fault.clone()));
         }
     }
 
-    /// Shows an event to the faces alone.
-    pub(crate) fn show<E: Event>(&self, event: &E) {
-        let watchers = self.watchers.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if watchers.is_empty() {
+    /// Notifies the observers, but not the handlers.
+    pub(crate) fn notify_observers<E: Event>(&self, event: &E) {
+        let observers = self.observers.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if observers.is_empty() {
             return;
         }
         let value = to_json(event);
-        watchers.iter().for_each(|watcher| watcher(&value));
+        observers.iter().for_each(|observer| observer(&value));
     }
 
-    fn of<E: Event>(&self) -> Vec<Arc<Handler<E>>> {
+    fn handlers_of<E: Event>(&self) -> Vec<Arc<Handler<E>>> {
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
         let list = handlers.get(&TypeId::of::<E>()).cloned().unwrap_or_default();
         list.into_iter().filter_map(|registered| registered.handler.downcast::<Handler<E>>().ok()).collect()
     }
 
-    async fn call<E: Event>(
+    async fn call_handler<E: Event>(
         &self,
         handler: &Arc<Handler<E>>,
         event: E,
         agent: Agent,
-    ) -> Result<E::Reply, Fault> {
-        let fault = |what: String| Fault { owner: handler.owner.clone(), event: E::NAME, what };
-        if handler.timeouts.load(Ordering::Relaxed) >= MOST_TIMEOUTS {
-            return Err(fault(format!("not called: it took too long {MOST_TIMEOUTS} times")));
+    ) -> Result<E::Reply, HandlerFault> {
+        let fault = |message: String| HandlerFault { owner: handler.owner.clone(), event: E::NAME, message };
+        if handler.timeouts.load(Ordering::Relaxed) >= MAX_TIMEOUTS {
+            return Err(fault(format!("not called: it took too long {MAX_TIMEOUTS} times")));
         }
-        // A task of its own: a handler that blocks its thread or breaks, from its first line on, does so there. It ends
-        // with whoever waits for it, so that a run that is stopped leaves nothing behind.
+        // In a task of its own, so that a handler that blocks its thread or panics does so there.
+        // The task is aborted with its waiter: a run that is aborted leaves nothing behind.
         let called = handler.clone();
         let mut task = AbortOnDropHandle::new(tokio::spawn(async move { (called.run)(event, agent).await }));
-        match tokio::time::timeout(self.limit, &mut task).await {
+        match tokio::time::timeout(self.timeout, &mut task).await {
             Ok(Ok(Ok(reply))) => Ok(reply),
             Ok(Ok(Err(error))) => Err(fault(error.to_string())),
             Ok(Err(_)) => Err(fault("it broke (panicked)".into())),
             Err(_) => {
                 task.abort();
                 handler.timeouts.fetch_add(1, Ordering::Relaxed);
-                Err(fault(format!("it took longer than {} s", self.limit.as_secs_f64())))
+                Err(fault(format!("it took longer than {} s", self.timeout.as_secs_f64())))
             }
         }
     }
 }
 
-/// `{"type": NAME}` and the event's fields.
 fn to_json<E: Event>(event: &E) -> Value {
     let mut object = serde_json::Map::from_iter([("type".to_owned(), json!(E::NAME))]);
     match serde_json::to_value(event) {

@@ -1,20 +1,24 @@
-//! From what was typed to what goes to the model: commands, the input event, skills and templates.
+//! From what the user typed to a [`PreparedInput`]: slash commands, the input event, skills and
+//! templates.
 
 use std::ops::ControlFlow;
 
-use crate::agent::{Agent, AgentError, Taken, lock};
+use crate::agent::{Agent, AgentError, InputOutcome, lock};
 use crate::events::{Input, InputReply, Note};
-use crate::queue::Accepted;
+use crate::queue::PreparedInput;
 
 impl Agent {
-    /// Passes an input that is no command through every stage before the model. What comes back either goes on, or is
-    /// done with.
-    pub(crate) async fn accept(&self, input: Input) -> Result<Result<Accepted, Taken>, AgentError> {
+    /// Passes an input that is no slash command through the input event and expansion. Returns the
+    /// prepared input, or the outcome if a handler dealt with it.
+    pub(crate) async fn prepare_input(
+        &self,
+        input: Input,
+    ) -> Result<Result<PreparedInput, InputOutcome>, AgentError> {
         let typed = input.text.clone();
         let mut handled = false;
         let (input, faults) = self
             .events()
-            .ask(self, input, |input, reply| match reply {
+            .ask_handlers(self, input, |input, reply| match reply {
                 InputReply::Continue => ControlFlow::Continue(()),
                 InputReply::Transform { text, images } => {
                     input.text = text;
@@ -27,13 +31,13 @@ impl Agent {
                 }
             })
             .await;
-        self.events().report(&faults);
+        self.events().report_faults(&faults);
         if handled {
-            return Ok(Err(Taken::Handled));
+            return Ok(Err(InputOutcome::Handled));
         }
         let expanded = self.inner.setup.expansions.expand(&input.text);
         for text in expanded.notes {
-            self.events().tell(self, Note { text }).await;
+            self.events().emit(self, Note { text }).await;
         }
         let text = match input.below {
             Some(below) if expanded.text.trim().is_empty() => below,
@@ -43,27 +47,28 @@ impl Agent {
         if text.trim().is_empty() && input.images.is_empty() {
             return Err(AgentError::Empty);
         }
-        Ok(Ok(Accepted { text, typed, images: input.images }))
+        Ok(Ok(PreparedInput { text, typed, images: input.images }))
     }
 
-    /// Runs the command that a text is, if it is one. No event is raised for it, and nothing waits for the agent.
-    pub(crate) async fn run_command(&self, text: &str) -> Option<Taken> {
-        let (name, arguments) = command(text)?;
+    /// Runs the text if it is a registered slash command; `None` if it is not. No event is emitted,
+    /// and a run in progress is not waited for.
+    pub(crate) async fn run_command(&self, text: &str) -> Option<InputOutcome> {
+        let (name, arguments) = split_command(text)?;
         let command = lock(&self.inner.commands).get(name).cloned()?;
-        // A task of its own: a command that breaks breaks nothing else.
+        // In a task of its own, so that a panic stays there.
         let (arguments, agent) = (arguments.to_owned(), self.clone());
         let task = tokio::spawn(async move { (command.run)(arguments, agent).await });
-        let said = match task.await {
-            Ok(Ok(said)) => said,
+        let output = match task.await {
+            Ok(Ok(output)) => output,
             Ok(Err(error)) => Some(format!("/{name}: {error}")),
-            Err(_) => Some(format!("/{name} broke; nothing else was touched")),
+            Err(_) => Some(format!("/{name} crashed; nothing else was affected")),
         };
-        Some(Taken::Command { said })
+        Some(InputOutcome::Command { output })
     }
 }
 
-/// The name and the arguments of `/name arguments`.
-fn command(text: &str) -> Option<(&str, &str)> {
+/// Splits `/name arguments`; `None` if the text does not begin with a slash and a name.
+fn split_command(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     Some((&rest[..end], rest[end..].trim())).filter(|(name, _)| !name.is_empty())
@@ -71,14 +76,14 @@ fn command(text: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::command;
+    use super::split_command;
 
     #[test]
     fn a_command_is_a_name_after_a_slash_at_the_very_start() {
-        assert_eq!(command("/model  x y "), Some(("model", "x y")));
-        assert_eq!(command("/model"), Some(("model", "")));
-        assert_eq!(command(" /model"), None);
-        assert_eq!(command("/ model"), None);
-        assert_eq!(command("model"), None);
+        assert_eq!(split_command("/model  x y "), Some(("model", "x y")));
+        assert_eq!(split_command("/model"), Some(("model", "")));
+        assert_eq!(split_command(" /model"), None);
+        assert_eq!(split_command("/ model"), None);
+        assert_eq!(split_command("model"), None);
     }
 }

@@ -1,46 +1,72 @@
-//! The loop: from what a person types to what the agent did.
+//! The agent loop: it turns what the user types into requests, tool calls and a stored
+//! conversation.
 //!
-//! - [`Agent`]: one conversation. [`Agent::prompt`] takes what was typed to its end, [`Agent::queue`] takes it while the agent
-//!   works, [`Agent::abort`] stops it; whatever happens, the conversation stays valid and what was acknowledged is stored.
-//! - [`Events`]: who is told and asked, in order; all that happens is an [`Event`].
-//! - [`Setup`]: the edges, all passed in: what is around, how models are reached, who approves, the clock, the tools.
+//! The principal type is [`Agent`]: one conversation and everything that happens in it.
 //!
-//! The way of an input: command → `input` event → skill and template → `before_agent_start` → turns → follow-ups →
-//! `agent_end`. The order of everything within it is in `docs/agent.md`.
+//! - [`Agent::prompt`] handles an input to its end, [`Agent::queue`] handles it while a run is in
+//!   progress, [`Agent::abort`] stops the run. Whatever happens, the conversation stays valid, and
+//!   every acknowledged message is stored.
+//! - [`Events`] notifies and asks handlers, in order. Everything that happens is an [`Event`].
+//! - [`Setup`] holds the agent's dependencies, all passed in: the workspace, the models, the
+//!   approvals, the clock, the tools.
+//! - [`Conversation`] is the branch of a session that the agent continues.
+//!
+//! ```no_run
+//! # use hardpan_agent::{Agent, Conversation, Input, InputOutcome, InputSource, Setup};
+//! # async fn example(setup: Setup, conversation: Conversation) -> Result<(), hardpan_agent::AgentError> {
+//! let agent = Agent::new(setup, conversation);
+//! agent.events().add_observer(|event| println!("{event}"));
+//! agent.start().await;
+//! let input = Input {
+//!     text: "What does this crate do?".into(),
+//!     below: None,
+//!     images: Vec::new(),
+//!     source: InputSource::Interactive,
+//! };
+//! if let InputOutcome::Ran(end) = agent.prompt(input).await? {
+//!     println!("the run ended: {end:?}");
+//! }
+//! agent.shutdown().await
+//! # }
+//! ```
+//!
+//! An input passes these stages: slash command, `input` event, skill or template,
+//! `before_agent_start` event, turns, follow-ups, `agent_end` event. `docs/agent.md` describes the
+//! order of everything within them.
 
-mod agent; // Agent: one conversation, and whoever takes part in it
-pub mod approval; // what may be done without asking
-mod bill; // what each request cost, and what is said about it
-pub mod books; // what was paid for what, and what was paid again
-mod calls; // answering the calls of an answer
-mod compact; // a summary in place of what was said long ago
-mod conversation; // Conversation: the messages, and the log they are stored in
-pub mod events; // who is told what
+mod agent; // Agent: one conversation, as a handle that clones share
+pub mod approval; // ApprovalRule: which tool calls may run without asking
+mod billing; // recording what each request cost, and why cached tokens were paid for again
+mod cache_warmth;
+mod compact; // compaction: a summary in place of old messages
+mod conversation; // Conversation: the messages in memory, and the session file
+pub mod events; // Events: handlers, observers and every event type
 pub mod expand; // skills and templates: /skill:name args, /name args
-mod guard; // the same call that fails again and again
-mod input; // commands, the input event, expansion
-mod knowledge; // which files the model knows whole
-mod navigate; // going back to an earlier point
-mod queue; // what was said while the agent worked
-mod recall; // the layouts' memory in the session file
-mod run; // a run, from a prompt to its end
-mod setup; // what an agent is given to work with
-mod shell; // commands that the person runs
-mod spending; // what was used, and what it cost
-mod track; // what is stable, counted after each answer
-mod turn; // one request and its answer
-mod warmth; // how long the cache will live, and keeping it warm
+mod failure_guard; // FailureGuard: stops a call that fails again and again
+mod input; // an input's way to the model: slash commands, input event, expansion
+mod knowledge; // FileKnowledge: which files the model has seen whole
+mod memory_log; // changes of the layouts' state, as the session file stores them
+mod navigate; // continuing from an earlier entry of the session
+mod queue; // the queues: inputs typed while a run is in progress
+mod run; // one run: from a prompt until nothing more happens by itself
+pub mod session_ledger; // SessionLedger: what every request was charged for
+mod setup; // Setup: the agent's dependencies
+mod shell; // shell commands that the user runs with ! and !!
+mod spending; // Spending: tokens and dollars
+mod tier_tracking; // the `tiers` layout: initial placement and counting after each answer
+mod tool_calls; // running the tool calls of an answer
+mod turn; // one request and its streamed answer // CacheWarmth: when the provider's cache expires, and pinging it
 
-pub use agent::{Agent, AgentError, Command, Switch, Taken};
-pub use compact::{Compacted, WhyCompact};
+pub use agent::{Agent, AgentError, Command, InputOutcome, SessionSwitchKind};
+pub use cache_warmth::CacheWarmth;
+pub use compact::{CompactReason, CompactionResult};
 pub use conversation::Conversation;
-pub use events::{CustomMessage, Event, Events, Fault, HandlerError, Input, InputSource, Stop};
-pub use navigate::Leave;
-pub use queue::{Accepted, Delivery, QueueMode, Waiting};
+pub use events::{CustomMessage, Event, Events, HandlerError, HandlerFault, Input, InputSource, RunEnd};
+pub use navigate::BranchExit;
+pub use queue::{Delivery, PreparedInput, QueueMode, QueuedInputs};
 pub use setup::{
-    AgentSettings, Approval, Approve, Approved, Connect, Coupling, Look, NobodyToAsk, Occasion, Reads, Setup,
-    Surroundings,
+    AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource,
+    Coupling, DenyAll, ObserveReason, ObserveRequest, ReadCallMode, Setup,
 };
-pub use shell::Tell;
-pub use spending::{Spent, TokenUsage, dollars};
-pub use warmth::Warmth;
+pub use shell::ShellVisibility;
+pub use spending::{Spending, TokenUsage, usage_dollars};

@@ -1,134 +1,136 @@
-//! What was said while the agent worked.
+//! The queues: inputs that wait while a run is in progress.
 
 use std::collections::VecDeque;
 
-use hardpan_prompt::{Image, Part};
+use hardpan_prompt::{Image, MessagePart};
 use serde::{Deserialize, Serialize};
 
-/// How much of a queue is delivered at once.
+/// How many queued inputs are delivered at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueMode {
-    /// One message, then the model answers.
+    /// One input, then the model answers.
     #[default]
     OneAtATime,
-    /// All that waits.
+    /// Everything in the queue.
     All,
 }
 
-/// Something typed, after commands, the input event and expansion: ready to become a message.
+/// An input after slash commands, the input event and expansion: ready to become a message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Accepted {
-    /// What goes to the model.
+pub struct PreparedInput {
+    /// The text that goes to the model.
     pub text: String,
-    /// What the person typed.
+    /// The text as typed, before expansion: shown in queue lists.
     pub typed: String,
-    /// Images that go with it.
+    /// Images that are sent after the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 }
 
-impl Accepted {
-    /// The parts of the message.
-    pub fn parts(&self) -> Vec<Part> {
-        let text = Some(&self.text).filter(|text| !text.is_empty()).map(|text| Part::text(text.as_str()));
-        text.into_iter().chain(self.images.iter().cloned().map(Part::Image)).collect()
+impl PreparedInput {
+    /// The content of the user message: the text, then the images.
+    pub fn parts(&self) -> Vec<MessagePart> {
+        let text =
+            Some(&self.text).filter(|text| !text.is_empty()).map(|text| MessagePart::text(text.as_str()));
+        text.into_iter().chain(self.images.iter().cloned().map(MessagePart::Image)).collect()
     }
 }
 
-/// What waits, as people see it.
+/// The contents of both queues.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Waiting {
-    /// Delivered after the tool that runs, before the next request.
-    pub steering: Vec<Accepted>,
+pub struct QueuedInputs {
+    /// Delivered after the running tool ends, before the next request.
+    pub steering: Vec<PreparedInput>,
     /// Delivered when the model has nothing more to do.
-    pub follow_up: Vec<Accepted>,
+    pub follow_up: Vec<PreparedInput>,
 }
 
-impl Waiting {
-    /// Whether nothing waits.
+impl QueuedInputs {
+    /// Whether both queues are empty.
     pub fn is_empty(&self) -> bool {
         self.steering.is_empty() && self.follow_up.is_empty()
     }
 }
 
-/// Whether a run is there to take from the queues.
+/// Whether a run is there to take inputs from the queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Run {
+enum RunPhase {
     #[default]
-    None,
-    /// It takes from them.
-    Works,
-    /// It tells that it is over. Whoever is told may have something to say: that is for the run after it.
-    Ends,
+    Idle,
+    /// A run takes from the queues.
+    Working,
+    /// The run is emitting `agent_end`. An input that arrives now starts the next run.
+    Ending,
 }
 
-/// Both queues.
+/// Both queues, and the phase of the run that reads them.
 #[derive(Debug, Default)]
-pub(crate) struct Queues {
-    run: Run,
-    steering: VecDeque<Accepted>,
-    follow_up: VecDeque<Accepted>,
-    /// What was said while the end of a run was told.
-    next: VecDeque<Accepted>,
+pub(crate) struct InputQueues {
+    run: RunPhase,
+    steering: VecDeque<PreparedInput>,
+    follow_up: VecDeque<PreparedInput>,
+    /// Inputs that arrived while `agent_end` was emitted.
+    next: VecDeque<PreparedInput>,
 }
 
-/// Which queue.
+/// When an input that is queued during a run is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// As soon as the tool that runs has ended.
+    /// As soon as the running tool has ended; the remaining calls of the answer are skipped.
     Steer,
     /// When the model has nothing more to do.
     FollowUp,
 }
 
-impl Queues {
-    /// Adds to a queue while a run takes from it; afterwards it is given back: nothing is queued for nobody.
-    pub fn add(&mut self, delivery: Delivery, accepted: Accepted) -> Result<(), Accepted> {
+impl InputQueues {
+    /// Queues an input. If no run is there to deliver it, the input is given back as the error.
+    pub fn add(&mut self, delivery: Delivery, prepared: PreparedInput) -> Result<(), PreparedInput> {
         match self.run {
-            Run::None => return Err(accepted),
-            Run::Works => self.of(delivery).push_back(accepted),
-            Run::Ends => self.next.push_back(accepted),
+            RunPhase::Idle => return Err(prepared),
+            RunPhase::Working => self.queue_mut(delivery).push_back(prepared),
+            RunPhase::Ending => self.next.push_back(prepared),
         }
         Ok(())
     }
 
-    /// A run begins.
-    pub fn open(&mut self) {
-        self.run = Run::Works;
+    /// A run starts.
+    pub fn run_started(&mut self) {
+        self.run = RunPhase::Working;
     }
 
-    /// A run is over, and tells so; what waits stays.
-    pub fn close(&mut self) {
-        self.run = Run::Ends;
+    /// A run is about to emit its end; queued inputs stay queued.
+    pub fn run_ending(&mut self) {
+        self.run = RunPhase::Ending;
     }
 
-    /// A run has nothing more to do: it is over unless something waits.
+    /// Ends the run unless an input waits; returns whether it ended.
     pub fn close_if_empty(&mut self) -> bool {
         let is_over = self.steering.is_empty() && self.follow_up.is_empty();
-        self.run = if is_over { Run::Ends } else { Run::Works };
+        self.run = if is_over { RunPhase::Ending } else { RunPhase::Working };
         is_over
     }
 
-    /// The end of a run was told: what the next one begins with, if something was said meanwhile.
-    pub fn after_end(&mut self) -> Option<Accepted> {
+    /// Called after `agent_end` was emitted: returns the input that starts the next run, if one
+    /// arrived meanwhile.
+    pub fn next_after_end(&mut self) -> Option<PreparedInput> {
         let next = self.next.pop_front();
         if next.is_none() {
-            self.run = Run::None;
+            self.run = RunPhase::Idle;
         }
         next
     }
 
-    /// The end of a run was told that somebody stopped: what was said meanwhile waits with the rest.
+    /// Called after the end of an aborted run: inputs that arrived meanwhile become follow-ups.
     pub fn after_abort(&mut self) {
         self.follow_up.append(&mut self.next);
-        self.run = Run::None;
+        self.run = RunPhase::Idle;
     }
 
-    /// Takes what is due.
-    pub fn take(&mut self, delivery: Delivery, mode: QueueMode) -> Vec<Accepted> {
-        let queue = self.of(delivery);
+    /// Takes the next input, or all of them, from a queue.
+    pub fn take(&mut self, delivery: Delivery, mode: QueueMode) -> Vec<PreparedInput> {
+        let queue = self.queue_mut(delivery);
         match mode {
             QueueMode::OneAtATime => queue.pop_front().into_iter().collect(),
             QueueMode::All => queue.drain(..).collect(),
@@ -139,24 +141,24 @@ impl Queues {
         !self.steering.is_empty()
     }
 
-    /// What waits.
-    pub fn waiting(&self) -> Waiting {
-        Waiting {
+    /// A copy of both queues.
+    pub fn queued_inputs(&self) -> QueuedInputs {
+        QueuedInputs {
             steering: self.steering.iter().cloned().collect(),
             follow_up: self.follow_up.iter().chain(&self.next).cloned().collect(),
         }
     }
 
-    /// Takes everything out, to be edited or dropped.
-    pub fn clear(&mut self) -> Waiting {
-        let waiting = self.waiting();
+    /// Empties both queues and returns what was in them.
+    pub fn clear(&mut self) -> QueuedInputs {
+        let waiting = self.queued_inputs();
         self.steering.clear();
         self.follow_up.clear();
         self.next.clear();
         waiting
     }
 
-    fn of(&mut self, delivery: Delivery) -> &mut VecDeque<Accepted> {
+    fn queue_mut(&mut self, delivery: Delivery) -> &mut VecDeque<PreparedInput> {
         match delivery {
             Delivery::Steer => &mut self.steering,
             Delivery::FollowUp => &mut self.follow_up,
@@ -168,21 +170,21 @@ impl Queues {
 mod tests {
     use super::*;
 
-    fn typed(text: &str) -> Accepted {
-        Accepted { text: text.into(), typed: text.into(), images: Vec::new() }
+    fn typed(text: &str) -> PreparedInput {
+        PreparedInput { text: text.into(), typed: text.into(), images: Vec::new() }
     }
 
     #[test]
     fn a_queue_gives_one_at_a_time_or_all() {
-        let mut queues = Queues::default();
+        let mut queues = InputQueues::default();
         assert_eq!(queues.add(Delivery::Steer, typed("early")), Err(typed("early")));
-        queues.open();
+        queues.run_started();
         for text in ["a", "b", "c"] {
             queues.add(Delivery::Steer, typed(text)).unwrap();
         }
         assert_eq!(queues.take(Delivery::Steer, QueueMode::OneAtATime), [typed("a")]);
         assert_eq!(queues.take(Delivery::Steer, QueueMode::All), [typed("b"), typed("c")]);
         assert!(queues.take(Delivery::Steer, QueueMode::OneAtATime).is_empty());
-        assert!(queues.waiting().is_empty());
+        assert!(queues.queued_inputs().is_empty());
     }
 }

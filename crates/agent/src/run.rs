@@ -1,300 +1,336 @@
-//! A run: from an accepted prompt to the moment when nothing more happens by itself.
+//! One run: from a prepared prompt until nothing more happens by itself.
+//!
+//! A run is a loop of turns. It ends when the model has nothing more to do and both queues are
+//! empty, when the user aborts it, or when something fails; [`RunEnd`] says which.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use hardpan_context::{Input as LayoutInput, LayoutName, Memo, Snapshot};
-use hardpan_prompt::{AgentMessage, Body, MessageId, Text, Vocabulary};
+use hardpan_context::{LayoutInput, LayoutName, RenderCache, Snapshot};
+use hardpan_prompt::{AgentMessage, MessageBody, MessageId, Text, Vocabulary};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, lock};
-use crate::books::Settle;
-use crate::compact::{WhyCompact, tokens};
+use crate::compact::{CompactReason, estimate_tokens};
 use crate::events::{
-    AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, QueueUpdate, Stop,
-    TurnEnd, TurnStart,
+    AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, QueueUpdate,
+    RunEnd, TurnEnd, TurnStart,
 };
-use crate::guard::Guard;
-use crate::queue::{Accepted, Delivery};
-use crate::setup::{Look, Occasion};
-use crate::turn::Answered;
+use crate::failure_guard::FailureGuard;
+use crate::queue::{Delivery, PreparedInput};
+use crate::session_ledger::FlushScope;
+use crate::setup::{ObserveReason, ObserveRequest};
+use crate::turn::TurnOutcome;
 
-/// What a run works with, kept from run to run.
-pub struct Bench {
-    /// What was rendered and counted.
-    pub memo: Arc<Memo>,
+/// What runs work with, kept from run to run behind one lock.
+pub struct RunState {
+    /// Rendered and counted texts, reused from request to request.
+    pub render_cache: Arc<RenderCache>,
     pub vocabulary: Vocabulary,
-    /// What is around, as the run found it.
-    pub around: Option<Snapshot>,
-    /// The system prompt of this run, where an extension changed it.
-    pub system: Option<Text>,
-    pub guard: Guard,
+    /// The workspace as last observed; `None` before the first run.
+    pub base_snapshot: Option<Snapshot>,
+    /// The system prompt of this run, if a `before_agent_start` handler replaced it.
+    pub system_prompt_override: Option<Text>,
+    pub guard: FailureGuard,
 }
 
-impl Bench {
+impl RunState {
     pub fn new(vocabulary: Vocabulary) -> Self {
-        let memo = Arc::new(Memo::new(vocabulary));
-        Bench { memo, vocabulary, around: None, system: None, guard: Guard::default() }
+        let render_cache = Arc::new(RenderCache::new(vocabulary));
+        RunState {
+            render_cache,
+            vocabulary,
+            base_snapshot: None,
+            system_prompt_override: None,
+            guard: FailureGuard::default(),
+        }
     }
 }
 
-/// The messages after one; all but the summary where a compaction took it away.
-fn since(messages: &[AgentMessage], last: Option<&MessageId>) -> Vec<AgentMessage> {
+/// The messages after `last`. If a compaction removed `last`, all messages except the summary.
+fn messages_after(messages: &[AgentMessage], last: Option<&MessageId>) -> Vec<AgentMessage> {
     let at = messages.iter().position(|message| Some(&message.id) == last);
     let rest = messages.iter().skip(at.map_or(0, |at| at + 1));
-    rest.filter(|message| !matches!(*message.body, Body::CompactionSummary { .. })).cloned().collect()
+    rest.filter(|message| !matches!(*message.body, MessageBody::CompactionSummary { .. })).cloned().collect()
 }
 
-/// Waits for a future unless the run is stopped.
-pub(crate) async fn unless_stopped<T>(
+/// Awaits a future, or returns [`RunEnd::Aborted`] as soon as the run is aborted.
+pub(crate) async fn unless_aborted<T>(
     token: &CancellationToken,
     future: impl Future<Output = T>,
-) -> Result<T, Stop> {
+) -> Result<T, RunEnd> {
     tokio::select! {
         biased;
-        () = token.cancelled() => Err(Stop::Aborted),
+        () = token.cancelled() => Err(RunEnd::Aborted),
         value = future => Ok(value),
     }
 }
 
 impl Agent {
-    /// Works on a prompt to its end, and on what is said while the end is told: by the handlers of `agent_end`, say.
+    /// Runs a prompt to its end, then the inputs that arrived while the end was announced (an
+    /// `agent_end` handler may queue one).
     pub(crate) async fn run(
         &self,
-        bench: &mut Bench,
-        mut accepted: Accepted,
+        run_state: &mut RunState,
+        mut prepared: PreparedInput,
         mut token: CancellationToken,
-    ) -> Result<Stop, AgentError> {
+    ) -> Result<RunEnd, AgentError> {
         loop {
-            let ran = self.run_once(bench, accepted, token).await;
+            let ran = self.run_once(run_state, prepared, token).await;
             let mut queues = lock(&self.inner.queues);
-            if matches!(ran, Ok(Stop::Aborted)) {
+            if matches!(ran, Ok(RunEnd::Aborted)) {
                 queues.after_abort();
             }
-            let Some(next) = queues.after_end() else { return ran };
+            let Some(next) = queues.next_after_end() else { return ran };
             drop(queues);
-            (accepted, token) = (next, self.fresh_token());
+            (prepared, token) = (next, self.new_abort_token());
         }
     }
 
     async fn run_once(
         &self,
-        bench: &mut Bench,
-        accepted: Accepted,
+        run_state: &mut RunState,
+        prepared: PreparedInput,
         token: CancellationToken,
-    ) -> Result<Stop, AgentError> {
-        // Whatever else has begun and ended meanwhile: this is what an abort is for.
+    ) -> Result<RunEnd, AgentError> {
+        // Other operations may have installed their own token meanwhile; from here on an abort
+        // means this run.
         *lock(&self.inner.abort) = token.clone();
-        lock(&self.inner.queues).open();
+        lock(&self.inner.queues).run_started();
         let before = lock(&self.inner.conversation).messages.last().map(|message| message.id.clone());
-        bench.guard.reset();
-        let result = self.work(bench, accepted, &token).await;
-        let result = self.store_late().await.and(result);
-        lock(&self.inner.queues).close();
+        run_state.guard.reset();
+        let result = self.run_turns(run_state, prepared, &token).await;
+        let result = self.flush_shell_messages().await.and(result);
+        lock(&self.inner.queues).run_ending();
         let (stop, error) = match result {
             Ok(stop) => (stop, None),
-            Err(error) => (Stop::Error { message: error.to_string() }, Some(error)),
+            Err(error) => (RunEnd::Error { message: error.to_string() }, Some(error)),
         };
-        lock(&self.inner.conversation).settle(Settle::Run, self.now());
-        if self.events().is_wanted::<AgentEnd>() {
-            let messages = since(&lock(&self.inner.conversation).messages, before.as_ref());
-            let (token_usage, queued) = (self.token_usage(), self.waiting());
-            self.events().tell(self, AgentEnd { messages, stop: stop.clone(), token_usage, queued }).await;
+        lock(&self.inner.conversation).store_run_records(FlushScope::Run, self.now());
+        if self.events().has_listeners::<AgentEnd>() {
+            let messages = messages_after(&lock(&self.inner.conversation).messages, before.as_ref());
+            let (token_usage, queued) = (self.token_usage(), self.queued_inputs());
+            self.events().emit(self, AgentEnd { messages, stop: stop.clone(), token_usage, queued }).await;
         }
         error.map_or(Ok(stop), Err)
     }
 
-    async fn work(
+    async fn run_turns(
         &self,
-        bench: &mut Bench,
-        accepted: Accepted,
+        run_state: &mut RunState,
+        prepared: PreparedInput,
         token: &CancellationToken,
-    ) -> Result<Stop, AgentError> {
-        // What was typed is stored first of all: whatever comes next, it is not lost.
-        let mut fresh = Some(self.say(Body::User { content: accepted.parts() }).await?);
-        self.keep_thinking();
-        let extension = match self.prepare(bench, &accepted, token).await {
+    ) -> Result<RunEnd, AgentError> {
+        // The prompt is stored before anything else, so that it survives whatever comes next.
+        let mut fresh = Some(self.add_message(MessageBody::User { content: prepared.parts() }).await?);
+        self.record_thinking();
+        let extension = match self.prepare_run(run_state, &prepared, token).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(stop),
         };
-        let next_turn = std::mem::take(&mut *lock(&self.inner.next_turn));
-        for CustomMessage { custom_type, content, display } in next_turn.into_iter().chain(extension) {
-            self.say(Body::Custom { custom_type, content, display }).await?;
+        let next_prompt_messages = std::mem::take(&mut *lock(&self.inner.next_prompt_messages));
+        for CustomMessage { custom_type, content, display } in
+            next_prompt_messages.into_iter().chain(extension)
+        {
+            self.add_message(MessageBody::Custom { custom_type, content, display }).await?;
         }
-        self.events().tell(self, AgentStart {}).await;
-        // A compaction that failed is not tried with every turn: each try is paid for.
+        self.events().emit(self, AgentStart {}).await;
+        // A failed compaction is not retried every turn: each attempt costs money.
         let mut may_compact = true;
-        for turn in 1..=self.inner.setup.settings.most_turns {
-            self.events().tell(self, TurnStart { turn }).await;
-            self.store_late().await?;
-            if may_compact && self.is_nearly_full(bench) {
-                may_compact = self.make_room(bench, WhyCompact::NearlyFull, token).await;
+        for turn in 1..=self.inner.setup.settings.max_turns {
+            self.events().emit(self, TurnStart { turn }).await;
+            self.flush_shell_messages().await?;
+            if may_compact && self.is_nearly_full(run_state) {
+                may_compact = self.compact_to_make_room(run_state, CompactReason::NearlyFull, token).await;
             }
-            let mut asked = self.ask(bench, fresh.clone(), token).await?;
-            if let Err(Stop::TooLong { .. }) = asked
-                && self.make_room(bench, WhyCompact::TooLong, token).await
+            let mut outcome = self.request_answer(run_state, fresh.clone(), token).await?;
+            if let Err(RunEnd::TooLong { .. }) = outcome
+                && self.compact_to_make_room(run_state, CompactReason::TooLong, token).await
             {
-                asked = self.ask(bench, fresh.clone(), token).await?;
+                outcome = self.request_answer(run_state, fresh.clone(), token).await?;
             }
-            let Answered { message, calls, stop } = match asked {
-                Ok(answered) => answered,
+            let TurnOutcome { message, calls, stop } = match outcome {
+                Ok(outcome) => outcome,
                 Err(stop) => return Ok(stop),
             };
-            let (tool_results, looping) = self.answer_calls(bench, &calls, token).await?;
+            let (tool_results, looping) = self.run_tool_calls(run_state, &calls, token).await?;
             let none = calls.is_empty();
-            if self.may_have_changed(&calls)
+            if self.may_have_changed_files(&calls)
                 && let Ok(Ok(around)) =
-                    unless_stopped(token, self.look(Occasion::Changed, &accepted.text)).await
+                    unless_aborted(token, self.observe_workspace(ObserveReason::FilesChanged, &prepared.text))
+                        .await
             {
-                bench.around = Some(around);
+                run_state.base_snapshot = Some(around);
             }
-            self.events().tell(self, TurnEnd { turn, message, tool_results }).await;
-            if let Some(stop @ (Stop::Aborted | Stop::Error { .. })) = stop {
+            self.events().emit(self, TurnEnd { turn, message, tool_results }).await;
+            if let Some(stop @ (RunEnd::Aborted | RunEnd::Error { .. })) = stop {
                 return Ok(stop);
             }
             if token.is_cancelled() {
-                return Ok(Stop::Aborted);
+                return Ok(RunEnd::Aborted);
             }
             if let Some(tool) = looping {
-                return Ok(Stop::Looping { tool });
+                return Ok(RunEnd::Looping { tool });
             }
-            let mut due = self.due(Delivery::Steer);
+            let mut due = self.take_due_inputs(Delivery::Steer);
             if due.is_empty() && none {
                 match stop {
-                    Some(stop) if stop != Stop::Done => return Ok(stop),
-                    Some(_) => due = self.due(Delivery::FollowUp),
+                    Some(stop) if stop != RunEnd::Done => return Ok(stop),
+                    Some(_) => due = self.take_due_inputs(Delivery::FollowUp),
                     None => continue,
                 }
                 if due.is_empty() {
-                    // Something may have come in since: then the run is not over.
+                    // If an input arrived in the meantime, the run is not over.
                     if lock(&self.inner.queues).close_if_empty() {
-                        return Ok(Stop::Done);
+                        return Ok(RunEnd::Done);
                     }
-                    due = self.due(Delivery::Steer);
+                    due = self.take_due_inputs(Delivery::Steer);
                     if due.is_empty() {
-                        due = self.due(Delivery::FollowUp);
+                        due = self.take_due_inputs(Delivery::FollowUp);
                     }
                 }
             }
-            fresh = self.deliver(bench, due).await?;
+            fresh = self.deliver_inputs(run_state, due).await?;
         }
-        let most = self.inner.setup.settings.most_turns;
-        Ok(Stop::Error { message: format!("the run took {most} turns; say \"go on\" to continue") })
+        let max_turns = self.inner.setup.settings.max_turns;
+        Ok(RunEnd::Error {
+            message: format!("the run reached its limit of {max_turns} turns; say \"go on\" to continue"),
+        })
     }
 
-    /// Whether the last request, with what was said since, comes near the end of the window.
-    fn is_nearly_full(&self, bench: &Bench) -> bool {
+    /// Whether the last request plus the messages added since fill more of the window than the
+    /// `compact_at` setting allows.
+    fn is_nearly_full(&self, run_state: &RunState) -> bool {
         let share = self.inner.setup.settings.compact_at;
-        let asked = lock(&self.inner.asked);
-        let Some(asked) = asked.as_ref().filter(|_| share > 0.0) else { return false };
-        let input =
-            asked.spent.map_or(0, |spent| spent.prompt()).max(asked.assembled.measured.total() as u64);
-        let sent = asked.snapshot.messages.last().map(|message| &message.id);
+        let last_request = lock(&self.inner.last_request);
+        let Some(last_request) = last_request.as_ref().filter(|_| share > 0.0) else { return false };
+        let input = last_request
+            .spending
+            .map_or(0, |spending| spending.prompt_tokens())
+            .max(last_request.assembled.measured.total() as u64);
+        let sent = last_request.snapshot.messages.last().map(|message| &message.id);
         let conversation = lock(&self.inner.conversation);
         let at = conversation.messages.iter().rposition(|message| Some(&message.id) == sent);
         let new = at.map_or(&[][..], |at| &conversation.messages[at + 1..]);
-        let added: usize = new.iter().map(|message| asked.target.factor.scale(tokens(message, bench))).sum();
-        (input + added as u64) as f64 > share * f64::from(asked.target.max_input_tokens())
+        let added: usize = new
+            .iter()
+            .map(|message| last_request.target.factor.scale(estimate_tokens(message, run_state)))
+            .sum();
+        (input + added as u64) as f64 > share * f64::from(last_request.target.max_input_tokens())
     }
 
-    /// Compacts, and says so where it cannot be done. The run goes on either way: what does not fit is left out.
-    async fn make_room(&self, bench: &mut Bench, why: WhyCompact, token: &CancellationToken) -> bool {
-        match self.compact_now(bench, None, why, token).await {
+    /// Compacts the conversation and emits a note about the result; returns whether it succeeded.
+    /// The run continues either way: what does not fit is left out of the request.
+    async fn compact_to_make_room(
+        &self,
+        run_state: &mut RunState,
+        why: CompactReason,
+        token: &CancellationToken,
+    ) -> bool {
+        match self.compact_now(run_state, None, why, token).await {
             Ok(compacted) => {
                 let text =
                     format!("{} messages were compacted into a summary; /tree goes back", compacted.messages);
-                self.events().tell(self, Note { text }).await;
+                self.events().emit(self, Note { text }).await;
                 true
             }
             Err(error) => {
-                self.events().tell(self, Note { text: error.to_string() }).await;
+                self.events().emit(self, Note { text: error.to_string() }).await;
                 false
             }
         }
     }
 
-    /// Delivers what was queued. The first of its messages is what was just said.
-    async fn deliver(&self, bench: &mut Bench, due: Vec<Accepted>) -> Result<Option<MessageId>, AgentError> {
+    /// Adds queued inputs to the conversation. Returns the id of the first one, which the next
+    /// request treats as the fresh prompt.
+    async fn deliver_inputs(
+        &self,
+        run_state: &mut RunState,
+        due: Vec<PreparedInput>,
+    ) -> Result<Option<MessageId>, AgentError> {
         let mut first = None;
-        for accepted in &due {
-            let id = self.say(Body::User { content: accepted.parts() }).await?;
+        for prepared in &due {
+            let id = self.add_message(MessageBody::User { content: prepared.parts() }).await?;
             first = first.or(Some(id));
         }
         if first.is_some() {
-            bench.guard.reset();
-            self.events().tell(self, QueueUpdate(self.waiting())).await;
+            run_state.guard.reset();
+            self.events().emit(self, QueueUpdate(self.queued_inputs())).await;
         }
         Ok(first)
     }
 
-    /// Puts a message into the conversation. It is acknowledged when it is stored.
-    pub(crate) async fn say(&self, body: Body) -> Result<MessageId, AgentError> {
-        let message = lock(&self.inner.conversation).message(body, self.now());
+    /// Adds a message to the conversation; it is acknowledged (`message_end`) once it is stored.
+    pub(crate) async fn add_message(&self, body: MessageBody) -> Result<MessageId, AgentError> {
+        let message = lock(&self.inner.conversation).new_message(body, self.now());
         let id = message.id.clone();
-        self.events().tell(self, MessageStart { message: message.clone() }).await;
-        self.store(message, None).await?;
+        self.events().emit(self, MessageStart { message: message.clone() }).await;
+        self.store_message(message, None).await?;
         Ok(id)
     }
 
-    /// Stores a message, then says so.
-    pub(crate) async fn store(
+    /// Stores a message, then emits `message_end`.
+    pub(crate) async fn store_message(
         &self,
         message: AgentMessage,
         details: Option<serde_json::Value>,
     ) -> Result<(), AgentError> {
-        let saved = lock(&self.inner.conversation).add(message.clone(), details);
+        let saved = lock(&self.inner.conversation).add_message(message.clone(), details);
         saved.await?;
-        self.events().tell(self, MessageEnd { message }).await;
+        self.events().emit(self, MessageEnd { message }).await;
         Ok(())
     }
 
-    /// Looks around, and lets extensions add to the prompt: once per run.
-    async fn prepare(
+    /// Observes the workspace and lets `before_agent_start` handlers add messages or replace the
+    /// system prompt. Called once per run.
+    async fn prepare_run(
         &self,
-        bench: &mut Bench,
-        accepted: &Accepted,
+        run_state: &mut RunState,
+        prepared: &PreparedInput,
         token: &CancellationToken,
-    ) -> Result<Vec<CustomMessage>, Stop> {
-        let around = unless_stopped(token, self.look(Occasion::Prompt, &accepted.text)).await?;
-        let around = around.map_err(|_| Stop::Error {
-            message: "looking at the folder failed inside; this is a fault of hardpan: please report it"
-                .into(),
+    ) -> Result<Vec<CustomMessage>, RunEnd> {
+        let around =
+            unless_aborted(token, self.observe_workspace(ObserveReason::RunStarted, &prepared.text)).await?;
+        let around = around.map_err(|_| RunEnd::Error {
+            message: "observing the workspace failed; this is a bug in hardpan: please report it".into(),
         })?;
-        bench.around = Some(around);
-        bench.system = None;
-        if !self.events().has::<BeforeAgentStart>() {
+        run_state.base_snapshot = Some(around);
+        run_state.system_prompt_override = None;
+        if !self.events().has_handlers::<BeforeAgentStart>() {
             return Ok(Vec::new());
         }
-        let base = self.system_prompt(bench);
+        let base = self.system_prompt(run_state);
         let event = BeforeAgentStart {
-            prompt: accepted.text.clone(),
-            images: accepted.images.clone(),
+            prompt: prepared.text.clone(),
+            images: prepared.images.clone(),
             system_prompt: base.clone(),
         };
         let mut messages = Vec::new();
-        let asking = self.events().ask(self, event, |event, reply| {
+        let asking = self.events().ask_handlers(self, event, |event, reply| {
             messages.extend(reply.message);
             event.system_prompt =
                 reply.system_prompt.unwrap_or_else(|| std::mem::take(&mut event.system_prompt));
             ControlFlow::Continue(())
         });
-        let (event, faults) = unless_stopped(token, asking).await?;
-        self.events().report(&faults);
-        bench.system = (event.system_prompt != base).then(|| Text::new(event.system_prompt));
+        let (event, faults) = unless_aborted(token, asking).await?;
+        self.events().report_faults(&faults);
+        run_state.system_prompt_override =
+            (event.system_prompt != base).then(|| Text::new(event.system_prompt));
         Ok(messages)
     }
 
-    /// Looks around on a thread of its own.
-    fn look(&self, occasion: Occasion, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
-        let surroundings = self.inner.setup.surroundings.clone();
+    /// Observes the workspace on a blocking thread.
+    fn observe_workspace(&self, reason: ObserveReason, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
+        let context_source = self.inner.setup.context_source.clone();
         let target = self.target();
-        let (window, factor) = (target.model.context as usize, target.model.token_factor);
-        let (now, prompt, known) = (self.now(), prompt.to_owned(), self.known_files());
-        let look = Look { now, occasion, prompt, window, factor, known };
-        tokio::task::spawn_blocking(move || surroundings.observe(&look))
+        let (window, token_factor) = (target.model.context as usize, target.model.token_factor);
+        let (now, prompt, known_files) = (self.now(), prompt.to_owned(), self.known_files());
+        let request = ObserveRequest { now, reason, prompt, window, token_factor, known_files };
+        tokio::task::spawn_blocking(move || context_source.observe(&request))
     }
 
-    /// The files that the model knows. Only `strata` keeps them true; elsewhere they are what the seeds say: a result.
+    /// The files whose current content the request must include because the model has seen them.
+    /// Only `strata` keeps them up to date; in the other layouts a tool result is all there is.
     fn known_files(&self) -> Vec<(String, bool)> {
         if self.layout() != LayoutName::Strata {
             return Vec::new();
@@ -303,20 +339,25 @@ impl Agent {
         conversation.knowledge.files().map(|(path, known)| (path.clone(), known.changed)).collect()
     }
 
-    /// Looks around unless a run has done so.
-    pub(crate) async fn look_if_needed(&self, bench: &mut Bench) {
-        if bench.around.is_none() {
-            bench.around = self.look(Occasion::Prompt, "").await.ok();
+    /// Observes the workspace if no run has done so yet.
+    pub(crate) async fn ensure_observed(&self, run_state: &mut RunState) {
+        if run_state.base_snapshot.is_none() {
+            run_state.base_snapshot = self.observe_workspace(ObserveReason::RunStarted, "").await.ok();
         }
     }
 
-    /// The system prompt as the recipe has it.
-    fn system_prompt(&self, bench: &Bench) -> String {
-        let choice = lock(&self.inner.choice).clone();
-        let snapshot = self.snapshot(bench, &choice, None, Vec::new());
+    /// The system prompt before handlers change it.
+    fn system_prompt(&self, run_state: &RunState) -> String {
+        let selection = lock(&self.inner.selection).clone();
+        let snapshot = self.build_snapshot(run_state, &selection, None, Vec::new());
         let texts: &Arc<_> = &self.inner.setup.texts;
-        let input = LayoutInput { snapshot: &snapshot, target: &choice.target, texts, memo: &bench.memo };
-        let segments = hardpan_context::system_prompt(&input, choice.layout);
+        let input = LayoutInput {
+            snapshot: &snapshot,
+            target: &selection.target,
+            texts,
+            render_cache: &run_state.render_cache,
+        };
+        let segments = hardpan_context::system_prompt_segments(&input, selection.layout);
         segments.iter().map(|segment| segment.text.as_str()).collect()
     }
 }

@@ -1,11 +1,15 @@
-//! What an agent is given to work with.
+//! [`Setup`]: everything an agent is given to work with.
+//!
+//! The agent reads no file and no clock and opens no connection by itself. It asks a
+//! [`ContextSource`] for the workspace, a [`ClientFactory`] for a model, and an [`ApprovalHandler`]
+//! for permission; tests pass fakes for each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use hardpan_context::{Assembled, LayoutName, Memo, Snapshot, Target, Texts};
+use hardpan_context::{AssembledPrompt, LayoutName, PromptTexts, RenderCache, Snapshot, Target};
 use hardpan_prompt::Thinking;
 use hardpan_providers::{Client, Usage};
 use hardpan_tools::{Effect, Scope, Tool};
@@ -17,50 +21,51 @@ use serde_json::Value;
 use crate::expand::Expansions;
 use crate::queue::QueueMode;
 
-/// Everything that an agent does not know by itself: its edges.
+/// The dependencies and initial choices of an agent.
 pub struct Setup {
-    /// The texts that a model reads.
-    pub texts: Arc<Texts>,
-    /// What is around.
-    pub surroundings: Arc<dyn Surroundings>,
-    /// How models are reached.
-    pub connect: Arc<dyn Connect>,
-    /// Who says whether a call that changes something may run.
-    pub approve: Arc<dyn Approve>,
-    /// The clock.
+    /// Prompt texts and phrases that the model reads.
+    pub texts: Arc<PromptTexts>,
+    /// Observes the workspace at the start of a run and after changes.
+    pub context_source: Arc<dyn ContextSource>,
+    /// Builds the client for a model.
+    pub client_factory: Arc<dyn ClientFactory>,
+    /// Decides whether a tool call that changes something may run.
+    pub approval_handler: Arc<dyn ApprovalHandler>,
+    /// The current time; the agent reads no other clock.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// The tools, in the order they are declared.
+    /// The tools, in the order in which the model sees them.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// What runs the person's own commands.
+    /// Runs the commands that the user types after `!`; `None` disables them.
     pub shell: Option<Arc<dyn Tool>>,
-    /// Which files tools may touch.
+    /// The folders that tools may read and write.
     pub scope: Scope,
-    /// Skills and templates.
+    /// The skills and templates that inputs can call.
     pub expansions: Expansions,
-    /// Whom requests are for at first.
+    /// The provider and model of the first request.
     pub target: Target,
-    /// How prompts are ordered.
+    /// The layout that orders the prompt.
     pub layout: LayoutName,
-    /// Whether the model thinks first.
+    /// The thinking budget of the first request.
     pub thinking: Thinking,
-    /// How the agent behaves.
+    /// Queueing, parallelism and limits.
     pub settings: AgentSettings,
 }
 
-/// How an agent behaves.
+/// How an agent queues, parallelises and limits its work.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentSettings {
-    /// How steering messages are delivered.
+    /// How many queued steering inputs are delivered at once.
     pub steering: QueueMode,
-    /// How follow-ups are delivered.
+    /// How many queued follow-ups are delivered at once.
     pub follow_up: QueueMode,
-    /// Whether calls that only read run side by side.
-    pub reads: Reads,
-    /// How long a handler may take.
-    pub handler_limit: Duration,
-    /// The most turns of one run.
-    pub most_turns: u32,
-    /// The share of the window from which on the conversation is compacted; 0 for never.
+    /// Whether the read-only tool calls of one answer run in parallel.
+    pub read_calls: ReadCallMode,
+    /// How long an event handler may take before it is abandoned and reported.
+    pub handler_timeout: Duration,
+    /// The run ends with an error after this many turns.
+    pub max_turns: u32,
+    /// Share of the context window (0 to 1) above which the conversation is compacted before the
+    /// next request; 0 disables that.
     pub compact_at: f64,
 }
 
@@ -69,129 +74,139 @@ impl Default for AgentSettings {
         AgentSettings {
             steering: QueueMode::OneAtATime,
             follow_up: QueueMode::OneAtATime,
-            reads: Reads::OneByOne,
-            handler_limit: Duration::from_secs(30),
-            most_turns: 1000,
+            read_calls: ReadCallMode::Sequential,
+            handler_timeout: Duration::from_secs(30),
+            max_turns: 1000,
             compact_at: 0.8,
         }
     }
 }
 
-/// How the read-only calls of one answer are run.
+/// How the read-only tool calls of one answer are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reads {
-    /// One after the other, as all others.
+pub enum ReadCallMode {
+    /// One after the other, like all other calls.
     #[default]
-    OneByOne,
-    /// Side by side; events, approvals and results stay in the order of the calls.
-    SideBySide,
+    Sequential,
+    /// At the same time. Events, approvals and results stay in the order of the calls.
+    Parallel,
 }
 
-/// What is around an agent: files, tree, git, symbols, instructions.
-pub trait Surroundings: Send + Sync {
-    /// Everything that a request needs but the conversation, the tools and the memory. It may read files and take its
-    /// time: it is called on a thread of its own, at the start of each run.
-    fn observe(&self, look: &Look) -> Snapshot;
+/// Observes what the agent works in: open files, the tree, git, symbols, project instructions.
+pub trait ContextSource: Send + Sync {
+    /// Returns everything a request needs except the conversation, the tools and the layout's
+    /// state. It may read files and take its time: it is called on a blocking thread, at the start
+    /// of each run and after a tool may have changed something.
+    fn observe(&self, request: &ObserveRequest) -> Snapshot;
 
-    /// Which files belong together: asked once, on a thread of its own, where the layout begins with tiers.
+    /// Which files refer to each other. Called once, on a blocking thread, before the first request
+    /// of the `tiers` layout.
     fn coupling(&self) -> Coupling {
         Coupling::default()
     }
 
-    /// The person's day at a moment, such as `2026-08-14`: what bills are added up by.
+    /// The user's local date at a moment, such as `2026-08-14`. Costs are summed by it.
     fn day(&self, now: Timestamp) -> String {
-        crate::books::day(now, &TimeZone::UTC)
+        crate::session_ledger::day_of(now, &TimeZone::UTC)
     }
 }
 
-/// Which files belong together, and how much others refer to them.
+/// How the files of the workspace refer to each other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coupling {
-    /// Paths of files that refer to each other.
+    /// Groups of paths that refer to each other and should be cached together.
     pub clusters: Vec<Vec<String>>,
-    /// How much the others refer to a file, by its path: only the order matters.
+    /// How strongly other files refer to a path. Only the order of the values matters.
     pub references: BTreeMap<String, f64>,
 }
 
-/// Why an agent looks around.
+/// Why the agent observes the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occasion {
-    /// A run begins.
-    Prompt,
-    /// A tool may have changed something in the middle of one: what takes long can wait for the next prompt.
-    Changed,
+pub enum ObserveReason {
+    /// A run starts: observe everything.
+    RunStarted,
+    /// A tool may have changed files during a run. What takes long can wait for the next run.
+    FilesChanged,
 }
 
-/// What a run is about, so that what is around can be chosen by it.
+/// What the agent wants to know about the workspace, and what for.
 #[derive(Clone, Debug)]
-pub struct Look {
-    /// The time.
+pub struct ObserveRequest {
+    /// The agent's current time.
     pub now: Timestamp,
-    /// Why it is looked.
-    pub occasion: Occasion,
-    /// What the person typed.
+    /// Why the agent observes the workspace now.
+    pub reason: ObserveReason,
+    /// The user's prompt, so that the observation can be chosen to fit it.
     pub prompt: String,
-    /// The model's window, in tokens.
+    /// The model's context window, in tokens.
     pub window: usize,
-    /// How many of the model's tokens one counted token stands for, by the catalogue: what is learned would change from
-    /// session to session, and the choice with it.
-    pub factor: f64,
-    /// The files that the model knows, which are to be shown as they are now: path, and whether it has changed meanwhile.
-    pub known: Vec<(String, bool)>,
+    /// Model tokens per counted token, from the catalogue. The learned factor is not used here: it
+    /// would change from session to session, and the chosen context with it.
+    pub token_factor: f64,
+    /// Files that the model has seen whole and whose current content must be included: the path,
+    /// and whether the file has changed since the model first saw it.
+    pub known_files: Vec<(String, bool)>,
 }
 
-/// How models are reached.
-pub trait Connect: Send + Sync {
-    /// A client for a model, with the id of the conversation. The error is told to the person.
+/// Builds clients for models.
+pub trait ClientFactory: Send + Sync {
+    /// Builds a client for a model. `session` identifies the conversation to providers that route
+    /// by it. The error is shown to the user.
     fn client(&self, target: &Target, session: &str) -> Result<Client, String>;
 
-    /// Told what a request used, so that more can be learned from it.
-    fn used(&self, _target: &Target, _assembled: &Assembled, _memo: &Memo, _usage: &Usage) {}
+    /// Called with the usage of each answered request, to improve token estimates, for example.
+    fn record_usage(
+        &self,
+        _target: &Target,
+        _assembled: &AssembledPrompt,
+        _memo: &RenderCache,
+        _usage: &Usage,
+    ) {
+    }
 }
 
-/// Who is asked before something is changed.
-pub trait Approve: Send + Sync {
-    /// Whether a call may run. A person may take as long as they like: nothing is timed here.
-    fn approve<'a>(&'a self, question: &'a Approval) -> BoxFuture<'a, Approved>;
+/// Decides whether tool calls may run, and asks the user for text.
+pub trait ApprovalHandler: Send + Sync {
+    /// Decides about one tool call. There is no time limit: a person may be asked.
+    fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision>;
 
-    /// Asks for a line of text; none where nobody answers.
-    fn input<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
+    /// Asks the user for a line of text; `None` if nobody is there to answer.
+    fn ask_user<'a>(&'a self, _question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 }
 
-/// A call that wants to change something.
+/// A tool call that needs permission because it changes something.
 #[derive(Clone, Debug, Serialize)]
-pub struct Approval {
-    /// The call's id.
+pub struct ApprovalRequest {
+    /// The id that the model gave the call.
     pub call_id: Arc<str>,
-    /// The tool.
+    /// Name of the tool, as declared to the model.
     pub tool_name: Arc<str>,
-    /// The arguments.
+    /// The call's arguments, parsed.
     pub args: Value,
 }
 
-/// The answer of whoever was asked.
+/// Whether a tool call may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Approved {
-    /// It may run.
-    Yes,
-    /// It may not; the reason is told to the model.
-    No(String),
+pub enum ApprovalDecision {
+    /// The call runs.
+    Allow,
+    /// The call does not run; the model is told the reason.
+    Deny(String),
 }
 
-/// Refuses everything that changes something: for places where there is nobody to ask.
+/// Denies every call that needs permission: for runs without a user to ask.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NobodyToAsk;
+pub struct DenyAll;
 
-impl Approve for NobodyToAsk {
-    fn approve<'a>(&'a self, _question: &'a Approval) -> BoxFuture<'a, Approved> {
+impl ApprovalHandler for DenyAll {
+    fn approve<'a>(&'a self, _question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         let reason = "nobody is there to ask whether it may; only tools that read can be used";
-        Box::pin(std::future::ready(Approved::No(reason.into())))
+        Box::pin(std::future::ready(ApprovalDecision::Deny(reason.into())))
     }
 }
 
-/// Whether a tool must be asked about at all.
 pub(crate) fn needs_approval(tool: &dyn Tool) -> bool {
     tool.effect() == Effect::Changes
 }

@@ -1,10 +1,11 @@
-//! Commands that the person runs: `!cmd` for the model to see, `!!cmd` for the person alone.
+//! Shell commands that the user runs: `!cmd` shows its output to the model, `!!cmd` only to the
+//! user.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use hardpan_prompt::{AgentMessage, Body, Json, Part, Text};
-use hardpan_tools::Call;
+use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, Text};
+use hardpan_tools::ToolInvocation;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -12,78 +13,83 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, AgentError, lock};
 use crate::events::{MessageStart, ToolExecutionUpdate, UserBash, UserBashReply};
 
-/// Who is told what a command printed.
+/// Who sees the output of a shell command that the user ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tell {
-    /// The model, with the next request.
+pub enum ShellVisibility {
+    /// The model, with the next request, and the user (`!cmd`).
     Model,
-    /// Nobody but the person.
-    Nobody,
+    /// Only the user (`!!cmd`). It is stored, but never sent.
+    #[serde(rename = "nobody")]
+    UserOnly,
 }
 
 impl Agent {
-    /// Runs a command of the person and stores what it printed. While the agent works, the message waits for the end of the
-    /// turn: it never comes between a call and its result.
-    pub async fn bash(&self, command: String, tell: Tell) -> Result<AgentMessage, AgentError> {
-        let exclude_from_context = tell == Tell::Nobody;
+    /// Runs a shell command for the user and stores its output. During a turn the message waits for
+    /// the turn's end: it never comes between a tool call and its result.
+    pub async fn run_shell_command(
+        &self,
+        command: String,
+        visibility: ShellVisibility,
+    ) -> Result<AgentMessage, AgentError> {
+        let exclude_from_context = visibility == ShellVisibility::UserOnly;
         let event = UserBash { command: command.clone(), exclude_from_context };
         let mut done = None;
         let (_, faults) = self
             .events()
-            .ask(self, event, |_, reply| {
+            .ask_handlers(self, event, |_, reply| {
                 done = reply;
                 if done.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
             .await;
-        self.events().report(&faults);
+        self.events().report_faults(&faults);
         let UserBashReply { output, exit_code } = match done {
             Some(done) => done,
-            None => self.run_shell(&command).await?,
+            None => self.execute_shell(&command).await?,
         };
-        let body = Body::BashExecution {
+        let body = MessageBody::BashExecution {
             command: command.into(),
             output: Text::new(output),
             exit_code,
             exclude_from_context,
         };
-        let message = lock(&self.inner.conversation).message(body, self.now());
-        lock(&self.inner.late).push(message.clone());
-        self.settle().await?;
+        let message = lock(&self.inner.conversation).new_message(body, self.now());
+        lock(&self.inner.pending_shell_messages).push(message.clone());
+        self.flush_shell_messages_if_idle().await?;
         Ok(message)
     }
 
-    /// Stores what waits for the agent to be idle, if it is. Whoever ends the agent's work calls it afterwards, so that
-    /// nothing is left waiting.
-    pub(crate) async fn settle(&self) -> Result<(), AgentError> {
-        while !lock(&self.inner.late).is_empty() {
-            let Ok(_idle) = self.inner.bench.try_lock() else { return Ok(()) };
-            self.store_late().await?;
+    /// Stores pending shell messages if the agent is idle. Every operation that held the run lock
+    /// calls this afterwards, so that no message is left waiting.
+    pub(crate) async fn flush_shell_messages_if_idle(&self) -> Result<(), AgentError> {
+        while !lock(&self.inner.pending_shell_messages).is_empty() {
+            let Ok(_idle) = self.inner.run_state.try_lock() else { return Ok(()) };
+            self.flush_shell_messages().await?;
         }
         Ok(())
     }
 
-    /// Stops the command that the person runs.
-    pub fn abort_bash(&self) {
-        lock(&self.inner.shell_token).cancel();
+    /// Stops the shell commands that the user is running.
+    pub fn abort_shell_command(&self) {
+        lock(&self.inner.shell_abort).cancel();
     }
 
-    /// Stores what commands printed while the model was answering.
-    pub(crate) async fn store_late(&self) -> Result<(), AgentError> {
-        let late = std::mem::take(&mut *lock(&self.inner.late));
+    /// Stores the shell messages that waited for the turn's end.
+    pub(crate) async fn flush_shell_messages(&self) -> Result<(), AgentError> {
+        let late = std::mem::take(&mut *lock(&self.inner.pending_shell_messages));
         for message in late {
-            self.events().tell(self, MessageStart { message: message.clone() }).await;
-            self.store(message, None).await?;
+            self.events().emit(self, MessageStart { message: message.clone() }).await;
+            self.store_message(message, None).await?;
         }
         Ok(())
     }
 
-    async fn run_shell(&self, command: &str) -> Result<UserBashReply, AgentError> {
-        let none = || AgentError::Bash { reason: "there is no shell to run commands with".into() };
+    async fn execute_shell(&self, command: &str) -> Result<UserBashReply, AgentError> {
+        let none = || AgentError::Bash { reason: "shell commands are not available here".into() };
         let shell = self.inner.setup.shell.clone().ok_or_else(none)?;
-        // Commands that run at the same time are stopped together.
+        // Commands that run at the same time share a token and are stopped together.
         let token = {
-            let mut token = lock(&self.inner.shell_token);
+            let mut token = lock(&self.inner.shell_abort);
             if token.is_cancelled() {
                 *token = CancellationToken::new();
             }
@@ -94,13 +100,17 @@ impl Agent {
         let progress = |text: &str| {
             text.clone_into(&mut lock(&printed));
             let (call_id, tool_name) = ("user_bash".into(), "user_bash".into());
-            self.events().show(&ToolExecutionUpdate { call_id, tool_name, partial: text.to_owned() });
+            self.events().notify_observers(&ToolExecutionUpdate {
+                call_id,
+                tool_name,
+                partial: text.to_owned(),
+            });
         };
         let scope = &self.inner.setup.scope;
-        let call = Call { id: "user_bash", arguments: &arguments, scope, progress: &progress };
+        let call = ToolInvocation { id: "user_bash", arguments: &arguments, scope, progress: &progress };
         tokio::select! {
             outcome = shell.run(call) => {
-                let text = |part: &Part| if let Part::Text { text } = part { Some(text.to_string()) } else { None };
+                let text = |part: &MessagePart| if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None };
                 let code = outcome.details.as_ref().and_then(|details| details["exit_code"].as_i64());
                 Ok(UserBashReply {
                     output: outcome.content.iter().filter_map(text).collect(),

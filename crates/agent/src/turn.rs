@@ -1,86 +1,94 @@
-//! One request and its answer.
+//! One turn's request and its streamed answer.
+//!
+//! [`Agent::request_answer`] builds the snapshot, assembles and validates the prompt, streams the
+//! answer into a [`PartialAnswer`], and stores the message and its bill.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_context::{
-    AssembleError, Assembled, Breakdown, Memo, Snapshot, Target, Texts, assemble, without_images,
-    without_tools,
+    AssembleError, AssembledPrompt, Breakdown, PromptTexts, RenderCache, Snapshot, Target, assemble,
+    without_images, without_tools,
 };
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{AgentMessage, Body, Kind, Measured, MessageId, Prompt};
+use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens};
 use hardpan_providers::{
-    Answer, AnswerCall, Client, Event, Failure, Forms, ProviderError, Question, StopReason, Usage,
+    Answer, AnswerCall, AnswerEvent, Client, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
+    StopReason, Usage,
 };
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentError, Choice, lock};
-use crate::bill::Times;
-use crate::books::On;
+use crate::agent::{Agent, AgentError, ModelSelection, lock};
+use crate::billing::RequestTimes;
 use crate::conversation::Conversation;
-use crate::events::{BeforeProviderRequest, Context, Delta, MessageStart, MessageUpdate, Note, Stop};
-use crate::run::{Bench, unless_stopped};
-use crate::spending::Spent;
+use crate::events::{
+    BeforeProviderRequest, ContextEvent, MessageDelta, MessageStart, MessageUpdate, Note, RunEnd,
+};
+use crate::run::{RunState, unless_aborted};
+use crate::session_ledger::CacheBase;
+use crate::spending::Spending;
 
-/// A streaming answer is stored this often while it comes: what a crash may lose of it.
-const SAVE_EVERY: Duration = Duration::from_millis(400);
+/// How often a streaming answer is stored: a crash loses at most this much of it.
+const PARTIAL_SAVE_INTERVAL: Duration = Duration::from_millis(400);
 
-/// An answer that is stored, and what to do next.
-pub struct Answered {
+/// A stored answer, and what the run does next.
+pub struct TurnOutcome {
     pub message: AgentMessage,
     pub calls: Vec<AnswerCall>,
-    /// Why the model stopped, where it does not wait for its tools; none if it is to be asked again as it is.
-    pub stop: Option<Stop>,
+    /// How the run would end after this answer; `None` if the provider paused the turn and the same
+    /// conversation is to be sent again.
+    pub stop: Option<RunEnd>,
 }
 
-/// The last request as it was sent, for whoever wants to see what it held.
-pub struct Asked {
-    pub assembled: Assembled,
+/// The last request as it was sent: for breakdowns, pings and cost forecasts.
+pub struct LastRequest {
+    pub assembled: AssembledPrompt,
     pub snapshot: Snapshot,
     pub target: Target,
-    pub memo: Arc<Memo>,
-    pub spent: Option<Spent>,
-    /// What was sent in place of the prompt, where the model takes no tools or no images.
-    pub form: Option<(Prompt, Measured)>,
+    pub render_cache: Arc<RenderCache>,
+    pub spending: Option<Spending>,
+    /// The prompt that was sent instead, if the model takes no tools or no images.
+    pub fallback: Option<(Prompt, PromptTokens)>,
 }
 
-impl Asked {
+impl LastRequest {
     pub fn breakdown(&self) -> Breakdown {
-        Breakdown::of(&self.assembled, &self.snapshot, &self.target, &self.memo)
+        Breakdown::new(&self.assembled, &self.snapshot, &self.target, &self.render_cache)
     }
 
-    /// The prompt as it was sent, and its tokens.
-    pub fn sent(&self) -> (&Prompt, &Measured) {
-        match &self.form {
+    /// The prompt that was really sent, and its token counts.
+    pub fn sent_prompt(&self) -> (&Prompt, &PromptTokens) {
+        match &self.fallback {
             Some((prompt, measured)) => (prompt, measured),
             None => (&self.assembled.prompt, &self.assembled.measured),
         }
     }
 }
 
-/// A prompt's other forms, with the texts in use. It remembers the last one that was asked for: that one was sent.
-pub(crate) struct TextForms<'a> {
-    texts: &'a Texts,
+/// Builds the fallback prompts for models without tools or images, and remembers the last one it
+/// built: that one was sent.
+pub(crate) struct TextFallbacks<'a> {
+    texts: &'a PromptTexts,
     sent: Mutex<Option<Prompt>>,
 }
 
-impl<'a> TextForms<'a> {
-    pub fn new(texts: &'a Texts) -> Self {
-        TextForms { texts, sent: Mutex::default() }
+impl<'a> TextFallbacks<'a> {
+    pub fn new(texts: &'a PromptTexts) -> Self {
+        TextFallbacks { texts, sent: Mutex::default() }
     }
 
-    /// What was sent, if it was another form, with its tokens.
-    pub fn sent(&self, memo: &Memo, target: &Target) -> Option<(Prompt, Measured)> {
+    /// Takes the fallback that was sent, with its token counts; `None` if the prompt itself was.
+    pub fn take_sent(&self, render_cache: &RenderCache, target: &Target) -> Option<(Prompt, PromptTokens)> {
         let prompt = lock(&self.sent).take()?;
-        let measured = memo.counter.measure(&prompt).scaled(&target.factor);
+        let measured = render_cache.counter.measure(&prompt).scaled(&target.factor);
         Some((prompt, measured))
     }
 }
 
-impl Forms for TextForms<'_> {
+impl PromptFallbacks for TextFallbacks<'_> {
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
         let form = without_tools(prompt, self.texts);
         *lock(&self.sent) = Some(form.clone());
@@ -93,366 +101,385 @@ impl Forms for TextForms<'_> {
     }
 }
 
-/// An answer that is coming.
-struct Coming {
+/// An answer that is still streaming.
+struct PartialAnswer {
     message: AgentMessage,
     answer: Answer,
-    /// What came since the last piece was stored.
+    /// What arrived since the last partial record was stored.
     unsaved: Answer,
-    first: Timestamp,
+    first_token_at: Timestamp,
 }
 
 impl Agent {
-    /// Makes the next request and takes in its answer.
-    pub(crate) async fn ask(
+    /// Sends the next request and receives its answer.
+    pub(crate) async fn request_answer(
         &self,
-        bench: &mut Bench,
+        run_state: &mut RunState,
         fresh: Option<MessageId>,
         token: &CancellationToken,
-    ) -> Result<Result<Answered, Stop>, AgentError> {
-        let choice = match self.choice() {
-            Ok(choice) => choice,
-            Err(message) => return Ok(Err(Stop::Error { message })),
+    ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
+        let selection = match self.selection_with_client() {
+            Ok(selection) => selection,
+            Err(message) => return Ok(Err(RunEnd::Error { message })),
         };
-        let Some(client) = choice.client.clone() else { return Ok(Err(Stop::Aborted)) };
-        let messages = match unless_stopped(token, self.context()).await {
+        let Some(client) = selection.client.clone() else { return Ok(Err(RunEnd::Aborted)) };
+        let messages = match unless_aborted(token, self.context_messages()).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(Err(stop)),
         };
-        let mut snapshot = self.snapshot(bench, &choice, fresh, messages);
-        self.begin_tiers(bench, &choice, &mut snapshot).await;
-        let assembled = match self.assemble(bench, &choice, &snapshot) {
+        let mut snapshot = self.build_snapshot(run_state, &selection, fresh, messages);
+        self.place_initial_tiers(run_state, &selection, &mut snapshot).await;
+        let assembled = match self.assemble_request(run_state, &selection, &snapshot) {
             Ok(assembled) => assembled,
             Err(stop) => return Ok(Err(stop)),
         };
-        if self.events().is_wanted::<BeforeProviderRequest>() {
+        if self.events().has_listeners::<BeforeProviderRequest>() {
             let event = BeforeProviderRequest {
-                provider: choice.target.provider.clone(),
-                model: choice.target.model.id.clone(),
-                layout: choice.layout.word(),
+                provider: selection.target.provider.clone(),
+                model: selection.target.model.id.clone(),
+                layout: selection.layout.as_str(),
                 tokens: assembled.measured.total(),
                 prompt: Arc::new(assembled.prompt.clone()),
             };
-            self.events().tell(self, event).await;
+            self.events().emit(self, event).await;
         }
-        let forms = TextForms::new(&self.inner.setup.texts);
-        let heard = self.listen(&client, &choice, &assembled, &forms, token).await;
-        let usage = heard.coming.as_ref().and_then(|coming| coming.answer.usage.clone());
-        let spent = usage.as_ref().map(|usage| Spent::of(usage, &choice.target));
-        let target = choice.target.clone();
-        let memo = bench.memo.clone();
+        let forms = TextFallbacks::new(&self.inner.setup.texts);
+        let outcome = self.stream_answer(&client, &selection, &assembled, &forms, token).await;
+        let usage = outcome.partial.as_ref().and_then(|partial| partial.answer.usage.clone());
+        let spending = usage.as_ref().map(|usage| Spending::from_usage(usage, &selection.target));
+        let target = selection.target.clone();
+        let render_cache = run_state.render_cache.clone();
         if let Some(usage) = &usage {
-            self.inner.setup.connect.used(&target, &assembled, &bench.memo, usage);
+            self.inner.setup.client_factory.record_usage(&target, &assembled, &run_state.render_cache, usage);
         }
-        let form = forms.sent(&memo, &target);
-        let asked = Arc::new(Asked { assembled, snapshot, target, memo, spent, form });
-        *lock(&self.inner.asked) = Some(asked.clone());
-        self.finish(heard, &asked, &choice, usage).await
+        let fallback = forms.take_sent(&render_cache, &target);
+        let last_request =
+            Arc::new(LastRequest { assembled, snapshot, target, render_cache, spending, fallback });
+        *lock(&self.inner.last_request) = Some(last_request.clone());
+        self.finish_turn(outcome, &last_request, &selection, usage).await
     }
 
-    /// What is chosen now, with a client for it.
-    pub(crate) fn choice(&self) -> Result<Choice, String> {
-        let mut choice = lock(&self.inner.choice);
-        if choice.client.is_none() {
+    /// The current selection, with a client for it.
+    pub(crate) fn selection_with_client(&self) -> Result<ModelSelection, String> {
+        let mut selection = lock(&self.inner.selection);
+        if selection.client.is_none() {
             let session = lock(&self.inner.conversation).session.clone();
-            choice.client = Some(Arc::new(self.inner.setup.connect.client(&choice.target, &session)?));
+            selection.client =
+                Some(Arc::new(self.inner.setup.client_factory.client(&selection.target, &session)?));
         }
-        Ok(choice.clone())
+        Ok(selection.clone())
     }
 
-    /// The conversation as handlers of the context event leave it. Without handlers nothing is copied twice.
-    async fn context(&self) -> Vec<AgentMessage> {
+    /// The conversation as the handlers of the `context` event leave it. Without handlers there is
+    /// only one copy.
+    async fn context_messages(&self) -> Vec<AgentMessage> {
         let messages = lock(&self.inner.conversation).messages.clone();
-        if !self.events().has::<Context>() {
+        if !self.events().has_handlers::<ContextEvent>() {
             return messages;
         }
-        let take = |event: &mut Context, reply: Option<Vec<AgentMessage>>| {
+        let take = |event: &mut ContextEvent, reply: Option<Vec<AgentMessage>>| {
             event.messages = reply.unwrap_or_else(|| std::mem::take(&mut event.messages));
             ControlFlow::Continue(())
         };
-        let (event, faults) = self.events().ask(self, Context { messages }, take).await;
-        self.events().report(&faults);
+        let (event, faults) = self.events().ask_handlers(self, ContextEvent { messages }, take).await;
+        self.events().report_faults(&faults);
         event.messages
     }
 
-    /// Everything the next request depends on.
-    pub(crate) fn snapshot(
+    /// Collects everything the next request depends on.
+    pub(crate) fn build_snapshot(
         &self,
-        bench: &Bench,
-        choice: &Choice,
+        run_state: &RunState,
+        selection: &ModelSelection,
         fresh: Option<MessageId>,
         messages: Vec<AgentMessage>,
     ) -> Snapshot {
         let setup = &self.inner.setup;
-        let mut snapshot = bench.around.clone().unwrap_or_else(|| Snapshot::empty(self.now()));
+        let mut snapshot = run_state.base_snapshot.clone().unwrap_or_else(|| Snapshot::empty(self.now()));
         snapshot.now = self.now();
         let conversation = lock(&self.inner.conversation);
-        for item in snapshot.items.iter_mut().filter(|item| item.kind == Kind::File) {
-            // The call that read or changed a file has told the model what is in it.
-            let told = conversation.knowledge.of(item.name()).filter(|known| known.hash == item.body.hash());
-            item.said_by = told.and_then(|known| known.message.clone()).or(item.said_by.take());
+        for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::File) {
+            // The call that read or changed the file already showed this content to the model.
+            let told = conversation.knowledge.get(item.name()).filter(|known| known.hash == item.body.hash());
+            item.shown_by = told.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
-        snapshot.fold |= self.is_cold(&conversation, &choice.target, snapshot.now);
-        snapshot.system.whole = bench.system.clone();
+        snapshot.fold |= self.is_fold_free(&conversation, &selection.target, snapshot.now);
+        snapshot.system.whole = run_state.system_prompt_override.clone();
         snapshot.tools = setup.tools.iter().map(|tool| tool.declaration().clone()).collect();
-        snapshot.thinking = choice.thinking;
+        snapshot.thinking = selection.thinking;
         snapshot.messages = messages;
-        snapshot.fresh = fresh;
-        snapshot.memory = conversation.memory.clone();
+        snapshot.first_unsent = fresh;
+        snapshot.layout_state = conversation.memory.clone();
         snapshot
     }
 
-    /// Whether the cache is lost anyway and there is garbage to drop: then a fold is free.
-    fn is_cold(&self, conversation: &Conversation, target: &Target, now: Timestamp) -> bool {
-        let Some((at, provider, model)) = &conversation.last else { return false };
+    /// Whether a fold costs nothing now: the cache is lost anyway (expired, or another model was
+    /// selected), and there is garbage to drop.
+    fn is_fold_free(&self, conversation: &Conversation, target: &Target, now: Timestamp) -> bool {
+        let Some((at, provider, model)) = &conversation.last_request else { return false };
         let other = **provider != *target.provider || **model != *target.model.id;
         let age = now.as_second() - at.as_second();
-        let expired = target.wire.cache.lifetime.is_some_and(|lifetime| age >= i64::from(lifetime));
-        conversation.memory.strata.account.garbage > 0 && (other || expired)
+        let expired = target.profile.cache.lifetime.is_some_and(|lifetime| age >= i64::from(lifetime));
+        conversation.memory.strata.account.garbage_tokens > 0 && (other || expired)
     }
 
-    pub(crate) fn assemble(
+    pub(crate) fn assemble_request(
         &self,
-        bench: &mut Bench,
-        choice: &Choice,
+        run_state: &mut RunState,
+        selection: &ModelSelection,
         snapshot: &Snapshot,
-    ) -> Result<Assembled, Stop> {
-        let target = &choice.target;
-        if target.vocabulary() != bench.vocabulary {
-            bench.vocabulary = target.vocabulary();
-            bench.memo = Arc::new(Memo::new(bench.vocabulary));
+    ) -> Result<AssembledPrompt, RunEnd> {
+        let target = &selection.target;
+        if target.vocabulary() != run_state.vocabulary {
+            run_state.vocabulary = target.vocabulary();
+            run_state.render_cache = Arc::new(RenderCache::new(run_state.vocabulary));
         }
         let texts = &self.inner.setup.texts;
-        let assembled = assemble(snapshot, choice.layout, target, texts, &bench.memo).map_err(|error| {
-            let message = error.to_string();
-            match error {
-                AssembleError::TooLong { .. } => Stop::TooLong { message },
-                AssembleError::Thinking { .. } => Stop::Error { message },
-            }
-        })?;
-        let rules = hardpan_providers::rules(&target.wire, target.model.prefill);
-        validate(&assembled.prompt, &rules).map_err(|violation| Stop::Error {
-            message: format!("the request would be refused ({violation}); this is a fault of hardpan: please report it with the session file"),
+        let assembled = assemble(snapshot, selection.layout, target, texts, &run_state.render_cache)
+            .map_err(|error| {
+                let message = error.to_string();
+                match error {
+                    AssembleError::TooLong { .. } => RunEnd::TooLong { message },
+                    AssembleError::Thinking { .. } => RunEnd::Error { message },
+                }
+            })?;
+        let rules = hardpan_providers::validation_rules(&target.profile, target.model.prefill);
+        validate(&assembled.prompt, &rules).map_err(|violation| RunEnd::Error {
+            message: format!("the provider would refuse the request ({violation}); this is a bug in hardpan: please report it with the session file"),
         })?;
         Ok(assembled)
     }
 
-    /// Sends, and takes in what comes, until it ends or the run is stopped.
-    async fn listen(
+    /// Sends the request and handles its events until the answer ends or the run is aborted.
+    async fn stream_answer(
         &self,
         client: &Client,
-        choice: &Choice,
-        assembled: &Assembled,
-        forms: &TextForms<'_>,
+        selection: &ModelSelection,
+        assembled: &AssembledPrompt,
+        forms: &TextFallbacks<'_>,
         token: &CancellationToken,
-    ) -> Heard {
+    ) -> StreamOutcome {
         let started = self.now();
         let mut sent = started;
-        let question = Question {
+        let question = ClientRequest {
             prompt: &assembled.prompt,
-            wire: &choice.target.wire,
-            provider: &choice.target.provider,
-            forms,
+            profile: &selection.target.profile,
+            provider: &selection.target.provider,
+            fallbacks: forms,
             now_ms: started.as_millisecond(),
         };
         let (sender, mut events) = mpsc::unbounded_channel();
         let mut sink = move |event| drop(sender.send(event));
-        let mut coming = None;
-        let asking = client.ask(&question, &mut sink);
+        let mut partial = None;
+        let asking = client.send(&question, &mut sink);
         tokio::pin!(asking);
-        let mut save = tokio::time::interval(SAVE_EVERY);
+        let mut save = tokio::time::interval(PARTIAL_SAVE_INTERVAL);
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let end = loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => break End::Stopped,
+                () = token.cancelled() => break StreamEnd::Stopped,
                 Some(event) = events.recv() => {
-                    if coming.is_none() && matches!(event, Event::Footnote(_)) {
+                    if partial.is_none() && matches!(event, AnswerEvent::Footnote(_)) {
                         sent = self.now(); // what was sent before was not answered
                     }
-                    self.hear(&mut coming, event, choice, assembled).await;
+                    self.handle_stream_event(&mut partial, event, selection, assembled).await;
                 }
                 result = &mut asking => break match result {
-                    Ok(_) => End::Over,
-                    Err(error) => End::Failed(error),
+                    Ok(_) => StreamEnd::Completed,
+                    Err(error) => StreamEnd::Failed(error),
                 },
-                _ = save.tick() => self.save_piece(&mut coming, choice),
+                _ = save.tick() => self.store_partial_answer(&mut partial, selection),
             }
         };
         while let Ok(event) = events.try_recv() {
-            if matches!(end, End::Stopped) {
-                // Received before the stop: kept, but nobody is told any more.
-                if let Some(coming) = &mut coming {
-                    coming.answer.push(event);
+            if matches!(end, StreamEnd::Stopped) {
+                // Received before the abort: kept, but no event is emitted any more.
+                if let Some(partial) = &mut partial {
+                    partial.answer.push(event);
                 }
             } else {
-                self.hear(&mut coming, event, choice, assembled).await;
+                self.handle_stream_event(&mut partial, event, selection, assembled).await;
             }
         }
-        Heard { coming, end, sent }
+        StreamOutcome { partial, end, sent }
     }
 
-    /// Takes in one event of an answer.
-    async fn hear(&self, coming: &mut Option<Coming>, event: Event, choice: &Choice, assembled: &Assembled) {
-        if let Event::Footnote(text) = &event {
-            self.events().tell(self, Note { text: text.clone() }).await;
-            if coming.is_none() {
+    /// Handles one event of a streaming answer.
+    async fn handle_stream_event(
+        &self,
+        partial: &mut Option<PartialAnswer>,
+        event: AnswerEvent,
+        selection: &ModelSelection,
+        assembled: &AssembledPrompt,
+    ) {
+        if let AnswerEvent::Footnote(text) = &event {
+            self.events().emit(self, Note { text: text.clone() }).await;
+            if partial.is_none() {
                 return;
             }
         }
-        let coming = match coming {
-            Some(coming) => coming,
+        let partial = match partial {
+            Some(partial) => partial,
             None => {
-                // The provider has begun to answer: what the layout remembers holds from now on.
+                // The provider accepted the request, so the layout's new state is committed.
                 let now = self.now();
                 let message = {
                     let mut conversation = lock(&self.inner.conversation);
-                    conversation.remember(assembled.memory.clone(), now);
-                    conversation.message(spoken(choice, &Answer::default(), None), now)
+                    conversation.commit_layout_state(assembled.layout_state.clone(), now);
+                    conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
                 };
-                self.events().tell(self, MessageStart { message: message.clone() }).await;
+                self.events().emit(self, MessageStart { message: message.clone() }).await;
                 let (answer, unsaved) = Default::default();
-                coming.insert(Coming { message, answer, unsaved, first: now })
+                partial.insert(PartialAnswer { message, answer, unsaved, first_token_at: now })
             }
         };
-        let delta = delta(&event);
+        let delta = message_delta(&event);
         match &event {
-            Event::Text(_) | Event::Reasoning(_) | Event::Signature(_) | Event::RedactedReasoning(_) => {
-                coming.unsaved.push(event.clone());
+            AnswerEvent::Text(_)
+            | AnswerEvent::Reasoning(_)
+            | AnswerEvent::Signature(_)
+            | AnswerEvent::RedactedReasoning(_) => {
+                partial.unsaved.push(event.clone());
             }
             _ => {}
         }
-        let ended = if let Event::CallEnd { index } = event { Some(index) } else { None };
-        coming.answer.push(event);
-        // A call is stored once it is whole: half of one is nothing that could be run or answered.
-        if let Some(call) = ended.and_then(|index| coming.answer.calls().into_iter().nth(index)) {
+        let ended = if let AnswerEvent::CallEnd { index } = event { Some(index) } else { None };
+        partial.answer.push(event);
+        // A call is stored once it is complete: half a call can be neither run nor answered.
+        if let Some(call) = ended.and_then(|index| partial.answer.calls().into_iter().nth(index)) {
             let (id, name) = (call.call.id.to_string(), call.call.name.to_string());
-            let index = coming.unsaved.calls().len();
-            coming.unsaved.extend([
-                Event::CallStart { index, id, name },
-                Event::CallDelta { index, json: call.raw },
-                Event::CallEnd { index },
+            let index = partial.unsaved.calls().len();
+            partial.unsaved.extend([
+                AnswerEvent::CallStart { index, id, name },
+                AnswerEvent::CallDelta { index, json: call.raw },
+                AnswerEvent::CallEnd { index },
             ]);
         }
         if let Some(delta) = delta {
-            let id = coming.message.id.clone();
-            self.events().tell(self, MessageUpdate { id, delta }).await;
+            let id = partial.message.id.clone();
+            self.events().emit(self, MessageUpdate { id, delta }).await;
         }
     }
 
-    fn save_piece(&self, coming: &mut Option<Coming>, choice: &Choice) {
-        let Some(coming) = coming else { return };
-        let parts = std::mem::take(&mut coming.unsaved).parts();
+    fn store_partial_answer(&self, partial: &mut Option<PartialAnswer>, selection: &ModelSelection) {
+        let Some(partial) = partial else { return };
+        let parts = std::mem::take(&mut partial.unsaved).parts();
         if !parts.is_empty() {
-            let maker = (choice.target.provider.as_str(), choice.target.model.id.as_str());
+            let maker = (selection.target.provider.as_str(), selection.target.model.id.as_str());
             let now = self.now();
-            lock(&self.inner.conversation).partial(&coming.message.id, parts, maker, now);
+            lock(&self.inner.conversation).store_partial(&partial.message.id, parts, maker, now);
         }
     }
 
-    /// Stores what was said and what it cost.
-    async fn finish(
+    /// Stores the answer and its bill, and decides what comes next.
+    async fn finish_turn(
         &self,
-        Heard { coming, end, sent }: Heard,
-        asked: &Asked,
-        choice: &Choice,
+        StreamOutcome { partial, end, sent }: StreamOutcome,
+        last_request: &LastRequest,
+        selection: &ModelSelection,
         usage: Option<Usage>,
-    ) -> Result<Result<Answered, Stop>, AgentError> {
-        let Some(Coming { message, answer, first, .. }) = coming else {
+    ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
+        let Some(PartialAnswer { message, answer, first_token_at, .. }) = partial else {
             return Ok(Err(match end {
-                End::Stopped => Stop::Aborted,
-                End::Failed(error) if error.failure == Failure::ContextTooLong => {
-                    Stop::TooLong { message: error.to_string() }
+                StreamEnd::Stopped => RunEnd::Aborted,
+                StreamEnd::Failed(error) if error.failure == FailureKind::ContextTooLong => {
+                    RunEnd::TooLong { message: error.to_string() }
                 }
-                End::Failed(error) => Stop::Error { message: error.to_string() },
-                End::Over => Stop::Error { message: "the provider said nothing".into() },
+                StreamEnd::Failed(error) => RunEnd::Error { message: error.to_string() },
+                StreamEnd::Completed => RunEnd::Error {
+                    message: "the provider sent an empty answer; send the prompt again".into(),
+                },
             }));
         };
-        let (reason, stop) = why(&answer, &end);
-        let message = AgentMessage { body: spoken(choice, &answer, Some(&reason)).into(), ..message };
-        let is_complete = !matches!(stop, Some(Stop::Aborted | Stop::Error { .. }));
-        let saved = lock(&self.inner.conversation).add(message.clone(), None);
-        // An answer that came whole without a report of its usage is billed by our own count.
+        let (reason, stop) = classify_end(&answer, &end);
+        let message =
+            AgentMessage { body: assistant_body(selection, &answer, Some(&reason)).into(), ..message };
+        let is_complete = !matches!(stop, Some(RunEnd::Aborted | RunEnd::Error { .. }));
+        let saved = lock(&self.inner.conversation).add_message(message.clone(), None);
+        // A complete answer without a usage report is billed by our own count.
         let loss = (usage.is_some() || is_complete).then(|| {
-            let times = Times { sent, began: first };
-            self.bill(
+            let times = RequestTimes { sent, began: first_token_at };
+            self.record_bill(
                 "turn",
-                choice,
-                (asked.sent(), On::Conversation),
+                selection,
+                (last_request.sent_prompt(), CacheBase::Conversation),
                 Some(&message.id),
                 usage.as_ref(),
                 times,
             )
         });
         if is_complete {
-            self.count_response(asked);
+            self.count_unchanged_response(last_request);
         }
         saved.await?;
-        self.events().tell(self, crate::events::MessageEnd { message: message.clone() }).await;
-        self.tell_loss(Some(&message.id), loss.flatten()).await;
-        // The calls of an answer that broke off are not answered for: they are left out of what is sent.
+        self.events().emit(self, crate::events::MessageEnd { message: message.clone() }).await;
+        self.emit_cache_loss(Some(&message.id), loss.flatten()).await;
+        // The calls of an answer that broke off are not run, and requests leave them out.
         let calls = if is_complete { answer.calls() } else { Vec::new() };
-        Ok(Ok(Answered { message, calls, stop }))
+        Ok(Ok(TurnOutcome { message, calls, stop }))
     }
 }
 
-/// What was heard of an answer.
-struct Heard {
-    coming: Option<Coming>,
-    end: End,
-    /// When the request was sent that was answered.
+/// What was received of an answer, and how receiving ended.
+struct StreamOutcome {
+    partial: Option<PartialAnswer>,
+    end: StreamEnd,
+    /// When the request that was answered was sent: the last attempt, after retries.
     sent: Timestamp,
 }
 
-/// How listening ended.
-enum End {
-    Over,
+/// How a stream ended.
+enum StreamEnd {
+    Completed,
     Stopped,
     Failed(ProviderError),
 }
 
-/// The stored word for how an answer ended, and what follows from it.
-fn why(answer: &Answer, end: &End) -> (String, Option<Stop>) {
-    if matches!(end, End::Stopped) {
-        return ("aborted".into(), Some(Stop::Aborted));
+/// The stop reason to store with an answer, and how the run would end after it.
+fn classify_end(answer: &Answer, end: &StreamEnd) -> (String, Option<RunEnd>) {
+    if matches!(end, StreamEnd::Stopped) {
+        return ("aborted".into(), Some(RunEnd::Aborted));
     }
     if let Some(error) = &answer.error {
-        return ("error".into(), Some(Stop::Error { message: error.to_string() }));
+        return ("error".into(), Some(RunEnd::Error { message: error.to_string() }));
     }
-    if let End::Failed(error) = end {
-        return ("error".into(), Some(Stop::Error { message: error.to_string() }));
+    if let StreamEnd::Failed(error) = end {
+        return ("error".into(), Some(RunEnd::Error { message: error.to_string() }));
     }
     let reason = answer.stop.clone().unwrap_or(StopReason::Cut);
     let stop = match &reason {
-        StopReason::End | StopReason::StopSequence | StopReason::ToolUse => Some(Stop::Done),
-        StopReason::Length => Some(Stop::Length),
-        StopReason::Refusal => Some(Stop::Refused),
+        StopReason::End | StopReason::StopSequence | StopReason::ToolUse => Some(RunEnd::Done),
+        StopReason::Length => Some(RunEnd::Length),
+        StopReason::Refusal => Some(RunEnd::Refused),
         StopReason::Pause => None,
-        StopReason::Other(word) => Some(Stop::Error { message: format!("the answer ended with \"{word}\", which is not known") }),
-        StopReason::Cut => Some(Stop::Error {
+        StopReason::Other(word) => Some(RunEnd::Error { message: format!("the provider ended the answer for an unknown reason, \"{word}\"") }),
+        StopReason::Cut => Some(RunEnd::Error {
             message: "the connection broke off in the middle of the answer; what came is kept. Say \"go on\" to continue".into(),
         }),
     };
-    (reason.word().to_owned(), stop)
+    (reason.as_str().to_owned(), stop)
 }
 
-fn spoken(choice: &Choice, answer: &Answer, reason: Option<&str>) -> Body {
-    Body::Assistant {
+fn assistant_body(selection: &ModelSelection, answer: &Answer, reason: Option<&str>) -> MessageBody {
+    MessageBody::Assistant {
         content: answer.parts(),
-        provider: Some(choice.target.provider.as_str().into()),
-        model: Some(choice.target.model.id.as_str().into()),
+        provider: Some(selection.target.provider.as_str().into()),
+        model: Some(selection.target.model.id.as_str().into()),
         stop_reason: reason.map(Into::into),
     }
 }
 
-fn delta(event: &Event) -> Option<Delta> {
+fn message_delta(event: &AnswerEvent) -> Option<MessageDelta> {
     Some(match event {
-        Event::Text(text) => Delta::Text { text: text.clone() },
-        Event::Reasoning(text) => Delta::Reasoning { text: text.clone() },
-        Event::CallStart { index, id, name } => {
-            Delta::Call { index: *index, call_id: id.clone(), name: name.clone() }
+        AnswerEvent::Text(text) => MessageDelta::Text { text: text.clone() },
+        AnswerEvent::Reasoning(text) => MessageDelta::Reasoning { text: text.clone() },
+        AnswerEvent::CallStart { index, id, name } => {
+            MessageDelta::Call { index: *index, call_id: id.clone(), name: name.clone() }
         }
-        Event::CallDelta { index, json } => Delta::Arguments { index: *index, json: json.clone() },
+        AnswerEvent::CallDelta { index, json } => {
+            MessageDelta::Arguments { index: *index, json: json.clone() }
+        }
         _ => return None,
     })
 }

@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     let catalogue = Catalogue::builtin();
     let audited = || {
         let recording = Recording::parse("bench.jsonl", file.as_bytes()).expect("it is a session");
-        Report::of(&[Audit::of(&recording, catalogue)])
+        Report::from_audits(&[Audit::from_recording(&recording, catalogue)])
     };
     let values = || -> Vec<Value> {
         file.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()

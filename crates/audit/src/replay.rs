@@ -1,96 +1,103 @@
-//! Recorded work through other policies, at the recorded times, on the cache model.
+//! [`Replay`]: what recorded work would have cost with another layout, on the cache model and at
+//! the recorded times.
 //!
-//! Every request has the size that was billed: answers as billed, the rest scaled to fit. What differs between policies is what
-//! is sent along, in which order, and where breakpoints are; [`hardpan_economy::CacheModel`] tells what is then read and
-//! written. Constants are the same for all sessions.
+//! Every request has the size that was billed: answers as billed, the rest scaled to fit. Policies
+//! differ in what they send, in which order, and where they set breakpoints;
+//! [`hardpan_economy::CacheModel`] tells what is then read and written. All sessions use the same
+//! constants.
 
-mod append; // plain append-only
-mod clairvoyant; // the best schedule of full folds, and the floor
-mod log; // the prompt as a log, and its garbage
-mod meter; // a cache, and what it bills
-mod others; // `panels`, `tiers` and `inline` as cost models
+mod append; // the policy append
+mod billed_cache; // BilledCache: a simulated cache that adds up costs
+mod clairvoyant; // lower bounds: the best schedule of full folds, and the floor
+mod layout_models; // `panels`, `tiers` and `inline` as cost models
+mod model_pricing; // ModelPricing: cache rules and prices of a model
+mod prompt_log; // PromptLog: the prompt as a log, and its garbage
 mod sizes; // sizes that add up to what was billed
-mod strata; // the log with folds
-mod terms; // rules and prices of a model
+mod strata; // the layout strata: the log with folds
 #[cfg(test)]
 mod tests;
-mod work; // requests as units of the conversation
+mod threads; // ReplayThread: requests as units of the conversation
 
-use hardpan_economy::ledger::Tokens;
+use hardpan_economy::ledger::TokenUsage;
 use hardpan_models::Catalogue;
 use serde::Serialize;
 
 use crate::import::Recording;
-use terms::AllTerms;
-use work::Thread;
+use model_pricing::PricingTable;
+use threads::ReplayThread;
 
-/// How prompts are laid and kept.
+/// How prompts are laid out and kept in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// Append-only with a moving marker, five minutes: as most agents do.
+pub enum ReplayPolicy {
+    /// Append-only with a moving marker and a lifetime of five minutes, as most agents do.
     Append,
-    /// A stable prefix with folds, and pings where they pay.
+    /// The layout `strata`: a stable prefix with folds, and pings where they pay.
     Strata,
-    /// Items as panels before the conversation.
+    /// The layout `panels`: items as panels before the conversation.
     Panels,
-    /// Stability tiers.
+    /// The layout `tiers`: items and exchanges sorted by stability.
     Tiers,
-    /// Items before the last prompt.
+    /// The layout `inline`: items before the last prompt.
     Inline,
 }
 
-impl Policy {
+impl ReplayPolicy {
     /// All of them, in the order of the reports.
-    pub const ALL: [Policy; 5] =
-        [Policy::Strata, Policy::Panels, Policy::Tiers, Policy::Inline, Policy::Append];
+    pub const ALL: [ReplayPolicy; 5] = [
+        ReplayPolicy::Strata,
+        ReplayPolicy::Panels,
+        ReplayPolicy::Tiers,
+        ReplayPolicy::Inline,
+        ReplayPolicy::Append,
+    ];
 
-    /// Its name on the command line and in JSON.
+    /// The policy's name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Policy::Append => "append",
-            Policy::Strata => "strata",
-            Policy::Panels => "panels",
-            Policy::Tiers => "tiers",
-            Policy::Inline => "inline",
+            ReplayPolicy::Append => "append",
+            ReplayPolicy::Strata => "strata",
+            ReplayPolicy::Panels => "panels",
+            ReplayPolicy::Tiers => "tiers",
+            ReplayPolicy::Inline => "inline",
         }
     }
 
-    /// The policy of this name.
+    /// The policy of this name. `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
-        Policy::ALL.into_iter().find(|policy| policy.name() == name)
+        ReplayPolicy::ALL.into_iter().find(|policy| policy.name() == name)
     }
 }
 
-/// Whether what a person switches on the way is part of the comparison.
+/// Whether a replay loses the cache where the user switched the thinking level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settings {
-    /// The model thinks as far as it did at first: a switch loses the cache of the messages whatever the policy, and
-    /// would only blur what the policy is worth.
-    Steady,
-    /// Every switch loses what it loses.
+pub enum ThinkingSwitches {
+    /// The level stays as it was at first. A switch loses the cache of the messages whatever the
+    /// policy, and would only blur the comparison.
+    Ignored,
+    /// Every recorded switch loses the cache, as it did.
     Recorded,
 }
 
-/// What a policy would have cost.
+/// What a replayed session costs. Serialized in `hardpan replay --json`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Replayed {
-    /// In units of one token of plain input, output left out.
+pub struct ReplayCost {
+    /// The cost in units of one uncached input token; output is not counted.
     pub cost: f64,
     /// Tokens read from the cache.
     pub read: u64,
-    /// Tokens written to it.
+    /// Tokens written to the cache.
     pub write: u64,
-    /// Tokens of plain input.
+    /// Tokens neither read nor written.
     pub input: u64,
-    /// How often garbage was dropped.
+    /// How many folds dropped garbage.
     pub folds: usize,
-    /// Requests that only kept the cache warm; their cost is in it.
+    /// How many requests only kept the cache warm; `cost` includes them.
     pub pings: usize,
 }
 
-impl Replayed {
-    fn add(&mut self, other: &Replayed) {
-        let Replayed { cost, read, write, input, folds, pings } = other;
+impl ReplayCost {
+    fn add(&mut self, other: &ReplayCost) {
+        let ReplayCost { cost, read, write, input, folds, pings } = other;
         self.cost += cost;
         self.read += read;
         self.write += write;
@@ -100,87 +107,95 @@ impl Replayed {
     }
 }
 
-/// A recording made ready to be replayed: sizes fitted, files followed.
+/// A recording prepared for replay: sizes are fitted to the bills, and touches of files are known.
 pub struct Replay {
-    threads: Vec<Thread>,
-    billed: Billed,
+    threads: Vec<ReplayThread>,
+    billed: BilledTotals,
 }
 
-/// What was billed.
+/// What was billed for a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Billed {
-    /// How many requests.
+pub struct BilledTotals {
+    /// How many requests were billed.
     pub requests: usize,
-    /// Their tokens.
-    pub tokens: Tokens,
-    /// What their input cost, in units of one token of plain input of each one's model.
+    /// The tokens of all requests.
+    pub tokens: TokenUsage,
+    /// What their input cost, in units of one uncached input token of each request's model.
     pub cost: f64,
-    /// The same in dollars, by the prices known now.
+    /// The same in dollars, at the catalogue's prices.
     pub dollars: f64,
 }
 
 impl Replay {
-    /// Prepares a recording, with the prices of a catalogue and steady settings.
+    /// Prepares a recording at the prices of a catalogue, ignoring switches of the thinking level.
     pub fn new(recording: &Recording, catalogue: &Catalogue) -> Self {
-        Replay::with(recording, catalogue, Settings::Steady)
+        Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Ignored)
     }
 
-    /// The same with the settings as told.
-    pub fn with(recording: &Recording, catalogue: &Catalogue, settings: Settings) -> Self {
-        Replay { threads: work::work(recording, catalogue, settings), billed: bill(recording, catalogue) }
+    /// Like [`Replay::new`], with a choice about switches of the thinking level.
+    pub fn with_thinking_switches(
+        recording: &Recording,
+        catalogue: &Catalogue,
+        thinking_switches: ThinkingSwitches,
+    ) -> Self {
+        Replay {
+            threads: threads::build_threads(recording, catalogue, thinking_switches),
+            billed: bill(recording, catalogue),
+        }
     }
 
-    /// How many requests came after a switch of how far the model thinks.
-    pub fn switches(&self) -> usize {
+    /// How many requests have another thinking level than the previous one.
+    pub fn thinking_switch_count(&self) -> usize {
         let pairs = self.threads.iter().flat_map(|thread| thread.steps.windows(2));
         pairs.filter(|pair| pair[0].thinking != pair[1].thinking).count()
     }
 
-    /// What was billed.
-    pub fn billed(&self) -> Billed {
+    /// What was billed for the recording.
+    pub fn billed(&self) -> BilledTotals {
         self.billed
     }
 
-    /// What a policy would have cost.
-    pub fn run(&self, policy: Policy) -> Replayed {
-        let mut replayed = Replayed::default();
+    /// Replays the recording with a policy.
+    pub fn run(&self, policy: ReplayPolicy) -> ReplayCost {
+        let mut replayed = ReplayCost::default();
         for thread in &self.threads {
             replayed.add(&match policy {
-                Policy::Append => append::run(thread),
-                Policy::Strata => strata::run(thread, strata::Sites::Frontiers),
-                Policy::Panels => others::panels(thread),
-                Policy::Tiers => others::tiers(thread),
-                Policy::Inline => others::inline(thread),
+                ReplayPolicy::Append => append::run(thread),
+                ReplayPolicy::Strata => strata::run(thread, strata::FoldSites::Frontiers),
+                ReplayPolicy::Panels => layout_models::replay_panels(thread),
+                ReplayPolicy::Tiers => layout_models::replay_tiers(thread),
+                ReplayPolicy::Inline => layout_models::replay_inline(thread),
             });
         }
         replayed
     }
 
-    /// What the best schedule of folds that drop all garbage would have cost, known beforehand.
+    /// The cost of the best schedule of full folds, chosen with knowledge of the future.
     pub fn clairvoyant(&self) -> f64 {
         self.threads.iter().map(|thread| clairvoyant::best(thread).0).sum()
     }
 
-    /// What would have been paid if only what is true had been read, and everything written once.
+    /// The cost if every request had read only what is still true, and everything had been written
+    /// once.
     pub fn floor(&self) -> f64 {
         self.threads.iter().map(clairvoyant::floor).sum()
     }
 }
 
-/// What a policy would have cost for a recording, by the built-in prices.
-pub fn replay(recording: &Recording, policy: Policy) -> Replayed {
+/// Replays a recording with a policy at the built-in prices.
+pub fn replay(recording: &Recording, policy: ReplayPolicy) -> ReplayCost {
     Replay::new(recording, Catalogue::builtin()).run(policy)
 }
 
-fn bill(recording: &Recording, catalogue: &Catalogue) -> Billed {
-    let mut terms = AllTerms::new(catalogue, recording.agent);
-    let mut bill = Billed { requests: recording.requests.len(), ..Billed::default() };
+fn bill(recording: &Recording, catalogue: &Catalogue) -> BilledTotals {
+    let mut pricing = PricingTable::new(catalogue, recording.agent);
+    let mut bill = BilledTotals { requests: recording.requests.len(), ..BilledTotals::default() };
     for request in &recording.requests {
         bill.tokens.add(&request.usage);
-        if let Some(terms) = terms.of(request) {
-            let cost = terms.cost(&request.usage);
+        if let Some(pricing) = pricing.look_up(request) {
+            let cost = pricing.cost(&request.usage);
             bill.cost += cost;
-            bill.dollars += cost * terms.input_dollars / 1e6;
+            bill.dollars += cost * pricing.input_dollars / 1e6;
         }
     }
     bill

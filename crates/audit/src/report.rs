@@ -1,4 +1,4 @@
-//! Audits as text for people, as JSON, and as a page.
+//! [`Report`]: audits as JSON, and functions that write them as text and as a page.
 
 mod html; // one page that needs nothing else
 mod plot; // curves as SVG
@@ -9,102 +9,102 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::Audit;
-use crate::bill::Bill;
+use crate::cache_audit::Bill;
 pub use html::page;
 pub use text::summary;
 
-/// What `hardpan audit --json` prints: amounts in tokens, costs in units of one uncached input token of the model, answers
-/// left out.
+/// What `hardpan audit --json` prints: amounts in tokens, costs in units of one uncached input
+/// token of the model. Answers are not counted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// One per file.
+    /// The sessions, in the order they were given.
     pub sessions: Vec<SessionReport>,
 }
 
-/// A session.
+/// The audit of one session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionReport {
-    /// The file.
+    /// The name of the recording, usually a path.
     pub file: String,
     /// Who recorded it: `pi`, `claude-code`, `codex`, `hardpan`.
     pub agent: &'static str,
     /// How many requests were billed.
     pub requests: usize,
-    /// What was billed.
+    /// What was billed for all requests.
     pub billed: BilledReport,
-    /// What was foretold.
+    /// What the predictions would have cost.
     pub predicted: PredictedReport,
-    /// How many requests were foretold rightly, hit or loss.
+    /// How many requests were predicted correctly, hit or loss.
     pub right: usize,
-    /// What was paid again, the dearest first.
+    /// The losses, the most expensive first.
     pub losses: Vec<LossReport>,
-    /// What a stable prefix would have paid.
+    /// What a stable prefix would have cost, in units.
     pub stable_prefix_cost: f64,
 }
 
-/// What was billed.
+/// What was billed for the prompts of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BilledReport {
-    /// Neither read nor written.
+    /// Tokens neither read from nor written to the cache.
     pub input: u64,
-    /// Read from the cache.
+    /// Tokens read from the cache.
     pub read: u64,
-    /// Written to it, for whatever lifetime.
+    /// Tokens written to the cache, for any lifetime.
     pub write: u64,
-    /// In units.
+    /// The cost in units of one uncached input token.
     pub cost: f64,
-    /// At list prices; none where no price is known.
+    /// The cost in dollars at list prices. Null where no price is known.
     pub dollars: Option<f64>,
 }
 
-/// What was foretold.
+/// What the predictions would have cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PredictedReport {
-    /// Neither read nor written.
+    /// Tokens neither read from nor written to the cache.
     pub input: u64,
-    /// Read from the cache.
+    /// Tokens read from the cache.
     pub read: u64,
-    /// Written to it, for whatever lifetime.
+    /// Tokens written to the cache, for any lifetime.
     pub write: u64,
-    /// In units.
+    /// The cost in units of one uncached input token.
     pub cost: f64,
 }
 
-/// Something that was paid again.
+/// Tokens that had been cached and were paid again.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LossReport {
-    /// The billed request, from 0.
+    /// Index of the billed request, from 0.
     pub request: usize,
-    /// When it was sent, RFC 3339.
+    /// When the request was sent, RFC 3339.
     pub at: String,
-    /// How many tokens.
+    /// How many tokens were paid again.
     pub tokens: u64,
-    /// What they cost beyond the price of reading them; none where no price is known.
+    /// What they cost beyond the price of reading them. Null where no price is known.
     pub dollars: Option<f64>,
-    /// Why, in words.
+    /// The cause in words.
     pub cause: String,
-    /// Whether the program that laid out the prompt could have avoided it.
+    /// Whether the agent could have avoided it.
     pub ours: bool,
 }
 
 impl Report {
     /// The report of these audits.
-    pub fn of(audits: &[Audit]) -> Self {
-        Report { sessions: audits.iter().map(SessionReport::of).collect() }
+    pub fn from_audits(audits: &[Audit]) -> Self {
+        Report { sessions: audits.iter().map(SessionReport::from_audit).collect() }
     }
 }
 
 impl SessionReport {
-    fn of(audit: &Audit) -> Self {
+    fn from_audit(audit: &Audit) -> Self {
         let Bill { tokens, cost, dollars } = audit.billed;
         let foretold = audit.predicted.tokens;
-        let losses = audit.ranked().into_iter().map(|loss| LossReport {
+        let losses = audit.losses_by_cost().into_iter().map(|loss| LossReport {
             request: loss.request,
             at: rfc3339(loss.at),
             tokens: loss.tokens,
             dollars: loss.dollars.map(micro),
-            cause: loss.why.words(),
-            ours: loss.ours,
+            cause: loss.cause.describe(),
+            ours: loss.is_avoidable,
         });
         SessionReport {
             file: audit.file.clone(),
@@ -123,19 +123,19 @@ impl SessionReport {
                 write: foretold.write.saturating_add(foretold.write_1h),
                 cost: milli(audit.predicted.cost),
             },
-            right: audit.right(),
+            right: audit.correct_predictions(),
             losses: losses.collect(),
             stable_prefix_cost: milli(audit.stable_prefix_cost),
         }
     }
 }
 
-/// A sum of products of prices has noise in its last digits; a thousandth of a token is nothing.
+/// Rounds to a thousandth of a token: sums of products of prices have noise in their last digits.
 fn milli(cost: f64) -> f64 {
     (cost * 1e3).round() / 1e3
 }
 
-/// A millionth of a dollar is nothing either.
+/// Rounds to a millionth of a dollar.
 fn micro(dollars: f64) -> f64 {
     (dollars * 1e6).round() / 1e6
 }
@@ -144,9 +144,9 @@ fn rfc3339(at: Moment) -> String {
     Timestamp::from_millisecond(at.0).unwrap_or_default().to_string()
 }
 
-/// What all sessions of a report have in common.
+/// Sums over all sessions of a report.
 #[derive(Default)]
-struct Sum {
+struct ReportTotals {
     requests: usize,
     right: usize,
     bill: Bill,
@@ -158,36 +158,39 @@ struct Sum {
     losses: usize,
 }
 
-impl Sum {
-    fn of(audits: &[Audit]) -> Self {
-        let mut sum = Sum::default();
+impl ReportTotals {
+    fn from_audits(audits: &[Audit]) -> Self {
+        let mut totals = ReportTotals::default();
         for audit in audits {
-            sum.requests += audit.requests.len();
-            sum.right += audit.right();
-            sum.bill.tokens.add(&audit.billed.tokens);
-            sum.bill.cost += audit.billed.cost;
-            sum.bill.dollars =
-                audit.billed.dollars.map(|more| more + sum.bill.dollars.unwrap_or(0.0)).or(sum.bill.dollars);
-            sum.stable_cost += audit.stable_prefix_cost;
-            sum.stable_dollars += stable_dollars(audit).unwrap_or(0.0);
-            sum.losses += audit.losses.len();
-            sum.lost_tokens =
-                audit.losses.iter().fold(sum.lost_tokens, |lost, loss| lost.saturating_add(loss.tokens));
-            sum.lost_cost += audit.losses.iter().map(|loss| loss.cost).sum::<f64>();
-            sum.lost_dollars += audit.losses.iter().filter_map(|loss| loss.dollars).sum::<f64>();
+            totals.requests += audit.requests.len();
+            totals.right += audit.correct_predictions();
+            totals.bill.tokens.add(&audit.billed.tokens);
+            totals.bill.cost += audit.billed.cost;
+            totals.bill.dollars = audit
+                .billed
+                .dollars
+                .map(|more| more + totals.bill.dollars.unwrap_or(0.0))
+                .or(totals.bill.dollars);
+            totals.stable_cost += audit.stable_prefix_cost;
+            totals.stable_dollars += stable_dollars(audit).unwrap_or(0.0);
+            totals.losses += audit.losses.len();
+            totals.lost_tokens =
+                audit.losses.iter().fold(totals.lost_tokens, |lost, loss| lost.saturating_add(loss.tokens));
+            totals.lost_cost += audit.losses.iter().map(|loss| loss.cost).sum::<f64>();
+            totals.lost_dollars += audit.losses.iter().filter_map(|loss| loss.dollars).sum::<f64>();
         }
-        sum
+        totals
     }
 }
 
-/// What a stable prefix would have cost in dollars, at the session's mean price of a unit.
+/// What a stable prefix would have cost in dollars, at the session's average price per unit.
 fn stable_dollars(audit: &Audit) -> Option<f64> {
     let Bill { cost, dollars, .. } = audit.billed;
     dollars.filter(|_| cost > 0.0).map(|dollars| dollars * audit.stable_prefix_cost / cost)
 }
 
-/// Losses of one sort, over all sessions.
-struct Sort {
+/// Losses with the same cause, over all sessions.
+struct LossCategory {
     name: &'static str,
     count: usize,
     tokens: u64,
@@ -196,28 +199,35 @@ struct Sort {
     ours: usize,
 }
 
-/// The sorts of losses, the dearest first.
-fn sorts(audits: &[Audit]) -> Vec<Sort> {
-    let mut sorts: Vec<Sort> = Vec::new();
+/// The causes of losses, the most expensive first.
+fn loss_categories(audits: &[Audit]) -> Vec<LossCategory> {
+    let mut loss_categories: Vec<LossCategory> = Vec::new();
     for loss in audits.iter().flat_map(|audit| &audit.losses) {
-        let name = loss.why.sort();
-        let at = sorts.iter().position(|sort| sort.name == name).unwrap_or_else(|| {
-            sorts.push(Sort { name, count: 0, tokens: 0, cost: 0.0, dollars: 0.0, ours: 0 });
-            sorts.len() - 1
+        let name = loss.cause.category();
+        let at = loss_categories.iter().position(|category| category.name == name).unwrap_or_else(|| {
+            loss_categories.push(LossCategory {
+                name,
+                count: 0,
+                tokens: 0,
+                cost: 0.0,
+                dollars: 0.0,
+                ours: 0,
+            });
+            loss_categories.len() - 1
         });
-        let sort = &mut sorts[at];
-        sort.count += 1;
-        sort.tokens = sort.tokens.saturating_add(loss.tokens);
-        sort.cost += loss.cost;
-        sort.dollars += loss.dollars.unwrap_or(0.0);
-        sort.ours += usize::from(loss.ours);
+        let category = &mut loss_categories[at];
+        category.count += 1;
+        category.tokens = category.tokens.saturating_add(loss.tokens);
+        category.cost += loss.cost;
+        category.dollars += loss.dollars.unwrap_or(0.0);
+        category.ours += usize::from(loss.is_avoidable);
     }
-    sorts.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.name.cmp(b.name)));
-    sorts
+    loss_categories.sort_by(|a, b| b.cost.total_cmp(&a.cost).then(a.name.cmp(b.name)));
+    loss_categories
 }
 
-/// A loss with its session, the dearest first over all sessions.
-fn dearest(audits: &[Audit], top: usize) -> Vec<(&Audit, &crate::Loss)> {
+/// The `top` most expensive losses over all sessions, each with its session.
+fn costliest_losses(audits: &[Audit], top: usize) -> Vec<(&Audit, &crate::Loss)> {
     let mut losses: Vec<_> =
         audits.iter().flat_map(|audit| audit.losses.iter().map(move |loss| (audit, loss))).collect();
     losses.sort_by(|(_, a), (_, b)| b.cost.total_cmp(&a.cost).then(a.at.cmp(&b.at)));
@@ -225,17 +235,21 @@ fn dearest(audits: &[Audit], top: usize) -> Vec<(&Audit, &crate::Loss)> {
     losses
 }
 
-/// `$29.08`; with four places where two would show nothing.
+/// An amount such as `$29.08`; with four places where two would show too little.
 fn dollars(amount: f64) -> String {
     if amount != 0.0 && amount.abs() < 0.1 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
-/// `1 request`, `37 requests`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{} {what}{}", hardpan_economy::words::number(count as u64), if count == 1 { "" } else { "s" })
+/// A count with its noun: `1 request`, `37 requests`.
+fn pluralize(count: usize, what: &str) -> String {
+    format!(
+        "{} {what}{}",
+        hardpan_economy::format::format_number(count as u64),
+        if count == 1 { "" } else { "s" }
+    )
 }
 
-/// `54.5%`.
+/// A share such as `54.5%`.
 fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1}%", 100.0 * part / whole) } else { "-".into() }
 }

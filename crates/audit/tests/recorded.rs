@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hardpan_audit::{Audit, Lost, Outcome, Recording, Turn, Why};
+use hardpan_audit::{Audit, CacheOutcome, LossCause, Recording, RequestTrigger, UnexplainedLoss};
 use hardpan_models::Catalogue;
 
 /// The audit of `pi-large.jsonl`; none, with a note, where it is not at hand.
@@ -12,7 +12,7 @@ fn pi_large() -> Option<Audit> {
         return None;
     };
     let recording = Recording::open(&PathBuf::from(folder).join("pi-large.jsonl")).expect("it can be read");
-    Some(Audit::of(&recording, Catalogue::builtin()))
+    Some(Audit::from_recording(&recording, Catalogue::builtin()))
 }
 
 #[test]
@@ -29,28 +29,31 @@ fn the_bill_is_reproduced_to_the_token() {
 #[test]
 fn hits_and_losses_are_foretold_and_no_alarm_is_false() {
     let Some(audit) = pi_large() else { return };
-    let share = |wanted: &dyn Fn(Turn) -> bool| {
-        let of_sort: Vec<_> = audit.requests.iter().filter(|request| wanted(request.turn)).collect();
+    let share = |wanted: &dyn Fn(RequestTrigger) -> bool| {
+        let of_sort: Vec<_> = audit.requests.iter().filter(|request| wanted(request.trigger)).collect();
         let right = of_sort.iter().filter(|request| request.predicted == request.actual).count();
         println!("{right} of {}", of_sort.len());
         right as f64 / of_sort.len() as f64
     };
-    assert!(share(&|turn| turn == Turn::Tools) >= 0.995);
+    assert!(share(&|trigger| trigger == RequestTrigger::Tools) >= 0.995);
     assert!(share(&|_| true) >= 0.93);
-    let alarms = audit.requests.iter().filter(|request| request.predicted == Outcome::Loss);
-    assert_eq!(alarms.filter(|request| request.actual == Outcome::Hit).count(), 0);
+    let alarms = audit.requests.iter().filter(|request| request.predicted == CacheOutcome::Loss);
+    assert_eq!(alarms.filter(|request| request.actual == CacheOutcome::Hit).count(), 0);
 }
 
 #[test]
 fn every_loss_has_a_cause_and_what_is_not_recorded_is_said_so() {
     let Some(audit) = pi_large() else { return };
-    let lost = audit.requests.iter().filter(|request| request.actual == Outcome::Loss).count();
+    let lost = audit.requests.iter().filter(|request| request.actual == CacheOutcome::Loss).count();
     assert_eq!(audit.losses.len(), lost);
-    let unexplained =
-        audit.losses.iter().filter(|loss| loss.why == Why::Unrecorded(Lost::WholePrefix)).count();
+    let unexplained = audit
+        .losses
+        .iter()
+        .filter(|loss| loss.cause == LossCause::Unrecorded(UnexplainedLoss::WholePrefix))
+        .count();
     println!("{lost} losses, {unexplained} of them with nothing recorded that explains them");
     for loss in &audit.losses {
-        println!("{:3} {:7} {}", loss.request, loss.tokens, loss.why.words());
+        println!("{:3} {:7} {}", loss.request, loss.tokens, loss.cause.describe());
     }
     assert!(unexplained > 0 && unexplained < lost);
     // What the prototype found: a stable prefix would have paid .545 of the bill.

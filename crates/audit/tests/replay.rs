@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hardpan_audit::{Policy, Recording, Replay};
+use hardpan_audit::{Recording, Replay, ReplayPolicy};
 use hardpan_models::Catalogue;
 
 /// `pi-large.jsonl`, ready to be replayed; none, with a note, where it is not at hand.
@@ -20,7 +20,7 @@ fn the_bill_is_reproduced_to_the_token() {
     let Some(replay) = pi_large() else { return };
     let billed = replay.billed();
     assert_eq!((billed.requests, billed.cost.round()), (439, 9_694_286.0));
-    let appended = replay.run(Policy::Append);
+    let appended = replay.run(ReplayPolicy::Append);
     assert_eq!(
         appended.read + appended.write + appended.input,
         billed.tokens.prompt(),
@@ -32,7 +32,7 @@ fn the_bill_is_reproduced_to_the_token() {
 fn strata_costs_less_than_half_and_little_more_than_the_floor() {
     let Some(replay) = pi_large() else { return };
     let billed = replay.billed().cost;
-    let strata = replay.run(Policy::Strata).cost;
+    let strata = replay.run(ReplayPolicy::Strata).cost;
     let (floor, clairvoyant) = (replay.floor(), replay.clairvoyant());
     println!(
         "strata {:.4} of the bill, {:.4} of the floor, {:.4} of clairvoyant full folds",
@@ -48,8 +48,8 @@ fn strata_costs_less_than_half_and_little_more_than_the_floor() {
 #[test]
 fn no_other_policy_beats_strata() {
     let Some(replay) = pi_large() else { return };
-    let strata = replay.run(Policy::Strata).cost;
-    for policy in Policy::ALL {
+    let strata = replay.run(ReplayPolicy::Strata).cost;
+    for policy in ReplayPolicy::ALL {
         let cost = replay.run(policy).cost;
         println!("{} {:.4} of the bill", policy.name(), cost / replay.billed().cost);
         assert!(cost >= strata, "{}", policy.name());

@@ -1,34 +1,53 @@
-//! What can be typed.
+//! [`Args`]: the command line, declared for clap.
+//!
+//! The doc comments of commands and flags in this file are what `--help` prints, so they are
+//! written for the person who runs `hardpan`.
 
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// A coding agent whose heart is a context engine: see what is sent to a model, what it costs, and why.
+/// A coding agent for the terminal that shows what it sends to the model, what that costs, and why
 ///
-/// Without a command, in a terminal, it begins a conversation. `hardpan -p "…"` answers one prompt.
+/// Run `hardpan` in a terminal to start a conversation about the folder you are in. Run
+/// `hardpan -p "…"` to get one answer and exit. The commands below inspect what Hardpan sends
+/// without sending it, and account for what you paid.
 #[derive(Debug, Parser)]
-#[command(name = "hardpan", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "hardpan",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  hardpan                                    start a conversation
+  hardpan -p \"Why does the build fail?\"      answer one prompt and exit
+  cargo test 2>&1 | hardpan -p \"Explain\"     send the output of a command along
+  hardpan --continue                         resume the last conversation of this folder
+  hardpan request \"Explain\" src/main.rs      show the request without sending it
+
+Set ANTHROPIC_API_KEY (or another provider's variable, see `hardpan providers`) first. Without a
+key, a built-in simulator answers, so that you can try everything for free."
+)]
 pub struct Args {
     #[command(flatten)]
-    pub chat: Chat,
+    pub chat: ChatArgs,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
 impl Args {
-    /// What was typed; a mistake is told, and ends the process with exit code 2.
+    /// Parses the process's arguments. Prints mistakes and exits with code 2.
     pub fn read() -> Self {
         Args::try_parse().unwrap_or_else(|error| with_hint(error).exit())
     }
 }
 
-/// A word where a command could stand may be meant as a prompt.
+/// Suggests `-p` where somebody typed a prompt in the place of a command.
 fn with_hint(mut error: clap::Error) -> clap::Error {
     let word = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string);
     if word.is_some_and(|word| Args::command().find_subcommand(&word).is_none()) {
-        let hint = r#"a prompt is given with -p, in quotes: hardpan -p "…""#;
+        let hint = r#"to send a prompt, use -p and quotes: hardpan -p "…""#;
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
@@ -36,271 +55,324 @@ fn with_hint(mut error: clap::Error) -> clap::Error {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show the request that would be sent: its blocks, or with --json its exact body
+    /// Show the request that Hardpan would send, without sending it
+    ///
+    /// Prints one row per block: where it stands in the body, its tokens, its cache breakpoint, and
+    /// where its text came from. With --json, prints the exact body. Nothing is sent unless you add
+    /// --send.
+    #[command(after_help = "Examples:
+  hardpan request \"What does main do?\" src/main.rs
+  hardpan request \"Hi\" --json | jq .messages
+  hardpan request \"Hi\" --layout tiers --model gpt-5.5
+  hardpan request --diff before.json after.json")]
     Request {
-        /// The prompt; `-` reads it from standard input
+        /// Prompt to send; `-` reads it from standard input
         prompt: Option<String>,
-        /// Files to show to the model: text, or images
+        /// Files to put into the context: text or images
         files: Vec<PathBuf>,
         #[command(flatten)]
-        what: What,
-        /// Print the exact body, and nothing else, on standard output
+        request_args: RequestArgs,
+        /// Print the exact request body on standard output, and nothing else
         #[arg(long)]
         json: bool,
-        /// With --json: print {"body", "origins"}: every block with where it came from
+        /// With --json: print {"body", "origins"}, where "origins" says where each block came from
         #[arg(long, requires = "json")]
         origins: bool,
-        /// Send it without tools, and print the answer (with --json: the answer, its usage and its cost)
+        /// Send the request, without tools, and print the answer (with --json: answer, usage and cost)
         #[arg(long, conflicts_with_all = ["origins", "diff"])]
         send: bool,
-        /// Name the first block in which two requests differ; each is a snapshot, a body, or a body with origins
+        /// Compare two requests and name the first block that differs. A and B are snapshots,
+        /// bodies (--json), or bodies with origins (--json --origins)
         #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["json", "snapshot"])]
         diff: Option<Vec<PathBuf>>,
-        /// Write the memory that the layout would keep after this request (for the snapshot of the next one)
+        /// Write the layout's state after this request to FILE; put it into the snapshot of the
+        /// next request as "memory"
         #[arg(long, value_name = "FILE")]
         next_memory: Option<PathBuf>,
     },
-    /// Show what the context holds: tokens by region, kind and item, breakpoints, price
+    /// Show what fills the context window: tokens by region, kind and item, breakpoints, price
+    #[command(after_help = "Examples:
+  hardpan context
+  hardpan context src/main.rs src/lib.rs --prompt \"Explain\"
+  hardpan context --layout tiers --json")]
     Context {
-        /// Files to show to the model: text, or images
+        /// Files to put into the context: text or images
         files: Vec<PathBuf>,
-        /// The prompt; `-` reads it from standard input
+        /// Prompt to count as well; `-` reads it from standard input
         #[arg(long)]
         prompt: Option<String>,
         #[command(flatten)]
-        what: What,
+        request_args: RequestArgs,
         /// Print the breakdown as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the snapshot that a request would be made from, or the format's schema
+    /// Print the snapshot that a request is built from, or the JSON schema of snapshots
+    ///
+    /// A snapshot holds everything that a request depends on, so the same snapshot always gives the
+    /// same bytes. Pass it to other commands with --snapshot.
+    #[command(after_help = "Example:
+  hardpan snapshot \"Explain\" src/main.rs > snapshot.json
+  hardpan request --snapshot snapshot.json --layout panels")]
     Snapshot {
-        /// The prompt; `-` reads it from standard input
+        /// Prompt to include; `-` reads it from standard input
         prompt: Option<String>,
-        /// Files to show to the model: text, or images
+        /// Files to put into the context: text or images
         files: Vec<PathBuf>,
         #[command(flatten)]
-        what: What,
-        /// Print the JSON schema of the format
+        request_args: RequestArgs,
+        /// Print the JSON schema of the snapshot format and exit
         #[arg(long)]
         schema: bool,
     },
-    /// Print a compact map of what the code contains
+    /// Print a compact map of the code: files, definitions and imports
+    #[command(after_help = "Examples:
+  hardpan map src
+  hardpan map --tokens 2000 --focus src/main.rs")]
     Map {
-        /// Only these files and folders
+        /// Files and folders to map [default: the whole repository]
         paths: Vec<String>,
-        /// Keep the highest-ranked definitions, at most so many tokens of them
+        /// Keep the highest-ranked definitions that fit into N tokens
         #[arg(long, value_name = "N")]
         tokens: Option<usize>,
-        /// With --tokens: rank by what these files use, and what uses them
+        /// With --tokens: rank higher what these files use, and what uses them
         #[arg(long, value_name = "FILE", num_args = 1..)]
         focus: Vec<String>,
         /// Print files, symbols and imports as JSON
         #[arg(long)]
         json: bool,
-        /// The folder [default: this one]
+        /// Folder to work in [default: the current folder]
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
     },
-    /// Tell where a symbol is defined, and where it is used
+    /// Find where a symbol is defined and which files use it
     Symbols {
-        /// Its name
+        /// Name of the function, type, constant, …
         name: String,
-        /// Print the places as JSON
+        /// Print the definitions as JSON
         #[arg(long)]
         json: bool,
-        /// The folder [default: this one]
+        /// Folder to work in [default: the current folder]
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
     },
-    /// Print the system prompt as it would be sent
+    /// Print the system prompt that Hardpan would send
     Prompt {
         #[command(flatten)]
-        what: What,
-        /// Print one of the texts it is made from, as it is in use: system.md, agent.md, phrases.toml, …
+        request_args: RequestArgs,
+        /// Print one of the texts behind it instead, with your overrides: system.md, agent.md,
+        /// phrases.toml, …
         #[arg(long, value_name = "NAME")]
         file: Option<String>,
     },
-    /// List models: windows, prices, what they can do
+    /// List models with their context windows, prices and abilities
+    #[command(after_help = "Examples:
+  hardpan models sonnet
+  hardpan models --provider openrouter")]
     Models {
-        /// Only those whose name contains this
+        /// List only models whose name contains this text
         filter: Option<String>,
-        /// Only those of this provider
+        /// List only models of this provider
         #[arg(long)]
         provider: Option<String>,
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// List providers: where they are, which variable holds their key, and whether one is set
+    /// List providers: their address, the variable for their key, and whether you set one
     Providers {
-        /// Print them as JSON
+        /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Run a provider on loopback that needs no key: strict, caching, scripted, faulty on order
+    /// Run a fake provider on this machine, for tests and for trying Hardpan without a key
     ///
-    /// It speaks Anthropic Messages and OpenAI Chat Completions. The address it prints is the base URL for clients, with or
-    /// without /v1; for Hardpan, in config.toml: [providers.anthropic] base_url = "http://127.0.0.1:PORT"
+    /// It speaks Anthropic Messages and OpenAI Chat Completions, validates requests strictly, models
+    /// the prompt cache, and can fail on demand. It prints its address, which is the base URL for
+    /// clients, with or without /v1. To use it from Hardpan, put this into config.toml:
+    ///
+    ///   [providers.anthropic]
+    ///   base_url = "http://127.0.0.1:PORT"
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Examples:
+  hardpan simulator --port 8080
+  hardpan simulator --script answers.yaml --faults \"status=529,times=2\""
+    )]
     Simulator {
-        /// The port on 127.0.0.1; 0 takes one that is free
+        /// Port on 127.0.0.1; 0 picks a free one
         #[arg(long, default_value_t = 0)]
         port: u16,
-        /// Answer from this script (YAML, docs/simulator.md) in place of the built-in assistant
+        /// Answer from this YAML script instead of the built-in assistant (see `hardpan docs simulator`)
         #[arg(long, value_name = "FILE")]
         script: Option<PathBuf>,
-        /// What goes wrong, such as "status=529,times=2; cut=400,every=3" (docs/simulator.md)
+        /// Inject faults, such as "status=529,times=2; cut=400,every=3" (see `hardpan docs simulator`)
         #[arg(long, value_name = "SPEC")]
         faults: Option<String>,
     },
-    /// List this folder's conversations; search, show, export or delete them
-    Sessions(crate::sessions::Sessions),
-    /// Add up what was paid: by session, day, model, project, kind or item
-    Cost(crate::cost::Cost),
-    /// Tell why a session paid again for what had been cached
-    Why(crate::why::Why),
-    /// Write a commit message for what is staged, show it, and commit
-    Commit(crate::commit::Commit),
-    /// Explain the bill of recorded sessions: what was paid, what a stable prefix would have paid, each loss with its cause
+    /// List the conversations of this folder, or search, show, export and delete them
+    Sessions(crate::sessions::SessionsArgs),
+    /// Add up what you paid, by session, day, model, project, kind or item
+    Cost(crate::cost::CostArgs),
+    /// Explain why a session paid again for tokens that were cached
+    Why(crate::why::WhyArgs),
+    /// Write a commit message for the staged changes, show it to you, and commit
+    Commit(crate::commit::CommitArgs),
+    /// Analyse recorded sessions: what they cost, what a stable prompt prefix would have saved, and
+    /// what caused each loss
     ///
-    /// It reads sessions of pi, Claude Code, Codex and Hardpan, and needs no key and no settings.
+    /// Reads sessions of pi, Claude Code, Codex and Hardpan. Needs no key and no settings.
     Audit(crate::audit::AuditArgs),
-    /// Run recorded sessions through the layouts: what each would have cost, against the bill and against the best there is
+    /// Replay recorded sessions through each layout and compare the costs
     ///
-    /// It reads sessions of pi, Claude Code, Codex and Hardpan, and needs no key and no settings (docs/economy.md).
+    /// Compares each layout with the actual bill and with the cheapest possible one. Reads sessions
+    /// of pi, Claude Code, Codex and Hardpan. Needs no key and no settings. See `hardpan docs
+    /// economy`.
     Replay(crate::replay::ReplayArgs),
-    /// Drive the agent from a program: JSON lines on standard input and output (docs/rpc.md)
-    Rpc(crate::rpc::Rpc),
-    /// Trust this folder: its .hardpan/ settings and prompts are used from now on
+    /// Drive the agent from another program, with JSON lines on standard input and output
+    ///
+    /// See `hardpan docs rpc` for the protocol.
+    Rpc(crate::rpc::RpcArgs),
+    /// Trust a folder: use its .hardpan/ settings, prompts and skills from now on
+    ///
+    /// Hardpan ignores the .hardpan/ folder of a project until you trust it, because its contents
+    /// change how the agent behaves. Read them first.
     Trust {
-        /// The folder; this one if left out
+        /// Folder to trust [default: the current folder]
         folder: Option<PathBuf>,
         /// Stop trusting it
         #[arg(long)]
         remove: bool,
     },
-    /// Print Hardpan's own documents: their list, or one by name
+    /// Print Hardpan's documentation
+    #[command(after_help = "Examples:
+  hardpan docs          list the documents
+  hardpan docs agent    print one")]
     Docs {
-        /// Which one
+        /// Document to print; without it, lists all documents
         name: Option<String>,
         /// Print the list as JSON
         #[arg(long, conflicts_with = "name")]
         json: bool,
     },
-    /// Restrict this process, then become the command (how tools start commands)
+    /// Enter the sandbox, then exec a command (internal: this is how tools start commands)
     #[command(name = "__sandbox", hide = true)]
     Sandbox {
-        /// What the command may do, as JSON
+        /// Sandbox policy as JSON
         policy: String,
-        /// The command
+        /// Command to exec
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<std::ffi::OsString>,
     },
 }
 
-/// What a request is made from, and whom it is for.
+/// Flags of the commands that build a request: what goes into it, and which model it is for.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct What {
+pub struct RequestArgs {
     #[arg(skip)]
     pub prompt: Option<String>,
     #[arg(skip)]
     pub files: Vec<PathBuf>,
-    /// Start from this snapshot file instead of the folder
+    /// Build the request from this snapshot file instead of the folder
     #[arg(long, value_name = "FILE")]
     pub snapshot: Option<PathBuf>,
-    /// Go on with this session (a session file)
+    /// Include the conversation stored in this session file
     #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
     pub session: Option<PathBuf>,
     #[command(flatten)]
-    pub whom: Whom,
-    /// The time of the request, such as 2026-02-19T14:00:00Z [default: now]
+    pub target_args: TargetArgs,
+    /// Time to put into the request, such as 2026-02-19T14:00:00Z [default: now]
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
-    /// Lay the context anew instead of telling what changed (strata)
+    /// In the strata layout: fold, that is, send current file contents instead of updates to old ones
     #[arg(long)]
     pub fold: bool,
-    /// Declare none of the agent's tools and skills, as --send does
+    /// Leave out the agent's tools and skills
     #[arg(long)]
     pub no_tools: bool,
 }
 
-impl What {
-    /// The same, with the words of the command line.
-    pub fn with(&self, prompt: &Option<String>, files: &[PathBuf]) -> What {
-        What { prompt: prompt.clone(), files: files.to_vec(), ..self.clone() }
+impl RequestArgs {
+    /// Adds the positional arguments, whose order differs between commands.
+    pub fn with_input(&self, prompt: &Option<String>, files: &[PathBuf]) -> RequestArgs {
+        RequestArgs { prompt: prompt.clone(), files: files.to_vec(), ..self.clone() }
     }
 }
 
-/// Whom a request is for, and where the work is.
+/// Flags that choose the model, the layout and the folder.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Whom {
-    /// Attach an image to the prompt
+pub struct TargetArgs {
+    /// Attach an image to the prompt; repeat for several
     #[arg(long, value_name = "FILE")]
     pub image: Vec<PathBuf>,
-    /// How the prompt is ordered: strata, panels, tiers or inline [default: the conversation's, or strata]
+    /// Order of the prompt: strata, panels, tiers or inline (see `hardpan docs layouts`) [default: the
+    /// conversation's, else strata]
     #[arg(long)]
     pub layout: Option<String>,
-    /// The provider [default: the model's own, or anthropic]
+    /// Provider to use [default: the model's own, else anthropic]
     #[arg(long)]
     pub provider: Option<String>,
-    /// The model, as `hardpan models` lists it [default: the conversation's, or a current Sonnet]
+    /// Model to use, as `hardpan models` lists it [default: the conversation's, else a current Sonnet]
     #[arg(long)]
     pub model: Option<String>,
-    /// The most tokens of answer [default: the model's limit, at most 32000]
+    /// Limit the answer to N tokens [default: the model's limit, at most 32000]
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u32>,
-    /// Let the model think first, within this many tokens
+    /// Let the model think before it answers, for at most N tokens
     #[arg(long, value_name = "N")]
     pub thinking: Option<u32>,
-    /// The folder to work in [default: this one]
+    /// Folder to work in [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
-    /// Leave the map of the repository's symbols out
+    /// Leave the map of the repository's symbols out of the prompt
     #[arg(long)]
     pub no_map: bool,
 }
 
-/// A conversation: how it begins, and how it is shown.
+/// Flags of a conversation: how it starts, and how Hardpan shows it.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Chat {
-    /// Answer this prompt and exit; without one, or with `-`, it is read from standard input. What is piped in beside a prompt
-    /// goes with it
+pub struct ChatArgs {
+    /// Answer PROMPT and exit
+    ///
+    /// Without PROMPT, or with `-`, reads it from standard input. With a PROMPT, text that you pipe
+    /// in goes to the model along with it.
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
     pub print: Option<String>,
-    /// How the work is shown: text, or json (one event per line)
+    /// Print text for people, or JSON events for programs, one per line
     #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-    /// Show tokens, cache and cost after each answer
+    pub output: OutputFormat,
+    /// Show tokens, cache use and cost after each answer
     #[arg(long)]
     pub hud: bool,
-    /// Go on with the last conversation in this folder
+    /// Resume the last conversation of this folder
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["resume", "fork"])]
     pub last: bool,
-    /// Go on with this conversation: an id, a name or a file (`hardpan sessions` lists them)
+    /// Resume a conversation by id, name or file (`hardpan sessions` lists them)
     #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]
     pub resume: Option<String>,
-    /// Begin a conversation of its own with all that was said in this one
+    /// Start a new conversation with a copy of another one's messages
     #[arg(long, value_name = "SESSION")]
     pub fork: Option<String>,
-    /// With --resume or --fork: go on from this entry instead of the last
+    /// With --resume or --fork: go back to this entry (`hardpan sessions show` lists them)
     #[arg(long, value_name = "ENTRY")]
     pub at: Option<String>,
-    /// Ask nothing: every tool may run. For containers and other places where nothing can be harmed
+    /// Run every tool without asking. Use it in containers and other places where nothing can be
+    /// harmed
     #[arg(long)]
     pub yes: bool,
-    /// Keep nothing of this conversation
+    /// Do not store this conversation
     #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
     pub no_session: bool,
     #[command(flatten)]
-    pub whom: Whom,
+    pub target_args: TargetArgs,
 }
 
-/// How the work is shown.
+/// How Hardpan prints a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Output {
-    /// The answer's text.
+pub enum OutputFormat {
+    /// The answer's text
     #[default]
     Text,
-    /// Events, one JSON object per line.
+    /// The agent's events, one JSON object per line
     Json,
 }

@@ -11,7 +11,7 @@ use crate::output::{self, safe, safe_lines};
 use crate::settings::data_folder;
 
 /// How deep a folder is looked through: Codex has `year/month/day/file`.
-pub const DEPTH: usize = 8;
+pub const MAX_FOLDER_DEPTH: usize = 8;
 
 /// What is audited, and how it is shown.
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
         eprintln!("the page is in {}", safe(&path.display().to_string()));
     }
     if args.json {
-        return Ok(output::print(serde_json::to_string_pretty(&Report::of(&audits))? + "\n")?);
+        return Ok(output::print(serde_json::to_string_pretty(&Report::from_audits(&audits))? + "\n")?);
     }
     Ok(output::print(safe_lines(&report::summary(&audits, args.top)))?)
 }
@@ -67,11 +67,11 @@ pub fn catalogue() -> Catalogue {
 fn files(args: &AuditArgs) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in &args.files {
-        if path.is_dir() { sessions_below(path, DEPTH, &mut files) } else { files.push(path.clone()) }
+        if path.is_dir() { collect_session_files(path, MAX_FOLDER_DEPTH, &mut files) } else { files.push(path.clone()) }
     }
     if args.discover {
-        let places = usual_places();
-        places.iter().for_each(|place| sessions_below(place, DEPTH, &mut files));
+        let places = default_session_folders();
+        places.iter().for_each(|place| collect_session_files(place, MAX_FOLDER_DEPTH, &mut files));
         if files.is_empty() {
             let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
             bail!("no sessions were found in {}", places.join(", "));
@@ -84,7 +84,7 @@ fn files(args: &AuditArgs) -> Result<Vec<PathBuf>> {
 }
 
 /// Where agents keep their sessions; each has a variable that moves it.
-fn usual_places() -> Vec<PathBuf> {
+fn default_session_folders() -> Vec<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let moved = |name: &str, usual: &str| of(name).or_else(|| of("HOME").map(|home| home.join(usual)));
     let places = [
@@ -97,14 +97,14 @@ fn usual_places() -> Vec<PathBuf> {
 }
 
 /// All session files below a folder, by name. Links to folders are not followed: they could lead round in a circle.
-pub fn sessions_below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+pub fn collect_session_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth > 0 => sessions_below(&path, depth - 1, files),
+            Ok(kind) if kind.is_dir() && depth > 0 => collect_session_files(&path, depth - 1, files),
             Ok(_) if path.extension().is_some_and(|ending| ending == "jsonl") && path.is_file() => {
                 files.push(path);
             }
@@ -122,7 +122,7 @@ fn audits(files: &[PathBuf], catalogue: &Catalogue, args: &AuditArgs) -> Vec<Aud
         match Recording::open(file) {
             // Of what was only found, sessions in which nothing was billed are no news.
             Ok(recording) if recording.requests.is_empty() && args.discover => {}
-            Ok(recording) => audits.push(Audit::of(&recording, catalogue)),
+            Ok(recording) => audits.push(Audit::from_recording(&recording, catalogue)),
             Err(error) => {
                 progress.clear();
                 eprintln!("hardpan: left out: {}", safe_lines(&error.to_string()));

@@ -1,79 +1,80 @@
-//! A conversation: one prompt and its answer, JSON events, or line by line.
+//! A conversation with the agent: one prompt and its answer, JSON events, or an interactive
+//! session. [`app::ChatApp`] holds what all of them share.
 
-pub mod approve; // who is asked before something is changed
-mod around; // what is around the agent: the folder
-mod asker; // asking in the terminal, line by line
-pub mod attach; // @file, images, standard input: what goes with a prompt
-pub mod commands; // what can be typed after a slash
-mod editor; // the line that is being typed
-pub mod hands; // the tools that change things
-mod keys; // from the bytes of a terminal to keys
-mod lines; // the conversation line by line
-mod once; // one prompt, its answer, and out
-pub mod open; // from flags to an agent
-mod price; // what an act would cost, and why the last request cost what it did
-mod screen; // the terminal, which two write to
-mod show; // what a person sees of the events
-pub mod signals; // Ctrl-C, and being told to end
+pub mod app; // ChatApp: from flags to a running agent
+pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
+pub mod attachments; // @file mentions, images and standard input
+pub mod commands; // the slash commands
+mod display; // EventPrinter: shows the agent's events as text
+mod editor; // LineEditor: the line that the user types
+mod keys; // KeyDecoder: from the bytes of a terminal to keys
+mod one_shot; // `hardpan -p`: one prompt, its answer, exit
+mod price; // /price and /why
+mod repl; // the interactive session
+mod screen; // the terminal: output above, the input line below
+pub mod signals; // Ctrl-C, SIGTERM and SIGHUP
+mod terminal_prompter; // TerminalPrompter: asks the user in the terminal
+pub mod tool_set; // ToolSet: the tools, and what they share
+mod workspace_context; // WorkspaceContext: what the folder contributes to each request
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use crate::args::Chat;
-use signals::Asked;
+use crate::args::ChatArgs;
+use signals::Interrupt;
 
-/// Said where signals cannot be listened to.
-pub const UNHEARD: &str = "interrupts cannot be listened to";
+/// The error context where installing signal handlers fails.
+pub const SIGNALS_UNAVAILABLE: &str = "cannot listen for signals";
 
-/// How a run that did not end well is told to the shell.
+/// An error that ends the process with an exit code of its own.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub struct Unfinished {
-    /// The exit code.
+pub struct ExitError {
+    /// For the shell: 130 after Ctrl-C, 3 for an answer that is not complete, and so on.
     pub code: u8,
-    /// What is said.
     pub message: String,
 }
 
-impl Unfinished {
-    /// Somebody asked for it.
-    pub fn told(asked: Asked) -> Self {
-        Unfinished { code: asked.code(), message: "interrupted; what was received is kept".into() }
+impl ExitError {
+    /// The error of a run that a signal stopped.
+    pub fn interrupted(asked: Interrupt) -> Self {
+        ExitError { code: asked.exit_code(), message: "interrupted; the session keeps what arrived".into() }
     }
 
-    /// The code of an error, if it has one of its own.
-    pub fn code_of(error: &anyhow::Error) -> ExitCode {
+    /// The exit code for an error: its own if it is an `ExitError`, else 1.
+    pub fn exit_code_of(error: &anyhow::Error) -> ExitCode {
         error
-            .downcast_ref::<Unfinished>()
+            .downcast_ref::<ExitError>()
             .map_or(ExitCode::FAILURE, |unfinished| ExitCode::from(unfinished.code))
     }
 }
 
-/// Begins the conversation that the flags ask for. Without a terminal, what is piped in is the prompt.
-pub fn chat(flags: &Chat) -> Result<()> {
+/// Starts the conversation that the flags ask for. Without a terminal, standard input is the
+/// prompt.
+pub fn chat(flags: &ChatArgs) -> Result<()> {
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let given = match flags.print.as_deref() {
+    let input = match flags.print.as_deref() {
         None if terminal => None,
-        flag => match attach::given(flag)? {
+        flag => match attachments::read_prompt_input(flag)? {
             None => return crate::run::welcome(),
-            given => given,
+            input => input,
         },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        // One for the loop; the others so that a handler that blocks does not hold it up.
+        // One runs the loop; the others keep it going while a handler blocks its thread.
         .worker_threads(4)
         .enable_all()
         .build()
-        .context("no runtime can be made")?;
+        .context("cannot start the async runtime")?;
     let result = runtime.block_on(async {
-        match given {
-            Some(given) => once::answer(flags, given).await,
-            None => lines::converse(flags).await,
+        match input {
+            Some(input) => one_shot::answer(flags, input).await,
+            None => repl::converse(flags).await,
         }
     });
-    // A tool or a handler that hangs on a thread of its own must not keep the process.
+    // A tool or a handler that hangs on its own thread must not keep the process alive.
     runtime.shutdown_background();
     result
 }

@@ -9,20 +9,20 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use crate::args::Whom;
-use crate::chat::Unfinished;
-use crate::gather;
+use crate::args::TargetArgs;
+use crate::chat::ExitError;
+use crate::inputs;
 use crate::output::{self, safe, safe_lines};
-use crate::route::Route;
+use crate::provider_route::ProviderRoute;
 use crate::run::load_settings;
 use crate::settings::Settings;
-use message::Message;
-use model::Writer;
-use staged::{Repository, Staged};
+use message::CommitMessage;
+use model::MessageWriter;
+use staged::{Repository, StagedChanges};
 
 /// How a commit is made.
 #[derive(Debug, clap::Args)]
-pub struct Commit {
+pub struct CommitArgs {
     /// Commit with the message, without asking
     #[arg(short, long, conflicts_with = "print")]
     yes: bool,
@@ -41,7 +41,7 @@ pub struct Commit {
 }
 
 /// What is done with the message.
-enum Use {
+enum CommitMode {
     Print,
     Commit,
     Ask,
@@ -50,25 +50,25 @@ enum Use {
 }
 
 /// Writes a message for what is staged, shows it, and commits if that is wanted.
-pub fn commit(args: &Commit) -> Result<()> {
-    let folder = gather::folder(args.dir.as_deref())?;
+pub fn commit(args: &CommitArgs) -> Result<()> {
+    let folder = inputs::working_folder(args.dir.as_deref())?;
     let settings = load_settings(args.dir.as_deref())?;
     let repository = Repository::at(&folder)?;
     let staged = repository.staged()?;
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-    let wanted = match (args.print, args.yes) {
-        (true, _) => Use::Print,
-        (_, true) => Use::Commit,
-        _ if terminal => Use::Ask,
-        _ => Use::Show,
+    let mode = match (args.print, args.yes) {
+        (true, _) => CommitMode::Print,
+        (_, true) => CommitMode::Commit,
+        _ if terminal => CommitMode::Ask,
+        _ => CommitMode::Show,
     };
-    let message = write(args, &settings, &staged, &wanted)?;
+    let message = write_message(args, &settings, &staged, &mode)?;
     show(&message)?;
-    match wanted {
-        Use::Print => Ok(()),
-        Use::Commit => repository.commit(&staged, &message),
-        Use::Ask => ask(&repository, &staged, message),
-        Use::Show => {
+    match mode {
+        CommitMode::Print => Ok(()),
+        CommitMode::Commit => repository.commit(&staged, &message),
+        CommitMode::Ask => ask(&repository, &staged, message),
+        CommitMode::Show => {
             eprintln!(
                 "hardpan: nothing was committed: `hardpan commit --yes` commits, and so does `git commit -F FILE` with this message"
             );
@@ -78,18 +78,18 @@ pub fn commit(args: &Commit) -> Result<()> {
 }
 
 /// The message: by the model, or a plain one where there is none.
-fn write(args: &Commit, settings: &Settings, staged: &Staged, wanted: &Use) -> Result<Message> {
+fn write_message(args: &CommitArgs, settings: &Settings, staged: &StagedChanges, mode: &CommitMode) -> Result<CommitMessage> {
     let small = args.model.clone().or_else(|| {
         // A provider that was named chooses among its own models.
         settings.config.small_model.clone().filter(|_| args.provider.is_none())
     });
-    let whom = Whom { model: small, provider: args.provider.clone(), ..Whom::default() };
-    let mut target = gather::target(&whom, settings, None)?;
-    gather::use_learned(&mut target, &crate::state::State::load());
-    let route = Route::choose(&target, settings, None)?;
+    let target_args = TargetArgs { model: small, provider: args.provider.clone(), ..TargetArgs::default() };
+    let mut target = inputs::resolve_target(&target_args, settings, None)?;
+    inputs::apply_learned_factor(&mut target, &crate::learned_state::LearnedState::load());
+    let route = ProviderRoute::choose(&target, settings, None)?;
     if route.simulated {
-        let key = target.wire.key_env.first().map_or("its key", String::as_str);
-        if matches!(wanted, Use::Commit) {
+        let key = target.profile.key_env.first().map_or("its key", String::as_str);
+        if matches!(mode, CommitMode::Commit) {
             bail!(
                 "no key for {}, so no model writes the message, and nothing was committed: set {key}, or commit with a message of your own (git commit)",
                 target.provider
@@ -99,18 +99,18 @@ fn write(args: &Commit, settings: &Settings, staged: &Staged, wanted: &Use) -> R
             "hardpan: no key for {}, so no model reads the changes: this message is made from the names of the files. Set {key} for a real one.",
             target.provider
         );
-        return Ok(message::plain(&staged.files));
+        return Ok(message::from_file_names(&staged.files));
     }
-    Writer::new(target, settings, route).write(staged, &gather::folder(args.dir.as_deref())?)
+    MessageWriter::new(target, settings, route).write(staged, &inputs::working_folder(args.dir.as_deref())?)
 }
 
-fn show(message: &Message) -> Result<()> {
+fn show(message: &CommitMessage) -> Result<()> {
     let text = message.to_string();
     Ok(output::print(if io::stdout().is_terminal() { safe_lines(&text) } else { text })?)
 }
 
 /// Asks until there is an answer.
-fn ask(repository: &Repository, staged: &Staged, mut message: Message) -> Result<()> {
+fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessage) -> Result<()> {
     loop {
         eprint!("Commit with this message? [y]es, [e]dit, [n]o: ");
         io::stderr().flush().context("the terminal cannot be written to")?;
@@ -133,5 +133,5 @@ fn ask(repository: &Repository, staged: &Staged, mut message: Message) -> Result
 }
 
 fn declined() -> anyhow::Error {
-    Unfinished { code: 130, message: "nothing was committed".into() }.into()
+    ExitError { code: 130, message: "nothing was committed".into() }.into()
 }

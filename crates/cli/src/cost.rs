@@ -1,7 +1,7 @@
 //! `hardpan cost`: what was paid, read from the session files.
 
-mod aside; // the bills of requests that are part of no conversation
-mod sum; // the bills of many sessions, each request once
+mod side_requests; // the bills of requests that are part of no conversation
+mod summary; // the bills of many sessions, each request once
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,23 +9,23 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use hardpan_economy::Ledger;
 use hardpan_economy::ledger::{Account, Totals};
-use hardpan_prompt::Kind;
-use hardpan_session::{Store, Summary};
+use hardpan_prompt::ItemKind;
+use hardpan_session::{SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
-use crate::gather;
+use crate::inputs;
 use crate::output::{self, Align, Table, dollars, safe, thousands};
 use crate::settings::data_folder;
 use crate::views::width;
-use aside::ASIDES;
-use sum::Sum;
+use side_requests::SIDE_REQUESTS_FOLDER;
+use summary::CostSummary;
 
-pub use aside::keep;
-pub use sum::read;
+pub use side_requests::record_bills;
+pub use summary::read_bills;
 
 /// What is added up, and by what.
 #[derive(Debug, clap::Args)]
-pub struct Cost {
+pub struct CostArgs {
     /// A session: its id or the beginning of it, its name or a part of it, or its file [default: all of this folder]
     #[arg(value_name = "SESSION")]
     session: Option<String>,
@@ -34,7 +34,7 @@ pub struct Cost {
     all: bool,
     /// By what [default: session; with a session: kind]
     #[arg(long, value_enum)]
-    by: Option<By>,
+    by: Option<GroupBy>,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -45,7 +45,7 @@ pub struct Cost {
 
 /// What a bill is added up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum By {
+pub enum GroupBy {
     /// The conversation.
     Session,
     /// The day, where the person was.
@@ -60,88 +60,88 @@ pub enum By {
     Key,
 }
 
-impl By {
-    fn word(self) -> &'static str {
+impl GroupBy {
+    fn name(self) -> &'static str {
         match self {
-            By::Session => "session",
-            By::Day => "day",
-            By::Model => "model",
-            By::Project => "project",
-            By::Kind => "kind",
-            By::Key => "key",
+            GroupBy::Session => "session",
+            GroupBy::Day => "day",
+            GroupBy::Model => "model",
+            GroupBy::Project => "project",
+            GroupBy::Kind => "kind",
+            GroupBy::Key => "key",
         }
     }
 }
 
 /// Adds up what was asked for.
-pub fn cost(args: &Cost) -> Result<()> {
+pub fn cost(args: &CostArgs) -> Result<()> {
     let data = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR")?;
-    let store = Store::new(data.join("sessions"));
-    let folder = if args.all { None } else { Some(gather::folder(args.dir.as_deref())?) };
-    let sessions: Vec<Summary> = match &args.session {
+    let store = SessionStore::new(data.join("sessions"));
+    let folder = if args.all { None } else { Some(inputs::working_folder(args.dir.as_deref())?) };
+    let sessions: Vec<SessionSummary> = match &args.session {
         Some(text) => vec![store.find(folder.as_deref(), text)?],
         None => {
-            let asides = Store::new(data.join(ASIDES)).list(folder.as_deref());
+            let asides = SessionStore::new(data.join(SIDE_REQUESTS_FOLDER)).list(folder.as_deref());
             store.list(folder.as_deref()).into_iter().chain(asides).collect()
         }
     };
-    let usual = if args.session.is_some() { By::Kind } else { By::Session };
+    let usual = if args.session.is_some() { GroupBy::Kind } else { GroupBy::Session };
     let by = args.by.unwrap_or(usual);
-    let sum = Sum::of(&sessions);
-    let rows = rows(&sum, by);
+    let summary = CostSummary::from_sessions(&sessions);
+    let rows = rows(&summary, by);
     if args.json {
-        return Ok(output::print(serde_json::to_string_pretty(&as_json(&sum, by, &rows))? + "\n")?);
+        return Ok(output::print(serde_json::to_string_pretty(&as_json(&summary, by, &rows))? + "\n")?);
     }
-    if sum.ledger.total.requests == 0 {
+    if summary.ledger.total.requests == 0 {
         let place = if args.all { "" } else { " here" };
         eprintln!("nothing was paid{place} yet: hardpan -p \"…\" asks a model");
         return Ok(());
     }
-    output::print(table(&sum.ledger.total, by, &rows).render(width()))?;
-    remarks(&sum).iter().for_each(|remark| eprintln!("{remark}"));
+    output::print(table(&summary.ledger.total, by, &rows).render(width()))?;
+    remarks(&summary).iter().for_each(|remark| eprintln!("{remark}"));
     Ok(())
 }
 
 /// A line of the bill: what it is for, and the sum.
-type Line = (String, Totals);
+type BillRow = (String, Totals);
 
-fn rows(sum: &Sum, by: By) -> Vec<Line> {
-    let named = |map: &BTreeMap<_, Totals>| -> Vec<Line> {
+fn rows(summary: &CostSummary, by: GroupBy) -> Vec<BillRow> {
+    let named = |map: &BTreeMap<_, Totals>| -> Vec<BillRow> {
         map.iter().map(|(name, totals): (&std::sync::Arc<str>, _)| (name.to_string(), *totals)).collect()
     };
     let mut rows = match by {
         // In the order of the calendar.
-        By::Day => return named(&sum.ledger.by_day),
-        By::Session => sum.sessions.clone(),
-        By::Model => named(&sum.ledger.by_model),
-        By::Project => sum.projects.iter().map(|(name, totals)| (name.clone(), *totals)).collect(),
-        By::Kind => kinds(&sum.ledger),
-        By::Key => sum.ledger.by_key.iter().map(|(account, totals)| (key(account), *totals)).collect(),
+        GroupBy::Day => return named(&summary.ledger.by_day),
+        GroupBy::Session => summary.sessions.clone(),
+        GroupBy::Model => named(&summary.ledger.by_model),
+        GroupBy::Project => summary.projects.iter().map(|(name, totals)| (name.clone(), *totals)).collect(),
+        GroupBy::Kind => kinds(&summary.ledger),
+        GroupBy::Key => summary.ledger.by_key.iter().map(|(account, totals)| (account_label(account), *totals)).collect(),
     };
     rows.sort_by(|a, b| b.1.dollars.total_cmp(&a.1.dollars).then_with(|| a.0.cmp(&b.0)));
     rows
 }
 
 /// By kind; what is no part of a prompt goes by its own name.
-fn kinds(ledger: &Ledger) -> Vec<Line> {
+fn kinds(ledger: &Ledger) -> Vec<BillRow> {
     let parts =
-        ledger.by_kind().into_iter().filter_map(|(kind, totals)| Some((kind?.word().to_owned(), totals)));
+        ledger.by_kind().into_iter().filter_map(|(kind, totals)| Some((kind?.name().to_owned(), totals)));
     let others = ledger.by_key.iter().filter(|(account, _)| account.kind.is_none());
     parts.chain(others.map(|(account, totals)| (account.key.to_string(), *totals))).collect()
 }
 
 /// What a person calls an account.
-fn key(account: &Account) -> String {
+fn account_label(account: &Account) -> String {
     match account.kind {
-        Some(kind) if &*account.key == "all" => format!("{} (not named)", kind.word()),
-        Some(Kind::History) | None => account.key.to_string(),
-        Some(kind) => format!("{}  {}", kind.word(), account.key),
+        Some(kind) if &*account.key == "all" => format!("{} (not named)", kind.name()),
+        Some(ItemKind::History) | None => account.key.to_string(),
+        Some(kind) => format!("{}  {}", kind.name(), account.key),
     }
 }
 
-fn table(total: &Totals, by: By, rows: &[Line]) -> Table {
+fn table(total: &Totals, by: GroupBy, rows: &[BillRow]) -> Table {
     let right = ["requests", "input", "read", "written", "output", "cost"].map(|head| (head, Align::Right));
-    let mut table = Table::new(&[&right[..], &[(by.word(), Align::Left)]].concat());
+    let mut table = Table::new(&[&right[..], &[(by.name(), Align::Left)]].concat());
     let count = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     let mut line = |name: &str, totals: &Totals| {
         let tokens = &totals.tokens;
@@ -157,10 +157,10 @@ fn table(total: &Totals, by: By, rows: &[Line]) -> Table {
 }
 
 /// What the table does not tell.
-fn remarks(sum: &Sum) -> Vec<String> {
+fn remarks(summary: &CostSummary) -> Vec<String> {
     let mut remarks = Vec::new();
     let count = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
-    let losses = &sum.ledger.losses;
+    let losses = &summary.ledger.losses;
     if !losses.is_empty() {
         let tokens = losses.values().map(|loss| loss.tokens).sum();
         let price = losses.values().map(|loss| loss.dollars).sum();
@@ -175,7 +175,7 @@ fn remarks(sum: &Sum) -> Vec<String> {
             causes.join(", ")
         ));
     }
-    let unaccounted = sum.ledger.of_key("unaccounted");
+    let unaccounted = summary.ledger.totals_for_key("unaccounted");
     if unaccounted.tokens.total() > 0 {
         remarks.push(format!(
             "unaccounted for: {} tokens, {}: billed, and not among what was sent",
@@ -183,31 +183,31 @@ fn remarks(sum: &Sum) -> Vec<String> {
             dollars(unaccounted.dollars)
         ));
     }
-    if sum.estimated > 0 {
+    if summary.estimated > 0 {
         remarks
-            .push(format!("{} requests are by our own count: their provider reported none", sum.estimated));
+            .push(format!("{} requests are by our own count: their provider reported none", summary.estimated));
     }
-    remarks.extend(sum.unreadable.iter().map(|problem| safe(problem)));
+    remarks.extend(summary.unreadable.iter().map(|problem| safe(problem)));
     remarks
 }
 
-fn as_json(sum: &Sum, by: By, rows: &[Line]) -> Value {
+fn as_json(summary: &CostSummary, by: GroupBy, rows: &[BillRow]) -> Value {
     let rows: Vec<Value> = match by {
-        By::Key => sum.ledger.by_key.iter().map(|(account, totals)| with(json!(account), totals)).collect(),
-        _ => rows.iter().map(|(name, totals)| with(json!({by.word(): name}), totals)).collect(),
+        GroupBy::Key => summary.ledger.by_key.iter().map(|(account, totals)| with_totals(json!(account), totals)).collect(),
+        _ => rows.iter().map(|(name, totals)| with_totals(json!({by.name(): name}), totals)).collect(),
     };
     json!({
-        "by": by.word(),
+        "by": by.name(),
         "rows": rows,
-        "total": sum.ledger.total,
-        "losses": sum.ledger.losses,
-        "unaccounted": sum.ledger.of_key("unaccounted"),
-        "estimated_requests": sum.estimated,
-        "unreadable": sum.unreadable,
+        "total": summary.ledger.total,
+        "losses": summary.ledger.losses,
+        "unaccounted": summary.ledger.totals_for_key("unaccounted"),
+        "estimated_requests": summary.estimated,
+        "unreadable": summary.unreadable,
     })
 }
 
-fn with(mut row: Value, totals: &Totals) -> Value {
+fn with_totals(mut row: Value, totals: &Totals) -> Value {
     if let (Value::Object(row), Ok(Value::Object(totals))) = (&mut row, serde_json::to_value(totals)) {
         row.extend(totals);
     }

@@ -6,19 +6,19 @@ use anyhow::{Context, Result, bail};
 use hardpan_providers::body::{self, BodyBlock};
 use serde_json::Value;
 
-use crate::args::{What, Whom};
+use crate::args::{RequestArgs, TargetArgs};
 use crate::output::{cut, safe};
 use crate::settings::Settings;
 
 /// A body, and the origins of its blocks where they are known.
-struct Side {
+struct DiffSide {
     body: Value,
     origins: Vec<Value>,
 }
 
 /// The difference, as text for a person.
-pub fn diff(a: &Path, b: &Path, what: &What, settings: &Settings) -> Result<String> {
-    let (first, second) = (load(a, what, settings)?, load(b, what, settings)?);
+pub fn diff(a: &Path, b: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<String> {
+    let (first, second) = (load(a, request_args, settings)?, load(b, request_args, settings)?);
     let Some(difference) = body::first_difference(&first.body, &second.body) else {
         return Ok("The requests have the same blocks.\n".to_owned());
     };
@@ -30,18 +30,18 @@ pub fn diff(a: &Path, b: &Path, what: &What, settings: &Settings) -> Result<Stri
         text.push_str(&format!(
             "  {}: {}\n",
             name.display(),
-            describe(side, block.as_ref(), block_partner(&difference, block))
+            describe(side, block.as_ref(), other_block(&difference, block))
         ));
     }
     Ok(text)
 }
 
-fn block_partner<'a>(difference: &'a body::Difference, block: &Option<BodyBlock>) -> Option<&'a BodyBlock> {
+fn other_block<'a>(difference: &'a body::BodyDifference, block: &Option<BodyBlock>) -> Option<&'a BodyBlock> {
     let other = if *block == difference.first { &difference.second } else { &difference.first };
     other.as_ref()
 }
 
-fn describe(side: &Side, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -> String {
+fn describe(side: &DiffSide, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -> String {
     let Some(block) = block else { return "has ended".to_owned() };
     let rows = side.origins.iter().filter(|row| row["block"] == block.address.as_str());
     let names = rows
@@ -54,29 +54,29 @@ fn describe(side: &Side, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -
         1..=4 => origins.join(", "),
         n => format!("{} … {} ({n} parts)", origins[0], origins[n - 1]),
     };
-    let (text, other) = (shown(block), other.map(shown).unwrap_or_default());
+    let (text, other) = (block_text(block), other.map(block_text).unwrap_or_default());
     let same = text.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     let from: String = text.chars().skip(same.saturating_sub(20)).collect();
     format!("{} · from character {same}: {}", safe(&origin), cut(&safe(&from.replace('\n', "⏎")), 60))
 }
 
-fn shown(block: &BodyBlock) -> String {
+fn block_text(block: &BodyBlock) -> String {
     let content = &block.content;
     let text = content.as_str().or_else(|| content["text"].as_str()).or_else(|| content["content"].as_str());
     text.map_or_else(|| content.to_string(), str::to_owned)
 }
 
 /// A snapshot is assembled; a body is taken as it is.
-fn load(path: &Path, what: &What, settings: &Settings) -> Result<Side> {
+fn load(path: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<DiffSide> {
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     if value["body"].is_object() {
         let origins = value["origins"].as_array().cloned().unwrap_or_default();
-        return Ok(Side { body: value["body"].clone(), origins });
+        return Ok(DiffSide { body: value["body"].clone(), origins });
     }
     if value["messages"].is_array() && value["model"].is_string() {
-        return Ok(Side { body: value, origins: Vec::new() });
+        return Ok(DiffSide { body: value, origins: Vec::new() });
     }
     if !value["version"].is_number() {
         bail!(
@@ -84,14 +84,14 @@ fn load(path: &Path, what: &What, settings: &Settings) -> Result<Side> {
             path.display()
         );
     }
-    let what = What {
+    let request_args = RequestArgs {
         snapshot: Some(path.to_owned()),
         prompt: None,
         files: Vec::new(),
-        whom: Whom { image: Vec::new(), ..what.whom.clone() },
-        ..what.clone()
+        target_args: TargetArgs { image: Vec::new(), ..request_args.target_args.clone() },
+        ..request_args.clone()
     };
-    let made = crate::run::assemble(&what, settings)?;
-    let body = serde_json::from_slice(&made.body()).context("the body is not JSON")?;
-    Ok(Side { body, origins: crate::origins::origins(&made.assembled, &made.addresses()) })
+    let request = crate::run::assemble(&request_args, settings)?;
+    let body = serde_json::from_slice(&request.body()).context("the body is not JSON")?;
+    Ok(DiffSide { body, origins: crate::origins::origins(&request.assembled, &request.addresses()) })
 }

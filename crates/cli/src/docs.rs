@@ -18,6 +18,7 @@ macro_rules! documents {
 /// What a newcomer reads first comes first.
 const DOCUMENTS: &[Document] = documents![
     "readme" at "README.md",
+    "configuration" at "docs/configuration.md",
     "agent" at "docs/agent.md",
     "tools" at "docs/tools.md",
     "skills-and-templates" at "docs/skills-and-templates.md",
@@ -38,21 +39,21 @@ const DOCUMENTS: &[Document] = documents![
 ];
 
 #[derive(Serialize)]
-struct Listed {
+struct DocumentSummary {
     name: &'static str,
     title: &'static str,
 }
 
 /// How the list is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Show {
+pub enum OutputFormat {
     Text,
     Json,
 }
 
 /// Prints the list of documents, or one of them.
-pub fn docs(name: Option<&str>, show: Show) -> Result<()> {
-    let Some(name) = name else { return list(show) };
+pub fn docs(name: Option<&str>, format: OutputFormat) -> Result<()> {
+    let Some(name) = name else { return list(format) };
     let wanted = name.to_lowercase();
     let wanted = wanted.strip_prefix("docs/").unwrap_or(&wanted);
     let wanted = wanted.strip_suffix(".md").unwrap_or(wanted);
@@ -65,15 +66,15 @@ pub fn docs(name: Option<&str>, show: Show) -> Result<()> {
     }
 }
 
-fn list(show: Show) -> Result<()> {
-    let listed: Vec<Listed> =
-        DOCUMENTS.iter().map(|(name, text)| Listed { name, title: title(text) }).collect();
-    if show == Show::Json {
+fn list(format: OutputFormat) -> Result<()> {
+    let listed: Vec<DocumentSummary> =
+        DOCUMENTS.iter().map(|(name, text)| DocumentSummary { name, title: title(text) }).collect();
+    if format == OutputFormat::Json {
         return Ok(output::print(serde_json::to_string_pretty(&listed)? + "\n")?);
     }
     let width = DOCUMENTS.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let lines: String =
-        listed.iter().map(|Listed { name, title }| format!("{name:width$}  {title}\n")).collect();
+        listed.iter().map(|DocumentSummary { name, title }| format!("{name:width$}  {title}\n")).collect();
     output::print(lines)?;
     eprintln!("hardpan docs NAME prints one");
     Ok(())

@@ -6,10 +6,10 @@ mod blocks; // the regions of a request: what they hold, and how much was read f
 mod tests;
 pub mod wrap; // text in lines of a width
 
-use hardpan_agent::Spent;
+use hardpan_agent::Spending;
 use hardpan_context::{Breakdown, LayoutName};
 use hardpan_economy::Verdict;
-use hardpan_prompt::Kind;
+use hardpan_prompt::ItemKind;
 use serde_json::{Value, json};
 
 use crate::output::{Align, Table, dollars, safe, thousands};
@@ -18,13 +18,13 @@ use blocks::{Region, regions};
 use wrap::wrap;
 
 /// It does not get narrower than this, and wider than that the bars do not grow.
-const WIDTHS: (usize, usize) = (40, 100);
+const WIDTH_RANGE: (usize, usize) = (40, 100);
 
 /// What a region holds stands beside its figures where there is this much room for it, else below them.
-const BESIDE: usize = 20;
+const MIN_CONTENTS_WIDTH: usize = 20;
 
 /// What was used, by how it is billed.
-const SPENT: [&str; 5] = ["input", "read", "written", "output", "cost"];
+const SPENDING_COLUMNS: [&str; 5] = ["input", "read", "written", "output", "cost"];
 
 /// Everything that is shown after a request.
 pub struct Hud<'a> {
@@ -35,9 +35,9 @@ pub struct Hud<'a> {
     /// The most tokens an answer may have.
     pub max_output: u32,
     /// What that request used; none before the provider has said so.
-    pub last: Option<Spent>,
+    pub last: Option<Spending>,
     /// What the session used, that request included.
-    pub session: Spent,
+    pub session: Spending,
     /// How many requests that was.
     pub requests: u64,
     /// What is to be said about how it used the cache, by what the provider reported.
@@ -50,7 +50,7 @@ impl Hud<'_> {
     /// As text, in lines of at most `width` columns: where it is narrow there are more lines, not less in them. It needs no
     /// colour.
     pub fn render(&self, width: usize) -> String {
-        let width = width.clamp(WIDTHS.0, WIDTHS.1);
+        let width = width.clamp(WIDTH_RANGE.0, WIDTH_RANGE.1);
         let parts =
             [wrap(&self.headline(), width), self.categories(width), self.spending(width), self.blocks(width)];
         parts.join("\n")
@@ -105,8 +105,8 @@ impl Hud<'_> {
         let digits = thousands(total).len();
         let room = width.saturating_sub(NAME + digits + SHARE + 6);
         let mut text = String::new();
-        for kind in Kind::ALL {
-            let tokens = self.breakdown.breakdown.get(kind.column()).copied().unwrap_or(0);
+        for kind in ItemKind::ALL {
+            let tokens = self.breakdown.breakdown.get(kind.column_name()).copied().unwrap_or(0);
             if tokens == 0 {
                 continue;
             }
@@ -119,11 +119,11 @@ impl Hud<'_> {
 
     /// What the last request and the session used.
     fn spending(&self, width: usize) -> String {
-        let mut text = self.across();
+        let mut text = self.spending_rows();
         if text.lines().any(|line| line.chars().count() > width) {
-            text = self.upright();
+            text = self.spending_columns();
         }
-        let rate = |spent: Spent| share(count(spent.read), count(spent.prompt()));
+        let rate = |spent: Spending| share(count(spent.read), count(spent.prompt_tokens()));
         let mut words = match self.last {
             Some(last) => {
                 format!("from the cache: {} of the last prompt, {} of all\n", rate(last), rate(self.session))
@@ -135,9 +135,9 @@ impl Hud<'_> {
     }
 
     /// A line for the last request and one for the session.
-    fn across(&self) -> String {
+    fn spending_rows(&self) -> String {
         let mut table =
-            Table::new(&[&[("tokens", Align::Left)], &SPENT.map(|head| (head, Align::Right))[..]].concat());
+            Table::new(&[&[("tokens", Align::Left)], &SPENDING_COLUMNS.map(|head| (head, Align::Right))[..]].concat());
         let requests = format!("session ({})", thousands(count(self.requests)));
         for (name, spent) in [("last request".to_owned(), self.last), (requests, Some(self.session))] {
             table.row([name].into_iter().chain(self.figures(spent)));
@@ -146,11 +146,11 @@ impl Hud<'_> {
     }
 
     /// The same where it is narrow: a column for each.
-    fn upright(&self) -> String {
+    fn spending_columns(&self) -> String {
         let columns = [("tokens", Align::Left), ("last request", Align::Right), ("session", Align::Right)];
         let mut table = Table::new(&columns);
         for ((name, last), session) in
-            SPENT.into_iter().zip(self.figures(self.last)).zip(self.figures(Some(self.session)))
+            SPENDING_COLUMNS.into_iter().zip(self.figures(self.last)).zip(self.figures(Some(self.session)))
         {
             table.row([name.to_owned(), last, session]);
         }
@@ -158,10 +158,10 @@ impl Hud<'_> {
         table.render(usize::MAX)
     }
 
-    /// One for each name in [`SPENT`].
-    fn figures(&self, spent: Option<Spent>) -> [String; 5] {
-        let Some(Spent { input, read, written, output, dollars: paid }) = spent else {
-            return SPENT.map(|_| "-".to_owned());
+    /// One for each name in [`SPENDING_COLUMNS`].
+    fn figures(&self, spent: Option<Spending>) -> [String; 5] {
+        let Some(Spending { input, read, written, output, dollars: paid }) = spent else {
+            return SPENDING_COLUMNS.map(|_| "-".to_owned());
         };
         let [input, read, written, output] = [input, read, written, output].map(|n| thousands(count(n)));
         let is_unknown = !self.breakdown.price.known && paid == 0.0;
@@ -183,7 +183,7 @@ impl Hud<'_> {
             format!("{first:<name$}{gap}{second:>tokens$}{gap}{cached:<6}{gap}{hit:>4}{bar}")
         };
         let head = ["block", "tokens", "cached", "hit", ""];
-        let has_room = cells("  ", head).len() + BESIDE + 6 <= width;
+        let has_room = cells("  ", head).len() + MIN_CONTENTS_WIDTH + 6 <= width;
         let (gap, row): (_, fn(&mut Frame, &str, &str)) =
             if has_room { ("  ", Frame::row) } else { (" ", Frame::rows) };
         let mut frame = frame(width, "cache blocks");
@@ -195,9 +195,9 @@ impl Hud<'_> {
             }
             let hit = region.hit().map_or_else(|| "-".into(), |percent| format!("{percent}%"));
             let bar = region.read.map_or_else(String::new, |read| bar(read, region.block.tokens, BAR));
-            let (count, cached) = (thousands(region.block.tokens), region.cached.word());
+            let (count, cached) = (thousands(region.block.tokens), region.cached.name());
             let cells = cells(gap, [region.block.name, &count, cached, &hit, &bar]);
-            row(&mut frame, &cells, &region.words());
+            row(&mut frame, &cells, &region.describe_contents());
         }
         let empty = (self.breakdown.layout == LayoutName::Tiers).then(|| {
             let (now, all) = (self.breakdown.empty_tiers, self.empty_tiers);
@@ -208,11 +208,11 @@ impl Hud<'_> {
 }
 
 /// The name of a category, for people.
-fn category(kind: Kind) -> &'static str {
+fn category(kind: ItemKind) -> &'static str {
     match kind {
-        Kind::Symbols => "symbol map",
-        Kind::Page => "pages",
-        kind => kind.column(),
+        ItemKind::Symbols => "symbol map",
+        ItemKind::Page => "pages",
+        kind => kind.column_name(),
     }
 }
 

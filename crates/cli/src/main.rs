@@ -1,36 +1,37 @@
-//! The `hardpan` command.
+//! The `hardpan` command: a thin shell around the context engine and the agent.
 //!
-//! A thin shell: it gathers a snapshot from the folder, calls the engine, and shows what came out. Data goes to standard
-//! output, words to standard error.
+//! [`run::run`] dispatches the parsed [`args::Args`]. A command collects its inputs from the folder
+//! ([`inputs`]), calls the engine, and prints the result. Data goes to standard output, messages
+//! for people go to standard error.
 
-mod args; // what can be typed
+mod args; // the command line, and every help text
 mod audit; // `hardpan audit`
-mod chat; // a conversation: one prompt, JSON events, or line by line
+mod chat; // a conversation: one prompt, JSON events, or an interactive session
 mod commit; // `hardpan commit`
 mod cost; // `hardpan cost`
 mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
-mod gather; // from files, a folder and a session to a snapshot
-mod hud; // what the last request held and cost, and what came from the cache
+mod hud; // --hud: what the last request held, what it cost, what came from the cache
+mod inputs; // collects a snapshot, a target and a layout from files, a folder and a session
+mod learned_state; // what providers taught us, stored between runs
 mod map; // `hardpan map`, `hardpan symbols`, and the map in a prompt
-mod origins; // the origins of a body's blocks, as JSON
-mod output; // standard output, tables, safe text
+mod origins; // where each block of a request came from, as JSON
+mod output; // standard output, tables, text without control characters
+mod provider_route; // chooses the network or the simulator for a request
 mod replay; // `hardpan replay`
-mod route; // how a request gets to its provider
 mod rpc; // `hardpan rpc`
 mod run; // one function per command
 mod send; // `hardpan request --send`
 mod sessions; // `hardpan sessions`
-mod settings; // the config folder, the project's folder, trust
+mod settings; // the user's settings, the project's settings, trust
 mod simulator; // `hardpan simulator`
-mod state; // what is learned from run to run
-mod views; // tables for people
+mod views; // the tables that commands print
 mod why; // `hardpan why`
 
 use std::process::ExitCode;
 
-/// A turn makes and drops thousands of small things: a quarter less time than with the system's allocator
-/// (docs/dependencies.md). The benchmarks use it, too.
+/// A turn allocates thousands of small objects; mimalloc takes a quarter off the time compared with
+/// the system's allocator (docs/dependencies.md). The benchmarks use it, too.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("hardpan: {}", output::safe_lines(&format!("{error:#}")));
-            chat::Unfinished::code_of(&error)
+            chat::ExitError::exit_code_of(&error)
         }
     }
 }

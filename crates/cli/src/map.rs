@@ -8,17 +8,17 @@ use anyhow::{Context, Result, bail};
 use hardpan_agent::Coupling;
 use hardpan_context::{PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry};
 use hardpan_models::{did_you_mean, nearest};
-use hardpan_prompt::{Counter, Text, Vocabulary};
-use hardpan_symbols::{Budget, Focus, Index, MapMemory, MapRequest};
+use hardpan_prompt::{TokenCounter, Text, Vocabulary};
+use hardpan_symbols::{TokenBudget, Focus, SymbolIndex, MapMemory, MapRequest};
 use hardpan_workspace as workspace;
 use serde::{Deserialize, Serialize};
 
-use crate::gather;
+use crate::inputs;
 use crate::output::{self, safe, thousands};
 use crate::settings::cache_folder;
 
 /// The most tokens of a map in a prompt, and its share of the window.
-const PROMPT_TOKENS: usize = 20_000;
+const MAX_MAP_TOKENS: usize = 20_000;
 const WINDOW_SHARE: usize = 10;
 
 /// From so many files on, a person who waits is told how far it is.
@@ -26,7 +26,7 @@ const MANY_FILES: usize = 2000;
 
 /// How it is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Show {
+pub enum OutputFormat {
     Text,
     Json,
 }
@@ -37,26 +37,26 @@ pub fn map(
     paths: &[String],
     tokens: Option<usize>,
     focus: &[String],
-    show: Show,
+    format: OutputFormat,
 ) -> Result<()> {
-    let (root, here) = places(dir)?;
+    let (root, here) = root_and_folder(dir)?;
     // The process ends after this: to give back millions of small pieces before would be most of a blink.
-    let index = ManuallyDrop::new(index(&root));
-    let within = paths.iter().map(|path| below(&root, &here, path)).collect::<Result<Vec<String>>>()?;
-    let focus_files = focus.iter().map(|path| below(&root, &here, path)).collect::<Result<Vec<String>>>()?;
+    let index = ManuallyDrop::new(load_index(&root));
+    let within = paths.iter().map(|path| index_path(&root, &here, path)).collect::<Result<Vec<String>>>()?;
+    let focus_files = focus.iter().map(|path| index_path(&root, &here, path)).collect::<Result<Vec<String>>>()?;
     if let Some(missing) = within.iter().find(|path| !index.paths().any(|known| is_within(known, path))) {
         bail!("{}: no file of this folder is there; ignored files are not in the map", safe(missing));
     }
-    if show == Show::Json {
+    if format == OutputFormat::Json {
         let wanted = |path: &str| within.is_empty() || within.iter().any(|folder| is_within(path, folder));
         return Ok(output::print(serde_json::to_string_pretty(&index.report(wanted))? + "\n")?);
     }
-    let counter = Counter::new(Vocabulary::O200k);
+    let counter = TokenCounter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
     let focus = Focus { files: focus_files, ..Focus::default() };
-    let budget = tokens.map(|tokens| Budget { tokens, count: &count });
+    let budget = tokens.map(|tokens| TokenBudget { tokens, count_tokens: &count });
     let map =
-        index.map(&MapRequest { within: &within, focus: Some(&focus), budget, ..MapRequest::default() });
+        index.map(&MapRequest { scope: &within, focus: Some(&focus), budget, ..MapRequest::default() });
     output::print(map.text())?;
     let left = map.left_out;
     if left.files + left.definitions > 0 {
@@ -70,11 +70,11 @@ pub fn map(
 }
 
 /// Prints where a name is defined and used.
-pub fn symbols(dir: Option<&Path>, name: &str, show: Show) -> Result<()> {
-    let (root, _) = places(dir)?;
-    let index = index(&root);
-    let places = index.places(name);
-    if show == Show::Json {
+pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<()> {
+    let (root, _) = root_and_folder(dir)?;
+    let index = load_index(&root);
+    let places = index.find_definitions(name);
+    if format == OutputFormat::Json {
         return Ok(output::print(serde_json::to_string_pretty(&places)? + "\n")?);
     }
     if places.is_empty() {
@@ -96,36 +96,36 @@ pub fn symbols(dir: Option<&Path>, name: &str, show: Show) -> Result<()> {
 /// How long the map in a prompt may be unless the settings say otherwise.
 ///
 /// The limit is in the model's own tokens, of which one that is counted stands for `factor`.
-pub fn usual_tokens(window: usize, factor: f64) -> usize {
+pub fn default_map_tokens(window: usize, factor: f64) -> usize {
     /// What a layout puts around the entries takes up to an eighth of the room.
     const ENTRIES: f64 = 7.0 / 8.0;
-    ((window / WINDOW_SHARE).min(PROMPT_TOKENS) as f64 * ENTRIES / factor) as usize
+    ((window / WINDOW_SHARE).min(MAX_MAP_TOKENS) as f64 * ENTRIES / factor) as usize
 }
 
 /// Brings the index on disk up to date.
 pub fn warm_up(folder: &Path) {
-    let root = workspace::root_of(folder);
-    let files = workspace::files(&root, workspace::TREE_LIMIT).files;
-    workspace::codebase(&root, &files, cache_folder().as_deref(), &mut |_| {});
+    let root = workspace::find_project_root(folder);
+    let files = workspace::list_files(&root, workspace::TREE_LIMIT).files;
+    workspace::index_codebase(&root, &files, cache_folder().as_deref(), &mut |_| {});
 }
 
 /// What a map keeps from request to request: short names and choice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Mapped(Option<MapMemory>);
+pub struct MapState(Option<MapMemory>);
 
 /// The map that goes into a prompt, ranked by the files that are open and the words of the prompt. None where there is no
 /// code, or no room for it. What an earlier map of the conversation chose stays.
-pub fn for_prompt(
+pub fn symbols_for_prompt(
     folder: &Path,
     file: &SnapshotFile,
     tokens: usize,
-    mapped: &mut Mapped,
+    mapped: &mut MapState,
 ) -> Option<SymbolsEntry> {
     if tokens == 0 {
         return None;
     }
-    let index = index(&workspace::root_of(folder));
+    let index = load_index(&workspace::find_project_root(folder));
     let words = match &file.prompt {
         Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) => text.as_str(),
         None => "",
@@ -135,17 +135,17 @@ pub fn for_prompt(
         files: file.files.iter().map(|entry| entry.path.clone()).collect(),
         names: names.map(str::to_owned).collect(),
     };
-    let counter = Counter::new(Vocabulary::O200k);
+    let counter = TokenCounter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
-    let budget = Some(Budget { tokens, count: &count });
+    let budget = Some(TokenBudget { tokens, count_tokens: &count });
     let memory = mapped.0.as_ref();
     let map = index.map(&MapRequest { focus: Some(&focus), budget, memory, ..MapRequest::default() });
     mapped.0 = Some(map.memory);
-    let entry = |block: &hardpan_symbols::Block| SymbolEntry {
+    let entry = |block: &hardpan_symbols::MapBlock| SymbolEntry {
         path: block.path.to_string(),
         content: Text::new(block.text.trim_end()),
         tier: None,
-        n: None,
+        unchanged_responses: None,
     };
     let entries: Vec<SymbolEntry> = map.blocks.iter().map(entry).collect();
     (!entries.is_empty()).then(|| SymbolsEntry { legend: Some(Text::new(map.legend.trim_end())), entries })
@@ -153,7 +153,7 @@ pub fn for_prompt(
 
 /// Which files of a repository belong together, and how much the others refer to each.
 pub fn coupling(folder: &Path) -> Coupling {
-    let index = index(&workspace::root_of(folder));
+    let index = load_index(&workspace::find_project_root(folder));
     let owned = |cluster: Vec<&str>| cluster.into_iter().map(str::to_owned).collect();
     let ranks = index.ranks(&Focus::default());
     let references = index.paths().map(str::to_owned).zip(ranks).collect();
@@ -161,8 +161,8 @@ pub fn coupling(folder: &Path) -> Coupling {
 }
 
 /// The index of a repository, from the cache as far as it holds.
-fn index(root: &Path) -> Index {
-    let files = workspace::files(root, workspace::TREE_LIMIT).files;
+fn load_index(root: &Path) -> SymbolIndex {
+    let files = workspace::list_files(root, workspace::TREE_LIMIT).files;
     let total = files.len();
     let told = total >= MANY_FILES && std::io::stderr().is_terminal();
     let mut progress = |done: usize| {
@@ -170,7 +170,7 @@ fn index(root: &Path) -> Index {
             eprint!("\rindexing {} of {} files", thousands(done), thousands(total));
         }
     };
-    let codebase = workspace::codebase(root, &files, cache_folder().as_deref(), &mut progress);
+    let codebase = workspace::index_codebase(root, &files, cache_folder().as_deref(), &mut progress);
     if told {
         eprint!("\r\x1b[K");
     }
@@ -178,13 +178,13 @@ fn index(root: &Path) -> Index {
 }
 
 /// The repository, and the folder that paths are meant from.
-fn places(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
-    let here = gather::folder(dir)?;
-    Ok((workspace::root_of(&here), here))
+fn root_and_folder(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
+    let here = inputs::working_folder(dir)?;
+    Ok((workspace::find_project_root(&here), here))
 }
 
 /// A path as the index knows it.
-fn below(root: &Path, here: &Path, path: &str) -> Result<String> {
+fn index_path(root: &Path, here: &Path, path: &str) -> Result<String> {
     let full = here.join(path);
     let full = full.canonicalize().with_context(|| format!("{} cannot be found", safe(path)))?;
     if full == root {

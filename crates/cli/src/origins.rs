@@ -1,18 +1,18 @@
 //! The origins of a body's blocks, as JSON.
 
-use hardpan_context::Assembled;
+use hardpan_context::AssembledPrompt;
 use hardpan_prompt::{Content, Origin, ResultPart, Source};
 use serde_json::{Value, json};
 
 /// For every block: where it is in the body, its place, its tokens, its breakpoint, and where its parts came from.
-pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
+pub fn origins(assembled: &AssembledPrompt, addresses: &[String]) -> Vec<Value> {
     let prompt = &assembled.prompt;
     let tools = prompt.tools.iter().map(|block| {
         let origin =
-            Origin { kind: hardpan_prompt::Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
-        (block.place, block.breakpoint, vec![(origin, 0)])
+            Origin { kind: hardpan_prompt::ItemKind::Tool, source: Source::Tool(block.tool.name.clone()) };
+        (block.region, block.breakpoint, vec![(origin, 0)])
     });
-    let blocks = prompt.blocks().map(|block| (block.place, block.breakpoint, parts(&block.content)));
+    let blocks = prompt.blocks().map(|block| (block.region, block.breakpoint, parts(&block.content)));
     let rows = tools.chain(blocks).zip(addresses).enumerate();
     rows.map(|(index, ((place, breakpoint, parts), address))| {
         let from: Vec<Value> = parts
@@ -20,7 +20,7 @@ pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
             .zip(assembled.measured.segments(index))
             .map(|((origin, bytes), tokens)| {
                 let mut part =
-                    json!({"origin": origin.to_string(), "kind": origin.kind.word(), "tokens": tokens});
+                    json!({"origin": origin.to_string(), "kind": origin.kind.name(), "tokens": tokens});
                 if *bytes > 0 {
                     part["bytes"] = json!(bytes);
                 }
@@ -30,7 +30,7 @@ pub fn origins(assembled: &Assembled, addresses: &[String]) -> Vec<Value> {
         let mut row =
             json!({"block": address, "place": place.name(), "tokens": assembled.measured.tokens(index), "from": from});
         if let Some(lifetime) = breakpoint {
-            row["breakpoint"] = json!(lifetime.word());
+            row["breakpoint"] = json!(lifetime.name());
         }
         row
     })

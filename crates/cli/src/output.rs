@@ -1,58 +1,60 @@
-//! Standard output, tables, and text that is safe to show.
+//! [`print()`] for standard output, [`Table`] for columns, and [`safe`] for text that must not
+//! steer the terminal.
 
 use std::io::{self, Write};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Writes all of it to standard output.
+/// Writes all bytes to standard output and flushes it.
 pub fn print(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes.as_ref())?;
     out.flush()
 }
 
-/// Whether the reader of our output has gone away: no fault of ours, and nothing to say.
+/// Whether the error means that the reader of our output went away (`hardpan … | head`), which is
+/// not worth a message.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind =
         |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
     error.chain().filter_map(kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
-/// Text without control characters: foreign text never steers the terminal.
+/// Replaces control characters, line ends included, so that foreign text never steers the terminal.
 pub fn safe(text: &str) -> String {
     text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// The same, keeping line ends and tabs: code has both.
+/// Like [`safe`], but keeps line ends and tabs, which code has.
 pub fn safe_lines(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     text.chars().map(|c| if is_unsafe(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
-/// Control characters, and those that turn the direction of writing.
+/// Control characters, and those that change the direction of writing.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `1,234,567`.
+/// A number with separators: `1,234,567`.
 pub fn thousands(n: usize) -> String {
-    hardpan_economy::words::number(n as u64)
+    hardpan_economy::format::format_number(n as u64)
 }
 
-/// `$0.0123`: four digits after the point, more where the amount is smaller.
+/// An amount of money: `$0.0123`, with six digits after the point below one cent.
 pub fn dollars(amount: f64) -> String {
     if amount == 0.0 || amount >= 0.01 { format!("${amount:.4}") } else { format!("${amount:.6}") }
 }
 
-/// How a column is set.
+/// The alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     Left,
     Right,
 }
 
-/// Rows in columns, as narrow as they can be.
+/// A table whose columns are as narrow as their cells allow.
 pub struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
@@ -67,7 +69,7 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| safe(&cell)).collect());
     }
 
-    /// The table as text. The last column is cut where a line would be wider than `width`.
+    /// The table as text. Lines wider than `width` columns are cut.
     pub fn render(&self, width: usize) -> String {
         let heads: Vec<String> = self.columns.iter().map(|(head, _)| (*head).to_owned()).collect();
         let widths: Vec<usize> = (0..self.columns.len())
@@ -98,7 +100,7 @@ impl Table {
     }
 }
 
-/// The text, cut to so many columns.
+/// The text, cut to `width` columns; an ellipsis marks the cut.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

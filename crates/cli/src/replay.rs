@@ -5,11 +5,11 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use hardpan_audit::{Billed, Policy, Recording, Replay, Replayed, Settings};
+use hardpan_audit::{BilledTotals, ReplayPolicy, Recording, Replay, ReplayCost, ThinkingSwitches};
 use hardpan_models::Catalogue;
 use serde::Serialize;
 
-use crate::audit::{DEPTH, catalogue, sessions_below};
+use crate::audit::{MAX_FOLDER_DEPTH, catalogue, collect_session_files};
 use crate::output::{self, Align, Table, dollars, safe, safe_lines, thousands};
 use crate::views::width;
 
@@ -21,7 +21,7 @@ pub struct ReplayArgs {
     files: Vec<PathBuf>,
     /// The layout: strata, panels, tiers, inline, append (plain append-only, as most agents do), or all
     #[arg(long, default_value = "all", value_parser = policies)]
-    layout: Layouts,
+    layout: SelectedPolicies,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -29,27 +29,27 @@ pub struct ReplayArgs {
 
 /// The policies that were asked for.
 #[derive(Clone, Debug)]
-struct Layouts(Vec<Policy>);
+struct SelectedPolicies(Vec<ReplayPolicy>);
 
-fn policies(name: &str) -> Result<Layouts, String> {
+fn policies(name: &str) -> Result<SelectedPolicies, String> {
     if name == "all" {
-        return Ok(Layouts(Policy::ALL.to_vec()));
+        return Ok(SelectedPolicies(ReplayPolicy::ALL.to_vec()));
     }
-    let known = || Policy::ALL.map(Policy::name).join(", ");
-    Policy::named(name)
-        .map(|policy| Layouts(vec![policy]))
+    let known = || ReplayPolicy::ALL.map(ReplayPolicy::name).join(", ");
+    ReplayPolicy::named(name)
+        .map(|policy| SelectedPolicies(vec![policy]))
         .ok_or_else(|| format!("known are {}, all", known()))
 }
 
 /// One session, in units of one token of plain input.
 #[derive(Serialize)]
-struct Row {
+struct SessionReplay {
     file: String,
     requests: usize,
     billed_cost: f64,
     floor: f64,
     clairvoyant: f64,
-    layouts: BTreeMap<&'static str, Replayed>,
+    layouts: BTreeMap<&'static str, ReplayCost>,
     #[serde(skip)]
     dollars: f64,
     /// What people should know beside the figures.
@@ -62,7 +62,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
     let catalogue = catalogue();
     let mut files = Vec::new();
     for path in &args.files {
-        if path.is_dir() { sessions_below(path, DEPTH, &mut files) } else { files.push(path.clone()) }
+        if path.is_dir() { collect_session_files(path, MAX_FOLDER_DEPTH, &mut files) } else { files.push(path.clone()) }
     }
     if files.is_empty() {
         bail!("no session (*.jsonl) is there");
@@ -74,7 +74,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
             eprint!("\r{} of {} sessions replayed", number, files.len());
             io::stderr().flush()?;
         }
-        match row(file, &args.layout.0, &catalogue) {
+        match replay_file(file, &args.layout.0, &catalogue) {
             Ok(row) => rows.push(row),
             Err(error) => {
                 failed += 1;
@@ -95,35 +95,35 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
     Ok(output::print(rows.iter().map(table).collect::<Vec<_>>().join("\n"))?)
 }
 
-fn row(file: &Path, policies: &[Policy], catalogue: &Catalogue) -> Result<Row> {
+fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) -> Result<SessionReplay> {
     let recording = Recording::open(file)?;
     if recording.requests.is_empty() {
         bail!("{}: no request in it has a bill", file.display());
     }
     let replay = Replay::new(&recording, catalogue);
-    let Billed { requests, cost, dollars, .. } = replay.billed();
-    let layouts = policies.iter().map(|policy| (policy.name(), rounded(replay.run(*policy)))).collect();
-    Ok(Row {
+    let BilledTotals { requests, cost, dollars, .. } = replay.billed();
+    let layouts = policies.iter().map(|policy| (policy.name(), round_cost(replay.run(*policy)))).collect();
+    Ok(SessionReplay {
         file: file.display().to_string(),
         requests,
-        billed_cost: round(cost),
-        floor: round(replay.floor()),
-        clairvoyant: round(replay.clairvoyant()),
+        billed_cost: round_to_thousandth(cost),
+        floor: round_to_thousandth(replay.floor()),
+        clairvoyant: round_to_thousandth(replay.clairvoyant()),
         layouts,
         dollars,
-        note: note(&recording, &replay, catalogue),
+        note: remarks(&recording, &replay, catalogue),
     })
 }
 
 /// What the figures leave out, and what could not be read.
-fn note(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Option<String> {
+fn remarks(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Option<String> {
     let mut notes = Vec::new();
-    if replay.switches() > 0 {
-        let charged = Replay::with(recording, catalogue, Settings::Recorded).run(Policy::Strata).cost;
+    if replay.thinking_switch_count() > 0 {
+        let charged = Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Recorded).run(ReplayPolicy::Strata).cost;
         let share = charged / replay.billed().cost.max(1.0);
         notes.push(format!(
             "{} switches of thinking, which lose the messages' cache in every layout, are not charged; with them strata is at {share:.3} of the bill",
-            replay.switches()
+            replay.thinking_switch_count()
         ));
     }
     if !recording.problems.is_empty() {
@@ -133,15 +133,15 @@ fn note(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Option
 }
 
 /// Costs are sums of products with few decimals; what comes after is not meant.
-fn round(cost: f64) -> f64 {
+fn round_to_thousandth(cost: f64) -> f64 {
     (cost * 1000.0).round() / 1000.0
 }
 
-fn rounded(replayed: Replayed) -> Replayed {
-    Replayed { cost: round(replayed.cost), ..replayed }
+fn round_cost(replayed: ReplayCost) -> ReplayCost {
+    ReplayCost { cost: round_to_thousandth(replayed.cost), ..replayed }
 }
 
-fn table(row: &Row) -> String {
+fn table(row: &SessionReplay) -> String {
     let columns = [
         ("", Align::Left),
         ("cost", Align::Right),
@@ -162,8 +162,8 @@ fn table(row: &Row) -> String {
     };
     let nothing = || std::array::from_fn(|_| String::new());
     known("billed", row.billed_cost, nothing());
-    for policy in Policy::ALL {
-        let Some(Replayed { cost, read, write, input, folds, pings }) = row.layouts.get(policy.name()) else {
+    for policy in ReplayPolicy::ALL {
+        let Some(ReplayCost { cost, read, write, input, folds, pings }) = row.layouts.get(policy.name()) else {
             continue;
         };
         let counts = [*read as usize, *write as usize, *input as usize, *folds, *pings];

@@ -1,124 +1,128 @@
-//! `hardpan rpc`: the agent for programs. Requests come as JSON lines on standard input; responses, questions and all events
-//! go as JSON lines to standard output. Words go to standard error.
+//! `hardpan rpc`: the agent for programs. [`RpcServer`] reads requests as JSON lines from standard
+//! input and writes responses, questions and all events as JSON lines to standard output. Messages
+//! for people go to standard error.
 
-mod desk; // Desk: who does what with a request, and in which order
-mod input; // lines from standard input, whatever comes
-mod questions; // questions to the other end, and their answers
-mod reply; // standard output, and the one response to each request
-mod request; // what comes in
-mod response; // what goes out
+mod input; // reads lines from standard input
+mod queries; // collects the data of responses to get_state, get_context, …
+mod questions; // PendingQuestions: questions to the client, and its answers
+mod reply; // JsonWriter, and PendingResponse: exactly one response to each request
+mod request; // the requests of the protocol
+mod response; // the responses and questions of the protocol
 mod schema; // the protocol as a JSON schema
-mod tell; // what a response tells
+mod server; // RpcServer: runs requests in order
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use crate::args::{Chat, Whom};
+use crate::args::{ChatArgs, TargetArgs};
 use crate::chat::commands;
-use crate::chat::open::Opened;
-use crate::chat::signals::{Asked, Signals};
-use crate::chat::{UNHEARD, Unfinished};
+use crate::chat::app::ChatApp;
+use crate::chat::signals::{Interrupt, Signals};
+use crate::chat::{SIGNALS_UNAVAILABLE, ExitError};
 use crate::output;
-use desk::Desk;
-use questions::Questions;
-use reply::Out;
+use server::RpcServer;
+use questions::PendingQuestions;
+use reply::JsonWriter;
 
-/// How the conversation begins.
+/// Flags of `hardpan rpc`.
 #[derive(Debug, clap::Args)]
-pub struct Rpc {
-    /// Print the JSON schema of the protocol
+#[command(after_help = "Example:
+  echo '{\"id\": 1, \"type\": \"get_state\"}' | hardpan rpc")]
+pub struct RpcArgs {
+    /// Print the JSON schema of the protocol and exit
     #[arg(long)]
     schema: bool,
-    /// Go on with the last conversation in this folder
+    /// Resume the last conversation of this folder
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "fork"])]
     last: bool,
-    /// Go on with this conversation: an id, a name or a file
+    /// Resume a conversation by id, name or file (`hardpan sessions` lists them)
     #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]
     resume: Option<String>,
-    /// Begin a conversation of its own with all that was said in this one
+    /// Start a new conversation with a copy of another one's messages
     #[arg(long, value_name = "SESSION")]
     fork: Option<String>,
-    /// With --resume or --fork: go on from this entry instead of the last
+    /// With --resume or --fork: go back to this entry (`hardpan sessions show` lists them)
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
-    /// Ask nothing: every tool may run. For containers and other places where nothing can be harmed
+    /// Run every tool without asking. Use it in containers and other places where nothing can be
+    /// harmed
     #[arg(long)]
     yes: bool,
-    /// Keep nothing of this conversation
+    /// Do not store this conversation
     #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
     no_session: bool,
     #[command(flatten)]
-    whom: Whom,
+    target_args: TargetArgs,
 }
 
-impl Rpc {
-    fn chat(&self) -> Chat {
-        Chat {
+impl RpcArgs {
+    fn chat_args(&self) -> ChatArgs {
+        ChatArgs {
             last: self.last,
             resume: self.resume.clone(),
             fork: self.fork.clone(),
             at: self.at.clone(),
             yes: self.yes,
             no_session: self.no_session,
-            whom: self.whom.clone(),
-            ..Chat::default()
+            target_args: self.target_args.clone(),
+            ..ChatArgs::default()
         }
     }
 }
 
-/// Serves one program until it closes its end.
-pub fn rpc(args: &Rpc) -> Result<()> {
+/// Serves one client until it closes standard input.
+pub fn rpc(args: &RpcArgs) -> Result<()> {
     if args.schema {
         return Ok(output::print(serde_json::to_string_pretty(&schema::schema())? + "\n")?);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        // One for the loop; the others so that a handler, or a reader that takes its time, does not hold it up.
+        // One runs the loop; the others keep it going while a handler or a slow reader blocks.
         .worker_threads(4)
         .enable_all()
         .build()
-        .context("no runtime can be made")?;
-    let result = runtime.block_on(serve(&args.chat()));
-    // A tool or a handler that hangs on a thread of its own must not keep the process, nor does the thread that reads.
+        .context("cannot start the async runtime")?;
+    let result = runtime.block_on(serve(&args.chat_args()));
+    // Neither a hanging tool or handler nor the reading thread may keep the process alive.
     runtime.shutdown_background();
     result
 }
 
-/// Why nothing more is done.
-enum End {
-    /// Nothing more can be asked for, and what was asked for is done.
+/// Why the server stopped.
+enum ServeEnd {
+    /// Standard input ended, and every request is done.
     Done,
-    /// Nobody reads what is written any more.
+    /// The client no longer reads standard output.
     Gone,
-    /// Somebody wants an end.
-    Told(Asked),
+    /// A signal arrived.
+    Interrupted(Interrupt),
 }
 
-async fn serve(flags: &Chat) -> Result<()> {
-    let out = Out::default();
-    let questions = Arc::new(Questions::new(&out));
-    let opened = Arc::new(Opened::new(flags, Some(questions.clone()))?);
-    let agent = opened.agent.clone();
-    let leaving = commands::register(&opened);
-    desk::follow(&agent, &out);
-    let mut signals = Signals::listen().context(UNHEARD)?;
+async fn serve(flags: &ChatArgs) -> Result<()> {
+    let out = JsonWriter::default();
+    let questions = Arc::new(PendingQuestions::new(&out));
+    let app = Arc::new(ChatApp::new(flags, Some(questions.clone()))?);
+    let agent = app.agent.clone();
+    let leaving = commands::register_commands(&app);
+    server::forward_events(&agent, &out);
+    let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
     agent.start().await;
-    let mut lines = input::lines();
-    let mut desk = Desk::new(&opened, &out, &questions);
+    let mut lines = input::read_lines();
+    let mut server = RpcServer::new(&app, &out, &questions);
     let end = tokio::select! {
-        () = desk.work(&mut lines, &leaving) => End::Done,
-        () = out.gone() => End::Gone,
-        asked = signals.next() => End::Told(asked),
+        () = server.serve(&mut lines, &leaving) => ServeEnd::Done,
+        () = out.wait_for_reader_gone() => ServeEnd::Gone,
+        asked = signals.next() => ServeEnd::Interrupted(asked),
     };
-    // What still runs is stopped, and kept as far as it came, before the desk and its tasks go.
+    // Stops what still runs and stores what arrived, before the server's tasks are dropped.
     questions.close();
-    agent.abort_bash();
+    agent.abort_shell_command();
     agent.abort();
-    opened.keep().await;
+    app.save_state().await;
     agent.shutdown().await?;
-    drop(desk);
+    drop(server);
     match end {
-        End::Done | End::Gone => Ok(()),
-        End::Told(asked) => Err(Unfinished::told(asked).into()),
+        ServeEnd::Done | ServeEnd::Gone => Ok(()),
+        ServeEnd::Interrupted(asked) => Err(ExitError::interrupted(asked).into()),
     }
 }

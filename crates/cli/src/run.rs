@@ -1,61 +1,62 @@
-//! One function per command.
+//! [`run`] dispatches to one function per command; [`assemble`] builds the request that several of
+//! them show or send.
 
 use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use hardpan_context::{Assembled, Breakdown, FILES, Input, Memo, Snapshot, Target};
+use hardpan_context::{AssembledPrompt, Breakdown, PROMPT_FILES, LayoutInput, RenderCache, Snapshot, Target};
 use hardpan_prompt::validate::{check_size, validate};
 
-use crate::args::{Args, Command, What};
-use crate::gather::{self, Gathered, gather};
+use crate::args::{Args, Command, RequestArgs};
+use crate::inputs::{self, RequestInputs, collect_inputs};
 use crate::settings::{self, Settings};
 use crate::{diff, docs, map, origins, output, send, simulator, views};
 
-/// The question that is asked when none is given.
+/// The prompt of the sample request that `hardpan` shows when it has neither prompt nor terminal.
 const SAMPLE_PROMPT: &str = "What does this project do, and where should I start reading?";
 
-/// Runs what was asked for.
+/// Runs the command that was parsed, or starts a conversation where there is none.
 pub fn run(args: &Args) -> Result<()> {
     match &args.command {
         None => crate::chat::chat(&args.chat),
-        Some(Command::Request { what, diff: Some(files), .. }) => {
-            let text = diff::diff(&files[0], &files[1], what, &load(what)?)?;
+        Some(Command::Request { request_args, diff: Some(files), .. }) => {
+            let text = diff::diff(&files[0], &files[1], request_args, &load_settings_for(request_args)?)?;
             Ok(output::print(text)?)
         }
-        Some(Command::Request { prompt, files, what, json, send: true, next_memory, .. }) => {
-            // One question and its answer: nothing would run what the model calls.
-            let what = What { no_tools: true, ..what.with(prompt, files) };
-            let settings = load(&what)?;
-            let made = assemble(&what, &settings)?;
-            write_memory(&made, next_memory.as_deref())?;
-            send::send(&made, &settings, if *json { send::Show::Json } else { send::Show::Text })
+        Some(Command::Request { prompt, files, request_args, json, send: true, next_memory, .. }) => {
+            // Nothing here would run a tool call, so no tools are declared.
+            let request_args = RequestArgs { no_tools: true, ..request_args.with_input(prompt, files) };
+            let settings = load_settings_for(&request_args)?;
+            let request = assemble(&request_args, &settings)?;
+            write_layout_state(&request, next_memory.as_deref())?;
+            send::send(&request, &settings, if *json { send::OutputFormat::Json } else { send::OutputFormat::Text })
         }
-        Some(Command::Request { prompt, files, what, json, origins, next_memory, .. }) => {
+        Some(Command::Request { prompt, files, request_args, json, origins, next_memory, .. }) => {
             let form = if *origins {
-                Form::Origins
+                RequestOutput::Origins
             } else if *json {
-                Form::Body
+                RequestOutput::Body
             } else {
-                Form::Table
+                RequestOutput::Table
             };
-            request(&what.with(prompt, files), &form, next_memory.as_deref())
+            request(&request_args.with_input(prompt, files), &form, next_memory.as_deref())
         }
-        Some(Command::Context { files, prompt, what, json }) => context(&what.with(prompt, files), *json),
-        Some(Command::Snapshot { prompt, files, what, schema }) => {
-            snapshot(&what.with(prompt, files), *schema)
+        Some(Command::Context { files, prompt, request_args, json }) => context(&request_args.with_input(prompt, files), *json),
+        Some(Command::Snapshot { prompt, files, request_args, schema }) => {
+            snapshot(&request_args.with_input(prompt, files), *schema)
         }
         Some(Command::Map { paths, tokens, focus, json, dir }) => map::map(
             dir.as_deref(),
             paths,
             *tokens,
             focus,
-            if *json { map::Show::Json } else { map::Show::Text },
+            if *json { map::OutputFormat::Json } else { map::OutputFormat::Text },
         ),
         Some(Command::Symbols { name, json, dir }) => {
-            map::symbols(dir.as_deref(), name, if *json { map::Show::Json } else { map::Show::Text })
+            map::symbols(dir.as_deref(), name, if *json { map::OutputFormat::Json } else { map::OutputFormat::Text })
         }
-        Some(Command::Prompt { what, file }) => prompt(what, file.as_deref()),
+        Some(Command::Prompt { request_args, file }) => prompt(request_args, file.as_deref()),
         Some(Command::Models { filter, provider, json }) => {
             models(filter.as_deref(), provider.as_deref(), *json)
         }
@@ -72,31 +73,31 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
         Some(Command::Docs { name, json }) => {
-            docs::docs(name.as_deref(), if *json { docs::Show::Json } else { docs::Show::Text })
+            docs::docs(name.as_deref(), if *json { docs::OutputFormat::Json } else { docs::OutputFormat::Text })
         }
         Some(Command::Sandbox { policy, command }) => sandbox(policy, command),
     }
 }
 
-/// A request as it would be sent.
-pub struct Made {
-    pub assembled: Assembled,
+/// A request that is ready to be sent, with everything that it was assembled from.
+pub struct AssembledRequest {
+    pub assembled: AssembledPrompt,
     pub snapshot: Snapshot,
     pub target: Target,
-    pub memo: Memo,
+    pub render_cache: RenderCache,
 }
 
-impl Made {
+impl AssembledRequest {
     pub fn body(&self) -> Vec<u8> {
-        hardpan_providers::encode(&self.assembled.prompt, &self.target.wire)
+        hardpan_providers::encode(&self.assembled.prompt, &self.target.profile)
     }
 
     pub fn addresses(&self) -> Vec<String> {
-        hardpan_providers::addresses(&self.assembled.prompt, &self.target.wire)
+        hardpan_providers::block_addresses(&self.assembled.prompt, &self.target.profile)
     }
 
     fn breakdown(&self) -> Breakdown {
-        let mut breakdown = Breakdown::of(&self.assembled, &self.snapshot, &self.target, &self.memo);
+        let mut breakdown = Breakdown::new(&self.assembled, &self.snapshot, &self.target, &self.render_cache);
         let addresses = self.addresses();
         for (marked, breakpoint) in breakdown.breakpoints.iter_mut().zip(self.assembled.prompt.breakpoints())
         {
@@ -106,58 +107,59 @@ impl Made {
     }
 }
 
-/// Gathers and assembles.
-pub fn assemble(what: &What, settings: &Settings) -> Result<Made> {
-    let Gathered { snapshot, target, layout } = gather(what, settings)?;
-    let memo = Memo::new(target.vocabulary());
-    let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &memo)?;
-    let rules = hardpan_providers::rules(&target.wire, target.model.prefill);
+/// Collects the inputs, assembles the prompt, and validates it.
+pub fn assemble(request_args: &RequestArgs, settings: &Settings) -> Result<AssembledRequest> {
+    let RequestInputs { snapshot, target, layout } = collect_inputs(request_args, settings)?;
+    let render_cache = RenderCache::new(target.vocabulary());
+    let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)?;
+    let rules = hardpan_providers::validation_rules(&target.profile, target.model.prefill);
     validate(&assembled.prompt, &rules).context(
-        "the request would be refused; this is a fault of hardpan: please report it with the snapshot",
+        "the provider would reject this request. This is a bug in hardpan: please report it with the output of `hardpan snapshot`",
     )?;
-    Ok(Made { assembled, snapshot, target, memo })
+    Ok(AssembledRequest { assembled, snapshot, target, render_cache })
 }
 
-/// The settings of the folder that the command works in, with what there is to say about them.
-fn load(what: &What) -> Result<Settings> {
-    load_settings(what.whom.dir.as_deref())
+/// Loads the settings for the folder that the command works in.
+fn load_settings_for(request_args: &RequestArgs) -> Result<Settings> {
+    load_settings(request_args.target_args.dir.as_deref())
 }
 
-/// The settings of a folder, with what there is to say about them.
+/// Loads the settings for a folder, and prints the notes about them on standard error.
 pub fn load_settings(dir: Option<&Path>) -> Result<Settings> {
-    let settings = Settings::load(&hardpan_workspace::root_of(&gather::folder(dir)?))?;
+    let settings = Settings::load(&hardpan_workspace::find_project_root(&inputs::working_folder(dir)?))?;
     for note in &settings.notes {
         eprintln!("hardpan: {}", output::safe(note));
     }
     Ok(settings)
 }
 
-fn write_memory(made: &Made, path: Option<&Path>) -> Result<()> {
+fn write_layout_state(request: &AssembledRequest, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
-    let memory = serde_json::to_vec_pretty(&made.assembled.memory)?;
-    std::fs::write(path, memory).with_context(|| format!("{} cannot be written", path.display()))
+    let memory = serde_json::to_vec_pretty(&request.assembled.layout_state)?;
+    std::fs::write(path, memory).with_context(|| format!("cannot write {}", path.display()))
 }
 
-enum Form {
+/// How `hardpan request` prints a request.
+enum RequestOutput {
     Table,
     Body,
     Origins,
 }
 
-fn request(what: &What, form: &Form, next_memory: Option<&Path>) -> Result<()> {
-    let made = assemble(what, &load(what)?)?;
-    write_memory(&made, next_memory)?;
-    let body = made.body();
+fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option<&Path>) -> Result<()> {
+    let request = assemble(request_args, &load_settings_for(request_args)?)?;
+    write_layout_state(&request, next_memory)?;
+    let body = request.body();
     check_size(body.len())?;
     match form {
-        Form::Table => {
+        RequestOutput::Table => {
             let table =
-                views::request(&made.assembled, &made.breakdown(), &made.target.provider, &made.addresses());
+                views::request(&request.assembled, &request.breakdown(), &request.target.provider, &request.addresses());
             output::print(table)?;
         }
-        Form::Body => print_json(&body)?,
-        Form::Origins => {
-            let origins = origins::origins(&made.assembled, &made.addresses());
+        RequestOutput::Body => print_json(&body)?,
+        RequestOutput::Origins => {
+            let origins = origins::origins(&request.assembled, &request.addresses());
             let mut json = b"{\"body\":".to_vec();
             json.extend(body);
             json.extend(b",\"origins\":");
@@ -169,7 +171,7 @@ fn request(what: &What, form: &Form, next_memory: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// The exact bytes; a line end follows only where a person is looking.
+/// Prints the exact bytes; adds a line end only where standard output is a terminal.
 fn print_json(bytes: &[u8]) -> Result<()> {
     output::print(bytes)?;
     if std::io::stdout().is_terminal() {
@@ -178,34 +180,34 @@ fn print_json(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn context(what: &What, json: bool) -> Result<()> {
-    let made = assemble(what, &load(what)?)?;
-    let breakdown = made.breakdown();
+fn context(request_args: &RequestArgs, json: bool) -> Result<()> {
+    let request = assemble(request_args, &load_settings_for(request_args)?)?;
+    let breakdown = request.breakdown();
     if json {
         return Ok(output::print(serde_json::to_string_pretty(&breakdown)? + "\n")?);
     }
-    Ok(output::print(views::context(&breakdown, &made.target.provider))?)
+    Ok(output::print(views::context(&breakdown, &request.target.provider))?)
 }
 
-fn snapshot(what: &What, schema: bool) -> Result<()> {
+fn snapshot(request_args: &RequestArgs, schema: bool) -> Result<()> {
     let json = if schema {
-        serde_json::to_string_pretty(&hardpan_context::schema())?
+        serde_json::to_string_pretty(&hardpan_context::snapshot_schema())?
     } else {
-        let (file, _) = gather::snapshot_file(what, &load(what)?)?;
+        let (file, _) = inputs::build_snapshot_file(request_args, &load_settings_for(request_args)?)?;
         serde_json::to_string_pretty(&file)?
     };
     Ok(output::print(json + "\n")?)
 }
 
-fn prompt(what: &What, file: Option<&str>) -> Result<()> {
-    let settings = load(what)?;
+fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
+    let settings = load_settings_for(request_args)?;
     let texts = &settings.texts;
     let text = match file {
         None => {
-            let Gathered { snapshot, target, layout } = gather(what, &settings)?;
-            let memo = Memo::new(target.vocabulary());
-            let input = Input { snapshot: &snapshot, target: &target, texts, memo: &memo };
-            let segments = hardpan_context::system_prompt(&input, layout);
+            let RequestInputs { snapshot, target, layout } = collect_inputs(request_args, &settings)?;
+            let render_cache = RenderCache::new(target.vocabulary());
+            let input = LayoutInput { snapshot: &snapshot, target: &target, texts, render_cache: &render_cache };
+            let segments = hardpan_context::system_prompt_segments(&input, layout);
             segments.iter().map(|segment| segment.text.as_str()).collect()
         }
         Some("system.md") => texts.system.to_string(),
@@ -214,17 +216,17 @@ fn prompt(what: &What, file: Option<&str>) -> Result<()> {
         Some("compaction.md") => texts.compaction.to_string(),
         Some("reminder.md") => texts.reminder.to_string(),
         Some("system_extra.md") => texts.extra.as_ref().map(ToString::to_string).unwrap_or_default(),
-        Some("phrases.toml") => FILES[5].1.to_owned(),
+        Some("phrases.toml") => PROMPT_FILES[5].1.to_owned(),
         Some(name) => {
-            let known = FILES.map(|(name, _)| name).join(", ");
-            bail!("there is no prompt file {name}; known are {known}, system_extra.md");
+            let known = PROMPT_FILES.map(|(name, _)| name).join(", ");
+            bail!("there is no prompt file {name}; choose one of {known}, system_extra.md");
         }
     };
     Ok(output::print(text.trim_end().to_owned() + "\n")?)
 }
 
 fn models(filter: Option<&str>, provider: Option<&str>, json: bool) -> Result<()> {
-    let settings = load(&What::default())?;
+    let settings = load_settings_for(&RequestArgs::default())?;
     if let Some(provider) = provider {
         settings.catalogue.provider(provider)?;
     }
@@ -237,7 +239,7 @@ fn models(filter: Option<&str>, provider: Option<&str>, json: bool) -> Result<()
         return Ok(output::print(serde_json::to_string_pretty(&models)? + "\n")?);
     }
     if models.is_empty() {
-        bail!("no model matches; `hardpan models` lists all");
+        bail!("no model matches; run `hardpan models` to list all");
     }
     output::print(views::models(models.iter().copied()))?;
     eprintln!(
@@ -249,15 +251,15 @@ fn models(filter: Option<&str>, provider: Option<&str>, json: bool) -> Result<()
 }
 
 fn providers(json: bool) -> Result<()> {
-    let settings = load(&What::default())?;
+    let settings = load_settings_for(&RequestArgs::default())?;
     let mut rows = Vec::new();
     for provider in settings.catalogue.providers() {
         let config = settings.config.providers.get(&provider.id);
         let base_url =
-            config.and_then(|config| config.base_url.clone()).unwrap_or(provider.wire.base_url.clone());
-        let key = if provider.wire.key_env.is_empty() {
+            config.and_then(|config| config.base_url.clone()).unwrap_or(provider.profile.base_url.clone());
+        let key = if provider.profile.key_env.is_empty() {
             "none needed"
-        } else if settings.key(&provider.id, &provider.wire)?.is_some() {
+        } else if settings.key(&provider.id, &provider.profile)?.is_some() {
             "set"
         } else {
             "not set"
@@ -265,7 +267,7 @@ fn providers(json: bool) -> Result<()> {
         rows.push(views::ProviderRow {
             id: &provider.id,
             base_url,
-            key_env: provider.wire.key_env.join(" or "),
+            key_env: provider.profile.key_env.join(" or "),
             key,
         });
     }
@@ -275,41 +277,41 @@ fn providers(json: bool) -> Result<()> {
     Ok(output::print(views::providers(&rows))?)
 }
 
-/// Becomes a command that may only do what the policy allows.
+/// Enters the sandbox and replaces this process with the command. Returns only on failure.
 fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
-    let policy = serde_json::from_str(policy).context("the policy is not valid")?;
-    let [program, arguments @ ..] = command else { bail!("there is no command") };
+    let policy = serde_json::from_str(policy).context("invalid sandbox policy")?;
+    let [program, arguments @ ..] = command else { bail!("no command to run in the sandbox") };
     let mut command = std::process::Command::new(program);
-    Err(hardpan_tools::enter_and_exec(&policy, command.args(arguments)).into())
+    Err(hardpan_tools::enter_sandbox_and_exec(&policy, command.args(arguments)).into())
 }
 
 fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
-    let root = hardpan_workspace::root_of(&gather::folder(folder)?);
+    let root = hardpan_workspace::find_project_root(&inputs::working_folder(folder)?);
     let name = settings::trust(&root, remove)?;
     let verb =
-        if remove { "no longer trusted" } else { "trusted: its .hardpan/ settings and prompts are used" };
+        if remove { "no longer trusted" } else { "trusted: Hardpan now uses its .hardpan/ settings and prompts" };
     eprintln!("{} is {verb}", output::safe(&name));
     Ok(())
 }
 
-/// Without a command: the request and the breakdown for this folder and a sample prompt.
+/// Shows a sample request for this folder: what `hardpan` does with neither prompt nor terminal.
 pub fn welcome() -> Result<()> {
-    let mut what = What { prompt: Some(SAMPLE_PROMPT.to_owned()), ..What::default() };
-    let folder = gather::folder(None)?;
-    what.files.extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
-    let made = assemble(&what, &load(&what)?)?;
-    let breakdown = made.breakdown();
+    let mut request_args = RequestArgs { prompt: Some(SAMPLE_PROMPT.to_owned()), ..RequestArgs::default() };
+    let folder = inputs::working_folder(None)?;
+    request_args.files.extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
+    let request = assemble(&request_args, &load_settings_for(&request_args)?)?;
+    let breakdown = request.breakdown();
     let lines = [
-        format!("If you asked about this folder: \"{SAMPLE_PROMPT}\"\nthis request would be sent:\n\n"),
-        views::request(&made.assembled, &breakdown, &made.target.provider, &made.addresses()),
-        "\nand this is what it holds:\n\n".to_owned(),
-        views::context(&breakdown, &made.target.provider),
-        "\nGo on with:\n".to_owned(),
-        "  hardpan request \"your question\" FILES…   the request for your own question (--json: its exact body)\n".to_owned(),
-        "  hardpan context FILES…                   what the context holds\n".to_owned(),
-        "  hardpan -p \"your question\"               the answer\n".to_owned(),
-        "  hardpan                                  a conversation, in a terminal\n".to_owned(),
-        "  hardpan --help                           everything else\n".to_owned(),
+        format!("If you asked about this folder: \"{SAMPLE_PROMPT}\"\nHardpan would send this request:\n\n"),
+        views::request(&request.assembled, &breakdown, &request.target.provider, &request.addresses()),
+        "\nThis is what it contains:\n\n".to_owned(),
+        views::context(&breakdown, &request.target.provider),
+        "\nTry next:\n".to_owned(),
+        "  hardpan request \"your question\" FILES…   show the request for your own question (--json: its exact body)\n".to_owned(),
+        "  hardpan context FILES…                   show what fills the context window\n".to_owned(),
+        "  hardpan -p \"your question\"               get an answer\n".to_owned(),
+        "  hardpan                                  start a conversation, in a terminal\n".to_owned(),
+        "  hardpan --help                           list everything else\n".to_owned(),
     ];
     Ok(output::print(lines.concat())?)
 }

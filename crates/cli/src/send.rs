@@ -4,21 +4,21 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hardpan_context::{Texts, without_images, without_tools};
+use hardpan_context::{PromptTexts, without_images, without_tools};
 use hardpan_prompt::Prompt;
-use hardpan_providers::{Answer, Client, Event, Failure, Forms, ProviderError, Question, Usage};
+use hardpan_providers::{Answer, Client, AnswerEvent, FailureKind, PromptFallbacks, ProviderError, ClientRequest, Usage};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::output::{self, dollars, safe, safe_lines, thousands};
-use crate::route::{self, Route};
-use crate::run::Made;
+use crate::provider_route::{self, ProviderRoute};
+use crate::run::AssembledRequest;
 use crate::settings::Settings;
-use crate::state::State;
+use crate::learned_state::LearnedState;
 
 /// How the answer is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Show {
+pub enum OutputFormat {
     /// Its text as it comes.
     Text,
     /// The whole of it, with usage and cost.
@@ -26,59 +26,59 @@ pub enum Show {
 }
 
 /// Sends a request and shows its answer.
-pub fn send(made: &Made, settings: &Settings, show: Show) -> Result<()> {
-    let mut state = State::load();
+pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputFormat) -> Result<()> {
+    let mut state = LearnedState::load();
     let learned = Arc::new(state.refusals());
-    let route = Route::choose(&made.target, settings, None)?;
-    if let Some(note) = &route.note {
+    let route = ProviderRoute::choose(&request.target, settings, None)?;
+    if let Some(note) = &route.notice {
         eprintln!("hardpan: {note}");
     }
     let client =
         Client::new(route.transport, route.endpoint, settings.config.patience.patience(), learned.clone());
-    let forms = TextForms { texts: &settings.texts };
+    let forms = TextFallbacks { texts: &settings.texts };
     #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
     let now_ms = Timestamp::now().as_millisecond();
-    let target = &made.target;
-    let question = Question {
-        prompt: &made.assembled.prompt,
-        wire: &target.wire,
+    let target = &request.target;
+    let question = ClientRequest {
+        prompt: &request.assembled.prompt,
+        profile: &target.profile,
         provider: &target.provider,
-        forms: &forms,
+        fallbacks: &forms,
         now_ms,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("no runtime can be made")?;
-    let mut sink = |event: Event| show_event(&event, show);
+    let mut sink = |event: AnswerEvent| show_event(&event, format);
     let answer = runtime.block_on(async {
         tokio::select! {
-            answer = client.ask(&question, &mut sink) => answer.map_err(|error| with_alternatives(error, made, settings)),
+            answer = client.send(&question, &mut sink) => answer.map_err(|error| suggest_other_models(error, request, settings)),
             _ = tokio::signal::ctrl_c() => bail!("interrupted"),
         }
     });
     let factor = answer
         .as_ref()
         .ok()
-        .filter(|_| route.teaches)
-        .and_then(|answer| learn_factor(made, answer.usage.as_ref()?));
-    state.keep(&learned, factor.map(|factor| (target.model.name(), factor)));
+        .filter(|_| route.reports_true_usage)
+        .and_then(|answer| learn_token_factor(request, answer.usage.as_ref()?));
+    state.save(&learned, factor.map(|factor| (target.model.name(), factor)));
     let answer = answer?;
-    match show {
-        Show::Text => finish_text(made, &answer),
-        Show::Json => output::print(serde_json::to_string_pretty(&answer_json(made, &answer))? + "\n")?,
+    match format {
+        OutputFormat::Text => finish_text(request, &answer),
+        OutputFormat::Json => output::print(serde_json::to_string_pretty(&answer_json(request, &answer))? + "\n")?,
     }
     Ok(())
 }
 
 /// A model that is not available is never replaced in silence: the error names others of its provider.
-fn with_alternatives(error: ProviderError, made: &Made, settings: &Settings) -> anyhow::Error {
-    let unavailable = error.failure == Failure::ModelUnavailable;
+fn suggest_other_models(error: ProviderError, request: &AssembledRequest, settings: &Settings) -> anyhow::Error {
+    let unavailable = error.failure == FailureKind::ModelUnavailable;
     let error = anyhow::Error::from(error);
     if !unavailable {
         return error;
     }
-    let model = &made.target.model;
+    let model = &request.target.model;
     let others = settings
         .catalogue
         .models()
@@ -95,11 +95,11 @@ fn with_alternatives(error: ProviderError, made: &Made, settings: &Settings) -> 
 }
 
 /// The prompt's other forms, with the texts in use.
-pub struct TextForms<'a> {
-    pub texts: &'a Texts,
+pub struct TextFallbacks<'a> {
+    pub texts: &'a PromptTexts,
 }
 
-impl Forms for TextForms<'_> {
+impl PromptFallbacks for TextFallbacks<'_> {
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
         without_tools(prompt, self.texts)
     }
@@ -108,20 +108,20 @@ impl Forms for TextForms<'_> {
     }
 }
 
-fn show_event(event: &Event, show: Show) {
+fn show_event(event: &AnswerEvent, format: OutputFormat) {
     match event {
-        Event::Text(text) if show == Show::Text => {
+        AnswerEvent::Text(text) if format == OutputFormat::Text => {
             // In a pipe the text is data, to the byte; on a terminal it must not steer it.
             let shown = if std::io::stdout().is_terminal() { safe_lines(text) } else { text.clone() };
             // A reader that has gone away is noticed when the answer has ended.
             let _ = output::print(shown);
         }
-        Event::Footnote(note) => eprintln!("hardpan: {}", safe(note)),
+        AnswerEvent::Footnote(note) => eprintln!("hardpan: {}", safe(note)),
         _ => {}
     }
 }
 
-fn finish_text(made: &Made, answer: &Answer) {
+fn finish_text(request: &AssembledRequest, answer: &Answer) {
     let _ = output::print("\n");
     for call in answer.calls() {
         let (name, arguments) = (safe(&call.call.name), safe(&output::cut(&call.raw, 200)));
@@ -131,28 +131,28 @@ fn finish_text(made: &Made, answer: &Answer) {
         eprintln!("hardpan: {}", safe(&error.to_string()));
     }
     if let Some(usage) = &answer.usage {
-        eprintln!("{}", usage_line(made, usage));
+        eprintln!("{}", usage_line(request, usage));
     }
 }
 
 /// Tokens by how they were billed, and what that costs.
-fn usage_line(made: &Made, usage: &Usage) -> String {
+fn usage_line(request: &AssembledRequest, usage: &Usage) -> String {
     let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     format!(
         "in {} (read {}, written {}), out {}; {}",
-        n(usage.prompt()),
+        n(usage.prompt_tokens()),
         n(usage.cache_read),
         n(usage.cache_write_5m + usage.cache_write_1h),
         n(usage.output),
-        dollars(cost(made, usage)),
+        dollars(cost(request, usage)),
     )
 }
 
-fn cost(made: &Made, usage: &Usage) -> f64 {
-    hardpan_agent::dollars(usage, &made.target)
+fn cost(request: &AssembledRequest, usage: &Usage) -> f64 {
+    hardpan_agent::usage_dollars(usage, &request.target)
 }
 
-fn answer_json(made: &Made, answer: &Answer) -> serde_json::Value {
+fn answer_json(request: &AssembledRequest, answer: &Answer) -> serde_json::Value {
     let calls = answer
         .calls()
         .into_iter()
@@ -164,11 +164,11 @@ fn answer_json(made: &Made, answer: &Answer) -> serde_json::Value {
         "stop": answer.stop.as_ref().map(ToString::to_string),
         "error": answer.error.as_ref().map(ToString::to_string),
         "usage": answer.usage,
-        "cost": answer.usage.as_ref().map(|usage| cost(made, usage)),
+        "cost": answer.usage.as_ref().map(|usage| cost(request, usage)),
         "footnotes": answer.footnotes,
     })
 }
 
-fn learn_factor(made: &Made, usage: &Usage) -> Option<hardpan_prompt::Factor> {
-    route::learn_factor(&made.target, &made.assembled, &made.memo, usage)
+fn learn_token_factor(request: &AssembledRequest, usage: &Usage) -> Option<hardpan_prompt::TokenFactor> {
+    provider_route::learn_token_factor(&request.target, &request.assembled, &request.render_cache, usage)
 }

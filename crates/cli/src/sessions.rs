@@ -8,167 +8,174 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use hardpan_session::{Extent, Format, Session, Store, Summary};
+use hardpan_session::{ExportScope, ExportFormat, Session, SessionStore, SessionSummary};
 use jiff::Timestamp;
 
-use crate::chat::hands::Traces;
-use crate::gather;
+use crate::chat::tool_set::SessionArtifacts;
+use crate::inputs;
 use crate::output::{self, Align, Table, dollars, safe};
 use crate::settings::data_folder;
 use crate::views::width;
 
-/// Below so many columns a list shows less of each session.
+/// Below this many columns, a list shows less about each session.
 const NARROW: usize = 70;
 
-/// How something is shown.
+/// How to print a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Show {
+enum OutputFormat {
     Text,
     Json,
 }
 
-/// Whether a person is asked first.
+/// Whether to ask the user before deleting.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ask {
-    First,
-    Not,
+enum Confirmation {
+    Ask,
+    Skip,
 }
 
-/// What of the sessions is wanted.
+/// Flags of `hardpan sessions`.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct Sessions {
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  hardpan sessions --all
+  hardpan sessions search build error
+  hardpan sessions export 3f2a --output talk.html"
+)]
+pub struct SessionsArgs {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    whose: Whose,
-    /// Print them as JSON
+    folder_args: FolderArgs,
+    /// Print the list as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Of which folder.
+/// Flags that choose whose sessions to list.
 #[derive(Debug, clap::Args)]
-struct Whose {
-    /// Those of all folders
+struct FolderArgs {
+    /// Include the sessions of all folders
     #[arg(long)]
     all: bool,
-    /// The folder [default: this one]
+    /// Use the sessions of this folder [default: the current folder]
     #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     dir: Option<PathBuf>,
 }
 
-/// One session.
+/// The argument that names a session.
 #[derive(Debug, clap::Args)]
-struct Which {
-    /// Its id or the beginning of it, its name or a part of it, or its file
+struct SessionArg {
+    /// Session id (or its beginning), name (or a part of it), or file
     #[arg(value_name = "SESSION")]
     text: String,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Find messages that hold all of these words
+    /// Find messages that contain all of the given words
     Search {
-        /// The words, in any case of letters
+        /// Words to search for; upper and lower case do not matter
         #[arg(required = true)]
         words: Vec<String>,
         #[command(flatten)]
-        whose: Whose,
+        folder_args: FolderArgs,
         /// Print the messages as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show a session's messages as a tree: `|-` is where a branch was left, `*` where the session goes on
+    /// Show a session's messages as a tree: `|-` marks a branch that was left, `*` the current message
     Show {
         #[command(flatten)]
-        which: Which,
+        session: SessionArg,
     },
-    /// Print a session as a document
+    /// Export a session as Markdown, HTML or JSON lines
     Export {
         #[command(flatten)]
-        which: Which,
-        /// markdown, html (one page that needs nothing else) or jsonl [default: by the ending of --output, else markdown]
+        session: SessionArg,
+        /// Format: markdown, html (a self-contained page) or jsonl [default: by the extension of
+        /// --output, else markdown]
         #[arg(long)]
-        format: Option<Format>,
+        format: Option<ExportFormat>,
         /// Write to this file (.md, .html, .jsonl) instead of standard output
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// The branch that ends at this entry [default: the last one]
+        /// Export the branch that ends at this entry [default: the current branch]
         #[arg(long, value_name = "ENTRY")]
         branch: Option<String>,
-        /// Every branch
+        /// Export every branch
         #[arg(long, conflicts_with = "branch")]
         all: bool,
     },
     /// Print the path of a session's file
     Path {
         #[command(flatten)]
-        which: Which,
+        session: SessionArg,
     },
-    /// Delete a session for good
+    /// Delete a session permanently
     Delete {
         #[command(flatten)]
-        which: Which,
-        /// Do not ask
+        session: SessionArg,
+        /// Delete without asking
         #[arg(long)]
         yes: bool,
     },
 }
 
-/// Runs what was asked for.
-pub fn sessions(args: &Sessions) -> Result<()> {
+/// Runs `hardpan sessions` and its subcommands.
+pub fn sessions(args: &SessionsArgs) -> Result<()> {
     let store = store()?;
     match &args.command {
-        None => list(&store, &args.whose, show_as(args.json)),
-        Some(Command::Search { words, whose, json }) => search(&store, words, whose, show_as(*json)),
-        Some(Command::Show { which }) => show(&find(&store, which)?),
-        Some(Command::Export { which, format, output, branch, all }) => {
-            let extent = if *all { Extent::All } else { Extent::Branch(branch.as_deref()) };
+        None => list(&store, &args.folder_args, output_format(args.json)),
+        Some(Command::Search { words, folder_args, json }) => search(&store, words, folder_args, output_format(*json)),
+        Some(Command::Show { session }) => show(&find(&store, session)?),
+        Some(Command::Export { session, format, output, branch, all }) => {
+            let extent = if *all { ExportScope::All } else { ExportScope::Branch(branch.as_deref()) };
             let format = format.map_or_else(|| format_of(output.as_deref()), Ok)?;
-            export(&find(&store, which)?, extent, format, output.as_deref())
+            export(&find(&store, session)?, extent, format, output.as_deref())
         }
-        Some(Command::Path { which }) => {
-            let path = find(&store, which)?.path;
+        Some(Command::Path { session }) => {
+            let path = find(&store, session)?.path;
             Ok(output::print(format!("{}\n", path.display()))?)
         }
-        Some(Command::Delete { which, yes }) => {
-            delete(&store, &find(&store, which)?, if *yes { Ask::Not } else { Ask::First })
+        Some(Command::Delete { session, yes }) => {
+            delete(&store, &find(&store, session)?, if *yes { Confirmation::Skip } else { Confirmation::Ask })
         }
     }
 }
 
-fn show_as(json: bool) -> Show {
-    if json { Show::Json } else { Show::Text }
+fn output_format(json: bool) -> OutputFormat {
+    if json { OutputFormat::Json } else { OutputFormat::Text }
 }
 
-/// Where the sessions are kept.
-fn store() -> Result<Store> {
-    let folder = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR")?;
-    Ok(Store::new(folder.join("sessions")))
+/// The user's session store.
+fn store() -> Result<SessionStore> {
+    let folder = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
+    Ok(SessionStore::new(folder.join("sessions")))
 }
 
-impl Whose {
+impl FolderArgs {
     fn folder(&self) -> Result<Option<PathBuf>> {
-        if self.all { Ok(None) } else { gather::folder(self.dir.as_deref()).map(Some) }
+        if self.all { Ok(None) } else { inputs::working_folder(self.dir.as_deref()).map(Some) }
     }
 }
 
-fn find(store: &Store, which: &Which) -> Result<Summary> {
-    Ok(store.find(Some(&gather::folder(None)?), &which.text)?)
+fn find(store: &SessionStore, session: &SessionArg) -> Result<SessionSummary> {
+    Ok(store.find(Some(&inputs::working_folder(None)?), &session.text)?)
 }
 
-fn list(store: &Store, whose: &Whose, show: Show) -> Result<()> {
-    let sessions = store.list(whose.folder()?.as_deref());
-    if show == Show::Json {
+fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) -> Result<()> {
+    let sessions = store.list(folder_args.folder()?.as_deref());
+    if format == OutputFormat::Json {
         return Ok(output::print(serde_json::to_string_pretty(&sessions)? + "\n")?);
     }
     if sessions.is_empty() {
-        let place = if whose.all { "" } else { " here" };
-        eprintln!("no sessions{place} yet: hardpan -p \"…\" starts one");
+        let place = if folder_args.all { "" } else { " here" };
+        eprintln!("no sessions{place} yet: start one with hardpan -p \"…\"");
         return Ok(());
     }
-    let folder: &[(&'static str, Align)] = if whose.all { &[("folder", Align::Left)] } else { &[] };
+    let folder: &[(&'static str, Align)] = if folder_args.all { &[("folder", Align::Left)] } else { &[] };
     let columns = [
         ("id", Align::Left),
         ("last used (UTC)", Align::Left),
@@ -176,7 +183,7 @@ fn list(store: &Store, whose: &Whose, show: Show) -> Result<()> {
         ("cost", Align::Right),
         ("model", Align::Left),
     ];
-    // On a narrow terminal, what a session is about says more than what it cost.
+    // On a narrow terminal, the title of a session is more useful than its cost.
     let columns = if width() < NARROW { &columns[..1] } else { &columns[..] };
     let mut table = Table::new(&[columns, folder, &[("about", Align::Left)]].concat());
     for session in &sessions {
@@ -188,20 +195,20 @@ fn list(store: &Store, whose: &Whose, show: Show) -> Result<()> {
             session.model.as_deref().unwrap_or("-").to_owned(),
         ];
         cells.truncate(columns.len());
-        cells.extend(whose.all.then(|| session.cwd.to_string()));
-        cells.push(about(session));
+        cells.extend(folder_args.all.then(|| session.cwd.to_string()));
+        cells.push(session_title(session));
         table.row(cells);
     }
     Ok(output::print(table.render(width()))?)
 }
 
-/// `2026-11-15 07:12`.
+/// A time to the minute, in UTC: `2026-11-15 07:12`.
 fn day_and_minute(time: Option<Timestamp>) -> String {
     time.map_or_else(|| "-".into(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
-/// Its name, else what was first asked.
-fn about(session: &Summary) -> String {
+/// The session's name, else its first prompt, with a warning if lines are damaged.
+fn session_title(session: &SessionSummary) -> String {
     let name = session.name.as_deref().or(session.first_prompt.as_deref()).unwrap_or("");
     match session.problems {
         0 => name.to_owned(),
@@ -210,15 +217,15 @@ fn about(session: &Summary) -> String {
     }
 }
 
-fn search(store: &Store, words: &[String], whose: &Whose, show: Show) -> Result<()> {
-    let matches = store.search(whose.folder()?.as_deref(), words);
-    if show == Show::Json {
+fn search(store: &SessionStore, words: &[String], folder_args: &FolderArgs, format: OutputFormat) -> Result<()> {
+    let matches = store.search(folder_args.folder()?.as_deref(), words);
+    if format == OutputFormat::Json {
         return Ok(output::print(serde_json::to_string_pretty(&matches)? + "\n")?);
     }
     if matches.is_empty() {
         let (here, wider) =
-            if whose.all { ("", "") } else { (" here", "; --all searches those of all folders") };
-        eprintln!("no message of the sessions{here} holds all of these words{wider}");
+            if folder_args.all { ("", "") } else { (" here", "; --all searches the sessions of all folders") };
+        eprintln!("no message in the sessions{here} contains all of these words{wider}");
         return Ok(());
     }
     let columns =
@@ -230,70 +237,70 @@ fn search(store: &Store, words: &[String], whose: &Whose, show: Show) -> Result<
     Ok(output::print(table.render(width()))?)
 }
 
-/// Opens a session, and says what is wrong with it.
-fn open(summary: &Summary) -> Result<Session> {
+/// Opens a session, and prints the problems of its file.
+fn open(summary: &SessionSummary) -> Result<Session> {
     let session = Session::open(&summary.path)?;
     for problem in &session.problems {
-        eprintln!("{}", safe(&format!("{}:{}: {}", summary.path.display(), problem.line, problem.what)));
+        eprintln!("{}", safe(&format!("{}:{}: {}", summary.path.display(), problem.line, problem.message)));
     }
     Ok(session)
 }
 
-fn show(summary: &Summary) -> Result<()> {
+fn show(summary: &SessionSummary) -> Result<()> {
     let session = open(summary)?;
     let name = session.name().map_or_else(String::new, |name| format!(" \"{name}\""));
     let mut text = safe(&format!("{}{name}, begun in {}", session.header.id, session.header.cwd)) + "\n";
-    for line in tree::lines(&session) {
+    for line in tree::draw(&session) {
         let _ = writeln!(text, "{}", output::cut(&safe(&line), width()));
     }
     Ok(output::print(text)?)
 }
 
-/// The format that the ending of a file names; Markdown where there is no file.
-fn format_of(file: Option<&Path>) -> Result<Format> {
-    let Some(file) = file else { return Ok(Format::Markdown) };
+/// The export format for a file's extension; Markdown without a file.
+fn format_of(file: Option<&Path>) -> Result<ExportFormat> {
+    let Some(file) = file else { return Ok(ExportFormat::Markdown) };
     let ending = file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     match ending.as_deref() {
-        Some("md" | "markdown") => Ok(Format::Markdown),
-        Some("html" | "htm") => Ok(Format::Html),
-        Some("jsonl") => Ok(Format::Jsonl),
+        Some("md" | "markdown") => Ok(ExportFormat::Markdown),
+        Some("html" | "htm") => Ok(ExportFormat::Html),
+        Some("jsonl") => Ok(ExportFormat::Jsonl),
         _ => bail!(
-            "{}: its ending names no format: end it in .md, .html or .jsonl, or add --format markdown, html or jsonl",
+            "{}: unknown extension: use .md, .html or .jsonl, or add --format markdown, html or jsonl",
             file.display()
         ),
     }
 }
 
-fn export(summary: &Summary, extent: Extent<'_>, format: Format, file: Option<&Path>) -> Result<()> {
+fn export(summary: &SessionSummary, extent: ExportScope<'_>, format: ExportFormat, file: Option<&Path>) -> Result<()> {
     let text = open(summary)?.export(extent, format)?;
     match file {
         Some(file) => {
-            std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
+            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
         }
         None if io::stdout().is_terminal() => Ok(output::print(output::safe_lines(&text))?),
         None => Ok(output::print(text)?),
     }
 }
 
-fn delete(store: &Store, summary: &Summary, ask: Ask) -> Result<()> {
-    let what = safe(&format!("{} ({})", summary.id, about(summary)));
-    if ask == Ask::First && !io::stdin().is_terminal() {
-        bail!("{what} is not deleted without being asked for: add --yes");
+fn delete(store: &SessionStore, summary: &SessionSummary, confirmation: Confirmation) -> Result<()> {
+    let description = safe(&format!("{} ({})", summary.id, session_title(summary)));
+    if confirmation == Confirmation::Ask && !io::stdin().is_terminal() {
+        bail!("not deleting {description} without confirmation: add --yes");
     }
-    if ask == Ask::First && !is_confirmed(&what)? {
+    if confirmation == Confirmation::Ask && !is_confirmed(&description)? {
         eprintln!("nothing was deleted");
         return Ok(());
     }
     store.delete(summary)?;
-    // Former contents of files and outputs of commands go with what was said about them.
-    let traces = Traces::of(&summary.id, None);
-    traces.remove().with_context(|| format!("{what} is deleted, but not all that its tools left"))?;
-    eprintln!("deleted {what}");
+    // The journal and the outputs of commands belong to the session.
+    let artifacts = SessionArtifacts::for_session(&summary.id, None);
+    artifacts.remove().with_context(|| format!("deleted {description}, but not all files of its tools"))?;
+    eprintln!("deleted {description}");
     Ok(())
 }
 
-fn is_confirmed(what: &str) -> Result<bool> {
-    eprint!("delete {what} for good? [y/N] ");
+fn is_confirmed(description: &str) -> Result<bool> {
+    eprint!("delete {description} permanently? [y/N] ");
     io::stderr().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

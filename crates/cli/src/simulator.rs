@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use hardpan_simulator::{Config, Engine, Listen, Script, Settings, serve};
+use hardpan_simulator::{ServerConfig, Engine, Listen, Script, EngineSettings, serve};
 
 use crate::output;
 
@@ -13,7 +13,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Serves until it is interrupted.
 pub fn run(port: u16, script: Option<&Path>, faults: Option<&str>) -> Result<()> {
-    let mut settings = Settings::default();
+    let mut settings = EngineSettings::default();
     if let Some(path) = script {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
@@ -26,7 +26,7 @@ pub fn run(port: u16, script: Option<&Path>, faults: Option<&str>) -> Result<()>
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime can be made")?;
     runtime.block_on(async {
         let server =
-            serve(Config { listen: Listen::Loopback(port), ..Config::new(Engine::new(settings)) }).await?;
+            serve(ServerConfig { listen: Listen::Loopback(port), ..ServerConfig::new(Engine::new(settings)) }).await?;
         let url = server.url();
         output::print(format!("listening on {url}\n"))?;
         eprintln!("no language model is behind this address, and any key will do; Ctrl-C ends it");

@@ -1,8 +1,8 @@
 //! Tables for people.
 
-use hardpan_context::{Assembled, Breakdown};
+use hardpan_context::{AssembledPrompt, Breakdown};
 use hardpan_models::Model;
-use hardpan_prompt::{Kind, LeftOut};
+use hardpan_prompt::{ItemKind, Omission};
 use serde::Serialize;
 
 use crate::output::{Align, Table, cut, dollars, safe, thousands};
@@ -57,7 +57,7 @@ fn price_line(breakdown: &Breakdown) -> String {
     format!("price of the input: {cold} cold, {warm} warm\n")
 }
 
-fn left_out(left_out: &[LeftOut], width: usize) -> String {
+fn left_out(left_out: &[Omission], width: usize) -> String {
     const SHOWN: usize = 20;
     if left_out.is_empty() {
         return String::new();
@@ -74,7 +74,7 @@ fn left_out(left_out: &[LeftOut], width: usize) -> String {
 }
 
 /// Every block of the request.
-pub fn request(assembled: &Assembled, breakdown: &Breakdown, provider: &str, addresses: &[String]) -> String {
+pub fn request(assembled: &AssembledPrompt, breakdown: &Breakdown, provider: &str, addresses: &[String]) -> String {
     let width = width();
     let mut table = Table::new(&[
         ("#", Align::Right),
@@ -139,7 +139,7 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
             contents.truncate(SHOWN);
         }
         for content in contents {
-            let stable = match (content.n, content.threshold) {
+            let stable = match (content.unchanged_responses, content.threshold) {
                 (Some(n), Some(threshold)) => format!(" (unchanged for {n} of {threshold})"),
                 (Some(n), None) => format!(" (unchanged for {n})"),
                 _ => String::new(),
@@ -153,10 +153,10 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
         }
     }
     let mut kinds = String::from("by kind:");
-    for kind in Kind::ALL {
-        let tokens = breakdown.breakdown.get(kind.column()).copied().unwrap_or(0);
+    for kind in ItemKind::ALL {
+        let tokens = breakdown.breakdown.get(kind.column_name()).copied().unwrap_or(0);
         if tokens > 0 {
-            kinds.push_str(&format!(" {} {}", kind.column(), thousands(tokens)));
+            kinds.push_str(&format!(" {} {}", kind.column_name(), thousands(tokens)));
         }
     }
     let mut marks = String::new();

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use hardpan_agent::books;
+use hardpan_agent::session_ledger;
 use hardpan_economy::Verdict;
-use hardpan_session::{RequestRecord, Store, Summary};
+use hardpan_session::{RequestRecord, SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
-use crate::cost::read;
-use crate::gather;
+use crate::cost::read_bills;
+use crate::inputs;
 use crate::output::{self, safe, safe_lines, thousands};
 use crate::settings::data_folder;
 
 /// Of which session.
 #[derive(Debug, clap::Args)]
-pub struct Why {
+pub struct WhyArgs {
     /// A session: its id or the beginning of it, its name or a part of it, or its file [default: the last of this folder]
     #[arg(value_name = "SESSION")]
     session: Option<String>,
@@ -31,22 +31,22 @@ pub struct Why {
 }
 
 /// Tells why a session's cache was not read.
-pub fn why(args: &Why) -> Result<()> {
+pub fn why(args: &WhyArgs) -> Result<()> {
     let data = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR")?;
-    let store = Store::new(data.join("sessions"));
-    let folder = gather::folder(args.dir.as_deref())?;
-    let summary: Summary = match &args.session {
+    let store = SessionStore::new(data.join("sessions"));
+    let folder = inputs::working_folder(args.dir.as_deref())?;
+    let summary: SessionSummary = match &args.session {
         Some(text) => store.find(Some(&folder), text)?,
         None => store
             .latest(&folder)
             .context("there is no session here yet; name one (`hardpan sessions --all` lists all)")?,
     };
-    let session = read(&summary.path)?;
+    let session = read_bills(&summary.path)?;
     let mut requests = 0;
     let mut losses: Vec<(&RequestRecord, Verdict)> = Vec::new();
     for request in session.requests() {
         requests += 1;
-        losses.extend(books::verdict_of(request).map(|verdict| (&**request, verdict)));
+        losses.extend(session_ledger::verdict_of(request).map(|verdict| (&**request, verdict)));
     }
     let first = if args.all { 0 } else { losses.len().saturating_sub(1) };
     let shown = &losses[first..];
@@ -60,7 +60,7 @@ pub fn why(args: &Why) -> Result<()> {
     }
     for (request, verdict) in shown {
         let time = request.started.strftime("%Y-%m-%d %H:%M:%S UTC");
-        let text = format!("{time}  {}/{}\n{}\n", request.provider, request.model, explained(verdict));
+        let text = format!("{time}  {}/{}\n{}\n", request.provider, request.model, explain_verdict(verdict));
         output::print(safe_lines(&text))?;
     }
     if first > 0 {
@@ -70,7 +70,7 @@ pub fn why(args: &Why) -> Result<()> {
 }
 
 /// A verdict in a few lines: the sentence, what should have been, and where the prompts differ.
-pub fn explained(verdict: &Verdict) -> String {
+pub fn explain_verdict(verdict: &Verdict) -> String {
     let count = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     let mut text = verdict.sentence();
     if verdict.is_loss() {
@@ -78,7 +78,7 @@ pub fn explained(verdict: &Verdict) -> String {
         text.push_str(&format!("\n  {expected} tokens were in the cache, {read} were read from it"));
     }
     if let Some(spot) = &verdict.first_difference {
-        let origin = spot.origin.as_ref().map_or_else(String::new, |origin| format!(": {}", origin.words()));
+        let origin = spot.origin.as_ref().map_or_else(String::new, |origin| format!(": {}", origin.describe()));
         text.push_str(&format!(
             "\n  the first difference is at {} (block {}){origin}",
             spot.address, spot.block

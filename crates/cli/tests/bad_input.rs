@@ -114,7 +114,7 @@ fn an_unknown_name_is_answered_with_the_nearest() {
     assert_says(
         &sandbox,
         &["context", "--layout", "stratta"],
-        "unknown layout \"stratta\" (did you mean strata?); known are strata, panels, tiers and inline",
+        "unknown layout \"stratta\" (did you mean strata?); use strata, panels, tiers or inline",
     );
 }
 
@@ -208,7 +208,7 @@ fn a_snapshot_that_contradicts_itself_is_refused() {
         sandbox.write("work/s.json", file.to_string());
         assert_says(&sandbox, &["request", "--snapshot", "s.json"], &format!("s.json: {words}"));
     };
-    refuse(json!({"version": 2}), "snapshot version 2 is not known; this program reads version 1");
+    refuse(json!({"version": 2}), "this program reads snapshot version 1, not 2");
     refuse(
         json!({"files": [{"path": "a", "content": ""}, {"path": "a", "content": ""}]}),
         "two items have the key `file:a`; keys must be unique",
@@ -284,7 +284,7 @@ fn malformed_settings_are_named_with_their_line_and_left_alone() {
         ":3: unknown field `okay`, expected one of `repo_map`",
     );
     refuse("prompts/phrases.toml", "[tiers]\nok = 5\n", ":2: invalid type: integer `5`, expected a string");
-    refuse("prompts/sistem.md", "Hello.", ": there is no prompt of this name; known are system.md, agent.md");
+    refuse("prompts/sistem.md", "Hello.", ": there is no prompt of this name; rename it to one of system.md, agent.md");
     refuse(
         "prompts/system.md",
         " \n",

@@ -7,8 +7,8 @@ mod support;
 use std::collections::BTreeSet;
 
 use hardpan_models::{Catalogue, Protocol};
-use hardpan_prompt::{Counter, Factor, Vocabulary};
-use hardpan_providers::decode::decode;
+use hardpan_prompt::{TokenCounter, TokenFactor, Vocabulary};
+use hardpan_providers::decode::decode_request;
 use serde_json::{Value, json};
 use support::{LAYOUTS, Sandbox, snapshot};
 
@@ -147,9 +147,9 @@ fn the_numbers_of_the_breakdown_add_up() {
 /// The tokens of a body's own blocks, counted from its bytes alone.
 fn counted(body: &Value) -> Vec<u64> {
     let bytes = serde_json::to_vec(body).unwrap();
-    let prompt = decode(Protocol::Anthropic, &bytes).unwrap().prompt;
+    let prompt = decode_request(Protocol::Anthropic, &bytes).unwrap().prompt;
     let model = Catalogue::builtin().model(None, &prompt.model).unwrap();
-    let measured = Counter::new(Vocabulary::O200k).measure(&prompt).scaled(&Factor::new(model.token_factor));
+    let measured = TokenCounter::new(Vocabulary::O200k).measure(&prompt).scaled(&TokenFactor::new(model.token_factor));
     measured.blocks().map(|tokens| tokens as u64).collect()
 }
 

@@ -4,10 +4,10 @@
 
 mod support;
 
-use hardpan_session::{Record, Session, Store};
-use support::{LAYOUTS, Ran, Sandbox};
+use hardpan_session::{Record, Session, SessionStore};
+use support::{LAYOUTS, CommandOutput, Sandbox};
 
-fn ask(sandbox: &Sandbox, args: &[&str]) -> Ran {
+fn ask(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
     let ran = sandbox.run(&[&["-p"], args].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran
@@ -16,7 +16,7 @@ fn ask(sandbox: &Sandbox, args: &[&str]) -> Ran {
 /// The sandbox's only session.
 fn session(sandbox: &Sandbox) -> Session {
     let folder = sandbox.work().parent().unwrap().join("home/.local/share/hardpan/sessions");
-    let all = Store::new(folder).list(None);
+    let all = SessionStore::new(folder).list(None);
     assert_eq!(all.len(), 1);
     Session::open(&all[0].path).unwrap()
 }
@@ -65,7 +65,7 @@ fn a_model_that_is_no_longer_known_is_replaced_and_that_is_said() {
 
 fn session_path(sandbox: &Sandbox) -> std::path::PathBuf {
     let folder = sandbox.work().parent().unwrap().join("home/.local/share/hardpan/sessions");
-    Store::new(folder).list(None)[0].path.clone()
+    SessionStore::new(folder).list(None)[0].path.clone()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use provider::Provider;
-use support::{Ran, Sandbox};
+use support::{CommandOutput, Sandbox};
 
 /// Writes the usual message.
 const WRITER: &str = "turns: []\ndefault: {text: 'feat(ring): add a buffer'}";
@@ -65,12 +65,12 @@ impl Repository {
             .expect("it can be made executable");
     }
 
-    fn commit(&self, arguments: &[&str]) -> Ran {
+    fn commit(&self, arguments: &[&str]) -> CommandOutput {
         let mut command = self.sandbox.command(&["commit"]);
         command.args(arguments).env("ANTHROPIC_API_KEY", "any").stdin(Stdio::null());
         let output = command.output().expect("the binary can be run");
         let stderr = String::from_utf8(output.stderr).expect("words are UTF-8");
-        Ran { code: output.status.code(), stdout: output.stdout, stderr }
+        CommandOutput { code: output.status.code(), stdout: output.stdout, stderr }
     }
 
     /// The message of the last commit.
@@ -79,7 +79,7 @@ impl Repository {
     }
 }
 
-fn text(ran: &Ran) -> &str {
+fn text(ran: &CommandOutput) -> &str {
     std::str::from_utf8(&ran.stdout).expect("it is UTF-8")
 }
 

@@ -4,7 +4,7 @@
 
 mod support;
 
-use hardpan_session::{Session, Store};
+use hardpan_session::{Session, SessionStore};
 use serde_json::Value;
 use support::{LAYOUTS, Sandbox};
 
@@ -17,7 +17,7 @@ fn ask(sandbox: &Sandbox, args: &[&str]) -> String {
 /// The sandbox's sessions, as they are stored.
 fn sessions(sandbox: &Sandbox) -> Vec<Session> {
     let folder = sandbox.work().parent().unwrap().join("home/.local/share/hardpan/sessions");
-    Store::new(folder).list(None).iter().map(|summary| Session::open(&summary.path).unwrap()).collect()
+    SessionStore::new(folder).list(None).iter().map(|summary| Session::open(&summary.path).unwrap()).collect()
 }
 
 /// Input, read, written, output.

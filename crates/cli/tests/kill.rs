@@ -15,9 +15,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hardpan_prompt::{AgentMessage, Body, Part};
-use hardpan_session::{Record, Session, Store};
-use hardpan_simulator::{Config, Engine, Script, Settings, serve};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use hardpan_session::{Record, Session, SessionStore};
+use hardpan_simulator::{ServerConfig, Engine, Script, EngineSettings, serve};
 use serde_json::Value;
 use support::Sandbox;
 
@@ -61,8 +61,8 @@ default: {{text: 'Fine, I go on.'}}
 
 /// A simulator within this process, for all rounds.
 fn simulator(runtime: &tokio::runtime::Runtime) -> String {
-    let engine = Engine::new(Settings { script: Some(script()), ..Settings::default() });
-    runtime.block_on(async { serve(Config::new(engine)).await.expect("a free port").url() })
+    let engine = Engine::new(EngineSettings { script: Some(script()), ..EngineSettings::default() });
+    runtime.block_on(async { serve(ServerConfig::new(engine)).await.expect("a free port").url() })
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -219,8 +219,8 @@ impl Trial {
         }
     }
 
-    fn store(&self) -> Store {
-        Store::new(self.sandbox.work().parent().expect("the sandbox").join("data/sessions"))
+    fn store(&self) -> SessionStore {
+        SessionStore::new(self.sandbox.work().parent().expect("the sandbox").join("data/sessions"))
     }
 
     /// The session's file; none if nothing has been said yet.
@@ -269,8 +269,8 @@ impl Trial {
     fn look(&mut self, path: &Path, seen: &[Seen], killed: Instant) {
         let session = Session::open(path).expect("the session opens");
         for problem in &session.problems {
-            let torn = problem.what == "left out: its writing was interrupted";
-            let cut = problem.what.starts_with("recovered: ");
+            let torn = problem.message == "skipped: it was cut off while being written";
+            let cut = problem.message.starts_with("recovered: ");
             assert!(torn || cut, "only what a crash does is wrong: {problem:?}");
             self.count(if torn { "torn tail" } else { "answer recovered" });
         }
@@ -329,9 +329,9 @@ impl Trial {
 }
 
 fn text(message: &AgentMessage) -> String {
-    let Body::Assistant { content, .. } = &*message.body else { return String::new() };
-    let text = |part: &Part| match part {
-        Part::Text { text } => Some(text.to_string()),
+    let MessageBody::Assistant { content, .. } = &*message.body else { return String::new() };
+    let text = |part: &MessagePart| match part {
+        MessagePart::Text { text } => Some(text.to_string()),
         _ => None,
     };
     content.iter().filter_map(text).collect()
@@ -416,7 +416,7 @@ fn two_processes_cannot_write_one_session() {
     let rest: Vec<Seen> = events.iter().collect();
     assert!(first.wait().expect("it ends").success(), "the first is not disturbed");
     assert!(rest.iter().any(|seen| is(&seen.event, "agent_end")));
-    let store = Store::new(sandbox.work().parent().expect("the sandbox").join("data/sessions"));
+    let store = SessionStore::new(sandbox.work().parent().expect("the sandbox").join("data/sessions"));
     let [summary] = &store.list(None)[..] else { panic!("one session") };
     let session = Session::open(&summary.path).expect("the session opens");
     let said = |entry: &hardpan_session::Entry| match &entry.record {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use provider::Provider;
 use serde_json::Value;
-use support::{Ran, Sandbox, texts};
+use support::{CommandOutput, Sandbox, texts};
 
 /// What must never be sent.
 const SECRET: &str = "the-private-key-of-the-person";
@@ -46,7 +46,7 @@ impl Post {
         Post { sandbox, carried, _provider: provider }
     }
 
-    fn run(&self, args: &[&str], input: &str) -> Ran {
+    fn run(&self, args: &[&str], input: &str) -> CommandOutput {
         let mut command = self.sandbox.command(args);
         command.env("ANTHROPIC_API_KEY", "a-key").stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary");
@@ -54,7 +54,7 @@ impl Post {
         let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
         let output = child.wait_with_output().expect("it ends");
         let stderr = String::from_utf8(output.stderr).expect("words are UTF-8");
-        Ran { code: output.status.code(), stdout: output.stdout, stderr }
+        CommandOutput { code: output.status.code(), stdout: output.stdout, stderr }
     }
 
     /// The bodies of all requests so far.

@@ -59,7 +59,7 @@ fn a_table_is_for_people_and_a_bad_file_does_not_stop_the_others() {
     sandbox.write("work/s.jsonl", pi());
     sandbox.write("work/notes.jsonl", "{\"a\":1}\n");
     let out = sandbox.run(&["replay", "notes.jsonl", "s.jsonl", "--layout", "strata"]);
-    assert!(out.stderr.contains("notes.jsonl is not a session that is known here"), "{}", out.stderr);
+    assert!(out.stderr.contains("notes.jsonl is not a session of a known agent"), "{}", out.stderr);
     let shown = String::from_utf8(out.stdout).expect("text");
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines[0].starts_with("s.jsonl: 3 requests, input billed $0.22"), "{}", lines[0]);

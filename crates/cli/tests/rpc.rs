@@ -411,7 +411,7 @@ fn what_is_said_meanwhile_is_delivered_in_its_time() {
         [begun, refused, steered, later, switched].map(|id| of(&id).expect("a response"));
     assert_eq!(begun["data"]["taken"], "started");
     for response in [refused, switched] {
-        assert!(response["error"].as_str().expect("an error").contains("the agent is at work"), "{response}");
+        assert!(response["error"].as_str().expect("an error").contains("the agent is busy"), "{response}");
     }
     assert_eq!(steered["data"], json!({"taken": "queued", "delivery": "steer"}));
     assert_eq!(later["data"], json!({"taken": "queued", "delivery": "follow_up"}));

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use hardpan_prompt::{Json, Part};
+use hardpan_prompt::{Json, MessagePart};
 use hardpan_tools::{
-    Call, Launcher, Network, Options, Outcome, Sandbox, Scope, Seen, Shell, Support, Tool, Web, changing,
-    scrubbed, support,
+    ToolInvocation, SandboxLauncher, NetworkAccess, ToolOptions, ToolOutcome, Sandbox, Scope, FileViews, ShellOptions, SandboxSupport, Tool, WebOptions, changing_tools,
+    scrub_environment, sandbox_support,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -24,8 +24,8 @@ struct Bench {
 }
 
 /// None where the kernel has no Landlock.
-fn bench(network: Network) -> Option<Bench> {
-    if let Support::None(why) = support() {
+fn bench(network: NetworkAccess) -> Option<Bench> {
+    if let SandboxSupport::None(why) = sandbox_support() {
         eprintln!("not tested here: {why}");
         return None;
     }
@@ -38,7 +38,7 @@ fn bench(network: Network) -> Option<Bench> {
     fs::write(root.join("other/notes"), "notes\n").expect("a file");
     fs::write(root.join("beside"), "beside\n").expect("a file");
     let sandbox = Sandbox {
-        launcher: Launcher {
+        launcher: SandboxLauncher {
             program: env!("CARGO_BIN_EXE_hardpan").into(),
             arguments: vec!["__sandbox".into()],
         },
@@ -46,24 +46,24 @@ fn bench(network: Network) -> Option<Bench> {
         hidden: vec![root.join("config")],
         network,
     };
-    let shell = Shell {
+    let shell = ShellOptions {
         outputs: root.join("outputs"),
         temp: root.join("temp"),
-        environment: scrubbed(std::env::vars_os(), &[], &[]),
+        environment: scrub_environment(std::env::vars_os(), &[], &[]),
         sandbox: Some(sandbox),
     };
-    let tools = changing(Options { seen: Seen::default(), journal: None, shell, web: Web::default() });
+    let tools = changing_tools(ToolOptions { file_views: FileViews::default(), journal: None, shell, web: WebOptions::default() });
     let bash = tools.into_iter().find(|tool| &*tool.declaration().name == "bash").expect("the tool");
     Some(Bench { scope: Scope::new(root.join("work"), root.join("work")), folder, bash })
 }
 
 impl Bench {
-    fn run(&self, command: &str) -> (String, Outcome) {
+    fn run(&self, command: &str) -> (String, ToolOutcome) {
         let arguments = Json::new(&json!({"command": command, "timeout": 60}));
-        let call = Call { id: "1", arguments: &arguments, scope: &self.scope, progress: &|_| {} };
+        let call = ToolInvocation { id: "1", arguments: &arguments, scope: &self.scope, progress: &|_| {} };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let outcome = runtime.block_on(self.bash.run(call));
-        let Part::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
+        let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
         (text.to_string(), outcome)
     }
 
@@ -79,7 +79,7 @@ fn has(program: &str) -> bool {
 
 #[test]
 fn a_command_works_in_the_workspace_and_its_own_temporary_folder() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     let script = "echo x > a && mkdir b && mv a b/c && cat b/c && rm -r b && echo y > $TMPDIR/t && cat $TMPDIR/t \
         && cat ../other/notes ../beside && ls .. > /dev/null && echo $((6 * 7)) | tr 4 5 && (sleep 0 & wait)";
     let (text, outcome) = bench.run(script);
@@ -88,7 +88,7 @@ fn a_command_works_in_the_workspace_and_its_own_temporary_folder() {
 
 #[test]
 fn writing_outside_is_denied_in_every_way_and_told() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     let notes = bench.path("other/notes");
     for command in [
         "echo x > ../other/new",
@@ -120,7 +120,7 @@ fn writing_outside_is_denied_in_every_way_and_told() {
 
 #[test]
 fn keys_cannot_be_read_by_any_way_there() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     for command in [
         "cat ../config/keys.toml",
         "ln -s ../config/keys.toml link; cat link",
@@ -143,14 +143,14 @@ fn keys_cannot_be_read_by_any_way_there() {
 
 #[test]
 fn what_started_the_command_can_neither_be_read_nor_be_killed() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     let this = std::process::id();
     let (text, _) = bench.run(&format!("cat /proc/{this}/environ; echo; cat /proc/{this}/mem"));
     assert!(text.contains("denied") && !text.contains("CARGO"), "{text}");
     // Signals can be kept back from Linux 6.12 on; signal 0 only asks.
     let (text, outcome) = bench.run(&format!("kill -0 {this}; kill -0 $$ && echo itself"));
     assert!(text.contains("itself"), "{text}");
-    if support() == Support::Full && kernel() >= (6, 12) {
+    if sandbox_support() == SandboxSupport::Full && kernel() >= (6, 12) {
         assert!(text.contains("not permitted"), "{text} {outcome:?}");
     }
 }
@@ -166,7 +166,7 @@ fn there_is_no_network_unless_it_is_allowed() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
-    if let Some(bench) = bench(Network::Off) {
+    if let Some(bench) = bench(NetworkAccess::Off) {
         let (text, outcome) = bench.run(&connect);
         assert!(outcome.is_error && !text.contains("connected\n"), "{text}");
         assert!(
@@ -176,7 +176,7 @@ fn there_is_no_network_unless_it_is_allowed() {
         let (text, _) = bench.run("exec 3<>/dev/udp/127.0.0.1/53 && echo connected");
         assert!(!text.contains("connected\n"), "{text}");
     }
-    if let Some(bench) = bench(Network::On) {
+    if let Some(bench) = bench(NetworkAccess::On) {
         let (text, outcome) = bench.run(&connect);
         assert_eq!((&*text, outcome.is_error), ("connected\n", false));
     }
@@ -184,7 +184,7 @@ fn there_is_no_network_unless_it_is_allowed() {
 
 #[test]
 fn servers_on_this_machine_cannot_be_reached_but_a_programs_own_children_can() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     if !has("python3") {
         return eprintln!("not tested here: there is no python3");
     }
@@ -207,14 +207,14 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
 
 #[test]
 fn even_root_cannot_make_devices() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     let (text, outcome) = bench.run("mknod disk b 8 0");
     assert!(outcome.is_error && !bench.path("work/disk").exists(), "{text}");
 }
 
 #[test]
 fn a_command_has_no_terminal() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     let (text, _) = bench.run("echo x > /dev/tty && echo written; read -r pid name state parent group session rest < /proc/$$/stat; echo $((session - $$))");
     // It leads a session of its own.
     assert!(!text.contains("written") && text.contains("\n0\n"), "{text}");
@@ -222,7 +222,7 @@ fn a_command_has_no_terminal() {
 
 #[test]
 fn what_is_typed_into_a_terminal_cannot_be_read() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     // A terminal that is somebody else's, into which something was typed.
     let script = "import os, sys; m, s = os.openpty(); os.write(m, b'typed\\n'); print(os.ttyname(s), flush=True); sys.stdin.read()";
     let mut command = std::process::Command::new("python3");
@@ -248,9 +248,9 @@ fn a_policy_that_cannot_be_read_runs_nothing() {
 
 #[test]
 fn aborting_ends_what_runs_in_the_sandbox() {
-    let Some(bench) = bench(Network::Off) else { return };
+    let Some(bench) = bench(NetworkAccess::Off) else { return };
     let arguments = Json::new(&json!({"command": "trap '' TERM; echo $$ > pid; sleep 1000 & wait"}));
-    let call = Call { id: "1", arguments: &arguments, scope: &bench.scope, progress: &|_| {} };
+    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &bench.scope, progress: &|_| {} };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let pid = bench.path("work/pid");
     runtime.block_on(async {

@@ -5,25 +5,25 @@ mod support;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use hardpan_prompt::{AgentMessage, Body, Part};
-use hardpan_session::{Entry, Header, Log, Record, Session, Store};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use hardpan_session::{Entry, Header, SessionLog, Record, Session, SessionStore};
 use jiff::Timestamp;
 use support::Sandbox;
 
 /// Steers the terminal, and a page.
 const EVIL: &str = "\u{1b}[2J<script>";
 
-fn store(sandbox: &Sandbox) -> Store {
-    Store::new(sandbox.work().parent().expect("the sandbox").join("home/.local/share/hardpan/sessions"))
+fn store(sandbox: &Sandbox) -> SessionStore {
+    SessionStore::new(sandbox.work().parent().expect("the sandbox").join("home/.local/share/hardpan/sessions"))
 }
 
 fn said(id: &str, parent: Option<&str>, text: &str) -> Entry {
-    Entry::message(parent, AgentMessage::new(id, Body::User { content: vec![Part::text(text)] }))
+    Entry::message(parent, AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }))
 }
 
 fn answer(id: &str, parent: &str, text: &str) -> Entry {
-    let content = vec![Part::text(text)];
-    let body = Body::Assistant { content, provider: None, model: None, stop_reason: None };
+    let content = vec![MessagePart::text(text)];
+    let body = MessageBody::Assistant { content, provider: None, model: None, stop_reason: None };
     Entry::message(Some(parent), AgentMessage::new(id, body))
 }
 
@@ -42,7 +42,7 @@ fn add(sandbox: &Sandbox, id: &str, entries: &[Entry]) -> PathBuf {
     let path = store(sandbox).new_path(&cwd, Timestamp::UNIX_EPOCH, id);
     let (time, cwd) = (Some(Timestamp::UNIX_EPOCH), cwd.to_string_lossy().into());
     let header = Header { id: id.into(), time, cwd, extra: Default::default() };
-    let log = Log::create(&path, header).expect("a writer");
+    let log = SessionLog::create(&path, header).expect("a writer");
     entries.iter().for_each(|entry| log.append(entry.clone()).wait().expect("it can be saved"));
     path
 }
@@ -144,7 +144,7 @@ fn a_session_is_exported_in_every_format() {
     assert!(error.contains("has no entry `zebra`"), "{error}");
     let ran = sandbox.run(&["sessions", "export", "5d4", "--format", "pdf"]);
     assert!(
-        ran.code == Some(2) && ran.stderr.contains("known are markdown, html and jsonl"),
+        ran.code == Some(2) && ran.stderr.contains("use markdown, html or jsonl"),
         "{}",
         ran.stderr
     );
@@ -220,7 +220,7 @@ fn a_session_is_deleted_only_when_asked_for_and_not_in_use() {
     let path = add(&sandbox, "5d41402abc4b", &branched());
     let error = sandbox.failure(&["sessions", "delete", "5d4"]);
     assert!(error.ends_with("is not deleted without being asked for: add --yes\n"), "{error}");
-    let (log, _) = Log::open(&path).expect("it is free");
+    let (log, _) = SessionLog::open(&path).expect("it is free");
     let error = sandbox.failure(&["sessions", "delete", "5d4", "--yes"]);
     assert!(error.contains("another process writes to this session"), "{error}");
     assert!(path.exists());

@@ -1,17 +1,17 @@
 //! The conversation in a terminal: how lines are typed, and what a person sees of what happens.
 
-#[path = "support/harbour.rs"]
-mod harbour;
+#[path = "support/test_cli.rs"]
+mod test_cli;
 mod support;
 
-use harbour::{Harbour, Terminal};
-use hardpan_prompt::{Body, Part};
+use test_cli::{TestCli, Terminal};
+use hardpan_prompt::{MessageBody, MessagePart};
 
 /// What the person said, in order.
-fn said(harbour: &Harbour) -> Vec<String> {
-    let text = |part: &Part| if let Part::Text { text } = part { Some(text.to_string()) } else { None };
-    let messages = harbour.messages().into_iter().filter_map(|message| match &*message.body {
-        Body::User { content } => Some(content.iter().filter_map(text).collect()),
+fn said(cli: &TestCli) -> Vec<String> {
+    let text = |part: &MessagePart| if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None };
+    let messages = cli.messages().into_iter().filter_map(|message| match &*message.body {
+        MessageBody::User { content } => Some(content.iter().filter_map(text).collect()),
         _ => None,
     });
     messages.collect()
@@ -19,8 +19,8 @@ fn said(harbour: &Harbour) -> Vec<String> {
 
 #[test]
 fn what_is_pasted_is_one_prompt_however_long_and_steers_nothing() {
-    let harbour = Harbour::new("");
-    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
     terminal.expect("> ");
     terminal.press("\u{1b}[200~first\r\nsecond\u{1b}]0;title\u{7}\n\tthird\u{1b}[201~");
     terminal.expect("third");
@@ -38,13 +38,13 @@ fn what_is_pasted_is_one_prompt_however_long_and_steers_nothing() {
     assert!(!screen.contains("\u{1b}]0;"), "{screen:?}");
     assert!(screen.contains("second\u{fffd}]0;title\u{fffd}\r\n    third and typed\r\n"), "{screen:?}");
     let pasted = "first\nsecond\u{1b}]0;title\u{7}\n\tthird and typed";
-    assert_eq!(said(&harbour), [pasted, long.trim_end(), "Grüßé", "Grüßé again"]);
+    assert_eq!(said(&cli), [pasted, long.trim_end(), "Grüßé", "Grüßé again"]);
 }
 
 #[test]
 fn a_terminal_that_understands_little_edits_lines_itself() {
-    let harbour = Harbour::new("");
-    let Some(mut terminal) = Terminal::open_as(&harbour, &[], "dumb", ":") else { return };
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open_as(&cli, &[], "dumb", ":") else { return };
     terminal.expect("> ");
     terminal.say("Hello", "I have nothing to add.");
     let screen = terminal.end();
@@ -53,9 +53,9 @@ fn a_terminal_that_understands_little_edits_lines_itself() {
 
 #[test]
 fn the_terminal_is_given_back_as_it_was() {
-    let harbour = Harbour::new("");
+    let cli = TestCli::new("");
     for leave in ["/quit\n", "\u{4}", "\u{3}", "!kill -TERM $PPID\n", "\u{1c}"] {
-        let Some(mut terminal) = Terminal::open_as(&harbour, &[], "xterm", "stty -a; echo left") else {
+        let Some(mut terminal) = Terminal::open_as(&cli, &[], "xterm", "stty -a; echo left") else {
             return;
         };
         terminal.expect("\u{1b}[?2004h");
@@ -77,8 +77,8 @@ fn the_terminal_is_given_back_as_it_was() {
 
 #[test]
 fn what_is_typed_at_a_question_is_not_lost() {
-    let harbour = Harbour::new("");
-    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
     terminal.expect("> ");
     terminal.say("Write notes", "[a] always, or [n]o and why?");
     // Commands run as always, and the question stays.
@@ -99,17 +99,17 @@ fn what_is_typed_at_a_question_is_not_lost() {
     );
     terminal.expect("I have nothing to add.");
     terminal.end();
-    assert!(!harbour.exists("notes/a.txt"));
+    assert!(!cli.exists("notes/a.txt"));
     assert_eq!(
-        harbour.last_result(),
+        cli.last_result(),
         "The call was not allowed: the person said instead: a better idea: edit a.txt"
     );
 }
 
 #[test]
 fn what_becomes_of_calls_and_of_what_was_typed_meanwhile_is_shown() {
-    let harbour = Harbour::new("allow = [\"bash\"]");
-    let Some(mut terminal) = Terminal::open(&harbour, &[]) else { return };
+    let cli = TestCli::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
     terminal.expect("> ");
     terminal.say("Call twice", "· bash seq 1 20; sleep 2");
     terminal.say("Something else", "(queued");
@@ -119,16 +119,16 @@ fn what_becomes_of_calls_and_of_what_was_typed_meanwhile_is_shown() {
     terminal.expect("> Something else\r\n");
     terminal.expect("I have nothing to add.");
     terminal.end();
-    assert!(!harbour.exists("b.txt"));
+    assert!(!cli.exists("b.txt"));
 }
 
 #[test]
 fn a_conversation_that_goes_on_shows_where_it_was() {
-    let harbour = Harbour::new("");
-    harbour.print(&["-p", "Hello there"]);
-    harbour.print(&["--continue", "-p", "/name Greeting"]);
-    harbour.print(&["-p", "Write notes"]);
-    let Some(mut terminal) = Terminal::open(&harbour, &["--continue"]) else { return };
+    let cli = TestCli::new("");
+    cli.print(&["-p", "Hello there"]);
+    cli.print(&["--continue", "-p", "/name Greeting"]);
+    cli.print(&["-p", "Write notes"]);
+    let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
     terminal.expect("4 messages so far\r\n> Write notes\r\nI have nothing to add.\r\n");
     terminal.expect("> ");
     terminal.say("/resume", "about\r\n");

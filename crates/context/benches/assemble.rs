@@ -1,19 +1,20 @@
-//! Assembling and encoding a large request, against serialising the same body from ready-made values.
+//! Assembling and encoding a large request, against serialising the same body from ready-made
+//! values.
 //!
-//! `cargo bench -p hardpan-context` prints one ratio per layout and codec; the limit is 3. Both sides run in the same
-//! process, in turns, and the best of many rounds counts, so that a busy machine changes little. A ratio over the limit
-//! fails the run only with `HARDPAN_BENCH=strict`.
+//! `cargo bench -p hardpan-context` prints one ratio per layout and codec; the limit is 3. Both
+//! sides run in the same process, in turns, and the best of many rounds counts, so that a busy
+//! machine changes little. A ratio over the limit fails the run only with `HARDPAN_BENCH=strict`.
 
-#[path = "../tests/large/mod.rs"]
-mod large;
+#[path = "../tests/large_snapshot/mod.rs"]
+mod large_snapshot;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use hardpan_context::{LayoutName, Memo, Target, Texts, assemble};
+use hardpan_context::{LayoutName, PromptTexts, RenderCache, Target, assemble};
 use hardpan_models::Catalogue;
 
-/// The binary's.
+/// The allocator that the `hardpan` binary uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -28,19 +29,21 @@ fn time(work: impl FnOnce()) -> Duration {
 }
 
 fn main() {
-    let texts = Texts::builtin().expect("the built-in texts are valid");
+    let texts = PromptTexts::builtin().expect("the built-in texts are valid");
     let mut over = false;
     for layout in LayoutName::ALL {
         for model in ["anthropic/claude-sonnet-5", "openai/gpt-5.5"] {
             let target = Target::new(Catalogue::builtin(), None, model).expect("the catalogue has it");
-            let memo = Memo::new(target.vocabulary());
-            // A session in progress: the memory of a first request, then one more request on top of it.
-            let first = assemble(&large::snapshot(), layout, &target, &texts, &memo).expect("it fits");
-            let mut snapshot = large::snapshot();
-            snapshot.memory = first.memory;
+            let render_cache = RenderCache::new(target.vocabulary());
+            // A session in progress: the memory of a first request, then one more request on top of
+            // it.
+            let first = assemble(&large_snapshot::large_snapshot(), layout, &target, &texts, &render_cache)
+                .expect("it fits");
+            let mut snapshot = large_snapshot::large_snapshot();
+            snapshot.layout_state = first.layout_state;
             let encode = || {
-                let assembled = assemble(&snapshot, layout, &target, &texts, &memo).expect("it fits");
-                hardpan_providers::encode(&assembled.prompt, &target.wire)
+                let assembled = assemble(&snapshot, layout, &target, &texts, &render_cache).expect("it fits");
+                hardpan_providers::encode(&assembled.prompt, &target.profile)
             };
             let body = encode();
             let values: serde_json::Value = serde_json::from_slice(&body).expect("a body is JSON");
@@ -56,7 +59,7 @@ fn main() {
             }
             let ratio = assembling.as_secs_f64() / serialising.as_secs_f64();
             over |= ratio > LIMIT;
-            let tokens = memo.counter.measure(&first.prompt).total();
+            let tokens = render_cache.counter.measure(&first.prompt).total();
             println!(
                 "assemble_and_encode {layout:6} {model:<26} ratio {ratio:.2} (limit {LIMIT}), {tokens} tokens, {} kB, {:.2} ms against {:.2} ms",
                 body.len() / 1000,

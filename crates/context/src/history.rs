@@ -1,82 +1,91 @@
-//! From the conversation as it is kept to messages that a provider accepts, whatever happened to it.
+//! [`convert_history`]: from the stored conversation to messages that every provider accepts.
 //!
-//! Every layout uses this one conversion. It maps each kind of message to a role, honours states, joins results to their
-//! calls, makes ids valid and unique, and leaves out what cannot be sent: each with a reason. What comes before a message
-//! alone decides its bytes, so that a conversation that grows keeps its prefix.
+//! Every layout uses this one conversion. It maps each kind of message to a role, honours message
+//! states (summarised, deleted, …), joins results to their calls, makes call ids valid and unique,
+//! and leaves out what cannot be sent, each with a reason. The bytes of a message depend only on
+//! what comes before it, so a conversation that grows keeps its cached prefix.
 
-mod conversion; // one message after the other
-mod pairing; // which result answers which call
-mod settled; // what need not be converted again
+mod conversion; // converts message by message
+mod incremental;
+mod pairing; // which result answers which call // reuses the part of the last conversion that cannot change any more
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_prompt::{AgentMessage, Content, Held, LeftOut, MessageId, Role, Tier};
+use hardpan_prompt::{AgentMessage, Content, MessageId, Omission, Role, SharedContent, Tier};
 
-use crate::layout::Input;
+use crate::layout::LayoutInput;
 pub use conversion::unique_id;
-use settled::{Settled, Terms, go_on};
+use incremental::{ConversionSettings, SettledPrefix, extend_conversion};
 
-/// What to do with tool calls.
+/// Whether tool calls of the conversation are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Calls {
+pub enum ToolCallHandling {
     /// Send them, with their results.
     Keep,
     /// Send only the text around them.
     Strip,
 }
 
-/// Whether what the model said in two exchanges may become one message, where the words between them are not sent.
+/// Whether messages of the model from two exchanges may be merged into one, where the user message
+/// between them is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exchanges {
-    /// It may.
-    Joined,
-    /// It may not: each exchange is placed by itself.
-    Apart,
+pub enum ExchangeMerging {
+    /// Consecutive messages of the model are merged.
+    Join,
+    /// They are not: the layout places each exchange by itself.
+    Separate,
 }
 
-/// A message on its way to the wire.
+/// A message in the form a provider accepts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
-    /// Who speaks.
+pub struct ConvertedMessage {
+    /// User or assistant; tool results are the user's.
     pub role: Role,
-    /// The messages it was made from: several for the results of parallel calls.
+    /// The stored messages it was made from: several for the results of parallel calls.
     pub ids: Vec<MessageId>,
-    /// What is said.
-    pub contents: Vec<Held>,
-    /// The position of its first message in the conversation.
+    /// Its content blocks in order, never empty.
+    pub contents: Vec<SharedContent>,
+    /// The position of its first stored message in the conversation.
     pub first: usize,
 }
 
-impl Said {
-    /// Whether it holds more than images, which can tell nobody what a text says.
+impl ConvertedMessage {
+    /// Whether it holds anything but images. An image cannot show the model the text of a file.
     pub fn has_text(&self) -> bool {
         !self.contents.iter().all(|content| matches!(**content, Content::Image(..)))
     }
 }
 
-/// The conversation, and what had to be left out of it.
+/// The converted conversation, and what had to be left out of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spoken {
-    /// The messages, shared with other requests.
-    pub said: Vec<Arc<Said>>,
-    /// What cannot be sent.
-    pub left_out: Vec<LeftOut>,
+pub struct ConvertedHistory {
+    /// The messages in order, shared with earlier conversions.
+    pub messages: Vec<Arc<ConvertedMessage>>,
+    /// What cannot be sent, each with a reason.
+    pub left_out: Vec<Omission>,
 }
 
-/// What the last conversion had settled.
+/// The settled prefix of the last conversion, and the settings it was made with.
 #[derive(Default)]
-pub struct Past(Mutex<Option<(Terms, Settled)>>);
+pub struct ConversionCache(Mutex<Option<(ConversionSettings, SettledPrefix)>>);
 
 /// Converts the messages of a snapshot.
-pub fn spoken(input: &Input<'_>, messages: &[AgentMessage], calls: Calls, exchanges: Exchanges) -> Spoken {
-    let terms = Terms::of(input, calls, exchanges);
-    // A panic elsewhere leaves a past that is still true.
-    let mut past = input.memo.history.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = past.take().filter(|(before, settled)| *before == terms && settled.begins(messages));
-    let (spoken, settled) = go_on(input, messages, &terms, before.map(|(_, settled)| settled));
-    *past = Some((terms, settled));
-    spoken
+pub fn convert_history(
+    input: &LayoutInput<'_>,
+    messages: &[AgentMessage],
+    calls: ToolCallHandling,
+    exchanges: ExchangeMerging,
+) -> ConvertedHistory {
+    let settings = ConversionSettings::new(input, calls, exchanges);
+    // A panic elsewhere leaves a cache that is still valid.
+    let mut past = input.render_cache.conversion_cache.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let before =
+        past.take().filter(|(before, settled)| *before == settings && settled.is_prefix_of(messages));
+    let (history, settled) =
+        extend_conversion(input, messages, &settings, before.map(|(_, settled)| settled));
+    *past = Some((settings, settled));
+    history
 }
 
 /// Whether an exchange (a user's message up to the next one) begins at one of these positions.
@@ -84,7 +93,8 @@ fn begins_exchange(messages: &[AgentMessage], mut range: RangeInclusive<usize>) 
     range.any(|at| messages[at].is_user() && !messages[at - 1].is_user())
 }
 
-/// The tier of each message: an exchange moves as a whole, at the pace of its least stable message.
+/// The tier of each message. An exchange moves as a whole, so all its messages have the tier of the
+/// least stable one.
 pub fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
     let mut tiers = vec![Tier::Active; messages.len()];
     let mut start = 0;

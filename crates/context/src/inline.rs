@@ -1,19 +1,20 @@
-//! `inline` (seed e): the conversation, with the context right before the last user message.
+//! The `inline` layout: the conversation, with all context right before the last user message.
 
 use std::collections::BTreeMap;
 
 use hardpan_prompt::{
-    Block, Content, Copy, Item, Json, Kind, LeftOut, Origin, Place, Role, Segment, Tool, ToolBlock, Turn,
+    Block, Content, Item, ItemCopy, ItemKind, Json, Omission, Origin, PromptMessage, Region, Role, Segment,
+    Tool, ToolBlock,
 };
 
-use crate::history::{self, Calls, Exchanges};
-use crate::layout::{Arrangement, Input, Layout, LayoutName};
-use crate::snapshot::{AgentMode, ContextImage, is_chat};
+use crate::history::{self, ExchangeMerging, ToolCallHandling};
+use crate::layout::{Arrangement, Layout, LayoutInput, LayoutName};
+use crate::message_builder::MessageBuilder;
+use crate::snapshot::{AgentMode, ContextImage, is_conversation_placeholder};
 use crate::system;
-use crate::texts::fill;
-use crate::turns::Turns;
+use crate::texts::fill_template;
 
-/// The inline layout.
+/// The `inline` layout. It keeps no state and asks for no cache entries.
 pub struct Inline;
 
 impl Layout for Inline {
@@ -21,103 +22,114 @@ impl Layout for Inline {
         LayoutName::Inline
     }
 
-    fn arrange(&self, input: &Input<'_>) -> Arrangement {
+    fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
-        let mut prompt = input.blank();
-        let strict = |block: ToolBlock| ToolBlock { tool: all_required(&block.tool), ..block };
-        prompt.tools = input.tools(Place::Inline, None).into_iter().map(strict).collect();
-        let system = system::segments(input, LayoutName::Inline);
-        prompt.system_id = input.target.wire.message_ids.then(|| system::id(&system));
-        prompt.system.push(Block::new(Place::Inline, Content::Text(system)));
+        let mut prompt = input.empty_prompt();
+        let strict = |block: ToolBlock| ToolBlock { tool: require_all_properties(&block.tool), ..block };
+        prompt.tools = input.tool_blocks(Region::Inline, None).into_iter().map(strict).collect();
+        let system = system::system_prompt_segments(input, LayoutName::Inline);
+        prompt.system_id = input.target.profile.message_ids.then(|| system::system_message_id(&system));
+        prompt.system.push(Block::new(Region::Inline, Content::Text(system)));
 
         let calls = match snapshot.agent_mode {
-            AgentMode::On => Calls::Keep,
-            AgentMode::Off => Calls::Strip,
+            AgentMode::On => ToolCallHandling::Keep,
+            AgentMode::Off => ToolCallHandling::Strip,
         };
-        let spoken = history::spoken(input, &snapshot.messages, calls, Exchanges::Joined);
-        prompt.left_out.extend(spoken.left_out);
-        let mut turns = Turns::default();
-        spoken.said.iter().for_each(|said| turns.said(said, Place::Inline, input));
+        let history = history::convert_history(input, &snapshot.messages, calls, ExchangeMerging::Join);
+        prompt.left_out.extend(history.left_out);
+        let mut builder = MessageBuilder::default();
+        history.messages.iter().for_each(|message| builder.push_converted(message, Region::Inline, input));
         let (context_images, prompt_images): (Vec<&ContextImage>, Vec<&ContextImage>) =
             snapshot.images.iter().partition(|image| image.path.is_some());
-        turns.prompt(input, Place::Inline, &prompt_images);
+        builder.push_user_prompt(input, Region::Inline, &prompt_images);
 
-        // A continuation, after tools have run, does not send the context again.
-        match place_for_context(&turns.0) {
+        // A request that continues after tool calls does not send the context again.
+        match context_position(&builder.0) {
             Some(at) => {
-                if let Some(turn) = turns.0.get_mut(at) {
+                if let Some(turn) = builder.0.get_mut(at) {
                     turn.documents = snapshot.documents.clone();
                 }
-                let context = context(input, &context_images, &mut prompt.left_out);
-                turns.0.splice(at..at, context);
+                let context = context_messages(input, &context_images, &mut prompt.left_out);
+                builder.0.splice(at..at, context);
             }
             None => {
                 let reason = "a continuation does not send the context again";
-                prompt.left_out.extend(snapshot.items.iter().map(|item| LeftOut::new(&*item.key, reason)));
+                prompt.left_out.extend(snapshot.items.iter().map(|item| Omission::new(&*item.key, reason)));
             }
         }
-        let prompt = turns.finish(input, Place::Inline, prompt);
-        Arrangement { prompt, memory: snapshot.memory.clone(), measured: None }
+        let prompt = builder.finish(input, Region::Inline, prompt);
+        Arrangement { prompt, layout_state: snapshot.layout_state.clone(), measured: None }
     }
 }
 
-/// Right before the last user message, if nothing has been said since; results of tools are not the user's words.
-fn place_for_context(turns: &[Turn]) -> Option<usize> {
+/// Where the context goes: right before the last user message. None if tool results or an answer
+/// follow that message.
+fn context_position(builder: &[PromptMessage]) -> Option<usize> {
     let is_results =
-        |turn: &Turn| turn.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)));
-    match turns.last() {
+        |turn: &PromptMessage| turn.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)));
+    match builder.last() {
         None => Some(0),
-        Some(turn) if turn.role == Role::User && !is_results(turn) => Some(turns.len() - 1),
+        Some(turn) if turn.role == Role::User && !is_results(turn) => Some(builder.len() - 1),
         Some(_) => None,
     }
 }
 
-/// The context messages: files, pages and panels as they come, images, then the directory map.
-fn context(input: &Input<'_>, images: &[&ContextImage], left_out: &mut Vec<LeftOut>) -> Vec<Turn> {
+/// The context messages: files, pages and panels in the order given, images, the directory map.
+fn context_messages(
+    input: &LayoutInput<'_>,
+    images: &[&ContextImage],
+    left_out: &mut Vec<Omission>,
+) -> Vec<PromptMessage> {
     let phrases = &input.texts.phrases.inline;
-    let mut turns = Turns::default();
+    let mut builder = MessageBuilder::default();
     let mut tree = None;
     for item in &input.snapshot.items {
-        let mut leave = |reason: &str| left_out.push(LeftOut::new(&*item.key, reason));
+        let mut leave = |reason: &str| left_out.push(Omission::new(&*item.key, reason));
         match item.kind {
-            _ if is_chat(item) => leave("the conversation is sent as messages"),
-            Kind::Symbols | Kind::Legend => leave("this layout has no symbol map"),
-            Kind::Tree if !input.snapshot.directory_map => leave("the directory map is switched off"),
-            Kind::Tree if tree.is_none() => tree = Some(item),
-            Kind::Tree => leave("this layout takes only one of its kind"),
+            _ if is_conversation_placeholder(item) => leave("the conversation is sent as messages"),
+            ItemKind::Symbols | ItemKind::Legend => leave("this layout has no symbol map"),
+            ItemKind::Tree if !input.snapshot.directory_map => leave("the directory map is switched off"),
+            ItemKind::Tree if tree.is_none() => tree = Some(item),
+            ItemKind::Tree => leave("this layout takes only one of its kind"),
             _ => {
-                let name = if item.kind == Kind::Panel { &item.title } else { item.name() };
-                let text = input.memo.text("inline context", &[name], item.body.hash(), || {
-                    fill(&phrases.context, &[("path", name), ("content", &item.body)])
-                });
-                turns.say(
+                let name = if item.kind == ItemKind::Panel { &item.title } else { item.name() };
+                let text =
+                    input.render_cache.get_or_render("inline context", &[name], item.body.hash(), || {
+                        fill_template(&phrases.context, &[("path", name), ("content", &item.body)])
+                    });
+                builder.push_text(
                     Role::User,
-                    Place::Inline,
+                    Region::Inline,
                     &text,
-                    Origin::item(item.kind, &item.key, Copy::Current),
+                    Origin::item(item.kind, &item.key, ItemCopy::Current),
                 );
             }
         }
     }
     for image in images {
         let path = image.path.as_deref().unwrap_or_default();
-        let origin = Origin::rule(Kind::File, "context image");
-        let text = fill(&phrases.image, &[("path", path)]);
-        let text = Block::new(Place::Inline, Content::Text(vec![Segment::new(text, origin.clone())]));
-        let picture = Block::new(Place::Inline, Content::Image(image.image.clone(), origin));
-        turns.0.push(Turn::new(Role::User, vec![text, picture]));
+        let origin = Origin::rule(ItemKind::File, "context image");
+        let text = fill_template(&phrases.image, &[("path", path)]);
+        let text = Block::new(Region::Inline, Content::Text(vec![Segment::new(text, origin.clone())]));
+        let picture = Block::new(Region::Inline, Content::Image(image.image.clone(), origin));
+        builder.0.push(PromptMessage::new(Role::User, vec![text, picture]));
     }
     if let Some(tree) = tree {
-        let text = input.memo.text("directory map", &[], tree.body.hash(), || {
-            fill(&phrases.directory_map, &[("directories", &directories(tree))])
+        let text = input.render_cache.get_or_render("directory map", &[], tree.body.hash(), || {
+            fill_template(&phrases.directory_map, &[("directories", &directory_summary(tree))])
         });
-        turns.say(Role::User, Place::Inline, &text, Origin::item(Kind::Tree, &tree.key, Copy::Current));
+        builder.push_text(
+            Role::User,
+            Region::Inline,
+            &text,
+            Origin::item(ItemKind::Tree, &tree.key, ItemCopy::Current),
+        );
     }
-    turns.0
+    builder.0
 }
 
 /// A summary of the tree: each directory with the number of files in it.
-fn directories(tree: &Item) -> String {
+fn directory_summary(tree: &Item) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in tree.body.lines() {
         let directory = path.rsplit_once('/').map_or(".", |(directory, _)| directory);
@@ -129,15 +141,15 @@ fn directories(tree: &Item) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A schema as seed e sends it: every property required, `strict` removed; what was optional becomes nullable, so that it
-/// stays optional in meaning.
-pub fn all_required(tool: &Tool) -> Tool {
+/// The tool with a schema in which every property is required and `strict` is removed, as some
+/// servers want it. Optional properties become nullable, so that they stay optional in meaning.
+pub fn require_all_properties(tool: &Tool) -> Tool {
     let mut schema = tool.parameters.value();
-    require_all(&mut schema);
+    require_all_in(&mut schema);
     Tool { parameters: Json::new(&schema), ..tool.clone() }
 }
 
-fn require_all(schema: &mut serde_json::Value) {
+fn require_all_in(schema: &mut serde_json::Value) {
     use serde_json::Value;
     match schema {
         Value::Object(object) => {
@@ -160,18 +172,22 @@ fn require_all(schema: &mut serde_json::Value) {
             }
             object.iter_mut().filter(|(key, _)| !is_data(key)).for_each(|(key, value)| {
                 if key == "properties" || key == "$defs" || key == "definitions" {
-                    value.as_object_mut().into_iter().flatten().for_each(|(_, schema)| require_all(schema));
+                    value
+                        .as_object_mut()
+                        .into_iter()
+                        .flatten()
+                        .for_each(|(_, schema)| require_all_in(schema));
                 } else {
-                    require_all(value);
+                    require_all_in(value);
                 }
             });
         }
-        Value::Array(values) => values.iter_mut().for_each(require_all),
+        Value::Array(values) => values.iter_mut().for_each(require_all_in),
         _ => {}
     }
 }
 
-/// Whether a keyword's value is data, not a schema.
+/// Whether a schema keyword holds data, which must not be rewritten like a schema.
 fn is_data(keyword: &str) -> bool {
     matches!(keyword, "required" | "enum" | "const" | "default" | "examples")
 }

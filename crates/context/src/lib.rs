@@ -1,61 +1,69 @@
-//! What the model should see: snapshots, and the layouts that turn one into a prompt.
+//! The principal function of this crate is [`assemble`]: it turns a [`Snapshot`] into the prompt
+//! of the next request.
 //!
-//! Assembly is a pure function. A [`Snapshot`] says everything a request depends on; a [`Layout`] arranges it for a
-//! [`Target`]; what comes out is a [`Prompt`](hardpan_prompt::Prompt) and the [`Memory`] to keep once it has been sent.
-//! Nothing here reads a file or a clock, so a dry run is exactly the real thing.
+//! A [`Snapshot`] holds everything a request depends on: files, conversation, tools, the time. A
+//! [`Layout`] (`strata`, `panels`, `tiers` or `inline`) orders it for a [`Target`], that is a model
+//! at a provider. The result is an [`AssembledPrompt`]: the
+//! [`Prompt`](hardpan_prompt::Prompt), its token counts, and the [`LayoutState`] to put into the
+//! next snapshot once the request has been sent. Assembly is a pure function: nothing here reads a
+//! file or a clock, so a dry run builds the same bytes as a real request.
 //!
 //! ```
-//! use hardpan_context::{LayoutName, Memo, SnapshotFile, Target, Texts, assemble};
+//! use hardpan_context::{LayoutName, PromptTexts, RenderCache, SnapshotFile, Target, assemble};
 //! use hardpan_models::Catalogue;
 //! use hardpan_prompt::Vocabulary;
 //!
 //! let json = r#"{"version": 1, "now": "2026-02-19T14:00:00Z", "prompt": "What is this?"}"#;
 //! let snapshot = SnapshotFile::parse("example", json)?.into_snapshot("example")?;
 //! let target = Target::new(Catalogue::builtin(), None, "claude-sonnet-5")?;
-//! let (texts, memo) = (Texts::builtin()?, Memo::new(Vocabulary::O200k));
-//! let assembled = assemble(&snapshot, LayoutName::Strata, &target, &texts, &memo)?;
-//! assert_eq!(assembled.prompt.turns.len(), 1);
+//! let (texts, cache) = (PromptTexts::builtin()?, RenderCache::new(Vocabulary::O200k));
+//! let assembled = assemble(&snapshot, LayoutName::Strata, &target, &texts, &cache)?;
+//! assert_eq!(assembled.prompt.messages.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod assemble; // from a snapshot to a prompt that fits its window and its model
-mod breakdown; // what a prompt holds, by block, kind and tier
-mod forms; // prompts for models without tools or without images
-mod history; // the conversation, made acceptable
-mod inline; // the layout of seed e
-mod layout; // the trait, and whom a request is for
-mod memo; // what has been rendered already
-mod memory; // what the layouts remember
-mod panels; // the layout of seed a
+mod breakdown; // where the tokens of a prompt go: by region, kind and tier
+mod fallbacks; // the same prompt for models without tools or without images
+mod history; // the conversation, converted to messages that every provider accepts
+mod inline; // the `inline` layout: context right before the last user message
+mod layout; // the Layout trait, its input, and the target of a request
+mod layout_state; // what the layouts carry over from request to request
+mod message_builder;
+mod panels; // the `panels` layout: every item as a tool call and its result
+mod render_cache; // rendered texts and token counts, kept between requests
 mod snapshot; // everything a request depends on
-mod stability; // which tier each thing has earned
-mod strata; // the default layout
-mod system; // the recipe for the system prompt
-mod texts; // what a model reads, overridable
-mod tiers; // the layout of seeds b and c
-mod time; // times as the model sees them
+mod stability; // which tier each file, symbol entry and exchange has earned
+mod strata; // the `strata` layout, the default: BASE, LOG and TAIL
+mod system; // how the system prompt is put together
 #[cfg(test)]
-mod trial; // small snapshots for tests
-mod turns; // the messages of a prompt under construction
+mod test_snapshots; // small snapshots for tests
+mod texts; // the texts of prompts/ that a model reads, and their overrides
+mod tiers; // the `tiers` layout: stability tiers with a breakpoint each
+mod time; // timestamps as the model reads them // the messages of a prompt under construction
 
-pub use assemble::{AssembleError, Assembled, assemble};
-pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, MarkedBlock, TierInfo, TierTokens};
-pub use forms::{without_images, without_tools};
-pub use inline::all_required;
-pub use layout::{Arrangement, Input, Layout, LayoutName, Target, UnknownLayout};
-pub use memo::Memo;
-pub use memory::{
-    Account, Frontier, FrozenHistory, Group, Memory, PanelsMemory, Placed, ShownPanel, StrataMemory, Stub,
-    Update, UpdateForm,
+pub use assemble::{AssembleError, AssembledPrompt, assemble};
+pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, TierInfo, TierTokens};
+pub use fallbacks::{without_images, without_tools};
+pub use inline::require_all_properties;
+pub use layout::{Arrangement, Layout, LayoutInput, LayoutName, Target, UnknownLayout};
+pub use layout_state::{
+    BaseGroup, BaseItem, Frontier, FrozenHistory, ItemUpdate, LayoutState, PanelsState, RentAccount,
+    ShownPanel, StrataState, Stub, UpdateForm,
 };
 pub use panels::detach;
+pub use render_cache::RenderCache;
 pub use snapshot::{
     AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry,
     PromptType, Skill, Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry,
-    SystemParts, ThinkingEntry, TreeEntry, Unavailable, UserPrompt, WebSearchEntry, schema,
+    SystemParts, ThinkingEntry, TreeEntry, UnavailableEntry, UserPrompt, WebSearchEntry, snapshot_schema,
 };
 pub use stability::{
-    Change, Mapped, Reason, Room, Shown, Tracked, Tracker, after_response, cache_target_tokens,
+    ShownEntry, StabilityTracker, SymbolMapFile, TierChange, TierChangeReason, TierOpening, TrackedEntry,
+    cache_target_tokens, record_response,
 };
-pub use system::segments as system_prompt;
-pub use texts::{EXTRA, FILES, Override, Phrases, Texts, TextsError, fill};
+pub use system::system_prompt_segments;
+pub use texts::{
+    EXTRA_INSTRUCTIONS_FILE, PROMPT_FILES, Phrases, PromptTexts, PromptTextsError, TextOverride,
+    fill_template,
+};

@@ -1,24 +1,24 @@
-//! Everything a request depends on, as one value.
+//! [`Snapshot`]: everything a request depends on, as one value.
 
 mod file; // the JSON form: docs/snapshot.md
-mod reading; // from the JSON form to a snapshot
+mod parsing; // from the JSON form to a snapshot, and its error messages
 
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Image, Item, Kind, LeftOut, MessageId, Text, Tool};
+use hardpan_prompt::{AgentMessage, Image, Item, ItemKind, MessageId, Omission, Text, Tool};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Memory;
+use crate::LayoutState;
 
 pub use file::{
     FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry, SnapshotFile, SymbolEntry,
-    SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, Unavailable, WebSearchEntry, schema,
+    SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry, WebSearchEntry, snapshot_schema,
 };
 
-/// A snapshot that cannot be used.
+/// Why a snapshot file cannot be used.
 #[derive(Debug, Error)]
 pub enum SnapshotError {
     /// The JSON is malformed, or is not a snapshot.
@@ -26,69 +26,71 @@ pub enum SnapshotError {
         "{source_name}:{line}:{column}: {message}{path}\nThe format is described in docs/snapshot.md; `hardpan snapshot` makes one."
     )]
     Malformed {
-        /// The file.
+        /// The name of the file, or `-` for standard input.
         source_name: String,
-        /// The line, from 1.
+        /// The line of the mistake, from 1.
         line: usize,
-        /// The column, from 1.
+        /// The column of the mistake, from 1.
         column: usize,
-        /// What is wrong.
+        /// What the parser expected and found.
         message: String,
         /// ` (at messages[3])`, where known.
         path: String,
     },
-    /// The version is not ours.
-    #[error("{source_name}: snapshot version {found} is not known; this program reads version {known}")]
+    /// The file has a version that this program does not read.
+    #[error(
+        "{source_name}: this program reads snapshot version {known}, not {found}; make a new one with `hardpan snapshot`"
+    )]
     Version {
-        /// The file.
+        /// The name of the file.
         source_name: String,
-        /// The version found.
+        /// The version in the file.
         found: u32,
-        /// The version read.
+        /// The version that this program reads.
         known: u32,
     },
-    /// Two items have one key.
+    /// Two items have the same key.
     #[error("{source_name}: two items have the key `{key}`; keys must be unique")]
     DuplicateKey {
-        /// The file.
+        /// The name of the file.
         source_name: String,
-        /// The key.
+        /// The key that occurs twice.
         key: String,
     },
-    /// A declared tool is one that no provider takes.
+    /// A declared tool would be rejected by providers.
     #[error("{source_name}: tools[{index}]: {problem}")]
     Tool {
-        /// The file.
+        /// The name of the file.
         source_name: String,
-        /// Which of the tools, from 0.
+        /// The position of the tool, from 0.
         index: usize,
         /// What is wrong, and how it should be.
         problem: String,
     },
-    /// An image breaks a limit.
+    /// An image is not valid base64, or breaks a provider's limit.
     #[error("{source_name}: image {index}: {error}")]
     Image {
-        /// The file.
+        /// The name of the file.
         source_name: String,
-        /// Which of the images, from 0.
+        /// The position of the image, from 0.
         index: usize,
-        /// Why.
+        /// Which limit it breaks.
         error: hardpan_prompt::ImageError,
     },
 }
 
-/// Whether tools are in use (seed e's Agent Mode).
+/// Whether the model may call tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentMode {
-    /// The model may call tools.
+    /// The declared tools are sent.
     #[default]
     On,
-    /// It may not, and `inline` strips earlier calls.
+    /// No tools are sent, and `inline` strips earlier calls from the conversation.
     Off,
 }
 
-/// Which prompt `inline` starts from.
+/// Which system prompt `inline` starts from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptType {
@@ -97,103 +99,104 @@ pub enum PromptType {
     General,
     /// The agent prompt by itself: it is not prefixed again.
     Agent,
-    /// A prompt of the user's, found by its path.
+    /// A prompt file of the user's, given by its path.
     Custom,
 }
 
 /// The pieces of the system prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemParts {
-    /// The whole system prompt, in place of everything below: an extension's.
+    /// A complete system prompt from an extension; it replaces everything below.
     pub whole: Option<Text>,
-    /// The active agent's text; none for the default agent.
+    /// The active agent's text; none for the default agent (`system.md`).
     pub agent: Option<Text>,
-    /// `system_extra.md`, in place of the one among the texts.
+    /// Project-specific instructions, in place of `system_extra.md`.
     pub extra: Option<Text>,
-    /// Text from settings, after the guidelines.
+    /// Text from the user's settings; it follows the tools' guidelines.
     pub append: Option<Text>,
-    /// AGENTS.md and its kind: path and content.
+    /// Instruction files such as AGENTS.md: path and content.
     pub project_files: Vec<(Arc<str>, Text)>,
-    /// Skills: name, description, location.
+    /// Skills that the model is told about.
     pub skills: Vec<Skill>,
-    /// Which prompt `inline` starts from.
+    /// Which system prompt `inline` starts from.
     pub prompt_type: PromptType,
-    /// The custom prompt's text; none if its path could not be resolved.
+    /// The custom prompt's text; none if its path could not be resolved: then a minimal prompt is
+    /// used.
     pub custom: Option<Text>,
-    /// Whether changes are made by edit blocks.
+    /// Whether the model edits files by edit blocks in its text instead of by tools.
     pub edit_blocks: bool,
 }
 
-/// A skill the model may read up on.
+/// A skill: instructions in a file that the model reads when it needs them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Skill {
-    /// Its name.
+    /// The skill's name, as the model is told.
     pub name: String,
-    /// When to use it.
+    /// One sentence that says when to use it.
     pub description: String,
-    /// Where its file is.
+    /// The path of the file to read.
     pub location: String,
 }
 
 /// An image attached to the prompt, or given as a context file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextImage {
-    /// The file it was read from, if it stands for a file.
+    /// The file it was read from; none for an image that was pasted.
     pub path: Option<Arc<str>>,
-    /// The image.
+    /// The image data, type and size.
     pub image: Image,
 }
 
-/// What the person just typed.
+/// A new message of the user that is not part of the conversation yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserPrompt {
     /// The id it will have as a message.
     pub id: MessageId,
-    /// The text.
+    /// The text as typed; never blank.
     pub text: Text,
 }
 
 /// Everything a request depends on, except the provider, the model, the layout and the texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// The one clock.
+    /// The time of the request: the only clock that assembly knows.
     pub now: Timestamp,
-    /// Where the agent works.
+    /// The folder the agent works in; none if the model need not know it.
     pub working_directory: Option<Arc<str>>,
     /// The pieces of the system prompt.
     pub system: SystemParts,
-    /// Whether tools are in use.
+    /// Whether the model may call tools.
     pub agent_mode: AgentMode,
-    /// Keyed context, in the order given.
+    /// Keyed context (files, panels, pages, the symbol map, the tree), in the order given.
     pub items: Vec<Item>,
-    /// What was asked for but could not be had: unreadable files, for one.
-    pub unavailable: Vec<LeftOut>,
+    /// What was asked for but is not available, such as unreadable files, with the reasons.
+    pub unavailable: Vec<Omission>,
     /// `tiers`: whether the symbol map and the tree are sent.
     pub use_repo_map: bool,
     /// `inline`: whether the directory map is sent.
     pub directory_map: bool,
-    /// The conversation.
+    /// The conversation so far, oldest message first.
     pub messages: Vec<AgentMessage>,
-    /// Declared tools.
+    /// The tools to declare, in order; none are sent while agent mode is off.
     pub tools: Vec<Tool>,
-    /// Images for the prompt.
+    /// Images that go with the prompt.
     pub images: Vec<ContextImage>,
-    /// Documents attached by id.
+    /// Ids of documents that are attached, for servers that know them.
     pub documents: Vec<Arc<str>>,
-    /// The provider's web search.
+    /// The provider's own web search, where it is to be used.
     pub web_search: Option<hardpan_prompt::WebSearch>,
-    /// Whether the model thinks first.
+    /// Whether the model thinks before it answers, and how much.
     pub thinking: hardpan_prompt::Thinking,
-    /// What the person just typed; none when the agent goes on by itself.
+    /// The user's new prompt; none when the agent continues by itself.
     pub prompt: Option<UserPrompt>,
-    /// The first message of the conversation that no request has carried yet: from it on, the messages are what was just
-    /// typed, as a prompt is.
-    pub fresh: Option<MessageId>,
-    /// `strata`: whether this request is to fold.
+    /// The first message of the conversation that no request has carried yet. From it on, the
+    /// messages are new input, as a prompt is; none when there is no new message.
+    pub first_unsent: Option<MessageId>,
+    /// `strata`: fold with this request, even if it does not pay yet.
     pub fold: bool,
-    /// What the layouts remember of earlier requests.
-    pub memory: Memory,
+    /// What the layouts carry over from earlier requests.
+    pub layout_state: LayoutState,
 }
 
 impl Snapshot {
@@ -215,24 +218,24 @@ impl Snapshot {
             web_search: None,
             thinking: hardpan_prompt::Thinking::Off,
             prompt: None,
-            fresh: None,
+            first_unsent: None,
             fold: false,
-            memory: Memory::default(),
+            layout_state: LayoutState::default(),
         }
     }
 
-    /// The items of one kind, in order. `chat`, which stands for the conversation itself, is never among them.
-    pub fn items_of(&self, kind: Kind) -> impl Iterator<Item = &Item> {
-        self.items.iter().filter(move |item| item.kind == kind && !is_chat(item))
+    /// The items of one kind, in order, without the placeholder `chat` for the conversation.
+    pub fn items_of(&self, kind: ItemKind) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(move |item| item.kind == kind && !is_conversation_placeholder(item))
     }
 
-    /// The message that begins what was just typed; none when the agent goes on by itself.
-    pub fn asked(&self) -> Option<&MessageId> {
-        let fresh = self.fresh.as_ref();
-        fresh.or_else(|| self.prompt.as_ref().map(|prompt| &prompt.id))
+    /// The id of the message that begins the new input; none when the agent continues by itself.
+    pub fn new_input(&self) -> Option<&MessageId> {
+        let first_unsent = self.first_unsent.as_ref();
+        first_unsent.or_else(|| self.prompt.as_ref().map(|prompt| &prompt.id))
     }
 
-    /// The tools that are declared: none when tools are not in use.
+    /// The tools to send: none while agent mode is off.
     pub fn active_tools(&self) -> &[Tool] {
         match self.agent_mode {
             AgentMode::On => &self.tools,
@@ -241,7 +244,8 @@ impl Snapshot {
     }
 }
 
-/// Whether the item is the conversation's own entry, which is sent as messages and never as an item.
-pub fn is_chat(item: &Item) -> bool {
+/// Whether the item is the placeholder `chat`, which stands for the conversation. The conversation
+/// is sent as messages, never as an item.
+pub fn is_conversation_placeholder(item: &Item) -> bool {
     &*item.id == "chat"
 }

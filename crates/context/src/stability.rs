@@ -1,13 +1,14 @@
-//! How long each thing has been unchanged, and the tier it has earned by that.
+//! [`StabilityTracker`]: how long each entry has been unchanged, and the tier it has earned.
 //!
-//! The [`Tracker`] is part of the [`Memory`]. Before a request, [`Tracker::assign`] puts its tiers onto the snapshot; when
-//! the answer is complete, [`after_response`] reads off the request what was shown, counts, moves, and says why. The rules
-//! are in `docs/layouts.md`; [`Round`] is their code.
+//! The tracker is part of the [`LayoutState`]. Before a request, [`StabilityTracker::assign_tiers`]
+//! puts its tiers onto the snapshot. When the answer is complete, [`record_response`] reads from
+//! the request what was shown, counts unchanged entries, moves them between tiers, and says why.
+//! The rules are described in `docs/layouts.md` and implemented in [`Rebalance`].
 
-mod change; // what moved, and why
-mod first; // where the symbol map begins
-mod round; // the rules
-mod shown; // what a request showed, and where the next one shows it
+mod initial_tiers; // the tiers of the symbol map before the first request
+mod rebalance; // the rules of moving between tiers
+mod shown_entries;
+mod tier_change; // which entry moved between tiers, and why // which entries a request showed, and putting tiers onto the next one
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,93 +16,104 @@ use std::sync::Arc;
 use hardpan_prompt::{Hash, Tier};
 use serde::{Deserialize, Serialize};
 
-use crate::{Assembled, LayoutName, Memory, Snapshot, Target};
+use crate::{AssembledPrompt, LayoutName, LayoutState, Snapshot, Target};
 
-pub use change::{Change, Reason, Room};
-pub use first::Mapped;
-use round::Round;
-pub use shown::Shown;
+pub use initial_tiers::SymbolMapFile;
+use rebalance::Rebalance;
+pub use shown_entries::ShownEntry;
+pub use tier_change::{TierChange, TierChangeReason, TierOpening};
 
-/// What `tiers` knows of everything it shows: the tier, and for how many responses it has been unchanged.
+/// The tier of every file, symbol entry and exchange of the `tiers` layout, and for how many
+/// responses each has been unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Tracker {
+pub struct StabilityTracker {
     /// Files and symbol entries by key, then the exchanges in the order of the conversation.
-    entries: Vec<Tracked>,
+    entries: Vec<TrackedEntry>,
 }
 
-/// One tracked thing.
+/// A file, a symbol entry or an exchange of the conversation, with the tier it has earned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tracked {
-    /// `file:PATH`, `symbol:PATH`, or `history:ID` with the id of the message that begins the exchange.
+pub struct TrackedEntry {
+    /// `file:PATH`, `symbol:PATH`, or `history:ID` with the id of the exchange's first message.
     pub key: Arc<str>,
-    /// The tier it stands in, or would if it had not stepped aside.
+    /// The tier it stands in, or will stand in again when it is no longer hidden.
     pub tier: Tier,
-    /// Responses in a row with an unchanged hash, as far as its tier lets it count.
-    pub n: u32,
-    /// The hash of what was last shown of it; none before it has been shown.
+    /// Responses in a row with an unchanged hash, capped by its tier.
+    #[serde(rename = "n")]
+    pub unchanged_responses: u32,
+    /// The hash of its content as last shown; none before it has been shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Hash>,
-    /// The tokens of what was last shown of it, in the model's own.
+    /// The tokens of its content as last shown, in the model's own tokenizer.
     pub tokens: usize,
-    /// Whether it is a symbol entry that has stepped aside for its open file.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub aside: bool,
+    /// Whether it is a symbol entry that is not shown because its file is open.
+    #[serde(rename = "aside", default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden_by_open_file: bool,
 }
 
-impl Tracked {
+impl TrackedEntry {
     fn is_exchange(&self) -> bool {
         self.key.starts_with("history:")
     }
 }
 
-impl Tracker {
-    /// Whether nothing is tracked.
+impl StabilityTracker {
+    /// True before the first answer in `tiers`: nothing is tracked.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Everything tracked: files and symbol entries by key, then the exchanges in the order of the conversation.
-    pub fn entries(&self) -> &[Tracked] {
+    /// All entries: files and symbol entries by key, then exchanges in conversation order.
+    pub fn entries(&self) -> &[TrackedEntry] {
         &self.entries
     }
 
-    /// The state after a complete response to a request that showed all this, and what moved. The exchanges among `shown`
-    /// come in the order of the conversation; `target_tokens` is what a tier must hold to be worth a cache entry.
-    pub fn after_response(&self, shown: &[Shown], target_tokens: usize) -> (Tracker, Vec<Change>) {
-        let mut round = Round::observe(self, shown, target_tokens);
-        round.settle();
-        round.finish()
+    /// The tracker after a complete response to a request that showed these entries, and what
+    /// moved. The exchanges in `shown` come in conversation order; `target_tokens` is what a tier
+    /// must hold to be worth a cache entry.
+    pub fn record_response(
+        &self,
+        shown: &[ShownEntry],
+        target_tokens: usize,
+    ) -> (StabilityTracker, Vec<TierChange>) {
+        let mut rebalance = Rebalance::from_response(self, shown, target_tokens);
+        rebalance.run();
+        rebalance.finish()
     }
 }
 
-/// What a tier must hold to be worth a cache entry: the provider's minimum and a tenth, since counts are not exact.
+/// How many tokens a tier must hold to be worth a cache entry: the provider's minimum plus a tenth,
+/// because counts are not exact.
 pub fn cache_target_tokens(target: &Target) -> usize {
-    (target.wire.cache.min_tokens as usize * 11).div_ceil(10)
+    (target.profile.cache.min_tokens as usize * 11).div_ceil(10)
 }
 
-/// The memory after a complete answer to `assembled`, made from `snapshot`, and what moved between the tiers. To be called
-/// once for every complete answer, those that end in tool calls included. Other layouts than `tiers` have no tiers.
-pub fn after_response(
-    memory: &Memory,
+/// The state after a complete answer to `assembled`, which was built from `snapshot`, and what
+/// moved between the tiers.
+///
+/// Call it once for every complete answer, including those that end in tool calls. For layouts
+/// other than `tiers` it returns the state as it is.
+pub fn record_response(
+    layout_state: &LayoutState,
     snapshot: &Snapshot,
-    assembled: &Assembled,
+    assembled: &AssembledPrompt,
     target: &Target,
-) -> (Memory, Vec<Change>) {
+) -> (LayoutState, Vec<TierChange>) {
     if assembled.layout != LayoutName::Tiers {
-        return (memory.clone(), Vec::new());
+        return (layout_state.clone(), Vec::new());
     }
-    let shown = shown::shown(snapshot, assembled);
-    let (tiers, changes) = memory.tiers.after_response(&shown, cache_target_tokens(target));
-    (Memory { tiers, ..memory.clone() }, changes)
+    let shown = shown_entries::collect_shown_entries(snapshot, assembled);
+    let (tiers, changes) = layout_state.tiers.record_response(&shown, cache_target_tokens(target));
+    (LayoutState { tiers, ..layout_state.clone() }, changes)
 }
 
-/// The snapshot as a layout is to see it: with the tracker's tiers, where the layout has tiers and there is a tracker.
-pub(crate) fn assigned(snapshot: &Snapshot, layout: LayoutName) -> Cow<'_, Snapshot> {
-    let tracker = &snapshot.memory.tiers;
+/// The snapshot with the tracker's tiers, if the layout has tiers and something is tracked.
+pub(crate) fn with_tracked_tiers(snapshot: &Snapshot, layout: LayoutName) -> Cow<'_, Snapshot> {
+    let tracker = &snapshot.layout_state.tiers;
     if layout == LayoutName::Tiers && !tracker.is_empty() {
-        Cow::Owned(tracker.assign(snapshot))
+        Cow::Owned(tracker.assign_tiers(snapshot))
     } else {
         Cow::Borrowed(snapshot)
     }

@@ -1,55 +1,59 @@
-//! The one recipe for the system prompt.
+//! [`system_prompt_segments`]: how the system prompt is put together, for every layout.
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Block, Content, Hash, Kind, Origin, Place, Segment, Text};
+use hardpan_prompt::{Block, Content, Hash, ItemKind, Origin, Region, Segment, Text};
 
-use crate::layout::{Input, LayoutName};
+use crate::layout::{LayoutInput, LayoutName};
 use crate::snapshot::{AgentMode, PromptType};
-use crate::texts::fill;
+use crate::texts::fill_template;
 
-/// The system prompt of a layout: the agent's text, extra text, tool snippets, guidelines, appended text, project
-/// files, skills, the tools hint, where Hardpan's own documents are; then, except in `strata`, the date and the working directory.
-pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
+/// The system prompt of a layout, one segment per part: the agent's text, extra text, tool
+/// snippets, guidelines, appended text, project files, skills, the tools hint, where Hardpan's own
+/// documentation is; then, except in `strata`, the date and the working directory.
+pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: LayoutName) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
-    let mut recipe = Recipe { input, segments: Vec::new() };
+    let mut builder = SystemPromptBuilder { input, segments: Vec::new() };
     if let Some(whole) = system.whole.as_ref().filter(|whole| !whole.trim().is_empty()) {
-        recipe.add("extension", whole);
-        return recipe.segments;
+        builder.add("extension", whole);
+        return builder.segments;
     }
     // A model without tools is told of none.
     let tools = if input.target.model.tools { input.snapshot.active_tools() } else { &[] };
-    for (name, text) in base(input, layout) {
-        recipe.add(name, &text);
+    for (name, text) in agent_texts(input, layout) {
+        builder.add(name, &text);
     }
     if let Some(extra) = system.extra.as_ref().or(input.texts.extra.as_ref()) {
-        recipe.add("system_extra", extra);
+        builder.add("system_extra", extra);
     }
     let snippets: Vec<String> = tools
         .iter()
         .filter_map(|tool| Some(format!("- {}: {}", tool.name, tool.snippet.as_ref()?)))
         .collect();
-    recipe.list("tool snippets", &phrases.tools, "tools", &snippets);
+    builder.add_list("tool snippets", &phrases.tools, "tools", &snippets);
     let mut guidelines: Vec<String> = Vec::new();
     for line in tools.iter().flat_map(|tool| &tool.guidelines).map(|line| format!("- {line}")) {
         if !guidelines.contains(&line) {
             guidelines.push(line);
         }
     }
-    recipe.list("guidelines", &phrases.guidelines, "guidelines", &guidelines);
+    builder.add_list("guidelines", &phrases.guidelines, "guidelines", &guidelines);
     if let Some(append) = &system.append {
-        recipe.add("append", append);
+        builder.add("append", append);
     }
     let files: Vec<String> = system
         .project_files
         .iter()
         .map(|(path, content)| {
-            fill(&phrases.project_file, &[("path", path), ("content", content.trim_end())])
+            fill_template(&phrases.project_file, &[("path", path), ("content", content.trim_end())])
         })
         .collect();
     if !files.is_empty() {
-        recipe.add_string("project files", fill(&phrases.project_files, &[("files", &files.join("\n\n"))]));
+        builder.add_string(
+            "project files",
+            fill_template(&phrases.project_files, &[("files", &files.join("\n\n"))]),
+        );
     }
     let skills: Vec<String> = system
         .skills
@@ -60,57 +64,58 @@ pub fn segments(input: &Input<'_>, layout: LayoutName) -> Vec<Segment> {
                 ("description", &*skill.description),
                 ("location", &*skill.location),
             ];
-            fill(&phrases.skill, &values)
+            fill_template(&phrases.skill, &values)
         })
         .collect();
-    recipe.list("skills", &phrases.skills, "skills", &skills);
+    builder.add_list("skills", &phrases.skills, "skills", &skills);
     if !tools.is_empty() {
-        recipe.add("tools hint", &phrases.tools_hint);
-        recipe.add("docs", &phrases.docs);
+        builder.add("tools hint", &phrases.tools_hint);
+        builder.add("docs", &phrases.docs);
     }
     if layout != LayoutName::Strata {
-        let mut lines = vec![fill(&phrases.date, &[("now", &crate::time::iso(input.snapshot.now))])];
+        let mut lines =
+            vec![fill_template(&phrases.date, &[("now", &crate::time::format_utc(input.snapshot.now))])];
         if let Some(path) = &input.snapshot.working_directory {
-            lines.push(fill(&phrases.working_directory, &[("path", path)]));
+            lines.push(fill_template(&phrases.working_directory, &[("path", path)]));
         }
-        recipe.add_string("date and directory", lines.join("\n"));
+        builder.add_string("date and directory", lines.join("\n"));
     }
-    recipe.segments
+    builder.segments
 }
 
-/// The system prompt as one block; none if it says nothing.
-pub fn block(input: &Input<'_>, layout: LayoutName, place: Place) -> Option<Block> {
-    let segments = segments(input, layout);
+/// The system prompt as one block; none if it is empty.
+pub fn system_block(input: &LayoutInput<'_>, layout: LayoutName, place: Region) -> Option<Block> {
+    let segments = system_prompt_segments(input, layout);
     (!segments.is_empty()).then(|| Block::new(place, Content::Text(segments)))
 }
 
-/// The whole text.
-pub fn text(segments: &[Segment]) -> String {
+/// The text of all segments.
+pub fn joined_text(segments: &[Segment]) -> String {
     segments.iter().map(|segment| segment.text.as_str()).collect()
 }
 
-/// A name for the system message that depends on nothing but its content.
-pub fn id(segments: &[Segment]) -> Arc<str> {
-    let hash = Hash::of(text(segments).as_bytes()).to_string();
+/// An id for the system message that depends on its content alone.
+pub fn system_message_id(segments: &[Segment]) -> Arc<str> {
+    let hash = Hash::of(joined_text(segments).as_bytes()).to_string();
     format!("system-{}", &hash[..16]).into()
 }
 
-struct Recipe<'a> {
-    input: &'a Input<'a>,
+struct SystemPromptBuilder<'a> {
+    input: &'a LayoutInput<'a>,
     segments: Vec<Segment>,
 }
 
-impl Recipe<'_> {
+impl SystemPromptBuilder<'_> {
     fn add(&mut self, name: &'static str, text: &Text) {
         if text.trim().is_empty() {
             return;
         }
-        let origin = Origin::rule(Kind::System, name);
+        let origin = Origin::rule(ItemKind::System, name);
         let first = self.segments.is_empty();
         let text = if first {
             text.clone()
         } else {
-            self.input.memo.text("system part", &[], text.hash(), || format!("\n\n{text}"))
+            self.input.render_cache.get_or_render("system part", &[], text.hash(), || format!("\n\n{text}"))
         };
         self.segments.push(Segment { text, origin });
     }
@@ -119,14 +124,14 @@ impl Recipe<'_> {
         self.add(name, &Text::new(text));
     }
 
-    fn list(&mut self, name: &'static str, template: &str, placeholder: &str, lines: &[String]) {
+    fn add_list(&mut self, name: &'static str, template: &str, placeholder: &str, lines: &[String]) {
         if !lines.is_empty() {
-            self.add_string(name, fill(template, &[(placeholder, &lines.join("\n"))]));
+            self.add_string(name, fill_template(template, &[(placeholder, &lines.join("\n"))]));
         }
     }
 }
 
-fn base(input: &Input<'_>, layout: LayoutName) -> Vec<(&'static str, Text)> {
+fn agent_texts(input: &LayoutInput<'_>, layout: LayoutName) -> Vec<(&'static str, Text)> {
     let snapshot = input.snapshot;
     let system = &snapshot.system;
     let default_agent = || default_agent(input);
@@ -149,10 +154,10 @@ fn base(input: &Input<'_>, layout: LayoutName) -> Vec<(&'static str, Text)> {
 }
 
 /// `system.md`, with its section on edit blocks only where these are in use.
-fn default_agent(input: &Input<'_>) -> Text {
+fn default_agent(input: &LayoutInput<'_>) -> Text {
     let text = &input.texts.system;
     let form = if input.snapshot.system.edit_blocks { "system.md, edit blocks" } else { "system.md" };
-    input.memo.text(form, &[], text.hash(), || {
+    input.render_cache.get_or_render(form, &[], text.hash(), || {
         let mut kept = String::with_capacity(text.len());
         let mut inside = false;
         for line in text.lines() {

@@ -1,4 +1,5 @@
-//! The texts that a model reads: files of `prompts/`, compiled in, each replaceable by one of the same name.
+//! [`PromptTexts`]: the texts that a model reads. They are the files of `prompts/`, compiled in;
+//! users can override each with a file of the same name.
 
 use std::path::Path;
 
@@ -6,8 +7,8 @@ use hardpan_prompt::Text;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Every file that can be overridden, with its built-in content.
-pub const FILES: [(&str, &str); 6] = [
+/// The name and built-in content of every file that can be overridden.
+pub const PROMPT_FILES: [(&str, &str); 6] = [
     ("system.md", include_str!("../../../prompts/system.md")),
     ("agent.md", include_str!("../../../prompts/agent.md")),
     ("commit_message.md", include_str!("../../../prompts/commit_message.md")),
@@ -16,41 +17,43 @@ pub const FILES: [(&str, &str); 6] = [
     ("phrases.toml", include_str!("../../../prompts/phrases.toml")),
 ];
 
-/// The optional file of project-specific instructions; there is none built in.
-pub const EXTRA: &str = "system_extra.md";
+/// The optional file of project-specific instructions; it has no built-in content.
+pub const EXTRA_INSTRUCTIONS_FILE: &str = "system_extra.md";
 
-/// A prompt override that cannot be used. Nothing is overwritten; the built-in text is not silently taken.
+/// Why a prompt override cannot be used. It is an error, so that the built-in text is never used
+/// silently in its place.
 #[derive(Debug, Error)]
-pub enum TextsError {
-    /// `phrases.toml` is not what is expected.
+pub enum PromptTextsError {
+    /// `phrases.toml` is not valid TOML, or has unknown sections or phrases.
     #[error(
         "{file}: {message}\nRemedy: compare with the built-in text (`hardpan prompt --file phrases.toml`), or remove the line."
     )]
     Phrases {
-        /// The file.
+        /// The path, with the line where it is known.
         file: String,
-        /// What is wrong, with its line.
+        /// What the parser expected and found.
         message: String,
     },
     /// A file has a name that overrides nothing.
-    #[error("{file}: there is no prompt of this name; known are {known}")]
+    #[error("{file}: there is no prompt of this name; rename it to one of {known}, or remove it")]
     Unknown {
-        /// The file.
+        /// The path of the file.
         file: String,
-        /// The names that would do.
+        /// The names that can be overridden, joined by commas.
         known: String,
     },
-    /// An override is empty.
+    /// An override holds nothing but whitespace.
     #[error("{file} is empty: a model needs some text here; remove the file to use the built-in one")]
     Empty {
-        /// The file.
+        /// The path of the file.
         file: String,
     },
 }
 
 macro_rules! phrases {
     ($($(#[$doc:meta])* $section:ident: $name:ident { $($field:ident),* $(,)? })*) => {
-        /// The short texts, by where they are used. `prompts/phrases.toml` holds them with their comments.
+        /// The short texts, by where they are used. `prompts/phrases.toml` holds them with their
+        /// comments.
         #[derive(Clone, Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         #[allow(missing_docs)]
@@ -63,8 +66,9 @@ macro_rules! phrases {
             pub struct $name { $(pub $field: Text,)* }
         )*
 
-        /// The same with every phrase optional: the form of an override, read to find the line of a mistake.
-        mod some {
+        /// The same with every phrase optional, as in an override. It is parsed only to find the
+        /// line of a mistake.
+        mod partial {
             use super::{Deserialize, Text};
 
             #[derive(Deserialize)]
@@ -106,92 +110,98 @@ phrases! {
     }
 }
 
-/// All texts that a model reads.
+/// All texts that a model reads, with the user's overrides applied.
 #[derive(Clone, Debug)]
-pub struct Texts {
+pub struct PromptTexts {
     /// `system.md`: the default agent.
     pub system: Text,
     /// `system_extra.md`: project-specific instructions, if there are any.
     pub extra: Option<Text>,
     /// `agent.md`: the agent prefix of `inline`.
     pub agent: Text,
-    /// `commit_message.md`.
+    /// `commit_message.md`: how to write a commit message.
     pub commit_message: Text,
-    /// `compaction.md`.
+    /// `compaction.md`: how to summarise a conversation.
     pub compaction: Text,
     /// `reminder.md`: the edit format in short.
     pub reminder: Text,
-    /// `phrases.toml`.
+    /// `phrases.toml`: the short texts.
     pub phrases: Phrases,
 }
 
-/// A file that replaces a built-in text: its name, where it is, what it says.
+/// A file that replaces a built-in text of the same name.
 #[derive(Clone, Debug)]
-pub struct Override {
-    /// Its path, for error messages.
+pub struct TextOverride {
+    /// The path; its last component says which text it replaces.
     pub path: String,
-    /// Its content.
+    /// The text of the file.
     pub content: String,
 }
 
-impl Texts {
-    /// The texts as they are compiled in.
-    pub fn builtin() -> Result<Self, TextsError> {
-        Texts::with(&[])
+impl PromptTexts {
+    /// The built-in texts, without overrides.
+    pub fn builtin() -> Result<Self, PromptTextsError> {
+        PromptTexts::with_overrides(&[])
     }
 
-    /// The built-in texts with overrides laid over them, later ones over earlier ones.
-    pub fn with(overrides: &[Override]) -> Result<Self, TextsError> {
-        let mut files = FILES.map(|(name, text)| (name, Text::new(text.trim_end())));
-        let mut phrases: toml::Table = parse("phrases.toml", FILES[5].1)?;
+    /// The built-in texts with overrides applied; later ones win over earlier ones.
+    pub fn with_overrides(overrides: &[TextOverride]) -> Result<Self, PromptTextsError> {
+        let mut files = PROMPT_FILES.map(|(name, text)| (name, Text::new(text.trim_end())));
+        let mut phrases: toml::Table = parse_table("phrases.toml", PROMPT_FILES[5].1)?;
         let mut extra = None;
-        for Override { path, content } in overrides {
+        for TextOverride { path, content } in overrides {
             let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path);
-            if name == EXTRA {
+            if name == EXTRA_INSTRUCTIONS_FILE {
                 extra = (!content.trim().is_empty()).then(|| Text::new(content.trim_end()));
                 continue;
             }
             let Some(file) = files.iter_mut().find(|(known, _)| *known == name) else {
-                let known = FILES.iter().map(|(name, _)| *name).chain([EXTRA]).collect::<Vec<_>>().join(", ");
-                return Err(TextsError::Unknown { file: path.clone(), known });
+                let known = PROMPT_FILES
+                    .iter()
+                    .map(|(name, _)| *name)
+                    .chain([EXTRA_INSTRUCTIONS_FILE])
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                return Err(PromptTextsError::Unknown { file: path.clone(), known });
             };
             if content.trim().is_empty() {
-                return Err(TextsError::Empty { file: path.clone() });
+                return Err(PromptTextsError::Empty { file: path.clone() });
             }
             if name == "phrases.toml" {
-                let table = parse(path, content)?;
-                toml::from_str::<some::Phrases>(content).map_err(|error| malformed(path, content, &error))?;
-                lay_over(&mut phrases, table);
+                let table = parse_table(path, content)?;
+                toml::from_str::<partial::Phrases>(content)
+                    .map_err(|error| phrases_error(path, content, &error))?;
+                merge_tables(&mut phrases, table);
             }
             file.1 = Text::new(content.trim_end());
         }
         let [system, agent, commit_message, compaction, reminder, _] = files.map(|(_, text)| text);
-        let phrases = check("phrases.toml", &phrases)?;
-        Ok(Texts { system, extra, agent, commit_message, compaction, reminder, phrases })
+        let phrases = check_phrases("phrases.toml", &phrases)?;
+        Ok(PromptTexts { system, extra, agent, commit_message, compaction, reminder, phrases })
     }
 }
 
-fn parse(file: &str, content: &str) -> Result<toml::Table, TextsError> {
-    content.parse().map_err(|error| malformed(file, content, &error))
+fn parse_table(file: &str, content: &str) -> Result<toml::Table, PromptTextsError> {
+    content.parse().map_err(|error| phrases_error(file, content, &error))
 }
 
-fn malformed(file: &str, content: &str, error: &toml::de::Error) -> TextsError {
+fn phrases_error(file: &str, content: &str, error: &toml::de::Error) -> PromptTextsError {
     let line = error.span().map(|span| content[..span.start.min(content.len())].matches('\n').count() + 1);
     let file = line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
-    TextsError::Phrases { file, message: error.message().to_owned() }
+    PromptTextsError::Phrases { file, message: error.message().to_owned() }
 }
 
-fn check(file: &str, table: &toml::Table) -> Result<Phrases, TextsError> {
-    table.clone().try_into().map_err(|error: toml::de::Error| TextsError::Phrases {
+fn check_phrases(file: &str, table: &toml::Table) -> Result<Phrases, PromptTextsError> {
+    table.clone().try_into().map_err(|error: toml::de::Error| PromptTextsError::Phrases {
         file: file.to_owned(),
         message: error.to_string().trim().replace('\n', " "),
     })
 }
 
-fn lay_over(below: &mut toml::Table, above: toml::Table) {
+fn merge_tables(below: &mut toml::Table, above: toml::Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
-            (Some(toml::Value::Table(below)), toml::Value::Table(above)) => lay_over(below, above),
+            (Some(toml::Value::Table(below)), toml::Value::Table(above)) => merge_tables(below, above),
             (_, value) => {
                 below.insert(key, value);
             }
@@ -199,8 +209,8 @@ fn lay_over(below: &mut toml::Table, above: toml::Table) {
     }
 }
 
-/// Fills `{name}` in a template. One pass: what is filled in is never looked at again.
-pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
+/// Replaces `{name}` placeholders in a template. One pass: braces within a value are not expanded.
+pub fn fill_template(template: &str, values: &[(&str, &str)]) -> String {
     let mut filled =
         String::with_capacity(template.len() + values.iter().map(|(_, v)| v.len()).sum::<usize>());
     let mut rest = template;
@@ -230,19 +240,19 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
 mod tests {
     use super::*;
 
-    fn file(path: &str, content: &str) -> Override {
-        Override { path: path.into(), content: content.into() }
+    fn file(path: &str, content: &str) -> TextOverride {
+        TextOverride { path: path.into(), content: content.into() }
     }
 
     #[test]
     fn what_is_filled_in_is_not_expanded_again() {
-        assert_eq!(fill("{a}-{b}-{c}", &[("a", "{b}"), ("b", "x")]), "{b}-x-{c}");
-        assert_eq!(fill("a { b } {", &[("b", "x")]), "a { b } {");
+        assert_eq!(fill_template("{a}-{b}-{c}", &[("a", "{b}"), ("b", "x")]), "{b}-x-{c}");
+        assert_eq!(fill_template("a { b } {", &[("b", "x")]), "a { b } {");
     }
 
     #[test]
     fn an_override_replaces_one_text_and_leaves_the_rest() {
-        let texts = Texts::with(&[
+        let texts = PromptTexts::with_overrides(&[
             file("/c/agent.md", "Be brief.\n"),
             file("/c/phrases.toml", "[tiers]\nok = \"Fine.\"\n"),
         ])
@@ -254,12 +264,14 @@ mod tests {
 
     #[test]
     fn a_malformed_override_names_the_file_and_the_line() {
-        let error = |content| Texts::with(&[file("/c/phrases.toml", content)]).unwrap_err().to_string();
+        let error = |content| {
+            PromptTexts::with_overrides(&[file("/c/phrases.toml", content)]).unwrap_err().to_string()
+        };
         assert!(error("[tiers]\nok = Fine\n").starts_with("/c/phrases.toml:2: "));
         assert!(error("[tiers]\nokay = \"Fine\"\n").starts_with("/c/phrases.toml:2: unknown field `okay`"));
         assert!(error("\n[tiers]\n\nok = 5\n").starts_with("/c/phrases.toml:4: invalid type: integer `5`"));
-        let wrong_name = Texts::with(&[file("/c/sistem.md", "x")]).unwrap_err().to_string();
+        let wrong_name = PromptTexts::with_overrides(&[file("/c/sistem.md", "x")]).unwrap_err().to_string();
         assert!(wrong_name.contains("system.md"), "{wrong_name}");
-        assert!(Texts::with(&[file("/c/system.md", " \n")]).is_err());
+        assert!(PromptTexts::with_overrides(&[file("/c/system.md", " \n")]).is_err());
     }
 }

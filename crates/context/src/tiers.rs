@@ -1,22 +1,26 @@
-//! `tiers` (seeds b and c): five stability tiers, a breakpoint after each but the last.
+//! The `tiers` layout: five stability tiers, with a breakpoint after each but the last.
+//!
+//! L0 holds what has been unchanged for longest, the active tier what changes. The
+//! [`StabilityTracker`](crate::StabilityTracker) decides what stands in which tier.
 
 use std::sync::LazyLock;
 
 use hardpan_prompt::{
-    Block, Content, Copy, Item, Kind, LeftOut, Lifetime, Origin, Place, Role, Segment, Text, Tier,
+    Block, CacheLifetime, Content, Item, ItemCopy, ItemKind, Omission, Origin, Region, Role, Segment, Text,
+    Tier,
 };
 
-use crate::history::{self, Calls, Exchanges};
-use crate::layout::{Arrangement, Input, Layout, LayoutName};
-use crate::snapshot::{ContextImage, is_chat};
+use crate::history::{self, ExchangeMerging, ToolCallHandling};
+use crate::layout::{Arrangement, Layout, LayoutInput, LayoutName};
+use crate::message_builder::MessageBuilder;
+use crate::snapshot::{ContextImage, is_conversation_placeholder};
 use crate::system;
-use crate::texts::fill;
-use crate::turns::Turns;
+use crate::texts::fill_template;
 
-/// The tiered layout.
+/// The `tiers` layout.
 pub struct Tiers;
 
-/// The most pages in one request (seed c).
+/// How many pages a request shows at most: pages are long, and never cached in this layout.
 const MAX_PAGES: usize = 3;
 
 impl Layout for Tiers {
@@ -24,58 +28,69 @@ impl Layout for Tiers {
         LayoutName::Tiers
     }
 
-    fn arrange(&self, input: &Input<'_>) -> Arrangement {
+    fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
-        let mut prompt = input.blank();
-        let shelves = Shelves::of(input, &mut prompt.left_out);
-        let spoken = history::spoken(input, &snapshot.messages, Calls::Keep, Exchanges::Apart);
-        prompt.left_out.extend(spoken.left_out);
+        let mut prompt = input.empty_prompt();
+        let items = ItemsByKind::new(input, &mut prompt.left_out);
+        let history = history::convert_history(
+            input,
+            &snapshot.messages,
+            ToolCallHandling::Keep,
+            ExchangeMerging::Separate,
+        );
+        prompt.left_out.extend(history.left_out);
         let tiers = &history::exchange_tiers(&snapshot.messages);
-        let history_of = |tier: Tier| spoken.said.iter().filter(move |said| tiers[said.first] == tier);
+        let history_of =
+            |tier: Tier| history.messages.iter().filter(move |message| tiers[message.first] == tier);
 
-        prompt.tools = input.tools(Place::L0, None);
-        let mut turns = Turns::default();
-        let mut l0 = system::segments(input, LayoutName::Tiers);
-        l0.extend(shelves.l0(input));
-        let mut l0 = Block::new(Place::L0, Content::Text(l0));
+        prompt.tools = input.tool_blocks(Region::L0, None);
+        let mut builder = MessageBuilder::default();
+        let mut l0 = system::system_prompt_segments(input, LayoutName::Tiers);
+        l0.extend(items.l0_segments(input));
+        let mut l0 = Block::new(Region::L0, Content::Text(l0));
         if history_of(Tier::L0).next().is_none() {
-            l0.breakpoint = Some(Lifetime::FiveMinutes);
+            l0.breakpoint = Some(CacheLifetime::FiveMinutes);
         }
         prompt.system.push(l0);
-        let start = turns.0.len();
-        history_of(Tier::L0).for_each(|said| turns.said(said, Place::L0, input));
-        turns.mark_last(start, Lifetime::FiveMinutes);
+        let start = builder.0.len();
+        history_of(Tier::L0).for_each(|message| builder.push_converted(message, Region::L0, input));
+        builder.mark_last_block(start, CacheLifetime::FiveMinutes);
 
         let mut empty = 0;
-        for (tier, place) in [(Tier::L1, Place::L1), (Tier::L2, Place::L2), (Tier::L3, Place::L3)] {
-            let start = turns.0.len();
-            let segments = shelves.segments(input, tier);
+        for (tier, place) in [(Tier::L1, Region::L1), (Tier::L2, Region::L2), (Tier::L3, Region::L3)] {
+            let start = builder.0.len();
+            let segments = items.tier_segments(input, tier);
             if !segments.is_empty() {
-                turns.say_segments(Role::User, place, segments);
-                turns.say(Role::Assistant, place, &input.texts.phrases.tiers.ok, ok(Kind::File));
+                builder.push_segments(Role::User, place, segments);
+                builder.push_text(
+                    Role::Assistant,
+                    place,
+                    &input.texts.phrases.tiers.ok,
+                    ok_origin(ItemKind::File),
+                );
             }
-            history_of(tier).for_each(|said| turns.said(said, place, input));
-            turns.mark_last(start, Lifetime::FiveMinutes);
-            empty += u32::from(turns.0.len() == start);
+            history_of(tier).for_each(|message| builder.push_converted(message, place, input));
+            builder.mark_last_block(start, CacheLifetime::FiveMinutes);
+            empty += u32::from(builder.0.len() == start);
         }
-        shelves.active(input, &mut turns);
-        history_of(Tier::Active).for_each(|said| turns.said(said, Place::Active, input));
+        items.push_active_messages(input, &mut builder);
+        history_of(Tier::Active).for_each(|message| builder.push_converted(message, Region::Active, input));
         let images: Vec<&ContextImage> = snapshot.images.iter().collect();
-        turns.prompt(input, Place::Active, &images);
+        builder.push_user_prompt(input, Region::Active, &images);
 
-        let mut memory = snapshot.memory.clone();
-        memory.empty_tiers += empty;
-        let prompt = turns.finish(input, Place::Active, prompt);
-        Arrangement { prompt, memory, measured: None }
+        let mut layout_state = snapshot.layout_state.clone();
+        layout_state.empty_tiers += empty;
+        let prompt = builder.finish(input, Region::Active, prompt);
+        Arrangement { prompt, layout_state, measured: None }
     }
 }
 
-fn ok(kind: Kind) -> Origin {
+fn ok_origin(kind: ItemKind) -> Origin {
     Origin::rule(kind, "ok")
 }
 
-/// Items sorted by what they are; what has no place in this layout is listed at once.
-struct Shelves<'a> {
+/// The items of a snapshot by kind, as far as this layout shows them.
+struct ItemsByKind<'a> {
     legend: Option<&'a Item>,
     symbols: Vec<&'a Item>,
     files: Vec<&'a Item>,
@@ -83,45 +98,51 @@ struct Shelves<'a> {
     pages: Vec<&'a Item>,
 }
 
-impl<'a> Shelves<'a> {
-    fn of(input: &Input<'a>, left_out: &mut Vec<LeftOut>) -> Self {
+impl<'a> ItemsByKind<'a> {
+    fn new(input: &LayoutInput<'a>, left_out: &mut Vec<Omission>) -> Self {
         let snapshot = input.snapshot;
-        let mut shelves =
-            Shelves { legend: None, symbols: Vec::new(), files: Vec::new(), tree: None, pages: Vec::new() };
-        let open: std::collections::BTreeSet<&str> = snapshot.items_of(Kind::File).map(Item::name).collect();
-        let mut leave = |item: &Item, reason: &str| left_out.push(LeftOut::new(&*item.key, reason));
+        let mut items = ItemsByKind {
+            legend: None,
+            symbols: Vec::new(),
+            files: Vec::new(),
+            tree: None,
+            pages: Vec::new(),
+        };
+        let open: std::collections::BTreeSet<&str> =
+            snapshot.items_of(ItemKind::File).map(Item::name).collect();
+        let mut leave = |item: &Item, reason: &str| left_out.push(Omission::new(&*item.key, reason));
         for item in &snapshot.items {
             match item.kind {
-                _ if is_chat(item) => leave(item, "the conversation is sent as messages"),
+                _ if is_conversation_placeholder(item) => leave(item, "the conversation is sent as messages"),
                 // An empty file is worth knowing of; an empty panel or page is not.
-                _ if item.kind != Kind::File && item.body.trim().is_empty() => leave(item, "it is empty"),
-                Kind::Legend | Kind::Symbols | Kind::Tree if !snapshot.use_repo_map => {
+                _ if item.kind != ItemKind::File && item.body.trim().is_empty() => leave(item, "it is empty"),
+                ItemKind::Legend | ItemKind::Symbols | ItemKind::Tree if !snapshot.use_repo_map => {
                     leave(item, "the repository map is switched off (use_repo_map)");
                 }
-                Kind::Legend if shelves.legend.is_none() => shelves.legend = Some(item),
-                Kind::Symbols if open.contains(item.name()) => leave(item, "the file itself is open"),
-                Kind::Symbols => shelves.symbols.push(item),
-                Kind::Tree if shelves.tree.is_none() => shelves.tree = Some(item),
-                Kind::File => shelves.files.push(item),
-                Kind::Page if shelves.pages.len() < MAX_PAGES => shelves.pages.push(item),
-                Kind::Page => leave(item, "this layout takes at most 3 pages"),
-                Kind::Legend | Kind::Tree => leave(item, "this layout takes only one of its kind"),
-                Kind::Panel | Kind::System | Kind::History | Kind::Tool => {
+                ItemKind::Legend if items.legend.is_none() => items.legend = Some(item),
+                ItemKind::Symbols if open.contains(item.name()) => leave(item, "the file itself is open"),
+                ItemKind::Symbols => items.symbols.push(item),
+                ItemKind::Tree if items.tree.is_none() => items.tree = Some(item),
+                ItemKind::File => items.files.push(item),
+                ItemKind::Page if items.pages.len() < MAX_PAGES => items.pages.push(item),
+                ItemKind::Page => leave(item, "this layout takes at most 3 pages"),
+                ItemKind::Legend | ItemKind::Tree => leave(item, "this layout takes only one of its kind"),
+                ItemKind::Panel | ItemKind::System | ItemKind::History | ItemKind::Tool => {
                     leave(item, "this layout has no place for panels");
                 }
             }
         }
-        shelves
+        items
     }
 
-    /// What follows the system prompt: legend, symbols and files of L0, each after an empty line.
-    fn l0(&self, input: &Input<'_>) -> Vec<Segment> {
+    /// What follows the system prompt in L0: legend, symbols and files, each after an empty line.
+    fn l0_segments(&self, input: &LayoutInput<'_>) -> Vec<Segment> {
         let phrases = &input.texts.phrases.tiers;
         let mut segments = Vec::new();
         if let Some(legend) = self.legend {
-            gap(&mut segments, Kind::Legend);
-            segments.push(rule(&phrases.repo_map, Kind::Legend, "repository map header"));
-            segments.push(whole(legend));
+            push_gap(&mut segments, ItemKind::Legend);
+            segments.push(rule_segment(&phrases.repo_map, ItemKind::Legend, "repository map header"));
+            segments.push(item_segment(legend));
         }
         self.symbol_segments(Tier::L0, None, &mut segments);
         self.file_segments(input, Tier::L0, &mut segments);
@@ -129,27 +150,31 @@ impl<'a> Shelves<'a> {
     }
 
     /// The symbols and files of any tier but L0, as one user message.
-    fn segments(&self, input: &Input<'_>, tier: Tier) -> Vec<Segment> {
+    fn tier_segments(&self, input: &LayoutInput<'_>, tier: Tier) -> Vec<Segment> {
         let mut segments = Vec::new();
-        let header =
-            rule(&input.texts.phrases.tiers.repo_map_continued, Kind::Symbols, "repository map header");
+        let header = rule_segment(
+            &input.texts.phrases.tiers.repo_map_continued,
+            ItemKind::Symbols,
+            "repository map header",
+        );
         self.symbol_segments(tier, Some(&header), &mut segments);
         self.file_segments(input, tier, &mut segments);
-        segments.drain(..usize::from(!segments.is_empty())); // the gap before the first part
+        segments.drain(..usize::from(!segments.is_empty())); // the empty line before the first part
         segments
     }
 
     fn symbol_segments(&self, tier: Tier, header: Option<&Segment>, segments: &mut Vec<Segment>) {
-        // Symbols start cached: one that nobody tracks yet is in L3 (seed c).
+        // Symbol entries rarely change, so one that is not tracked yet starts in the cached tier
+        // L3.
         let entries = self.symbols.iter().filter(|item| item.tier.unwrap_or(Tier::L3) == tier);
         for (index, item) in entries.enumerate() {
-            gap(segments, Kind::Symbols);
+            push_gap(segments, ItemKind::Symbols);
             segments.extend(header.filter(|_| index == 0).cloned());
-            segments.push(whole(item));
+            segments.push(item_segment(item));
         }
     }
 
-    fn file_segments(&self, input: &Input<'_>, tier: Tier, segments: &mut Vec<Segment>) {
+    fn file_segments(&self, input: &LayoutInput<'_>, tier: Tier, segments: &mut Vec<Segment>) {
         let phrases = &input.texts.phrases.tiers;
         let header = match tier {
             Tier::L0 => &phrases.files_l0,
@@ -160,63 +185,69 @@ impl<'a> Shelves<'a> {
         };
         let files = self.files.iter().filter(|item| item.tier.unwrap_or(Tier::Active) == tier);
         for (index, item) in files.enumerate() {
-            gap(segments, Kind::File);
+            push_gap(segments, ItemKind::File);
             if index == 0 {
-                segments.push(rule(header, Kind::File, "files header"));
+                segments.push(rule_segment(header, ItemKind::File, "files header"));
             }
-            let text = input.memo.text("fenced file", &[item.name()], item.body.hash(), || {
-                fill(&phrases.file, &[("path", item.name()), ("content", &item.body)])
-            });
-            segments.push(Segment { text, origin: Origin::item(Kind::File, &item.key, Copy::Current) });
+            let text =
+                input.render_cache.get_or_render("fenced file", &[item.name()], item.body.hash(), || {
+                    fill_template(&phrases.file, &[("path", item.name()), ("content", &item.body)])
+                });
+            segments
+                .push(Segment { text, origin: Origin::item(ItemKind::File, &item.key, ItemCopy::Current) });
         }
     }
 
-    /// Tree, pages, and what changed recently, symbols and files: each a message and its reply.
-    fn active(&self, input: &Input<'_>, turns: &mut Turns) {
+    /// Adds the active tier: the tree, pages, and recently changed symbols and files, each as a
+    /// message with a reply.
+    fn push_active_messages(&self, input: &LayoutInput<'_>, builder: &mut MessageBuilder) {
         let phrases = &input.texts.phrases.tiers;
         let mut pair = |segments: Vec<Segment>, reply: &Text, kind| {
-            turns.say_segments(Role::User, Place::Active, segments);
-            turns.say(Role::Assistant, Place::Active, reply, ok(kind));
+            builder.push_segments(Role::User, Region::Active, segments);
+            builder.push_text(Role::Assistant, Region::Active, reply, ok_origin(kind));
         };
         if let Some(tree) = self.tree {
-            let header = rule(&phrases.file_tree, Kind::Tree, "file tree header");
-            let text = input.memo.text("file list", &[], tree.body.hash(), || {
+            let header = rule_segment(&phrases.file_tree, ItemKind::Tree, "file tree header");
+            let text = input.render_cache.get_or_render("file list", &[], tree.body.hash(), || {
                 let count = tree.body.lines().count().to_string();
-                fill(&phrases.file_list, &[("count", &count), ("files", &tree.body)])
+                fill_template(&phrases.file_list, &[("count", &count), ("files", &tree.body)])
             });
-            let list = Segment { text, origin: Origin::item(Kind::Tree, &tree.key, Copy::Current) };
-            pair(vec![header, list], &phrases.ok, Kind::Tree);
+            let list = Segment { text, origin: Origin::item(ItemKind::Tree, &tree.key, ItemCopy::Current) };
+            pair(vec![header, list], &phrases.ok, ItemKind::Tree);
         }
         if !self.pages.is_empty() {
-            let mut segments = vec![rule(&phrases.url_context, Kind::Page, "url header")];
+            let mut segments = vec![rule_segment(&phrases.url_context, ItemKind::Page, "url header")];
             for (index, page) in self.pages.iter().enumerate() {
                 if index > 0 {
-                    segments.push(rule(&phrases.url_separator, Kind::Page, "url separator"));
+                    segments.push(rule_segment(&phrases.url_separator, ItemKind::Page, "url separator"));
                 }
-                let text = input.memo.text("page", &[&page.title], page.body.hash(), || {
+                let text = input.render_cache.get_or_render("page", &[&page.title], page.body.hash(), || {
                     format!("{}\n\n{}", page.title, page.body)
                 });
-                segments.push(Segment { text, origin: Origin::item(Kind::Page, &page.key, Copy::Current) });
+                segments.push(Segment {
+                    text,
+                    origin: Origin::item(ItemKind::Page, &page.key, ItemCopy::Current),
+                });
             }
-            pair(segments, &phrases.url_ok, Kind::Page);
+            pair(segments, &phrases.url_ok, ItemKind::Page);
         }
-        let working = self.segments(input, Tier::Active);
+        let working = self.tier_segments(input, Tier::Active);
         if !working.is_empty() {
-            pair(working, &phrases.ok, Kind::File);
+            pair(working, &phrases.ok, ItemKind::File);
         }
     }
 }
 
-fn rule(text: &Text, kind: Kind, name: &'static str) -> Segment {
+fn rule_segment(text: &Text, kind: ItemKind, name: &'static str) -> Segment {
     Segment { text: text.clone(), origin: Origin::rule(kind, name) }
 }
 
-fn whole(item: &Item) -> Segment {
-    Segment { text: item.body.clone(), origin: Origin::item(item.kind, &item.key, Copy::Current) }
+fn item_segment(item: &Item) -> Segment {
+    Segment { text: item.body.clone(), origin: Origin::item(item.kind, &item.key, ItemCopy::Current) }
 }
 
 static GAP: LazyLock<Text> = LazyLock::new(|| Text::new("\n\n"));
 
-fn gap(segments: &mut Vec<Segment>, kind: Kind) {
-    segments.push(rule(&GAP, kind, "gap"));
+fn push_gap(segments: &mut Vec<Segment>, kind: ItemKind) {
+    segments.push(rule_segment(&GAP, kind, "gap"));
 }

@@ -1,19 +1,21 @@
-//! What a provider will read from its cache, write to it and bill.
+//! A model of a provider's prompt cache: what a request reads, what it writes and what is billed.
 //!
-//! A [`Request`] is the plain description of one request: its blocks by identity, size and marker, the settings that the
-//! cache looks at ([`Salts`]), and when it was sent. A [`CacheModel`] is the cache of one organisation at one provider.
-//! [`Rules`] tell how that provider caches for the request's model; they are read off the catalogue.
+//! The principal type is [`CacheModel`], the cache of one organisation at one provider. It takes
+//! [`CacheRequest`]s, plain descriptions of requests: their blocks by identity, size and marker,
+//! the [`CacheSettings`] that caching depends on, and when they were sent. [`CacheRules`], derived
+//! from the catalogue, tell how the provider caches for the request's model.
 //!
-//! Two steps, because an entry is readable only once the answer of the request that wrote it has begun:
-//! [`plan`](CacheModel::plan) looks and changes nothing; [`commit`](CacheModel::commit) writes and refreshes. Between
-//! the two other requests may come and go.
+//! There are two steps, because an entry becomes readable only when the answer to the request that
+//! wrote it begins: [`plan`](CacheModel::plan) looks and changes nothing,
+//! [`commit`](CacheModel::commit) writes and refreshes. Other requests may come and go between the
+//! two.
 //!
-//! The rules are those of the providers' documentation (Anthropic: "Prompt caching"; OpenAI: "Prompt caching"; Groq,
-//! DeepSeek and xAI likewise; vLLM: "Automatic Prefix Caching"; llama.cpp: the server's README), as of August 2026.
-//! Where no document decides, [`Rules`] has a setting.
+//! The rules follow the providers' documentation (Anthropic: "Prompt caching"; OpenAI: "Prompt
+//! caching"; Groq, DeepSeek and xAI likewise; vLLM: "Automatic Prefix Caching"; llama.cpp: the
+//! server's README) as of August 2026. Where no document decides, [`CacheRules`] has a setting.
 
 mod billing; // Billing, Hit, Look: what is billed, and why
-mod chain; // Chain: the key of every prefix of a request
+mod prefix_chain; // Chain: the key of every prefix of a request
 mod entries; // Entries: what is cached, and until when
 mod request; // Request, CacheBlock, Salts, Moment: what the cache sees of a request
 mod rules; // Rules: how a provider caches
@@ -23,130 +25,131 @@ mod tests;
 
 use hardpan_models::CacheKind;
 
-pub use billing::{Billing, Hit, Look, Outcome, State};
-pub use request::{BlockKind, CacheBlock, Moment, Request, Salts, Section};
-pub(crate) use request::{identities, tool_identity};
-pub use rules::{Counted, Implicit, Invalidation, Rules};
+pub use billing::{Billing, CacheHit, CacheLookup, LookupOutcome, EntryState};
+pub use request::{BlockKind, CacheBlock, Moment, CacheRequest, CacheSettings, Section};
+pub(crate) use request::{block_identities, tool_identity};
+pub use rules::{PositionCounting, ImplicitMarker, Invalidation, CacheRules};
 
-use crate::Amounts;
-use chain::Chain;
-use entries::Entries;
-use rules::{Mark, Marked};
+use crate::InputTokens;
+use prefix_chain::PrefixChain;
+use entries::CacheEntries;
+use rules::{UsableMarker, MarkerStatus};
 use slots::Slots;
 
-/// The cache of one organisation at one provider, for all its models: a model's entries are its own.
+/// The cache of one organisation at one provider. It covers all models; each model has its own
+/// entries.
 ///
-/// Times must not run backwards by much: a plan sees what was readable when its request began, as long as entries have
-/// not been rewritten since.
+/// Times must not run backwards by much: a plan sees what was readable when its request began, as
+/// long as entries have not been rewritten since.
 #[derive(Clone, Debug, Default)]
 pub struct CacheModel {
-    entries: Entries,
+    entries: CacheEntries,
     slots: Slots,
 }
 
 impl CacheModel {
-    /// A cache that holds nothing.
+    /// Makes an empty cache.
     pub fn new() -> Self {
         CacheModel::default()
     }
 
-    /// What would be billed for `request`, and why. Changes nothing.
-    pub fn plan(&self, rules: &Rules, request: &Request) -> Billing {
-        self.look(rules, request, &Chain::of(rules, request))
+    /// Tells what would be billed for `request`, and why. Changes nothing.
+    pub fn plan(&self, rules: &CacheRules, request: &CacheRequest) -> Billing {
+        self.look_up(rules, request, &PrefixChain::new(rules, request))
     }
 
-    /// Writes what `request` writes and refreshes what it reads. To be called when the answer begins, at `answered`;
-    /// a request that is never answered is never committed.
-    pub fn commit(&mut self, rules: &Rules, request: &Request, answered: Moment) {
-        let chain = Chain::of(rules, request);
+    /// Writes and refreshes entries for `request`. Call it when the answer begins, at `answered`; a
+    /// request that is never answered is never committed.
+    pub fn commit(&mut self, rules: &CacheRules, request: &CacheRequest, answered: Moment) {
+        let chain = PrefixChain::new(rules, request);
         let answered = answered.max(request.at);
         if let Some(count) = rules.slots() {
             return self.slots.fill(count, &chain, request.at, answered);
         }
-        if let Some(end) = self.look(rules, request, &chain).refreshed_through() {
+        if let Some(end) = self.look_up(rules, request, &chain).refreshed_through() {
             // A read keeps its entry warm, and all shorter ones on the way to it.
             chain.keys[..=end].iter().for_each(|key| self.entries.refresh(*key, request.at));
         }
-        for (block, lifetime) in writes(rules, request, &chain) {
+        for (block, lifetime) in entries_to_write(rules, request, &chain) {
             self.entries.write(chain.keys[block], request.at, answered, lifetime);
         }
         self.entries.tidy(request.at);
     }
 
-    /// Plans and commits at once: for requests that come one after the other.
-    pub fn send(&mut self, rules: &Rules, request: &Request, answered: Moment) -> Billing {
+    /// Plans and commits at once, for requests that follow one another.
+    pub fn send(&mut self, rules: &CacheRules, request: &CacheRequest, answered: Moment) -> Billing {
         let billing = self.plan(rules, request);
         self.commit(rules, request, answered);
         billing
     }
 
-    /// How many entries are remembered, those that expired within the last day included.
+    /// Number of remembered entries, including those that expired within the last day.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none is.
+    /// Whether no entry is remembered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn look(&self, rules: &Rules, request: &Request, chain: &Chain) -> Billing {
+    fn look_up(&self, rules: &CacheRules, request: &CacheRequest, chain: &PrefixChain) -> Billing {
         match (rules.cache.kind, rules.slots(), request.blocks.len().checked_sub(1)) {
-            (CacheKind::None, _, _) | (_, _, None) => Billing::plain(chain.total()),
-            (CacheKind::Markers, _, _) => self.look_from_markers(rules, request, chain),
+            (CacheKind::None, _, _) | (_, _, None) => Billing::uncached(chain.total()),
+            (CacheKind::Markers, _, _) => self.look_up_from_markers(rules, request, chain),
             (CacheKind::Automatic, None, Some(last)) => {
-                by_prefix(rules, chain, self.walk(rules, chain, last, request.at))
+                bill_prefix(rules, chain, self.walk_back(rules, chain, last, request.at))
             }
             (CacheKind::Automatic, Some(count), Some(_)) => {
-                by_prefix(rules, chain, self.slots.look(count, chain, request.at))
+                bill_prefix(rules, chain, self.slots.look_up(count, chain, request.at))
             }
         }
     }
 
-    /// From each marker, the last first, back to the first readable entry.
-    fn look_from_markers(&self, rules: &Rules, request: &Request, chain: &Chain) -> Billing {
-        let mut billing = Billing::plain(chain.total());
-        let marked = rules.marked(request, chain);
+    /// Walks back from each marker, the last one first, until a readable entry is found.
+    fn look_up_from_markers(&self, rules: &CacheRules, request: &CacheRequest, chain: &PrefixChain) -> Billing {
+        let mut billing = Billing::uncached(chain.total());
+        let marked = rules.classify_markers(request, chain);
         for mark in marked.iter().rev() {
             let (look, hit) = match mark {
-                Marked::Usable(mark) => self.walk(rules, chain, mark.block, request.at),
-                Marked::Not(block, outcome) => (Look::without_walk(*block, *outcome), None),
+                MarkerStatus::Usable(mark) => self.walk_back(rules, chain, mark.block, request.at),
+                MarkerStatus::Not(block, outcome) => (CacheLookup::without_walk(*block, *outcome), None),
             };
-            billing.looks.push(look);
+            billing.lookups.push(look);
             if hit.is_some() {
                 billing.hit = hit;
                 break;
             }
         }
         let read = billing.hit.map_or(0, |hit| hit.tokens);
-        let written = rules.written(&marked);
+        let written = rules.written_markers(&marked);
         let hour = written.iter().filter(|mark| rules.is_long(mark.lifetime)).map(|mark| mark.tokens);
         // The documented A, B and C: the highest hit, the highest 1h marker after it, the last marker.
         let hour = hour.max().unwrap_or(0).max(read);
         let end = written.last().map_or(0, |mark| mark.tokens).max(read);
         billing.amounts =
-            Amounts { input: chain.total() - end, read, write: end - hour, write_1h: hour - read };
+            InputTokens { input: chain.total() - end, read, write: end - hour, write_1h: hour - read };
         billing
     }
 
-    /// Walks back from a marked block, the block itself being the first position.
-    fn walk(&self, rules: &Rules, chain: &Chain, marker: usize, at: Moment) -> (Look, Option<Hit>) {
+    /// Walks back from a marked block; the block itself is the first position.
+    fn walk_back(&self, rules: &CacheRules, chain: &PrefixChain, marker: usize, at: Moment) -> (CacheLookup, Option<CacheHit>) {
         let reach = rules.cache.look_back.map_or(usize::MAX, |positions| positions.max(1) as usize);
-        let mut look = Look::without_walk(marker, Outcome::Missed { beyond: None });
+        let mut look = CacheLookup::without_walk(marker, LookupOutcome::Missed { beyond: None });
         for block in (0..=marker).rev() {
             let entry = self.entries.get(&chain.keys[block]);
             let state = entry.map(|entry| entry.state(at));
             if chain.positions[marker] - chain.positions[block] >= reach {
-                if state == Some(State::Readable) {
-                    look.outcome = Outcome::Missed { beyond: Some(block) };
+                if state == Some(EntryState::Readable) {
+                    look.outcome = LookupOutcome::Missed { beyond: Some(block) };
                     break;
                 }
                 continue; // for the diagnosis only: the provider does not look this far
             }
             look.back_to = Some(block);
             look.found.extend(state.map(|state| (block, state)));
-            if let (Some(entry), Some(State::Readable)) = (entry, state) {
-                look.outcome = Outcome::Hit { block };
+            if let (Some(entry), Some(EntryState::Readable)) = (entry, state) {
+                look.outcome = LookupOutcome::Hit { block };
                 return (look, Some(entry.hit(block, chain.through[block], at)));
             }
         }
@@ -154,32 +157,33 @@ impl CacheModel {
     }
 }
 
-/// Bills a cache that keeps every prompt in whole steps of tokens, given how far a known prefix goes.
-fn by_prefix(rules: &Rules, chain: &Chain, (mut look, mut hit): (Look, Option<Hit>)) -> Billing {
+/// Bills for a cache that keeps every prompt in whole steps of tokens, given how far a known prefix
+/// goes.
+fn bill_prefix(rules: &CacheRules, chain: &PrefixChain, (mut look, mut hit): (CacheLookup, Option<CacheHit>)) -> Billing {
     let total = chain.total();
     // The last token is always computed afresh, so that there is something to answer from.
-    let end = rules.whole_steps(total.saturating_sub(1));
-    let read = hit.map_or(0, |hit| rules.whole_steps(hit.tokens.min(total.saturating_sub(1))));
+    let end = rules.round_down_to_step(total.saturating_sub(1));
+    let read = hit.map_or(0, |hit| rules.round_down_to_step(hit.tokens.min(total.saturating_sub(1))));
     if read == 0
-        && let Some(Hit { tokens, .. }) = hit.take()
+        && let Some(CacheHit { tokens, .. }) = hit.take()
     {
-        look.outcome = Outcome::BelowMinimum { tokens, minimum: rules.minimum() };
+        look.outcome = LookupOutcome::BelowMinimum { tokens, minimum: rules.minimum() };
     }
     if let Some(hit) = &mut hit {
         hit.tokens = read;
     }
-    let amounts = Amounts { input: total - end, read, write: end - read, write_1h: 0 };
-    Billing { amounts, hit, looks: vec![look] }
+    let amounts = InputTokens { input: total - end, read, write: end - read, write_1h: 0 };
+    Billing { amounts, hit, lookups: vec![look] }
 }
 
-/// Where a request ends entries, and how long these live, in milliseconds.
-fn writes(rules: &Rules, request: &Request, chain: &Chain) -> Vec<(usize, Option<i64>)> {
+/// The blocks at which the request ends cache entries, with the entries' lifetimes in milliseconds.
+fn entries_to_write(rules: &CacheRules, request: &CacheRequest, chain: &PrefixChain) -> Vec<(usize, Option<i64>)> {
     match rules.cache.kind {
         CacheKind::None => Vec::new(),
         CacheKind::Markers => {
-            let marked = rules.marked(request, chain);
-            let ends = rules.written(&marked).into_iter();
-            ends.map(|Mark { block, lifetime, .. }| (block, rules.lifetime_ms(lifetime))).collect()
+            let marked = rules.classify_markers(request, chain);
+            let ends = rules.written_markers(&marked).into_iter();
+            ends.map(|UsableMarker { block, lifetime, .. }| (block, rules.lifetime_ms(lifetime))).collect()
         }
         // Known at block boundaries only: a text that changed in its middle counts as changed from its beginning.
         // Who knows more hands in smaller blocks.

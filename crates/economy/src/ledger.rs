@@ -4,9 +4,9 @@
 //! of its prompt so that the parts add up to the bill. A [`Ledger`] adds charges up: for the session, per day, model,
 //! purpose, kind and key. It grows with the number of keys, not with the number of requests.
 //!
-//! What a session file keeps is [`Charge::brief`] for each request, or the ledger itself now and then.
+//! What a session file keeps is [`Charge::summarized_by_kind`] for each request, or the ledger itself now and then.
 
-mod answered; // Answered, Tokens, Prices: what the agent hands in
+mod completed_request; // Answered, Tokens, Prices: what the agent hands in
 mod charge; // Charge: one request's bill, split
 #[cfg(test)]
 mod tests;
@@ -14,11 +14,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_prompt::Kind;
+use hardpan_prompt::ItemKind;
 use serde::{Deserialize, Serialize};
 
-pub use answered::{Answered, Prices, Purpose, Start, Tokens};
-pub use charge::{Account, Charge, Row};
+pub use completed_request::{CompletedRequest, Prices, RequestPurpose, Continuity, TokenUsage};
+pub use charge::{Account, Charge, ChargeRow};
 
 use crate::verdict::Verdict;
 
@@ -30,7 +30,7 @@ pub struct Totals {
     pub requests: u64,
     /// The tokens, by how they were billed.
     #[serde(flatten)]
-    pub tokens: Tokens,
+    pub tokens: TokenUsage,
     /// What they cost.
     pub dollars: f64,
     /// Requests in which most of it was read from the cache, by the provider's report.
@@ -40,7 +40,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn count(&mut self, tokens: &Tokens, dollars: f64) {
+    fn add_charge(&mut self, tokens: &TokenUsage, dollars: f64) {
         self.requests += 1;
         self.tokens.add(tokens);
         self.dollars += dollars;
@@ -94,7 +94,7 @@ pub struct Ledger {
     /// By `provider/model`.
     pub by_model: BTreeMap<Arc<str>, Totals>,
     /// By what requests were for.
-    pub by_purpose: BTreeMap<Purpose, Totals>,
+    pub by_purpose: BTreeMap<RequestPurpose, Totals>,
     /// By what is paid for, in full detail.
     #[serde(with = "keys")]
     pub by_key: BTreeMap<Account, Totals>,
@@ -104,8 +104,8 @@ pub struct Ledger {
 
 impl Ledger {
     /// Splits the bill of a request and adds it.
-    pub fn charge(&mut self, answered: &Answered<'_>) -> Charge {
-        let charge = Charge::of(answered);
+    pub fn charge(&mut self, request: &CompletedRequest<'_>) -> Charge {
+        let charge = Charge::from_request(request);
         self.add(&charge);
         charge
     }
@@ -119,14 +119,14 @@ impl Ledger {
             self.by_model.entry(model).or_default(),
             self.by_purpose.entry(charge.purpose).or_default(),
         ];
-        sums.into_iter().for_each(|sum| sum.count(&charge.tokens, charge.dollars));
+        sums.into_iter().for_each(|sum| sum.add_charge(&charge.tokens, charge.dollars));
         for row in &charge.rows {
-            self.by_key.entry(row.account.clone()).or_default().count(&row.tokens, row.dollars);
+            self.by_key.entry(row.account.clone()).or_default().add_charge(&row.tokens, row.dollars);
         }
     }
 
     /// Adds what a verdict says was lost.
-    pub fn note(&mut self, verdict: &Verdict) {
+    pub fn record_loss(&mut self, verdict: &Verdict) {
         if verdict.is_loss() {
             let losses = self.losses.entry(verdict.cause.name().into()).or_default();
             losses.times += 1;
@@ -155,8 +155,8 @@ impl Ledger {
     }
 
     /// By kind. `None`: the answers, and what the provider added. Requests, hits and misses count each key of the kind.
-    pub fn by_kind(&self) -> BTreeMap<Option<Kind>, Totals> {
-        let mut kinds: BTreeMap<Option<Kind>, Totals> = BTreeMap::new();
+    pub fn by_kind(&self) -> BTreeMap<Option<ItemKind>, Totals> {
+        let mut kinds: BTreeMap<Option<ItemKind>, Totals> = BTreeMap::new();
         for (account, totals) in &self.by_key {
             kinds.entry(account.kind).or_default().merge(totals);
         }
@@ -164,7 +164,7 @@ impl Ledger {
     }
 
     /// What an item or panel has cost so far.
-    pub fn of_key(&self, key: &str) -> Totals {
+    pub fn totals_for_key(&self, key: &str) -> Totals {
         let mut sum = Totals::default();
         let found = self.by_key.iter().filter(|(account, _)| *account.key == *key);
         found.for_each(|(_, totals)| sum.merge(totals));

@@ -1,6 +1,6 @@
 //! Why a request read less from the cache than it should have.
 //!
-//! A [`Watch`] follows one conversation. It keeps a trace of the last prompt (hashes, origins, counts; no texts) and what the
+//! A [`CacheMonitor`] follows one conversation. It keeps a trace of the last prompt (hashes, origins, counts; no texts) and what the
 //! provider reported for it, and holds each new request against it. A [`Verdict`] names the first block that differs, the
 //! cause, the tokens that were paid again, what that cost, and whose doing it was. It rests on the two prompts, the
 //! reported usage and the times alone: no part of the program that changes a prompt has to own up to it.
@@ -17,32 +17,32 @@
 
 mod cause; // Cause, Blame, How
 mod difference; // what differs first between two prompts
-mod past; // what a request left in the cache
+mod previous_request; // what a request left in the cache
 #[cfg(test)]
 mod tests;
 mod trace; // what is remembered of a prompt
-mod watch; // Watch: the conversation, request by request
-mod written; // WatchChange: what is new in a watch
+mod monitor; // Watch: the conversation, request by request
+mod monitor_change; // WatchChange: what is new in a monitor
 
 use serde::{Deserialize, Serialize};
 
-pub use cause::{Blame, Cause, How};
-pub use trace::Whence;
-pub use watch::Watch;
-pub use written::WatchChange;
+pub use cause::{Blame, Cause, ContentChange};
+pub use trace::PieceOrigin;
+pub use monitor::CacheMonitor;
+pub use monitor_change::CacheMonitorChange;
 
-use crate::words::{dollars, number, printable};
+use crate::format::{format_dollars, format_number, replace_control_characters};
 
 /// Where two prompts differ first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spot {
+pub struct DifferenceLocation {
     /// The block, counted through tools, system and messages from 0.
     pub block: usize,
     /// Its name in the request, such as `messages[3].content[1]`.
     pub address: String,
     /// Where it came from, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Whence>,
+    pub origin: Option<PieceOrigin>,
 }
 
 /// What is to be said about a request's use of the cache.
@@ -59,21 +59,22 @@ pub struct Verdict {
     /// Why.
     pub cause: Cause,
     /// Whose doing it was.
-    pub ours: Blame,
+    #[serde(rename = "ours")]
+    pub blame: Blame,
     /// Where the prompts differ first, if that is the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_difference: Option<Spot>,
+    pub first_difference: Option<DifferenceLocation>,
 }
 
 impl Verdict {
-    fn fine(cause: Cause, expected_read: u64, read: u64) -> Self {
+    fn without_loss(cause: Cause, expected_read: u64, read: u64) -> Self {
         Verdict {
             expected_read,
             read,
             lost_tokens: 0,
             lost_dollars: 0.0,
             cause,
-            ours: Blame::Nobody,
+            blame: Blame::Nobody,
             first_difference: None,
         }
     }
@@ -85,33 +86,33 @@ impl Verdict {
 
     /// One sentence for a person, and whose doing it was.
     pub fn sentence(&self) -> String {
-        let cause = printable(&self.cause.words());
+        let cause = replace_control_characters(&self.cause.describe());
         if !self.is_loss() {
             return match &self.cause {
                 Cause::AsExpected if self.read > 0 => {
-                    format!("Nothing was paid again: {} tokens were read from the cache.", number(self.read))
+                    format!("Nothing was paid again: {} tokens were read from the cache.", format_number(self.read))
                 }
                 Cause::AsExpected => "Nothing was paid again.".into(),
                 // Tools and system prompt are often those of another conversation.
                 Cause::FirstRequest if self.read > 0 => {
-                    let read = number(self.read);
+                    let read = format_number(self.read);
                     format!("Nothing was lost: the first request found {read} tokens in the cache already.")
                 }
                 _ => format!("Nothing was lost: {cause}."),
             };
         }
         let (were, tokens) =
-            (number(self.lost_tokens), if self.lost_tokens == 1 { "token" } else { "tokens" });
+            (format_number(self.lost_tokens), if self.lost_tokens == 1 { "token" } else { "tokens" });
         let price = if self.lost_dollars > 0.0 {
-            format!(" ({})", dollars(self.lost_dollars))
+            format!(" ({})", format_dollars(self.lost_dollars))
         } else {
             String::new()
         };
         let origin = self.first_difference.as_ref().and_then(|spot| spot.origin.as_ref());
         // These say that something was laid out anew; where it began says what.
         let wider = matches!(self.cause, Cause::Resumed | Cause::Folded);
-        let from = origin.filter(|_| wider).map(|origin| format!(", from {} on", printable(&origin.words())));
-        let blame = match self.ours {
+        let from = origin.filter(|_| wider).map(|origin| format!(", from {} on", replace_control_characters(&origin.describe())));
+        let blame = match self.blame {
             Blame::Us => " Ours.",
             Blame::Provider => " The provider's.",
             Blame::Person => " Yours.",

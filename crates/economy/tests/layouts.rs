@@ -1,10 +1,10 @@
 //! Verdicts and bills for the prompts that the layouts really make.
 
-use hardpan_context::{Assembled, LayoutName, Memo, Memory, Snapshot, SnapshotFile, Target, Texts, assemble};
-use hardpan_economy::cache::{CacheModel, Moment, Request, Rules, Salts};
-use hardpan_economy::ledger::{Purpose, Start, Tokens};
+use hardpan_context::{AssembledPrompt, LayoutName, RenderCache, LayoutState, Snapshot, SnapshotFile, Target, PromptTexts, assemble};
+use hardpan_economy::cache::{CacheModel, Moment, CacheRequest, CacheRules, CacheSettings};
+use hardpan_economy::ledger::{RequestPurpose, Continuity, TokenUsage};
 use hardpan_economy::verdict::Verdict;
-use hardpan_economy::{Answered, Cause, Ledger, Watch};
+use hardpan_economy::{CompletedRequest, Cause, Ledger, CacheMonitor};
 use hardpan_models::{CacheKind, Catalogue};
 use hardpan_prompt::Vocabulary;
 use serde_json::{Value, json};
@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 struct Session {
     layout: LayoutName,
     target: Target,
-    texts: Texts,
-    memo: Memo,
-    memory: Memory,
+    texts: PromptTexts,
+    render_cache: RenderCache,
+    layout_state: LayoutState,
     messages: Vec<Value>,
     files: Vec<Value>,
     fold: bool,
     now: i64,
     cache: CacheModel,
-    watch: Watch,
+    monitor: CacheMonitor,
     ledger: Ledger,
 }
 
@@ -31,15 +31,15 @@ impl Session {
         Session {
             layout,
             target: Target::new(Catalogue::builtin(), None, model).expect("a known model"),
-            texts: Texts::builtin().expect("the built-in texts"),
-            memo: Memo::new(Vocabulary::O200k),
-            memory: Memory::default(),
+            texts: PromptTexts::builtin().expect("the built-in texts"),
+            render_cache: RenderCache::new(Vocabulary::O200k),
+            layout_state: LayoutState::default(),
             messages: Vec::new(),
             files: vec![file("a.rs"), file("b.rs")],
             fold: false,
             now: 1_771_509_600_000,
             cache: CacheModel::new(),
-            watch: Watch::new(),
+            monitor: CacheMonitor::new(),
             ledger: Ledger::default(),
         }
     }
@@ -56,7 +56,7 @@ impl Session {
         });
         let file = SnapshotFile::parse("test", &json.to_string()).expect("a snapshot");
         let snapshot = file.into_snapshot("test").expect("a snapshot");
-        Snapshot { memory: self.memory.clone(), fold: self.fold, ..snapshot }
+        Snapshot { layout_state: self.layout_state.clone(), fold: self.fold, ..snapshot }
     }
 
     /// Sends a prompt after a minute; the model answers in a few words.
@@ -64,34 +64,34 @@ impl Session {
         self.now += 60_000;
         let snapshot = self.snapshot(prompt);
         let assembled =
-            assemble(&snapshot, self.layout, &self.target, &self.texts, &self.memo).expect("a prompt");
-        let Assembled { prompt: sent, memory, measured, .. } = assembled;
-        let rules = Rules::of(&self.target.model, &self.target.wire);
-        let request = Request::from_prompt(&sent, &measured, Moment(self.now));
-        let mut used = Tokens::from(self.cache.send(&rules, &request, Moment(self.now + 500)).amounts);
+            assemble(&snapshot, self.layout, &self.target, &self.texts, &self.render_cache).expect("a prompt");
+        let AssembledPrompt { prompt: sent, layout_state, measured, .. } = assembled;
+        let rules = CacheRules::for_model(&self.target.model, &self.target.profile);
+        let request = CacheRequest::from_prompt(&sent, &measured, Moment(self.now));
+        let mut used = TokenUsage::from(self.cache.send(&rules, &request, Moment(self.now + 500)).amounts);
         if rules.cache.kind == CacheKind::Automatic {
             used.input += std::mem::take(&mut used.write); // such providers report no writes
         }
         used.output = 12;
-        let answered = Answered {
+        let answered = CompletedRequest {
             prompt: &sent,
-            measured: &measured,
+            prompt_tokens: &measured,
             model: &self.target.model,
-            wire: &self.target.wire,
-            settings: Salts::default(),
-            used: Some(used),
-            sent: Moment(self.now),
-            began: Moment(self.now + 500),
+            profile: &self.target.profile,
+            settings: CacheSettings::default(),
+            reported_usage: Some(used),
+            sent_at: Moment(self.now),
+            answer_began_at: Moment(self.now + 500),
             day: "2026-02-19",
-            purpose: Purpose::Turn,
-            start: Start::Continued,
+            purpose: RequestPurpose::Turn,
+            continuity: Continuity::Continued,
         };
-        let verdict = self.watch.examine(&answered);
+        let verdict = self.monitor.examine(&answered);
         let charge = self.ledger.charge(&answered);
-        let mut sum = Tokens::default();
+        let mut sum = TokenUsage::default();
         charge.rows.iter().for_each(|row| sum.add(&row.tokens));
         assert_eq!(sum, used, "{:?}", self.layout);
-        self.memory = memory;
+        self.layout_state = layout_state;
         self.fold = false;
         self.messages.push(json!({"id": prompt, "role": "user", "content": format!("{prompt}: go on.")}));
         let answer = format!("{prompt}a");
@@ -173,7 +173,7 @@ fn bills_add_up_in_all_layouts_and_to_the_items() {
             for number in 0..4 {
                 session.ask(&format!("m{number}"));
             }
-            let file = session.ledger.of_key("file:a.rs");
+            let file = session.ledger.totals_for_key("file:a.rs");
             assert_eq!((file.requests, file.hits + file.misses), (4, 4), "{layout:?}");
             let kinds: u64 = session.ledger.by_kind().values().map(|totals| totals.tokens.total()).sum();
             assert_eq!(kinds, session.ledger.total.tokens.total());

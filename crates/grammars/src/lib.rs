@@ -1,8 +1,8 @@
-//! The grammars, compiled once: a name in, a tree-sitter [`Language`] out.
+//! The tree-sitter grammars: [`language`] maps a name to a compiled [`Language`].
 //!
-//! Nothing else lives here, so that editing the queries or the index never recompiles a grammar. Five grammars are so
-//! large (OCaml alone is 63 MB of C) that they are behind cargo features, off by default; [`language`] answers `None`
-//! for them when they were left out.
+//! Nothing else is in this crate, so that editing queries or the index never recompiles a grammar.
+//! Five grammars are so large (OCaml alone is 63 MB of C) that they are behind cargo features, off
+//! by default; [`language`] returns `None` for them if they were left out.
 //!
 //! ```
 //! assert!(hardpan_grammars::language("rust").is_some());
@@ -11,7 +11,7 @@
 
 pub use tree_sitter::Language;
 
-/// The grammar of that name, or `None` where it is unknown or was not compiled in.
+/// The grammar of this name; `None` if it is unknown or was not compiled in.
 pub fn language(name: &str) -> Option<Language> {
     let grammar = match name {
         "bash" => tree_sitter_bash::LANGUAGE,

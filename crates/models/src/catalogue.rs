@@ -1,4 +1,4 @@
-//! Every model and provider known.
+//! [`Catalogue`]: all known models and providers, and how they are looked up.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use thiserror::Error;
 
 use crate::nearest::nearest;
-use crate::rows::{File, ModelRow, ProviderRow};
-use crate::{Model, Provider, Unknown};
+use crate::rows::{CatalogueFile, ModelRow, ProviderRow};
+use crate::{Model, Provider, UnknownName};
 
 #[cfg(test)]
 mod tests;
@@ -15,50 +15,50 @@ mod tests;
 const MODELS: &str = include_str!("../data/models.json");
 const PROVIDERS: &str = include_str!("../data/providers.json");
 
-/// A file of models that cannot be taken in.
+/// Why a file of models and providers cannot be used.
 #[derive(Debug, Error)]
 pub enum CatalogueError {
-    /// It is not JSON, or not of the right form.
+    /// The file is not JSON, or does not match the schema.
     #[error("{file}: {error}")]
     Form {
         /// The file, as the caller named it.
         file: String,
-        /// What was expected, and the line and column.
+        /// What was expected, with line and column.
         error: serde_json::Error,
     },
-    /// A row lacks what it cannot do without.
+    /// A row lacks a required field.
     #[error("{file}: {row} has no \"{field}\"; add one")]
     Missing {
         /// The file, as the caller named it.
         file: String,
         /// Which row: `providers[0]`, `provider "mine"`.
         row: String,
-        /// The field to add.
+        /// Name of the field to add.
         field: &'static str,
     },
-    /// An override gives what only a provider has.
+    /// An override has a field that only a provider itself may have.
     #[error("{file}: an override of provider \"{provider}\" has \"{field}\"; move it to the provider itself")]
     Misplaced {
         /// The file, as the caller named it.
         file: String,
-        /// The provider's id.
+        /// Id of the provider with the override.
         provider: String,
-        /// The field to move.
+        /// Name of the field to move.
         field: &'static str,
     },
-    /// A row names a provider that has no row.
+    /// A row refers to a provider that does not exist.
     #[error("{file}: {row} names an {unknown}, or add it to \"providers\"")]
     Provider {
         /// The file, as the caller named it.
         file: String,
         /// Which row: `model "x"`, `provider "mine"`.
         row: String,
-        /// The name, and what it may have been meant to be.
-        unknown: Unknown,
+        /// The unknown name, with suggestions.
+        unknown: UnknownName,
     },
 }
 
-/// The models and providers known: the built-in ones, and the user's merged over them.
+/// All known models and providers: the built-in ones with the user's merged over them.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     as_of: String,
@@ -76,25 +76,26 @@ static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
         providers: BTreeMap::new(),
         models: BTreeMap::new(),
     };
-    let read = empty.with_user("providers.json", PROVIDERS).and_then(|c| c.with_user("models.json", MODELS));
+    let read = empty.with_user_file("providers.json", PROVIDERS).and_then(|c| c.with_user_file("models.json", MODELS));
     // The files are part of the program: if they were wrong, no test of it would pass.
     read.unwrap_or_else(|error| panic!("the built-in catalogue is broken: {error}"))
 });
 
 impl Catalogue {
-    /// The catalogue that comes with Hardpan; read once.
+    /// The catalogue that comes with Hardpan. It is parsed once.
     pub fn builtin() -> &'static Catalogue {
         &BUILTIN
     }
 
-    /// This catalogue with the user's entries over it: `{"models": […], "providers": […]}`.
+    /// Merges the user's entries over this catalogue: `{"models": […], "providers": […]}`.
     ///
-    /// An entry for a known model or provider changes the fields it gives, and no others; its provider's
-    /// fields and overrides apply after the built-in overrides, so that the user has the last word. A new
-    /// model needs `id` and `provider`, a new provider `id` and `base_url` (or `like`, the provider that it is like).
-    /// What else is absent has the defaults that [`user_schema`] describes. `file` names the text in errors.
-    pub fn with_user(&self, file: &str, json: &str) -> Result<Catalogue, CatalogueError> {
-        let read: File = serde_json::from_str(json)
+    /// An entry for a known model or provider changes only the fields it gives. The user's provider
+    /// fields and overrides apply after the built-in overrides, so that the user has the last word.
+    /// A new model needs `id` and `provider`; a new provider needs `id` and `base_url`, or `like`
+    /// to start from another provider. [`user_file_schema`] describes the defaults of all other
+    /// fields. `file` names the text in errors.
+    pub fn with_user_file(&self, file: &str, json: &str) -> Result<Catalogue, CatalogueError> {
+        let read: CatalogueFile = serde_json::from_str(json)
             .map_err(|error| CatalogueError::Form { file: file.to_owned(), error })?;
         let mut catalogue = self.clone();
         if let Some(as_of) = read.as_of {
@@ -106,7 +107,7 @@ impl Catalogue {
             if row.overrides.iter().any(|row| row.models.is_none()) {
                 return Err(missing(format!("an override of provider \"{id}\""), "models"));
             }
-            if let Some(field) = row.overrides.iter().find_map(ProviderRow::misplaced) {
+            if let Some(field) = row.overrides.iter().find_map(ProviderRow::provider_only_field) {
                 return Err(CatalogueError::Misplaced { file: file.to_owned(), provider: id, field });
             }
             catalogue.provider_rows.entry(id).or_default().push(row);
@@ -119,27 +120,27 @@ impl Catalogue {
                 .or_insert_with(|| ModelRow::new(&row.provider, &row.id))
                 .merge(&row);
         }
-        catalogue.settle(file)?;
+        catalogue.resolve_rows(file)?;
         Ok(catalogue)
     }
 
-    /// Makes providers and models of the rows.
-    fn settle(&mut self, file: &str) -> Result<(), CatalogueError> {
+    /// Builds providers and models from the rows.
+    fn resolve_rows(&mut self, file: &str) -> Result<(), CatalogueError> {
         let unknown = |row, unknown| CatalogueError::Provider { file: file.to_owned(), row, unknown };
         let ids = self.provider_rows.keys();
         self.providers =
-            ids.map(|id| Ok((id.clone(), self.settle_provider(file, id)?))).collect::<Result<_, _>>()?;
-        let settled = self.model_rows.iter().map(|(key, row)| {
+            ids.map(|id| Ok((id.clone(), self.resolve_provider(file, id)?))).collect::<Result<_, _>>()?;
+        let resolved = self.model_rows.iter().map(|(key, row)| {
             let provider = self
                 .provider(&row.provider)
                 .map_err(|error| unknown(format!("model \"{}\"", row.id), error))?;
-            Ok((key.clone(), row.settle(provider)))
+            Ok((key.clone(), row.resolve(provider)))
         });
-        self.models = settled.collect::<Result<_, _>>()?;
+        self.models = resolved.collect::<Result<_, _>>()?;
         Ok(())
     }
 
-    fn settle_provider(&self, file: &str, id: &str) -> Result<Provider, CatalogueError> {
+    fn resolve_provider(&self, file: &str, id: &str) -> Result<Provider, CatalogueError> {
         let row = || format!("provider \"{id}\"");
         let own = self.provider_rows.get(id).map(Vec::as_slice).unwrap_or_default();
         let like = own.iter().filter_map(|row| row.like.clone()).next_back();
@@ -160,15 +161,15 @@ impl Catalogue {
             gateway: layers.iter().filter_map(|row| row.gateway).next_back().unwrap_or(false),
             open_models: layers.iter().filter_map(|row| row.open_models).next_back().unwrap_or(false),
             like,
-            wire: Default::default(),
+            profile: Default::default(),
             layers,
         };
         provider
             .layers
             .iter()
             .filter(|row| row.models.is_none())
-            .for_each(|row| row.apply_to(&mut provider.wire));
-        if provider.wire.base_url.is_empty() {
+            .for_each(|row| row.apply_to(&mut provider.profile));
+        if provider.profile.base_url.is_empty() {
             return Err(CatalogueError::Missing { file: file.to_owned(), row: row(), field: "base_url" });
         }
         Ok(provider)
@@ -179,30 +180,30 @@ impl Catalogue {
         &self.as_of
     }
 
-    /// A provider by its id.
-    pub fn provider(&self, id: &str) -> Result<&Provider, Unknown> {
+    /// Looks up a provider by its id.
+    pub fn provider(&self, id: &str) -> Result<&Provider, UnknownName> {
         self.providers.get(id).ok_or_else(|| self.unknown_provider(id))
     }
 
-    /// A model by its id, with or without its provider; `provider/id` is understood too.
+    /// Looks up a model by its id, with or without its provider; `provider/id` works, too.
     ///
-    /// Without a provider the maker of the model comes before those who resell it. A provider that takes any
-    /// model id answers with a model of default figures.
-    pub fn model(&self, provider: Option<&str>, id: &str) -> Result<Model, Unknown> {
+    /// Without a provider, the maker of the model comes before those who resell it. A provider with
+    /// open models answers any id with a model of default figures.
+    pub fn model(&self, provider: Option<&str>, id: &str) -> Result<Model, UnknownName> {
         if let Some(provider) = provider {
             let row = self.provider(provider)?;
             let short = id.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/'));
-            let found = self.listed(row, id).or_else(|| self.listed(row, short?));
+            let found = self.find_listed(row, id).or_else(|| self.find_listed(row, short?));
             return found
-                .or_else(|| row.open_models.then(|| ModelRow::new(provider, short.unwrap_or(id)).settle(row)))
+                .or_else(|| row.open_models.then(|| ModelRow::new(provider, short.unwrap_or(id)).resolve(row)))
                 .ok_or_else(|| self.unknown_model(Some(provider), id));
         }
         let named = id.split_once('/').and_then(|(provider, id)| Some((self.providers.get(provider)?, id)));
-        let by_name = named.and_then(|(provider, id)| self.listed(provider, id));
+        let by_name = named.and_then(|(provider, id)| self.find_listed(provider, id));
         by_name
-            .or_else(|| self.sellers().find_map(|provider| self.listed(provider, id)))
+            .or_else(|| self.providers_by_preference().find_map(|provider| self.find_listed(provider, id)))
             .or_else(|| {
-                named.filter(|(p, _)| p.open_models).map(|(p, id)| ModelRow::new(&p.id, id).settle(p))
+                named.filter(|(p, _)| p.open_models).map(|(p, id)| ModelRow::new(&p.id, id).resolve(p))
             })
             .ok_or_else(|| match named {
                 Some((provider, id)) => self.unknown_model(Some(&provider.id), id),
@@ -210,35 +211,36 @@ impl Catalogue {
             })
     }
 
-    /// All providers, by id.
+    /// All providers, sorted by id.
     pub fn providers(&self) -> impl Iterator<Item = &Provider> {
         self.providers.values()
     }
 
-    /// All listed models, by provider and id.
+    /// All listed models, sorted by provider and id.
     pub fn models(&self) -> impl Iterator<Item = &Model> {
         self.models.values()
     }
 
-    /// The model if it is listed, at the provider or at the one that it is like.
-    fn listed(&self, provider: &Provider, id: &str) -> Option<Model> {
+    /// The model if the provider lists it, or if the provider that it is based on does.
+    fn find_listed(&self, provider: &Provider, id: &str) -> Option<Model> {
         let at = |provider: &str| self.models.get(&(provider.to_owned(), id.to_owned())).cloned();
         let borrowed = || Some(Model { provider: provider.id.clone(), ..at(provider.like.as_deref()?)? });
         at(&provider.id).or_else(borrowed)
     }
 
-    /// The providers in the order in which a bare model id is looked up.
-    fn sellers(&self) -> impl Iterator<Item = &Provider> {
+    /// The providers in the order in which a bare model id is looked up: makers first, then
+    /// gateways.
+    fn providers_by_preference(&self) -> impl Iterator<Item = &Provider> {
         let first = self.providers().filter(|provider| !provider.gateway && provider.like.is_none());
         first.chain(self.providers().filter(|provider| provider.gateway && provider.like.is_none()))
     }
 
-    fn unknown_provider(&self, id: &str) -> Unknown {
+    fn unknown_provider(&self, id: &str) -> UnknownName {
         let known = self.provider_rows.keys().map(String::as_str);
-        Unknown { what: "provider", name: id.to_owned(), nearest: nearest(id, known) }
+        UnknownName { what: "provider", name: id.to_owned(), nearest: nearest(id, known) }
     }
 
-    fn unknown_model(&self, provider: Option<&str>, id: &str) -> Unknown {
+    fn unknown_model(&self, provider: Option<&str>, id: &str) -> UnknownName {
         let name = provider.map_or_else(|| id.to_owned(), |provider| format!("{provider}/{id}"));
         let elsewhere: Vec<String> = self
             .models()
@@ -247,7 +249,7 @@ impl Catalogue {
             .take(3)
             .collect();
         if !elsewhere.is_empty() {
-            return Unknown { what: "model", name, nearest: elsewhere };
+            return UnknownName { what: "model", name, nearest: elsewhere };
         }
         let like = provider.and_then(|provider| self.providers.get(provider)?.like.as_deref());
         let sold = |model: &&Model| {
@@ -256,11 +258,11 @@ impl Catalogue {
         // A model that is going away is nobody's next choice.
         let current = self.models().filter(|model| model.deprecated.is_none());
         let ids = current.filter(sold).map(|model| model.id.as_str());
-        Unknown { what: "model", name, nearest: nearest(id, ids) }
+        UnknownName { what: "model", name, nearest: nearest(id, ids) }
     }
 }
 
-/// The JSON schema of the file that [`Catalogue::with_user`] takes.
-pub fn user_schema() -> serde_json::Value {
-    schemars::schema_for!(File).to_value()
+/// The JSON schema of the file that [`Catalogue::with_user_file`] takes.
+pub fn user_file_schema() -> serde_json::Value {
+    schemars::schema_for!(CatalogueFile).to_value()
 }

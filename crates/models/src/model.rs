@@ -1,4 +1,4 @@
-//! One model: its windows, prices and abilities.
+//! [`Model`]: the windows, prices and abilities of one model.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use crate::rows::amount;
 /// The most tokens an answer may take unless the user asks for more.
 const DEFAULT_MAX_TOKENS: u32 = 32_000;
 
-/// A public vocabulary, for counting tokens.
+/// A public vocabulary for counting tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Vocabulary {
-    /// OpenAI's from GPT-4o on.
+    /// `o200k_base`, OpenAI's since GPT-4o.
     #[serde(rename = "o200k_base")]
     O200k,
-    /// OpenAI's for GPT-4 and GPT-3.5.
+    /// `cl100k_base`, OpenAI's for GPT-4 and GPT-3.5.
     #[serde(rename = "cl100k_base")]
     Cl100k,
 }
@@ -24,15 +24,15 @@ pub enum Vocabulary {
 pub struct Price {
     /// Input that is neither read from the cache nor written to it.
     pub input: f64,
-    /// Output, reasoning included.
+    /// Output tokens, reasoning included.
     pub output: f64,
-    /// Input read from the cache, where a price is known.
+    /// Input read from the cache. `None`: no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Input written to the cache for the usual lifetime, where a price is known.
+    /// Input written to the cache for the usual lifetime. `None`: no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
-    /// Input written to the cache for an hour, where a price is known.
+    /// Input written to the cache for an hour. `None`: no price is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_1h: Option<f64>,
 }
@@ -43,34 +43,35 @@ impl Price {
         self.input > 0.0 || self.output > 0.0
     }
 
-    /// What a million tokens read from the cache cost: as much as input where there is no discount.
+    /// Dollars per million tokens read from the cache; the input price where there is no discount.
     pub fn read(&self) -> f64 {
         self.cache_read.filter(|price| *price > 0.0).unwrap_or(self.input) // the list has 0 where it knows no price
     }
 
-    /// What a million tokens written to the cache cost.
+    /// Dollars per million tokens written to the cache.
     ///
-    /// Never less than input: a price list's 0 says that writing costs nothing on top.
+    /// Never less than input: a 0 in a price list means that writing costs nothing extra.
     pub fn write(&self) -> f64 {
         self.cache_write.unwrap_or(self.input).max(self.input)
     }
 
-    /// What a million tokens written to the cache for an hour cost.
+    /// Dollars per million tokens written to the cache for an hour.
     pub fn write_1h(&self) -> f64 {
         self.cache_write_1h.unwrap_or_else(|| self.write()).max(self.input)
     }
 }
 
-/// The prices of a long request: those given replace the usual ones, for all of its tokens.
+/// Prices for long requests. The prices given replace the usual ones, for all tokens of the
+/// request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PriceAbove {
-    /// The prices hold for requests of more input tokens than this.
+pub struct LongRequestPrice {
+    /// These prices apply to requests with more input tokens than this.
     pub tokens: u32,
     /// Input that is neither read from the cache nor written to it.
     #[serde(default, deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub input: Option<f64>,
-    /// Output, reasoning included.
+    /// Output tokens, reasoning included.
     #[serde(default, deserialize_with = "amount", skip_serializing_if = "Option::is_none")]
     pub output: Option<f64>,
     /// Input read from the cache.
@@ -87,35 +88,37 @@ pub struct PriceAbove {
 /// One model at one provider.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Model {
-    /// The id that goes on the wire.
+    /// The id that requests carry.
     pub id: String,
-    /// The id of its provider.
+    /// The id of the provider that serves it.
     pub provider: String,
     /// The window in tokens: input and output together.
     pub context: u32,
-    /// The most tokens it can answer with.
+    /// The most tokens that one answer may have.
     pub max_output: u32,
-    /// What it costs.
+    /// Prices of a request below every threshold of `price_above`.
     pub price: Price,
-    /// What longer requests cost, by rising threshold.
-    pub price_above: Vec<PriceAbove>,
-    /// The smallest prefix that its provider caches, in tokens, where the model has one of its own.
+    /// Prices of longer requests, sorted by threshold.
+    pub price_above: Vec<LongRequestPrice>,
+    /// The smallest prefix that the provider caches for this model, in tokens. `None`: the
+    /// provider's own minimum applies.
     pub cache_min_tokens: Option<u32>,
-    /// Whether it sees images.
+    /// Whether it accepts images as input.
     pub vision: bool,
-    /// Whether it calls tools.
+    /// Whether it can call tools.
     pub tools: bool,
-    /// Whether it can think before it answers.
+    /// Whether it can reason before it answers.
     pub reasoning: bool,
     /// Whether its provider is known to cache its prompts.
     pub caching: bool,
-    /// Whether it accepts a conversation that ends with an assistant message; newer models refuse it.
+    /// Whether it accepts a conversation that ends with an assistant message; newer models do not.
     pub prefill: bool,
-    /// The day it is switched off, if one was announced: `2026-05-14`.
+    /// The announced date on which it is switched off: `2026-05-14`.
     pub deprecated: Option<String>,
-    /// Its vocabulary. `None`: not public; o200k stands in, scaled by [`token_factor`](Self::token_factor).
+    /// Its vocabulary. `None`: not public; o200k stands in, scaled by
+    /// [`token_factor`](Self::token_factor).
     pub vocabulary: Option<Vocabulary>,
-    /// How many of its tokens one token of the vocabulary counts for.
+    /// How many of the model's tokens one token of the vocabulary corresponds to.
     pub token_factor: f64,
 }
 
@@ -131,17 +134,17 @@ impl Model {
         self.max_output.min(self.context / 2)
     }
 
-    /// The tokens an answer may take unless the user says otherwise.
+    /// The most tokens an answer may take unless the user asks for more.
     pub fn default_max_tokens(&self) -> u32 {
         self.max_tokens_limit().min(DEFAULT_MAX_TOKENS)
     }
 
-    /// The room for input when an answer may take `max_tokens`.
+    /// The tokens left for input when an answer may take `max_tokens`.
     pub fn max_input_tokens(&self, max_tokens: u32) -> u32 {
         self.context.saturating_sub(max_tokens)
     }
 
-    /// The prices of a request of so many input tokens, cached ones included.
+    /// The prices of a request with this many input tokens, cached ones included.
     pub fn prices_at(&self, input_tokens: u64) -> Price {
         let mut price = self.price;
         for above in self.price_above.iter().filter(|above| input_tokens > u64::from(above.tokens)) {
@@ -176,8 +179,8 @@ mod tests {
     fn prices_without_a_long_form_stay() {
         let mut model = model("openai/gpt-5.5");
         model.price_above = vec![
-            PriceAbove { tokens: 10, input: Some(7.0), ..PriceAbove::default() },
-            PriceAbove { tokens: 20, cache_read: Some(0.7), ..PriceAbove::default() },
+            LongRequestPrice { tokens: 10, input: Some(7.0), ..LongRequestPrice::default() },
+            LongRequestPrice { tokens: 20, cache_read: Some(0.7), ..LongRequestPrice::default() },
         ];
         assert_eq!(model.prices_at(20), Price { input: 7.0, ..model.price });
         assert_eq!(model.prices_at(21), Price { input: 7.0, cache_read: Some(0.7), ..model.price });

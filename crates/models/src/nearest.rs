@@ -1,22 +1,22 @@
-//! Names that were probably meant.
+//! Suggestions for names that do not exist.
 
 use std::cmp::Reverse;
 
 use thiserror::Error;
 
-/// A name that the catalogue does not hold.
+/// A name that the catalogue does not contain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown {what} \"{name}\"{}; `hardpan {what}s` lists all that are known", did_you_mean(.nearest))]
-pub struct Unknown {
-    /// What was looked for: `model` or `provider`.
+pub struct UnknownName {
+    /// What was looked up: `model` or `provider`.
     pub what: &'static str,
-    /// The name that was given.
+    /// The name as it was given.
     pub name: String,
     /// Up to three known names that were probably meant, best first.
     pub nearest: Vec<String>,
 }
 
-/// ` (did you mean a, b or c?)`, or nothing.
+/// ` (did you mean a, b or c?)`, to be appended to an error; empty if there is nothing to suggest.
 pub fn did_you_mean(nearest: &[String]) -> String {
     match nearest {
         [] => String::new(),
@@ -25,10 +25,11 @@ pub fn did_you_mean(nearest: &[String]) -> String {
     }
 }
 
-/// Up to three of `known` that are most like `name`.
+/// Returns up to three of `known` that are most similar to `name`.
 ///
-/// A name that begins with or contains what was typed comes before one that is merely spelled alike; among
-/// equals the shorter one is the more general, and of two versions the later one comes first.
+/// A name that begins with or contains what was typed comes before one that is merely spelled
+/// similarly. Among equals the shorter one comes first, since it is the more general, and of two
+/// versions the later one.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_lowercase();
     let mut scored: Vec<(u32, &str)> = known
@@ -40,7 +41,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<Stri
     scored.into_iter().take(3).map(|(_, known)| known.to_owned()).collect()
 }
 
-/// How like `known` is to `name`: 0 is not at all. Spelling counts in hundredths.
+/// How similar `known` is to `name`; 0 means not at all. Spelling counts in hundredths.
 fn likeness(name: &str, known: &str) -> u32 {
     let spelled = |text: &str| (strsim::normalized_damerau_levenshtein(name, text) * 100.0) as u32;
     if name.is_empty() {
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_message_names_what_was_meant_and_the_remedy() {
-        let mut unknown = Unknown { what: "model", name: "sonnet".into(), nearest: of("sonnet") };
+        let mut unknown = UnknownName { what: "model", name: "sonnet".into(), nearest: of("sonnet") };
         assert_eq!(
             unknown.to_string(),
             "unknown model \"sonnet\" (did you mean claude-sonnet-5, claude-sonnet-4-6 or claude-sonnet-4-5?); \

@@ -1,4 +1,7 @@
-//! How a provider is spoken to, and how it caches.
+//! How to talk to a provider, and how it caches.
+//!
+//! The principal types are [`Provider`], an entry of the catalogue, and [`ProviderProfile`],
+//! everything a codec needs to encode a request for one of its models.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::rows::ProviderRow;
 use crate::{Model, Vocabulary, glob};
 
-/// The language of the wire.
+/// The protocol that a provider's endpoint speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
@@ -17,24 +20,24 @@ pub enum Protocol {
     Openai,
 }
 
-/// How a breakpoint is written, if it is written at all.
+/// How cache breakpoints are written into a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Markers {
-    /// No marker is understood, so none is sent.
+pub enum MarkerFormat {
+    /// The provider understands no markers, so none is sent.
     #[default]
     None,
-    /// `cache_control: {"type": "ephemeral"}`, with a `ttl` for the long lifetime.
+    /// `cache_control: {"type": "ephemeral"}`, with a `ttl` for the long lifetime (Anthropic).
     CacheControl,
-    /// `prompt_cache_breakpoint: {"mode": "explicit"}`.
+    /// `prompt_cache_breakpoint: {"mode": "explicit"}` (OpenAI from GPT-5.6 on).
     PromptCacheBreakpoint,
 }
 
-/// The request's field for the most tokens of an answer.
+/// The request field that limits the tokens of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
-    /// `max_tokens`.
+    /// `max_tokens`, which most servers understand.
     #[default]
     MaxTokens,
     /// `max_completion_tokens`: OpenAI's reasoning models refuse the older name.
@@ -42,7 +45,7 @@ pub enum MaxTokensField {
 }
 
 impl MaxTokensField {
-    /// The field's name.
+    /// The field's name in the request body.
     pub fn name(self) -> &'static str {
         match self {
             MaxTokensField::MaxTokens => "max_tokens",
@@ -51,21 +54,21 @@ impl MaxTokensField {
     }
 }
 
-/// The field of an assistant message in which its reasoning goes back.
+/// The field of an assistant message in which reasoning is sent back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasoningField {
-    /// It does not go back in a field.
+    /// Reasoning is not sent back in a field.
     #[default]
     None,
-    /// `reasoning_content`.
+    /// `reasoning_content`, as DeepSeek and others name it.
     ReasoningContent,
-    /// `reasoning`.
+    /// `reasoning`, as OpenRouter names it.
     Reasoning,
 }
 
 impl ReasoningField {
-    /// The field's name.
+    /// The field's name in the message. `None`: reasoning is not sent back.
     pub fn name(self) -> Option<&'static str> {
         match self {
             ReasoningField::None => None,
@@ -75,58 +78,60 @@ impl ReasoningField {
     }
 }
 
-/// The form of tool schemas.
+/// How the schemas of declared tools are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Schemas {
-    /// As the tool declares them.
+pub enum ToolSchemaStyle {
+    /// Exactly as the tool declares them.
     #[default]
     AsDeclared,
-    /// Every property required, optional ones nullable, `strict` removed.
+    /// With every property required, optional ones nullable, and `strict` removed.
     AllRequired,
 }
 
-/// What makes a provider keep a prefix.
+/// What makes a provider keep a prefix of the prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
-    /// It caches nothing, or nobody says so.
+    /// The provider caches nothing, or does not document that it does.
     #[default]
     None,
-    /// An entry ends at each marked block.
+    /// Each marked block ends a cache entry.
     Markers,
-    /// Every prompt is cached by its longest known prefix.
+    /// Every prompt is cached, and the longest known prefix is read.
     Automatic,
 }
 
-/// How a provider caches.
+/// A provider's documented caching rules.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Cache {
-    /// What makes it keep a prefix.
+pub struct CachePolicy {
+    /// What makes the provider keep a prefix.
     pub kind: CacheKind,
-    /// The smallest prefix it keeps, in tokens; the model's own, where it has one.
+    /// The smallest prefix it keeps, in tokens. A model may have a minimum of its own.
     pub min_tokens: u32,
-    /// Prefixes are kept in whole multiples of so many tokens.
+    /// Prefixes are kept in whole multiples of this many tokens.
     pub step: u32,
-    /// How long an entry lives after its last use, in seconds, where that is documented.
+    /// Seconds that an entry lives after its last use. `None`: not documented.
     pub lifetime: Option<u32>,
-    /// The longer lifetime that a marker may ask for, in seconds.
+    /// Seconds of the longer lifetime that a marker may ask for. `None`: there is only one
+    /// lifetime.
     pub long_lifetime: Option<u32>,
     /// How many blocks a read looks back from a marker, the marked block being the first. `None`: no limit.
     pub look_back: Option<u32>,
-    /// The most markers in one request.
+    /// The most markers that one request may carry.
     pub max_markers: u32,
     /// The price of a read as a share of the input price, where the catalogue has no price.
     pub read_factor: Option<f64>,
     /// The price of a write as a share of the input price, where the catalogue has no price.
     pub write_factor: Option<f64>,
-    /// The price of a write for the long lifetime, likewise.
+    /// The price of a write for the long lifetime as a share of the input price, where the
+    /// catalogue has no price.
     pub write_1h_factor: Option<f64>,
 }
 
-impl Default for Cache {
+impl Default for CachePolicy {
     fn default() -> Self {
-        Cache {
+        CachePolicy {
             kind: CacheKind::None,
             min_tokens: 0,
             step: 1,
@@ -141,50 +146,52 @@ impl Default for Cache {
     }
 }
 
-/// What a codec must know to speak to a provider about one model.
+/// Everything a codec needs to know about a provider to encode requests for one model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Wire {
-    /// The language.
+pub struct ProviderProfile {
+    /// The protocol that the endpoint speaks.
     pub protocol: Protocol,
     /// Where requests go, without the protocol's own path.
     pub base_url: String,
-    /// Environment variables that may hold the key, the first one set wins. Empty: no key is needed.
+    /// Environment variables that may hold the API key; the first one that is set wins. Empty: no
+    /// key is needed.
     pub key_env: Vec<String>,
-    /// How breakpoints are written.
-    pub markers: Markers,
-    /// The field for the most tokens of an answer.
+    /// How cache breakpoints are written.
+    pub markers: MarkerFormat,
+    /// The request field that limits the tokens of an answer.
     pub max_tokens_field: MaxTokensField,
     /// Whether `include_reasoning: true` is sent.
     pub include_reasoning: bool,
-    /// Where reasoning goes back.
+    /// The message field in which reasoning is sent back.
     pub reasoning_field: ReasoningField,
-    /// Whether `stream_options.include_usage` is sent. Where it is not, usage comes unasked.
+    /// Whether `stream_options.include_usage` is sent. Where it is not, the server reports usage
+    /// anyway.
     pub stream_usage: bool,
     /// Whether messages may carry an id.
     pub message_ids: bool,
     /// Whether user messages may carry `documentContext`.
     pub document_context: bool,
-    /// The id of the plugin that searches the web, if there is one.
+    /// The id of the provider's web search plugin. `None`: it has none.
     pub web_search_plugin: Option<String>,
-    /// The form of tool schemas.
-    pub schemas: Schemas,
-    /// Whether a tool result may hold images; elsewhere they go into a user message of their own.
+    /// How the schemas of declared tools are sent.
+    pub schemas: ToolSchemaStyle,
+    /// Whether a tool result may contain images. If not, they go into a user message of their own.
     pub tool_result_images: bool,
-    /// A header that carries the session's id, so that its requests meet the same cache.
+    /// A header that carries the session's id, so that its requests reach the same cache.
     pub session_header: Option<String>,
-    /// A field of the request that does the same.
+    /// A request field that carries the session's id, for the same purpose.
     pub session_field: Option<String>,
-    /// How it caches.
-    pub cache: Cache,
+    /// How the provider caches, the model's own minimum included.
+    pub cache: CachePolicy,
 }
 
-impl Default for Wire {
+impl Default for ProviderProfile {
     fn default() -> Self {
-        Wire {
+        ProviderProfile {
             protocol: Protocol::default(),
             base_url: String::new(),
             key_env: Vec::new(),
-            markers: Markers::default(),
+            markers: MarkerFormat::default(),
             max_tokens_field: MaxTokensField::default(),
             include_reasoning: false,
             reasoning_field: ReasoningField::default(),
@@ -192,46 +199,47 @@ impl Default for Wire {
             message_ids: false,
             document_context: false,
             web_search_plugin: None,
-            schemas: Schemas::default(),
+            schemas: ToolSchemaStyle::default(),
             tool_result_images: false,
             session_header: None,
             session_field: None,
-            cache: Cache::default(),
+            cache: CachePolicy::default(),
         }
     }
 }
 
-/// A provider: who it is, and its rows of data.
+/// A provider of the catalogue: its identity, and the rows that its profiles are made from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
-    /// Its id in the catalogue.
+    /// The id that models and settings refer to: `anthropic`.
     pub id: String,
-    /// Its name, for people.
+    /// The name that people read: `Anthropic`.
     pub name: String,
-    /// Whether it sells other makers' models: first-party providers come first when only a model is named.
+    /// Whether it resells the models of others. First-party providers win when only a model is
+    /// named.
     pub gateway: bool,
-    /// Whether it takes model ids that the catalogue does not list, as local servers do.
+    /// Whether it accepts model ids that the catalogue does not list, as local servers do.
     pub open_models: bool,
-    /// The provider whose models and rows it starts from, if any.
+    /// The provider whose models and rows it starts from. `None`: it stands on its own.
     pub like: Option<String>,
-    /// The wire for a model that no override names.
-    pub wire: Wire,
+    /// The profile for a model that no override matches.
+    pub profile: ProviderProfile,
     /// Base rows (without a pattern) and overrides (with one), in the order in which they apply.
     pub(crate) layers: Vec<ProviderRow>,
 }
 
 impl Provider {
-    /// The wire for one model: the row with all overrides for it applied.
-    pub fn for_model(&self, model: &Model) -> Wire {
-        let mut wire = self.wire_for(&model.id);
-        wire.cache.min_tokens = model.cache_min_tokens.unwrap_or(wire.cache.min_tokens);
-        wire
+    /// The profile for one model: the base rows with all matching overrides applied.
+    pub fn profile_for_model(&self, model: &Model) -> ProviderProfile {
+        let mut profile = self.profile_for_id(&model.id);
+        profile.cache.min_tokens = model.cache_min_tokens.unwrap_or(profile.cache.min_tokens);
+        profile
     }
 
-    pub(crate) fn wire_for(&self, id: &str) -> Wire {
-        let mut wire = Wire::default();
-        self.layers_for(id).for_each(|row| row.apply_to(&mut wire));
-        wire
+    pub(crate) fn profile_for_id(&self, id: &str) -> ProviderProfile {
+        let mut profile = ProviderProfile::default();
+        self.layers_for(id).for_each(|row| row.apply_to(&mut profile));
+        profile
     }
 
     pub(crate) fn vocabulary_for(&self, id: &str) -> Option<Vocabulary> {

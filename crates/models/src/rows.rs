@@ -1,4 +1,6 @@
-//! The form of the data files, the built-in ones and the user's: in a row every field but the id may be absent.
+//! The format of the catalogue's data files, built-in and user-provided.
+//!
+//! In a row every field but the id may be absent, so that a user's row changes only what it names.
 
 use std::num::NonZeroU32;
 
@@ -6,14 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::provider::{
-    Cache, CacheKind, Markers, MaxTokensField, Protocol, Provider, ReasoningField, Schemas, Wire,
+    CachePolicy, CacheKind, MarkerFormat, MaxTokensField, Protocol, Provider, ReasoningField, ToolSchemaStyle, ProviderProfile,
 };
-use crate::{Model, Price, PriceAbove, Vocabulary};
+use crate::{Model, Price, LongRequestPrice, Vocabulary};
 
 /// Models and providers, merged field by field over those that are known already.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct File {
+pub(crate) struct CatalogueFile {
     /// The address of this schema, for editors.
     #[serde(rename = "$schema")]
     _schema: Option<String>,
@@ -32,7 +34,7 @@ pub(crate) struct File {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelRow {
-    /// The id that goes on the wire.
+    /// The id that requests carry.
     pub id: String,
     /// The id of its provider.
     pub provider: String,
@@ -43,7 +45,7 @@ pub(crate) struct ModelRow {
     /// US dollars per million tokens. New models: not known, shown as 0.
     price: Option<PriceRow>,
     /// Prices of longer requests; the list replaces a known one.
-    price_above: Option<Vec<PriceAbove>>,
+    price_above: Option<Vec<LongRequestPrice>>,
     /// The smallest prefix that is cached, in tokens. New models: the provider's.
     cache_min_tokens: Option<u32>,
     /// Whether it sees images. New models: no.
@@ -103,19 +105,19 @@ pub(crate) struct ProviderRow {
     pub gateway: Option<bool>,
     /// Whether it takes model ids that no file lists. New providers: no.
     pub open_models: Option<bool>,
-    /// The language. New providers: openai.
+    /// The protocol. New providers: openai.
     protocol: Option<Protocol>,
     /// Where requests go, without `/messages` or `/chat/completions`.
     base_url: Option<String>,
     /// Environment variables that may hold the key. New providers: none.
     key_env: Option<Vec<String>>,
     /// How breakpoints are written. New providers: none.
-    markers: Option<Markers>,
+    markers: Option<MarkerFormat>,
     /// The field for the most tokens of an answer. New providers: `max_tokens`.
     max_tokens_field: Option<MaxTokensField>,
     /// Whether `include_reasoning: true` is sent. New providers: no.
     include_reasoning: Option<bool>,
-    /// Where reasoning goes back. New providers: nowhere.
+    /// The message field in which reasoning is sent back. New providers: none.
     reasoning_field: Option<ReasoningField>,
     /// Whether `stream_options.include_usage` is sent. New providers: yes.
     stream_usage: Option<bool>,
@@ -125,8 +127,8 @@ pub(crate) struct ProviderRow {
     document_context: Option<bool>,
     /// The id of the plugin that searches the web. New providers: none.
     web_search_plugin: Option<String>,
-    /// The form of tool schemas. New providers: as declared.
-    schemas: Option<Schemas>,
+    /// How tool schemas are sent. New providers: as declared.
+    schemas: Option<ToolSchemaStyle>,
     /// Whether a tool result may hold images. New providers: no.
     tool_result_images: Option<bool>,
     /// A header that carries the session's id. New providers: none.
@@ -145,11 +147,11 @@ pub(crate) struct ProviderRow {
     pub overrides: Vec<ProviderRow>,
 }
 
-/// How a provider caches.
+/// A provider's caching rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CacheRow {
-    /// What makes it keep a prefix.
+    /// What makes the provider keep a prefix.
     kind: Option<CacheKind>,
     /// The smallest prefix it keeps, in tokens.
     min_tokens: Option<u32>,
@@ -157,7 +159,7 @@ struct CacheRow {
     step: Option<NonZeroU32>,
     /// Seconds that an entry lives after its last use.
     lifetime: Option<u32>,
-    /// Seconds of the longer life that a marker may ask for.
+    /// Seconds of the longer lifetime that a marker may ask for.
     long_lifetime: Option<u32>,
     /// How many blocks a read looks back from a marker.
     look_back: Option<u32>,
@@ -174,7 +176,7 @@ struct CacheRow {
     write_1h_factor: Option<f64>,
 }
 
-/// Reads a price or a share: a negative one would pay the user.
+/// Reads a price or a share. Negative values are rejected, since they would pay the user.
 pub(crate) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let amount = Option::<f64>::deserialize(deserializer)?;
     match amount {
@@ -192,7 +194,7 @@ fn factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::
     }
 }
 
-/// Overwrites what the newer row gives.
+/// Replaces a value by the newer row's, if that has one.
 fn update<T: Clone>(known: &mut Option<T>, newer: &Option<T>) {
     if newer.is_some() {
         known.clone_from(newer);
@@ -212,7 +214,7 @@ impl ModelRow {
         ModelRow { provider: provider.to_owned(), id: id.to_owned(), ..ModelRow::default() }
     }
 
-    /// Lays a newer row for the same model over this one.
+    /// Overwrites the fields that a newer row for the same model gives.
     pub(crate) fn merge(&mut self, newer: &ModelRow) {
         let ModelRow {
             id: _,
@@ -253,9 +255,10 @@ impl ModelRow {
         }
     }
 
-    /// The model: what no row says comes from its provider or from the defaults for new models.
-    pub(crate) fn settle(&self, provider: &Provider) -> Model {
-        let cache = provider.wire_for(&self.id).cache;
+    /// Builds the model. What no row gives comes from its provider, or from the defaults for new
+    /// models.
+    pub(crate) fn resolve(&self, provider: &Provider) -> Model {
+        let cache = provider.profile_for_id(&self.id).cache;
         let given = self.price.unwrap_or_default();
         let input = given.input.unwrap_or_default();
         let price = Price {
@@ -286,16 +289,16 @@ impl ModelRow {
     }
 }
 
-fn long_prices(rows: &[PriceAbove], cache: &Cache) -> Vec<PriceAbove> {
-    let settled = rows.iter().map(|row| PriceAbove {
+fn long_prices(rows: &[LongRequestPrice], cache: &CachePolicy) -> Vec<LongRequestPrice> {
+    let resolved = rows.iter().map(|row| LongRequestPrice {
         cache_read: row.cache_read.or(share(row.input, cache.read_factor)),
         cache_write: row.cache_write.or(share(row.input, cache.write_factor)),
         cache_write_1h: row.cache_write_1h.or(share(row.input, cache.write_1h_factor)),
         ..*row
     });
-    let mut settled: Vec<PriceAbove> = settled.collect();
-    settled.sort_by_key(|above| above.tokens);
-    settled
+    let mut resolved: Vec<LongRequestPrice> = resolved.collect();
+    resolved.sort_by_key(|above| above.tokens);
+    resolved
 }
 
 /// A share of a price, to a millionth of a dollar: 3 × 0.1 is 0.3, not 0.30000000000000004.
@@ -310,8 +313,8 @@ impl ProviderRow {
         [base].into_iter().chain(self.overrides.iter().cloned())
     }
 
-    /// A field of this override that only a provider may have.
-    pub(crate) fn misplaced(&self) -> Option<&'static str> {
+    /// A field of this override that only a provider itself may have. `None`: there is none.
+    pub(crate) fn provider_only_field(&self) -> Option<&'static str> {
         let fields = [
             ("id", self.id.is_some()),
             ("name", self.name.is_some()),
@@ -323,7 +326,7 @@ impl ProviderRow {
         fields.into_iter().find_map(|(field, given)| given.then_some(field))
     }
 
-    pub(crate) fn apply_to(&self, wire: &mut Wire) {
+    pub(crate) fn apply_to(&self, profile: &mut ProviderProfile) {
         let ProviderRow {
             id: _,
             models: _,
@@ -351,29 +354,29 @@ impl ProviderRow {
             session_field,
             cache,
         } = self;
-        set(&mut wire.protocol, protocol);
-        set(&mut wire.base_url, base_url);
-        set(&mut wire.key_env, key_env);
-        set(&mut wire.markers, markers);
-        set(&mut wire.max_tokens_field, max_tokens_field);
-        set(&mut wire.include_reasoning, include_reasoning);
-        set(&mut wire.reasoning_field, reasoning_field);
-        set(&mut wire.stream_usage, stream_usage);
-        set(&mut wire.message_ids, message_ids);
-        set(&mut wire.document_context, document_context);
-        update(&mut wire.web_search_plugin, web_search_plugin);
-        set(&mut wire.schemas, schemas);
-        set(&mut wire.tool_result_images, tool_result_images);
-        update(&mut wire.session_header, session_header);
-        update(&mut wire.session_field, session_field);
+        set(&mut profile.protocol, protocol);
+        set(&mut profile.base_url, base_url);
+        set(&mut profile.key_env, key_env);
+        set(&mut profile.markers, markers);
+        set(&mut profile.max_tokens_field, max_tokens_field);
+        set(&mut profile.include_reasoning, include_reasoning);
+        set(&mut profile.reasoning_field, reasoning_field);
+        set(&mut profile.stream_usage, stream_usage);
+        set(&mut profile.message_ids, message_ids);
+        set(&mut profile.document_context, document_context);
+        update(&mut profile.web_search_plugin, web_search_plugin);
+        set(&mut profile.schemas, schemas);
+        set(&mut profile.tool_result_images, tool_result_images);
+        update(&mut profile.session_header, session_header);
+        update(&mut profile.session_field, session_field);
         if let Some(cache) = cache {
-            cache.apply_to(&mut wire.cache);
+            cache.apply_to(&mut profile.cache);
         }
     }
 }
 
 impl CacheRow {
-    fn apply_to(&self, cache: &mut Cache) {
+    fn apply_to(&self, cache: &mut CachePolicy) {
         let CacheRow {
             kind,
             min_tokens,

@@ -1,129 +1,135 @@
-//! The request before it is bytes.
+//! The finished request before it becomes bytes.
+//!
+//! The principal type is [`Prompt`]: tools, a system prompt and [`PromptMessage`]s, each made of
+//! [`Block`]s. A block is the unit that providers cache by. Its text is made of [`Segment`]s, and
+//! every segment carries its [`Origin`], so that a finished prompt can explain itself: which item,
+//! message or rule each token came from.
 
 use std::sync::Arc;
 
-use crate::{Hash, Held, Image, Json, LeftOut, Lifetime, Origin, Place, Text, Tool};
+use crate::{Hash, SharedContent, Image, Json, Omission, CacheLifetime, Origin, Region, Text, Tool};
 
-/// Who speaks.
+/// The speaker of a message, as the provider's protocol knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// The user, and whoever speaks in that role.
+    /// The person, and everything Hardpan says in their role: items, tool results, notes.
     User,
-    /// The model.
+    /// The model's own earlier answers.
     Assistant,
 }
 
-/// A piece of text and its origin. A text block is one or more of these, joined without a gap.
+/// A piece of text and its origin. A text block is one or more segments, joined without a
+/// separator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The text.
+    /// Sent as it is: no separator is added before or after it.
     pub text: Text,
-    /// Where it came from.
+    /// The item, message or rule that this text came from.
     pub origin: Origin,
 }
 
 impl Segment {
-    /// A piece of text from somewhere.
+    /// Pairs a text with its origin.
     pub fn new(text: impl Into<Text>, origin: Origin) -> Self {
         Segment { text: text.into(), origin }
     }
 }
 
-/// A tool call as it goes on the wire: its id is valid and unique.
+/// A tool call as it is sent: its id is already valid for the provider and unique in the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The id that its result names.
+    /// The id by which the matching [`ToolResult`] refers to this call.
     pub id: Arc<str>,
-    /// The tool.
+    /// Name of the called tool.
     pub name: Arc<str>,
-    /// An object.
+    /// The arguments, always a JSON object.
     pub arguments: Json,
-    /// Where it came from.
+    /// The message in which the model made the call, or the rule that invented it.
     pub origin: Origin,
 }
 
-/// Whether a tool did what it was asked.
+/// Whether a tool call succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It did.
+pub enum ToolOutcome {
+    /// The tool did what it was asked.
     Done,
-    /// It failed; the content says how.
+    /// The tool failed; the result's parts say how.
     Failed,
 }
 
-/// A tool's answer as it goes on the wire.
+/// A tool's result as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The call it answers.
+    /// Id of the [`Call`] that this result answers.
     pub call_id: Arc<str>,
-    /// What it says.
+    /// The result's content, in the order the tool returned it.
     pub parts: Vec<ResultPart>,
-    /// Whether it did what it was asked.
-    pub outcome: Outcome,
-    /// Where it came from.
+    /// Failed results are marked as errors on the wire.
+    pub outcome: ToolOutcome,
+    /// Used for images; text parts carry the origins of their own segments.
     pub origin: Origin,
 }
 
-/// A part of a tool's answer.
+/// A part of a tool's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResultPart {
-    /// Text.
+    /// Text, in segments that are joined without a separator.
     Text(Vec<Segment>),
-    /// An image.
+    /// An image, such as a screenshot that the tool read.
     Image(Image),
 }
 
-/// Reasoning that goes back to the model that made it.
+/// Reasoning that is sent back to the model that produced it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reasoning {
-    /// What is shown of it.
+    /// The visible part; empty where the provider encrypts all of it.
     pub text: Text,
-    /// The provider's signature, to the byte.
+    /// The provider's signature over the text, sent back byte for byte.
     pub signature: Option<Arc<str>>,
-    /// Encrypted reasoning, to the byte.
+    /// Encrypted reasoning, sent back byte for byte.
     pub redacted: Option<Arc<str>>,
-    /// Where it came from.
+    /// The assistant message that the reasoning belongs to.
     pub origin: Origin,
 }
 
-/// What a block holds.
+/// The content of a block. Blocks hold it behind [`SharedContent`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Text, in segments.
+    /// Text, in segments that are joined without a separator.
     Text(Vec<Segment>),
-    /// An image.
+    /// An image in a message of its own right, with its origin.
     Image(Image, Origin),
-    /// Reasoning.
+    /// The model's own reasoning; only in assistant messages.
     Reasoning(Reasoning),
-    /// A tool call.
+    /// A tool call; only in assistant messages.
     Call(Call),
-    /// A tool's answer.
+    /// A tool's result; only in user messages.
     Result(ToolResult),
 }
 
-/// The unit that a provider caches by.
+/// One content block of the request: the unit that a provider caches by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The region of the layout.
-    pub place: Place,
-    /// What it holds.
-    pub content: Held,
-    /// Whether a cache entry is asked for up to and including this block.
-    pub breakpoint: Option<Lifetime>,
+    /// The region of the layout that the block belongs to.
+    pub region: Region,
+    /// Shared between requests, so that its hash and its token counts are computed once.
+    pub content: SharedContent,
+    /// Asks the provider for a cache entry that ends with this block. `None`: no breakpoint.
+    pub breakpoint: Option<CacheLifetime>,
 }
 
 impl Block {
-    /// A block without a breakpoint.
-    pub fn new(place: Place, content: impl Into<Held>) -> Self {
-        Block { place, content: content.into(), breakpoint: None }
+    /// Makes a block without a breakpoint.
+    pub fn new(region: Region, content: impl Into<SharedContent>) -> Self {
+        Block { region, content: content.into(), breakpoint: None }
     }
 
-    /// A text block of one segment.
-    pub fn text(place: Place, text: Text, origin: Origin) -> Self {
-        Block::new(place, Content::Text(vec![Segment { text, origin }]))
+    /// Makes a text block of a single segment.
+    pub fn text(region: Region, text: Text, origin: Origin) -> Self {
+        Block::new(region, Content::Text(vec![Segment { text, origin }]))
     }
 
-    /// Whether a provider accepts a breakpoint here: not on reasoning, and not on nothing.
+    /// Whether a provider accepts a breakpoint here: not on reasoning and not on blank text.
     pub fn can_hold_breakpoint(&self) -> bool {
         match &*self.content {
             Content::Text(segments) => segments.iter().any(|s| !s.text.trim().is_empty()),
@@ -132,7 +138,7 @@ impl Block {
         }
     }
 
-    /// Whether it shows an image, by itself or in a tool's answer.
+    /// Whether the block shows an image, directly or inside a tool's result.
     pub fn has_image(&self) -> bool {
         match &*self.content {
             Content::Image(..) => true,
@@ -141,7 +147,8 @@ impl Block {
         }
     }
 
-    /// The origin of the block as a whole: that of its first segment that no rule made, else its first.
+    /// The origin of the block as a whole: that of its first segment that is not a layout's own
+    /// text, or of its first segment if all are. `None` for a text block without segments.
     pub fn origin(&self) -> Option<&Origin> {
         match &*self.content {
             Content::Text(segments) => first_origin(segments),
@@ -152,14 +159,15 @@ impl Block {
         }
     }
 
-    /// The hash of everything the model sees of it: not of its breakpoint, and not of its origin.
+    /// Hash of everything the model sees of the block; breakpoint, region and origins do not count.
     pub fn hash(&self) -> Hash {
         self.content.hash()
     }
 }
 
 impl Content {
-    /// The hash of everything the model sees of it: not of its origin. [`Held::hash`] is the same, made once.
+    /// Hash of everything the model sees; origins do not count. [`SharedContent::hash`] computes it
+    /// once and keeps it.
     pub fn hash(&self) -> Hash {
         let segments = |segments: &[Segment]| match segments {
             [only] => only.text.hash(),
@@ -184,7 +192,7 @@ impl Content {
                     ResultPart::Text(parts) => segments(parts),
                     ResultPart::Image(image) => image.hash(),
                 });
-                let outcome = if r.outcome == Outcome::Failed { "failed" } else { "result" };
+                let outcome = if r.outcome == ToolOutcome::Failed { "failed" } else { "result" };
                 Hash::chain([text(outcome), text(&r.call_id)].into_iter().chain(parts))
             }
         }
@@ -195,104 +203,106 @@ fn first_origin(segments: &[Segment]) -> Option<&Origin> {
     segments.iter().find(|s| !s.origin.is_rule()).or(segments.first()).map(|s| &s.origin)
 }
 
-/// A message of the request.
+/// One message of the request: a role and its content blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// Who speaks.
+pub struct PromptMessage {
+    /// Providers expect user and assistant messages to alternate; see
+    /// [`validate`](crate::validate).
     pub role: Role,
-    /// What is said.
+    /// The content, in the order the model reads it.
     pub blocks: Vec<Block>,
-    /// The message's id, for the few servers that take one.
+    /// The message's id, for the few servers that accept one.
     pub id: Option<Arc<str>>,
-    /// Documents attached by id, for the few servers that take them.
+    /// Ids of attached documents, for the few servers that accept them.
     pub documents: Vec<Arc<str>>,
 }
 
-impl Turn {
-    /// A message without id or documents.
+impl PromptMessage {
+    /// Makes a message without an id and without documents.
     pub fn new(role: Role, blocks: Vec<Block>) -> Self {
-        Turn { role, blocks, id: None, documents: Vec::new() }
+        PromptMessage { role, blocks, id: None, documents: Vec::new() }
     }
 }
 
-/// A declared tool in its place.
+/// A declared tool, with its position in the layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolBlock {
-    /// The region of the layout.
-    pub place: Place,
-    /// The tool.
+    /// The region of the layout that the declaration belongs to.
+    pub region: Region,
+    /// Name, description and schema as the model sees them.
     pub tool: Tool,
-    /// Whether a cache entry is asked for up to and including this tool.
-    pub breakpoint: Option<Lifetime>,
+    /// Asks the provider for a cache entry that ends with this tool. `None`: no breakpoint.
+    pub breakpoint: Option<CacheLifetime>,
 }
 
-/// Whether the model thinks before it answers.
+/// Whether the model reasons before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thinking {
-    /// It does not.
+    /// Extended thinking is not requested.
     #[default]
     Off,
-    /// It does, within so many tokens.
+    /// Extended thinking with a budget of so many tokens, which count towards `max_tokens`.
     Budget(u32),
 }
 
-/// A search of the web by the provider.
+/// A web search that the provider itself performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebSearch {
-    /// The most results to take in.
+    /// The most search results the provider may add to the prompt.
     pub max_results: u32,
 }
 
-/// Where a breakpoint stands.
+/// A cache breakpoint and the block that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
-    /// The block, counted through tools, system and messages from 0.
+    /// Index of the block, counted from 0 through tools, system prompt and messages.
     pub block: usize,
-    /// How long its entry is to live.
-    pub lifetime: Lifetime,
+    /// How long the provider is asked to keep the entry.
+    pub lifetime: CacheLifetime,
 }
 
-/// A finished request: what is shown is what is sent.
+/// A finished request: what Hardpan shows of it is exactly what it sends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// The model's id.
+    /// The model's id as the provider knows it.
     pub model: Arc<str>,
-    /// The most tokens it may answer with.
+    /// The most tokens the answer may take, reasoning included.
     pub max_tokens: u32,
-    /// Whether it thinks first.
+    /// Whether the model reasons before it answers, and with which budget.
     pub thinking: Thinking,
-    /// Declared tools.
+    /// The declared tools; they come first in the provider's order.
     pub tools: Vec<ToolBlock>,
-    /// The system prompt.
+    /// The system prompt; it follows the tools.
     pub system: Vec<Block>,
-    /// The system message's id, for the few servers that take one.
+    /// The system message's id, for the few servers that accept one.
     pub system_id: Option<Arc<str>>,
-    /// The messages.
-    pub turns: Vec<Turn>,
-    /// The provider's web search, if wanted.
+    /// The conversation, oldest message first.
+    pub messages: Vec<PromptMessage>,
+    /// The provider's own web search. `None`: not requested.
     pub web_search: Option<WebSearch>,
-    /// What the snapshot holds and the request does not.
-    pub left_out: Vec<LeftOut>,
+    /// What the snapshot contains and this request does not, each with the reason.
+    pub left_out: Vec<Omission>,
 }
 
 impl Prompt {
-    /// The blocks of system and messages in the provider's order.
+    /// The blocks of system prompt and messages, in the provider's order. Tools are not included.
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
-        self.system.iter().chain(self.turns.iter().flat_map(|turn| &turn.blocks))
+        self.system.iter().chain(self.messages.iter().flat_map(|message| &message.blocks))
     }
 
-    /// The same, to be changed.
+    /// Like [`blocks`](Self::blocks), but mutable.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
-        self.system.iter_mut().chain(self.turns.iter_mut().flat_map(|turn| &mut turn.blocks))
+        self.system.iter_mut().chain(self.messages.iter_mut().flat_map(|message| &mut message.blocks))
     }
 
-    /// Holds what a prompt before held, where it is equal, so that what is known of it stays known; `last` is then what this
-    /// one holds.
-    pub fn share(&mut self, last: &mut Vec<Held>) {
+    /// Reuses the content of the previous prompt wherever it is equal, so that hashes and token
+    /// counts that are known already stay known. `last` holds the previous prompt's contents on
+    /// entry and this prompt's on return.
+    pub fn share_unchanged_content(&mut self, last: &mut Vec<SharedContent>) {
         let mut count = 0;
         for block in self.blocks_mut() {
             match last.get_mut(count) {
-                Some(known) if known.is(&block.content) => {}
+                Some(known) if known.ptr_eq(&block.content) => {}
                 Some(known) if **known == *block.content => block.content = known.clone(),
                 Some(known) => *known = block.content.clone(),
                 None => last.push(block.content.clone()),
@@ -302,12 +312,12 @@ impl Prompt {
         last.truncate(count);
     }
 
-    /// How many blocks there are, tools included.
+    /// Number of blocks, declared tools included.
     pub fn block_count(&self) -> usize {
         self.tools.len() + self.blocks().count()
     }
 
-    /// The breakpoints, in order.
+    /// The breakpoints of tools, system prompt and messages, in this order.
     pub fn breakpoints(&self) -> Vec<Breakpoint> {
         let tools = self.tools.iter().map(|tool| tool.breakpoint);
         let all = tools.chain(self.blocks().map(|block| block.breakpoint));
@@ -316,18 +326,18 @@ impl Prompt {
             .collect()
     }
 
-    /// The name of a block's position: `tools[0]`, `system[0]`, `messages[3].content[1]`.
+    /// The path of a block in the request body: `tools[0]`, `system[0]`, `messages[3].content[1]`.
     pub fn address(&self, block: usize) -> String {
         let Some(mut rest) = block.checked_sub(self.tools.len()) else { return format!("tools[{block}]") };
         if rest < self.system.len() {
             return format!("system[{rest}]");
         }
         rest -= self.system.len();
-        for (index, turn) in self.turns.iter().enumerate() {
-            if rest < turn.blocks.len() {
+        for (index, message) in self.messages.iter().enumerate() {
+            if rest < message.blocks.len() {
                 return format!("messages[{index}].content[{rest}]");
             }
-            rest -= turn.blocks.len();
+            rest -= message.blocks.len();
         }
         format!("block {block}")
     }

@@ -1,4 +1,4 @@
-//! Images: their type, their size, and what they cost.
+//! Images: media type, size, limits and token cost.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use thiserror::Error;
 
 use crate::Hash;
 
-/// The image types that the providers take.
+/// The image formats that providers accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MediaType {
-    /// PNG.
+    /// `image/png`.
     #[serde(rename = "image/png")]
     Png,
-    /// JPEG.
+    /// `image/jpeg`.
     #[serde(rename = "image/jpeg")]
     Jpeg,
-    /// GIF.
+    /// `image/gif`; providers look at its first frame.
     #[serde(rename = "image/gif")]
     Gif,
-    /// WebP.
+    /// `image/webp`.
     #[serde(rename = "image/webp")]
     Webp,
 }
 
 impl MediaType {
-    /// The name on the wire.
+    /// The media type as requests spell it: `image/png`.
     pub fn name(self) -> &'static str {
         match self {
             MediaType::Png => "image/png",
@@ -45,9 +45,9 @@ pub enum ImageError {
         "the image is {bytes} bytes in base64; at most {limit} are accepted: scale it down or save it as JPEG"
     )]
     TooLarge {
-        /// Its size in base64.
+        /// Length of the base64 text in bytes.
         bytes: usize,
-        /// The limit.
+        /// The provider's limit, [`MAX_IMAGE_BYTES`].
         limit: usize,
     },
     /// The data is not base64.
@@ -58,20 +58,20 @@ pub enum ImageError {
     /// Its sides are over the provider's limit.
     #[error("the image is {width}×{height} pixels; at most 8000×8000 are accepted: scale it down")]
     TooWide {
-        /// Width in pixels.
+        /// Width in pixels, at most [`MAX_IMAGE_SIDE`].
         width: u32,
-        /// Height in pixels.
+        /// Height in pixels, at most [`MAX_IMAGE_SIDE`].
         height: u32,
     },
 }
 
-/// An image, base64-encoded as it goes on the wire.
+/// An image, base64-encoded as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// Its type.
+    /// The format of the encoded bytes.
     pub media_type: MediaType,
-    /// The base64 of its bytes.
+    /// The base64 text, without a `data:` prefix.
     pub data: Arc<str>,
     /// Width in pixels, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,9 +81,9 @@ pub struct Image {
     pub height: Option<u32>,
 }
 
-/// The largest image in base64 bytes (10 MB).
+/// The largest image that providers accept, in bytes of base64 (10 MB).
 pub const MAX_IMAGE_BYTES: usize = 10 * 1024 * 1024;
-/// The longest side in pixels.
+/// The longest side that providers accept, in pixels.
 pub const MAX_IMAGE_SIDE: u32 = 8000;
 
 impl Image {
@@ -96,7 +96,7 @@ impl Image {
         side(width) * side(height)
     }
 
-    /// Refuses data that is no base64.
+    /// Rejects data that is not base64.
     pub fn check_data(&self) -> Result<(), ImageError> {
         let alphabet = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
         let digits = self.data.trim_end_matches('=');
@@ -104,7 +104,7 @@ impl Image {
         if padded && digits.bytes().all(alphabet) { Ok(()) } else { Err(ImageError::NotBase64) }
     }
 
-    /// Refuses what every provider would refuse.
+    /// Rejects an image that every provider would reject: too many bytes, or too many pixels.
     pub fn check(&self) -> Result<(), ImageError> {
         if self.data.len() > MAX_IMAGE_BYTES {
             return Err(ImageError::TooLarge { bytes: self.data.len(), limit: MAX_IMAGE_BYTES });
@@ -117,7 +117,7 @@ impl Image {
         }
     }
 
-    /// The hash of its type and data.
+    /// Hash of media type and data; the dimensions follow from these.
     pub fn hash(&self) -> Hash {
         Hash::chain([Hash::of(self.media_type.name().as_bytes()), Hash::of(self.data.as_bytes())])
     }

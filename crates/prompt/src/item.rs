@@ -1,24 +1,27 @@
 //! Keyed, mutable context.
+//!
+//! The principal type is [`Item`]: a file, a panel, a page, a symbol map entry. An item keeps its
+//! key for good while its body changes; a layout decides where its current body goes.
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Kind, MessageId, Text};
+use crate::{ItemKind, MessageId, Text};
 
 /// A stability tier of the `tiers` layout, from most to least stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Tier {
-    /// 12 or more responses unchanged.
+    /// Unchanged for 12 or more responses.
     L0,
-    /// 9 or more.
+    /// Unchanged for 9 or more responses.
     L1,
-    /// 6 or more.
+    /// Unchanged for 6 or more responses.
     L2,
-    /// 3 or more.
+    /// Unchanged for 3 or more responses: where items enter the cached part.
     L3,
-    /// Changed recently.
+    /// Changed within the last few responses; never cached.
     #[serde(rename = "active")]
     Active,
 }
@@ -27,7 +30,8 @@ impl Tier {
     /// Every tier, most stable first.
     pub const ALL: [Tier; 5] = [Tier::L0, Tier::L1, Tier::L2, Tier::L3, Tier::Active];
 
-    /// How many unchanged responses an item needs to be here; none for active.
+    /// For how many responses an item must have been unchanged to be in this tier. `None` for the
+    /// active tier, which takes everything.
     pub fn threshold(self) -> Option<u32> {
         match self {
             Tier::L0 => Some(12),
@@ -39,47 +43,54 @@ impl Tier {
     }
 }
 
-/// How often an item is expected to change: the order of BASE in `strata`.
+/// How often an item is expected to change. `strata` orders the items of BASE by it, so that a
+/// change loses little of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Volatility {
     /// Practically never: a fetched page.
-    Still,
+    #[serde(rename = "still")]
+    Static,
     /// Now and then: the symbol map, the tree.
-    Calm,
+    #[serde(rename = "calm")]
+    Slow,
     /// While being worked on: files, panels.
-    Lively,
-    /// Every turn: clock, git status, consoles. Such an item is never cached.
+    #[serde(rename = "lively")]
+    Active,
+    /// Every turn: clock, git status, consoles. Such an item goes into TAIL and is never cached.
     Tail,
 }
 
 /// One piece of keyed, mutable context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is, for good: `file:src/a.rs`, `symbols:src/a.rs`, `panel:todo`, `url:https://…`, `tree`.
+    /// Identifies the item for good: `file:src/a.rs`, `symbols:src/a.rs`, `panel:todo`,
+    /// `url:https://…`, `tree`.
     pub key: Arc<str>,
-    /// The name the model sees in `panels`: `P1`, `P10`, `chat`.
+    /// The id under which the model sees it in the `panels` layout: `P1`, `P10`, `chat`.
     pub id: Arc<str>,
-    /// What sort of thing it is.
-    pub kind: Kind,
-    /// What a person calls it: a path, a panel's name, a page's title.
+    /// The column of the breakdown that its tokens count towards.
+    pub kind: ItemKind,
+    /// The name a person knows it by: a path, a panel's name, a page's title.
     pub title: Arc<str>,
-    /// What the model is to see.
+    /// The current text, as the model should see it.
     pub body: Text,
     /// When the body last changed, in milliseconds since 1970.
     pub changed_at_ms: i64,
-    /// How often it changes.
+    /// How often the body is expected to change.
     pub volatility: Volatility,
-    /// Its tier in `tiers`, where the tracker has assigned one.
+    /// Its tier in the `tiers` layout. `None`: the tracker has not assigned one.
     pub tier: Option<Tier>,
-    /// For how many responses it has been unchanged, where tracked.
-    pub n: Option<u32>,
-    /// The message that already shows this body (a read's result, a write's call), if one does.
-    pub said_by: Option<MessageId>,
+    /// For how many responses the body has been unchanged. `None`: not tracked.
+    pub unchanged_responses: Option<u32>,
+    /// The message that already shows this very body, such as the result of a read or the call of a
+    /// write. `None`: no message does.
+    pub shown_by: Option<MessageId>,
 }
 
 impl Item {
-    /// The path or address in the key: what follows the first colon.
+    /// The path or address in the key: what follows the first colon (`src/a.rs` of
+    /// `file:src/a.rs`).
     pub fn name(&self) -> &str {
         self.key.split_once(':').map_or(&self.key, |(_, name)| name)
     }

@@ -1,44 +1,52 @@
-//! The vocabulary of Hardpan: what can be said to a model, and what was said.
+//! The vocabulary of Hardpan: what can be sent to a model, and what was said so far.
 //!
 //! Three types carry the rest of the product:
 //!
-//! - [`Item`]: one piece of keyed, mutable context (a file, a panel, a page, a symbol entry).
-//! - [`AgentMessage`]: one entry of the conversation, as the agent keeps it.
-//! - [`Prompt`]: a finished request, made of blocks that each know where they came from.
+//! - [`Item`]: one piece of keyed, mutable context (a file, a panel, a page, a symbol map entry).
+//! - [`AgentMessage`]: one message of the conversation, as the agent stores it.
+//! - [`Prompt`]: a finished request, made of [`PromptMessage`]s and [`Block`]s that each know their
+//!   [`Origin`].
+//!
+//! A [`TokenCounter`] counts a prompt exactly, and [`validate`] checks it against the providers'
+//! rules before it is sent.
 //!
 //! ```
-//! use hardpan_prompt::{Block, Counter, Kind, Origin, Place, Prompt, Role, Text, Turn, Vocabulary};
+//! use hardpan_prompt::{
+//!     Block, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter, Vocabulary,
+//! };
 //!
-//! let hello = Block::text(Place::Log, Text::new("Hello!"), Origin::rule(Kind::History, "example"));
-//! let prompt = Prompt { turns: vec![Turn::new(Role::User, vec![hello])], ..Prompt::default() };
-//! let counter = Counter::new(Vocabulary::O200k);
+//! let origin = Origin::rule(ItemKind::History, "example");
+//! let hello = Block::text(Region::Log, Text::new("Hello!"), origin);
+//! let messages = vec![PromptMessage::new(Role::User, vec![hello])];
+//! let prompt = Prompt { messages, ..Prompt::default() };
+//! let counter = TokenCounter::new(Vocabulary::O200k);
 //! assert_eq!(counter.measure(&prompt).total(), 2);
 //! ```
 //!
-//! This crate does no input or output, and looks at no clock.
+//! This crate does no input or output and reads no clock.
 
-mod block; // Prompt, Turn, Block, Segment: the request before it is bytes
-mod held; // Held: what a block holds, shared
-mod image; // Image: data, type, size, what it costs
+mod block; // Prompt, PromptMessage, Block, Segment: the request before it becomes bytes
+mod image; // Image: data, media type, size, token cost
 mod item; // Item: keyed, mutable context
-mod measure; // Measured: tokens of each block and segment of a prompt
-mod message; // AgentMessage: the conversation as the agent keeps it
-mod origin; // Origin, Place, LeftOut: where each block came from and where it went
+mod message; // AgentMessage: the conversation as the agent stores it
+mod origin; // Origin, Region, Omission: where each block came from and where it goes
+mod prompt_tokens; // PromptTokens: the tokens of each block and segment of a prompt
+mod shared_content; // SharedContent: a block's content, shared between requests
 mod text; // Text, Hash, Json: immutable text that knows its hash
-mod tokens; // Counter: exact token counts, prefix sums, learned factors
-mod tool; // Tool: a declared tool
-pub mod validate; // the providers' rules, each with its own error
+mod tokens; // TokenCounter: exact token counts, prefix sums, learned factors
+mod tool; // Tool: the declaration of a tool
+pub mod validate; // the providers' rules for requests, each with its own error
 
 pub use block::{
-    Block, Breakpoint, Call, Content, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking,
-    ToolBlock, ToolResult, Turn, WebSearch,
+    Block, Breakpoint, Call, Content, ToolOutcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking,
+    ToolBlock, ToolResult, PromptMessage, WebSearch,
 };
-pub use held::Held;
+pub use shared_content::SharedContent;
 pub use image::{Image, ImageError, MediaType};
 pub use item::{Item, Tier, Volatility};
-pub use measure::Measured;
-pub use message::{AgentMessage, Body, CallResult, MessageId, Part, State, ToolCall};
-pub use origin::{Copy, Kind, LeftOut, Lifetime, Origin, Place, Source};
-pub use text::{Chain, Hash, Json, Text};
-pub use tokens::{Counted, Counter, Factor, UnknownVocabulary, Vocabulary, Work};
+pub use prompt_tokens::PromptTokens;
+pub use message::{AgentMessage, MessageBody, CallResult, MessageId, MessagePart, MessageState, ToolCall};
+pub use origin::{ItemCopy, ItemKind, Omission, CacheLifetime, Origin, Region, Source};
+pub use text::{HashChain, Hash, Json, Text};
+pub use tokens::{CountedText, TokenCounter, TokenFactor, UnknownVocabulary, Vocabulary, TokenizerWork};
 pub use tool::Tool;

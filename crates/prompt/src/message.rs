@@ -1,4 +1,8 @@
-//! The conversation as the agent keeps it.
+//! The conversation as the agent stores it.
+//!
+//! The principal type is [`AgentMessage`]: an id, a few marks that tell how the message is sent,
+//! and a [`MessageBody`] that depends on who wrote it. Sessions and snapshots contain these
+//! messages as JSON; a layout converts them into [`PromptMessage`](crate::PromptMessage)s.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Image, Json, Text, Tier};
 
-/// A message's name, unique within its session.
+/// A message's id, unique within its session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MessageId(pub Arc<str>);
@@ -26,129 +30,132 @@ impl From<&str> for MessageId {
     }
 }
 
-/// Whether and how a message is sent.
+/// Whether a message is sent, and in which form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
-    /// As it is.
+pub enum MessageState {
+    /// Sent as it is.
     #[default]
     Whole,
-    /// Its summary (`tl_dr`) stands for its text.
+    /// Its summary (`tl_dr`) is sent instead of its text.
     #[serde(alias = "summarised")]
     TlDr,
-    /// Moved into a frozen history panel.
+    /// Sent as a part of a frozen history panel, not as a message.
     Detached,
-    /// Not sent.
+    /// Kept in the session, but never sent.
     Deleted,
 }
 
-/// One entry of the conversation.
+/// One message of the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentMessage {
-    /// Its name.
+    /// Unique within the session; items and panels refer to messages by it.
     pub id: MessageId,
-    /// When it was said.
+    /// When the message was written, where that was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub time: Option<Timestamp>,
-    /// Whether and how it is sent.
+    /// Whether the message is sent, and in which form.
     #[serde(default, skip_serializing_if = "is_whole")]
-    pub state: State,
-    /// The summary that stands for its text in the state `tl_dr`.
+    pub state: MessageState,
+    /// The summary that is sent instead of its text in the state `tl_dr`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tl_dr: Option<Text>,
-    /// Its tier in `tiers`, where the tracker has assigned one.
+    /// Its tier in the `tiers` layout. `None`: the tracker has not assigned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// For how many responses it has been tracked.
+    /// For how many responses the tracker has counted it as unchanged. `None`: not tracked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<u32>,
-    /// What it says.
+    #[serde(rename = "n")]
+    pub unchanged_responses: Option<u32>,
+    /// The content, by author.
     #[serde(flatten)]
-    #[schemars(with = "Body")]
-    pub body: Arc<Body>,
+    #[schemars(with = "MessageBody")]
+    pub body: Arc<MessageBody>,
 }
 
-fn is_whole(state: &State) -> bool {
-    *state == State::Whole
+fn is_whole(state: &MessageState) -> bool {
+    *state == MessageState::Whole
 }
 
-/// What a message says, by who says it.
+/// The content of a message, by author.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub enum Body {
-    /// The person.
+pub enum MessageBody {
+    /// Written by the person.
     User {
-        /// A string, or parts: text and images.
+        /// A string, or a list of parts: text and images.
         #[serde(deserialize_with = "parts")]
         #[schemars(with = "Content")]
-        content: Vec<Part>,
+        content: Vec<MessagePart>,
     },
-    /// The model.
+    /// Answered by the model.
     Assistant {
-        /// A string, or parts in the order they came: text, reasoning, tool calls.
+        /// A string, or a list of parts in the order they were streamed: text, reasoning, tool
+        /// calls.
         #[serde(deserialize_with = "parts")]
         #[schemars(with = "Content")]
-        content: Vec<Part>,
-        /// The provider that made it, where known: reasoning goes back only to its maker.
+        content: Vec<MessagePart>,
+        /// The provider that answered, where known: reasoning is sent back only to the model that
+        /// produced it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider: Option<Arc<str>>,
-        /// The model that made it, where known.
+        /// The id of the model that answered, where known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<Arc<str>>,
-        /// Why it ended, in the provider's word; `aborted` and `error` are ours.
+        /// Why the answer ended, in the provider's own word; Hardpan adds `aborted` and `error`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop_reason: Option<Arc<str>>,
     },
-    /// A tool's answer, joined to its call by id.
+    /// The result of a tool call, matched to the call by its id.
     #[serde(alias = "tool")]
     ToolResult {
-        /// The call it answers.
+        /// Id of the call that this result answers.
         call_id: Arc<str>,
-        /// The tool's name.
+        /// Name of the tool, where it was recorded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool_name: Option<Arc<str>>,
-        /// A string, or parts: text and images.
+        /// A string, or a list of parts: text and images.
         #[serde(deserialize_with = "parts")]
         #[schemars(with = "Content")]
-        content: Vec<Part>,
-        /// Whether the tool failed.
+        content: Vec<MessagePart>,
+        /// Whether the tool failed; the content then explains why.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
-    /// Text that an extension put in; sent as the user's.
+    /// Text that an extension added; the model reads it as if the person had written it.
     Custom {
-        /// The extension's name for it.
+        /// The extension's own name for this sort of message.
         custom_type: Arc<str>,
-        /// A string, or parts.
+        /// A string, or a list of parts: text and images.
         #[serde(deserialize_with = "parts")]
         #[schemars(with = "Content")]
-        content: Vec<Part>,
-        /// Whether a person sees it; the model always does.
+        content: Vec<MessagePart>,
+        /// Whether the person sees it; the model always does.
         #[serde(default = "yes")]
         display: bool,
     },
     /// A command that the person ran with `!` or `!!`.
     BashExecution {
-        /// The command line.
+        /// The command line that ran.
         command: Arc<str>,
-        /// What it printed.
+        /// Standard output and standard error, as far as they were kept.
         output: Text,
-        /// Its exit code; none if it was killed.
+        /// The exit code. `None`: the command was killed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
-        /// `!!`: run without telling the model.
+        /// `!!`: the command ran without the model being told.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         exclude_from_context: bool,
     },
-    /// What a compaction kept of the messages before it.
+    /// The summary that replaced older messages when the conversation was compacted.
     CompactionSummary {
-        /// The summary.
+        /// The summary's text, which the model reads in place of those messages.
         summary: Text,
     },
-    /// What was learned on a branch that was left.
+    /// A summary of a branch of the conversation that was left.
     BranchSummary {
-        /// The summary.
+        /// The summary's text, which the model reads on the branch that is continued.
         summary: Text,
     },
 }
@@ -157,37 +164,37 @@ fn yes() -> bool {
     true
 }
 
-/// A part of a message.
+/// One part of a message's content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Part {
-    /// Text.
+pub enum MessagePart {
+    /// Plain text.
     Text {
-        /// The text.
+        /// The text as it was written, Markdown included.
         text: Text,
     },
-    /// An image.
+    /// An image that the person attached or a tool returned.
     Image(Image),
-    /// The model's reasoning.
+    /// The model's reasoning before or between its answers.
     Reasoning {
-        /// What it thought, as far as the provider shows it.
+        /// The reasoning, as far as the provider shows it.
         #[serde(default)]
         text: Text,
-        /// The provider's signature: sent back to the byte.
+        /// The provider's signature, sent back byte for byte.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<Arc<str>>,
-        /// Encrypted reasoning: sent back to the byte.
+        /// Encrypted reasoning, sent back byte for byte.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         redacted: Option<Arc<str>>,
     },
-    /// A tool call.
+    /// A tool call that the model made.
     ToolCall(ToolCall),
 }
 
-impl Part {
-    /// A part of text.
+impl MessagePart {
+    /// Makes a text part.
     pub fn text(text: impl Into<Text>) -> Self {
-        Part::Text { text: text.into() }
+        MessagePart::Text { text: text.into() }
     }
 }
 
@@ -195,72 +202,74 @@ impl Part {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCall {
-    /// The provider's id for it.
+    /// The provider's id for the call; results refer to it.
     pub id: Arc<str>,
-    /// The tool.
+    /// Name of the called tool.
     pub name: Arc<str>,
-    /// The arguments.
+    /// The arguments as the model wrote them, byte for byte.
     #[serde(default)]
     pub arguments: Json,
-    /// Its result, where it is stored with the call (seed e's way). A tool_result message is the other way.
+    /// The call's result, where the session stores it together with the call. Elsewhere a
+    /// `tool_result` message holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<CallResult>,
 }
 
-/// A tool's answer.
+/// The result of a tool call that is stored together with the call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallResult {
-    /// A string, or parts: text and images.
+    /// A string, or a list of parts: text and images.
     #[serde(deserialize_with = "parts")]
     #[schemars(with = "Content")]
-    pub content: Vec<Part>,
-    /// Whether the tool failed.
+    pub content: Vec<MessagePart>,
+    /// Whether the tool failed; the content then explains why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
 
-/// A string stands for one part of text.
+/// The two forms that JSON content may have: a string stands for a single text part.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "the schema's view of `parts`")]
 enum Content {
-    /// One part of text.
+    /// A single text part.
     Text(String),
-    /// Parts, in order.
-    Parts(Vec<Part>),
+    /// Parts, in the order the model reads them.
+    Parts(Vec<MessagePart>),
 }
 
-fn parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Part>, D::Error> {
+fn parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MessagePart>, D::Error> {
     struct Visitor;
     impl<'de> serde::de::Visitor<'de> for Visitor {
-        type Value = Vec<Part>;
+        type Value = Vec<MessagePart>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a string or a list of parts")
         }
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<Part>, E> {
-            Ok(if text.is_empty() { Vec::new() } else { vec![Part::text(text)] })
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<MessagePart>, E> {
+            Ok(if text.is_empty() { Vec::new() } else { vec![MessagePart::text(text)] })
         }
-        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Part>, A::Error> {
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<MessagePart>, A::Error> {
             let mut parts = Vec::new();
             while let Some(part) = seq.next_element()? {
                 parts.push(part);
             }
             Ok(parts)
         }
-        fn visit_unit<E>(self) -> Result<Vec<Part>, E> {
+        fn visit_unit<E>(self) -> Result<Vec<MessagePart>, E> {
             Ok(Vec::new())
         }
     }
     deserializer.deserialize_any(Visitor)
 }
 
-/// The fields that every message may have.
+/// The fields that a message of any role may have.
 const COMMON_FIELDS: [&str; 7] = ["id", "role", "time", "state", "tl_dr", "tier", "n"];
 
 impl AgentMessage {
-    /// Whether a message of this role has a field of this name. Where unknown fields must be noticed, this is asked; reading
-    /// a message by itself passes over them, so that sessions of later versions can be read.
+    /// Whether a message of this role may have a field of this name. Deserializing ignores unknown
+    /// fields, so that sessions of later versions can be read; callers that must reject them ask
+    /// here.
     pub fn has_field(role: &str, field: &str) -> bool {
         let own: &[&str] = match role {
             "user" => &["content"],
@@ -274,22 +283,23 @@ impl AgentMessage {
         COMMON_FIELDS.contains(&field) || own.contains(&field)
     }
 
-    /// A message with nothing but an id and a body.
-    pub fn new(id: impl Into<MessageId>, body: Body) -> Self {
+    /// Makes a message with only an id and a body.
+    pub fn new(id: impl Into<MessageId>, body: MessageBody) -> Self {
         AgentMessage {
             id: id.into(),
             time: None,
-            state: State::Whole,
+            state: MessageState::Whole,
             tl_dr: None,
             tier: None,
-            n: None,
+            unchanged_responses: None,
             body: Arc::new(body),
         }
     }
 
-    /// Whether a person or a program speaks to the model here: what begins an exchange.
+    /// Whether the message begins a new exchange: everything but the model's answers and tool
+    /// results.
     pub fn is_user(&self) -> bool {
-        !matches!(*self.body, Body::Assistant { .. } | Body::ToolResult { .. })
+        !matches!(*self.body, MessageBody::Assistant { .. } | MessageBody::ToolResult { .. })
     }
 }
 
@@ -301,7 +311,7 @@ mod tests {
     fn a_message_survives_its_written_form() {
         let written = r#"{"id":"m1","state":"tl_dr","tl_dr":"short","tier":"L0","role":"assistant","content":[{"type":"reasoning","text":"hm","signature":"s"},{"type":"tool_call","id":"t1","name":"read","arguments":{"path":"a"}}],"model":"x"}"#;
         let message: AgentMessage = serde_json::from_str(written).unwrap();
-        assert_eq!(message.state, State::TlDr);
+        assert_eq!(message.state, MessageState::TlDr);
         assert_eq!(serde_json::to_string(&message).unwrap(), written);
     }
 
@@ -329,6 +339,6 @@ mod tests {
     fn a_string_is_one_part_of_text() {
         let message: AgentMessage =
             serde_json::from_str(r#"{"id":"m","role":"user","content":"hi"}"#).unwrap();
-        assert_eq!(*message.body, Body::User { content: vec![Part::text("hi")] });
+        assert_eq!(*message.body, MessageBody::User { content: vec![MessagePart::text("hi")] });
     }
 }

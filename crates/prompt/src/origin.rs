@@ -1,4 +1,6 @@
-//! Where a block came from, and where in the request it stands.
+//! Where a block of the prompt came from, and which region of the layout it belongs to.
+//!
+//! The principal type is [`Origin`]. Breakdowns, bills and cache verdicts all group tokens by it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,11 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::MessageId;
 
-/// What sort of thing a piece of the prompt is: the columns of the breakdown.
+/// What a piece of the prompt is: an item of some kind, or one of the parts around the items. Each
+/// kind is a column of the breakdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The system prompt.
+pub enum ItemKind {
+    /// The system prompt, the agent's instructions and project files included.
     System,
     /// The symbol map's legend: abbreviations and path aliases.
     Legend,
@@ -20,121 +23,121 @@ pub enum Kind {
     Symbols,
     /// The list of the repository's files.
     Tree,
-    /// A file's content.
+    /// The content of a file.
     File,
-    /// A web page.
+    /// The text of a fetched web page.
     Page,
     /// A panel: todo list, memories, git status, consoles, the clock.
     Panel,
     /// The conversation, the current prompt included.
     History,
-    /// A declared tool.
+    /// The declaration of a tool: name, description and schema.
     Tool,
 }
 
-impl Kind {
+impl ItemKind {
     /// Every kind, in the order of the breakdown.
-    pub const ALL: [Kind; 9] = [
-        Kind::System,
-        Kind::Legend,
-        Kind::Symbols,
-        Kind::Tree,
-        Kind::File,
-        Kind::Page,
-        Kind::History,
-        Kind::Panel,
-        Kind::Tool,
+    pub const ALL: [ItemKind; 9] = [
+        ItemKind::System,
+        ItemKind::Legend,
+        ItemKind::Symbols,
+        ItemKind::Tree,
+        ItemKind::File,
+        ItemKind::Page,
+        ItemKind::History,
+        ItemKind::Panel,
+        ItemKind::Tool,
     ];
 
-    /// The name of its column in the breakdown.
-    pub fn column(self) -> &'static str {
+    /// Name of the kind's column in the breakdown, mostly a plural: `files`.
+    pub fn column_name(self) -> &'static str {
         match self {
-            Kind::System => "system",
-            Kind::Legend => "legend",
-            Kind::Symbols => "symbol_map",
-            Kind::Tree => "tree",
-            Kind::File => "files",
-            Kind::Page => "urls",
-            Kind::Panel => "panels",
-            Kind::History => "history",
-            Kind::Tool => "tools",
+            ItemKind::System => "system",
+            ItemKind::Legend => "legend",
+            ItemKind::Symbols => "symbol_map",
+            ItemKind::Tree => "tree",
+            ItemKind::File => "files",
+            ItemKind::Page => "urls",
+            ItemKind::Panel => "panels",
+            ItemKind::History => "history",
+            ItemKind::Tool => "tools",
         }
     }
 
-    /// The word for one of its kind.
-    pub fn word(self) -> &'static str {
+    /// Name of a single thing of this kind, as JSON output spells it: `file`.
+    pub fn name(self) -> &'static str {
         match self {
-            Kind::System => "system",
-            Kind::Legend => "legend",
-            Kind::Symbols => "symbols",
-            Kind::Tree => "tree",
-            Kind::File => "file",
-            Kind::Page => "url",
-            Kind::Panel => "panel",
-            Kind::History => "history",
-            Kind::Tool => "tool",
+            ItemKind::System => "system",
+            ItemKind::Legend => "legend",
+            ItemKind::Symbols => "symbols",
+            ItemKind::Tree => "tree",
+            ItemKind::File => "file",
+            ItemKind::Page => "url",
+            ItemKind::Panel => "panel",
+            ItemKind::History => "history",
+            ItemKind::Tool => "tool",
         }
     }
 }
 
-/// How a segment stands to the item it shows.
+/// How a segment relates to the item it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Copy {
+pub enum ItemCopy {
     /// The item's body as it is now.
     Current,
-    /// What makes the body current on top of a former copy: a diff.
+    /// A diff that brings an earlier copy up to date.
     Update,
-    /// A body that is no longer true but still sent.
+    /// An earlier body that is still sent but no longer true.
     Former,
     /// A line that says where the body went.
     Stub,
 }
 
-/// Who put a piece of text into the prompt.
+/// What put a piece of text into the prompt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// An item of the workspace.
+    /// An item: a file, a panel, a page.
     Item {
         /// The item's key, such as `file:src/a.rs`.
         key: Arc<str>,
-        /// Whether this is its current body.
-        copy: Copy,
+        /// Whether the segment shows the current body, an earlier one, a diff or a stub.
+        copy: ItemCopy,
     },
-    /// A message of the conversation.
+    /// A message of the conversation, by id.
     Message(MessageId),
-    /// A declared tool.
+    /// A declared tool, by name.
     Tool(Arc<str>),
-    /// A rule of the layout: a header, an "Ok." reply, a footer.
+    /// The layout itself: a header, an "Ok." reply, a footer. The name identifies the rule.
     Rule(&'static str),
 }
 
-/// The origin of a block or segment: its kind and its source.
+/// The origin of a block or segment: what it is, and what put it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// What sort of thing it is.
-    pub kind: Kind,
-    /// Who put it there.
+    /// The column of the breakdown that its tokens count towards.
+    pub kind: ItemKind,
+    /// The item, message, tool or layout rule that put it there.
     pub source: Source,
 }
 
 impl Origin {
-    /// From a rule of the layout.
-    pub fn rule(kind: Kind, name: &'static str) -> Self {
+    /// The origin of text that a layout adds by a rule of its own.
+    pub fn rule(kind: ItemKind, name: &'static str) -> Self {
         Origin { kind, source: Source::Rule(name) }
     }
 
-    /// From a message.
+    /// The origin of text that belongs to a message of the conversation.
     pub fn message(id: &MessageId) -> Self {
-        Origin { kind: Kind::History, source: Source::Message(id.clone()) }
+        Origin { kind: ItemKind::History, source: Source::Message(id.clone()) }
     }
 
-    /// From an item.
-    pub fn item(kind: Kind, key: &Arc<str>, copy: Copy) -> Self {
+    /// The origin of text that shows an item.
+    pub fn item(kind: ItemKind, key: &Arc<str>, copy: ItemCopy) -> Self {
         Origin { kind, source: Source::Item { key: key.clone(), copy } }
     }
 
-    /// Whether a rule made it, not a person, a model or a file.
+    /// Whether a layout added the text, rather than a person, the model or a file.
     pub fn is_rule(&self) -> bool {
         matches!(self.source, Source::Rule(_))
     }
@@ -143,10 +146,10 @@ impl Origin {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Item { key, copy: Copy::Current } => write!(f, "{key}"),
-            Source::Item { key, copy: Copy::Update } => write!(f, "{key} (update)"),
-            Source::Item { key, copy: Copy::Former } => write!(f, "{key} (former copy)"),
-            Source::Item { key, copy: Copy::Stub } => write!(f, "{key} (stub)"),
+            Source::Item { key, copy: ItemCopy::Current } => write!(f, "{key}"),
+            Source::Item { key, copy: ItemCopy::Update } => write!(f, "{key} (update)"),
+            Source::Item { key, copy: ItemCopy::Former } => write!(f, "{key} (former copy)"),
+            Source::Item { key, copy: ItemCopy::Stub } => write!(f, "{key} (stub)"),
             Source::Message(id) => write!(f, "message:{id}"),
             Source::Tool(name) => write!(f, "tool:{name}"),
             Source::Rule(name) => write!(f, "rule:{name}"),
@@ -160,18 +163,18 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Which region of its layout a block stands in.
+/// The region of its layout that a block belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Place {
-    /// `tiers`: the most stable tier.
+pub enum Region {
+    /// `tiers`: the most stable tier, unchanged for 12 responses or more.
     L0,
-    /// `tiers`: very stable.
+    /// `tiers`: unchanged for 9 responses or more.
     L1,
-    /// `tiers`: stable.
+    /// `tiers`: unchanged for 6 responses or more.
     L2,
-    /// `tiers`: the entry tier.
+    /// `tiers`: unchanged for 3 responses or more, the first cached tier that an item enters.
     L3,
-    /// `tiers`: what changes; never cached.
+    /// `tiers`: everything that changed recently; never cached.
     #[serde(rename = "active")]
     Active,
     /// `strata` and `panels`: tools, system prompt and, in `strata`, the items.
@@ -183,65 +186,65 @@ pub enum Place {
     /// `strata`: what changes every turn; never cached.
     #[serde(rename = "tail")]
     Tail,
-    /// `panels`: the panels.
+    /// `panels`: the panels, between the system prompt and the conversation.
     #[serde(rename = "panel")]
     Panel,
-    /// `inline`: everything.
+    /// `inline`: the whole prompt, since the layout has no regions.
     #[serde(rename = "inline")]
     Inline,
 }
 
-impl Place {
-    /// The name used in breakdowns.
+impl Region {
+    /// The name that breakdowns and JSON output use.
     pub fn name(self) -> &'static str {
         match self {
-            Place::L0 => "L0",
-            Place::L1 => "L1",
-            Place::L2 => "L2",
-            Place::L3 => "L3",
-            Place::Active => "active",
-            Place::Base => "base",
-            Place::Log => "log",
-            Place::Tail => "tail",
-            Place::Panel => "panel",
-            Place::Inline => "inline",
+            Region::L0 => "L0",
+            Region::L1 => "L1",
+            Region::L2 => "L2",
+            Region::L3 => "L3",
+            Region::Active => "active",
+            Region::Base => "base",
+            Region::Log => "log",
+            Region::Tail => "tail",
+            Region::Panel => "panel",
+            Region::Inline => "inline",
         }
     }
 }
 
-/// How long a cache entry is asked to live.
+/// How long the provider is asked to keep a cache entry after its last use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Lifetime {
-    /// Five minutes.
+pub enum CacheLifetime {
+    /// Five minutes, the default of Anthropic's `cache_control`.
     #[serde(rename = "5m")]
     FiveMinutes,
-    /// One hour.
+    /// One hour, at a higher price for writing.
     #[serde(rename = "1h")]
     OneHour,
 }
 
-impl Lifetime {
-    /// The provider's word for it.
-    pub fn word(self) -> &'static str {
+impl CacheLifetime {
+    /// The provider's own name for it, the `ttl` of `cache_control`.
+    pub fn name(self) -> &'static str {
         match self {
-            Lifetime::FiveMinutes => "5m",
-            Lifetime::OneHour => "1h",
+            CacheLifetime::FiveMinutes => "5m",
+            CacheLifetime::OneHour => "1h",
         }
     }
 }
 
-/// Something the snapshot holds that the prompt does not, and why.
+/// Something that the snapshot contains and the prompt does not, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct Omission {
     /// The item's key, or `message:ID`, or `call:ID`.
     pub key: String,
-    /// Why, in words for a person.
+    /// The reason, as a sentence for a person.
     pub reason: String,
 }
 
-impl LeftOut {
-    /// Names what was left out and why.
+impl Omission {
+    /// Pairs a key with the reason for leaving it out.
     pub fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
-        LeftOut { key: key.into(), reason: reason.into() }
+        Omission { key: key.into(), reason: reason.into() }
     }
 }

@@ -1,4 +1,7 @@
 //! Immutable text that is hashed once and shared.
+//!
+//! The principal types are [`Text`] and [`Json`]. Both know their [`Hash`], so that comparing,
+//! counting and caching never look at the bytes twice.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -13,42 +16,43 @@ use serde_json::value::RawValue;
 pub struct Hash([u8; 16]);
 
 impl Hash {
-    /// The hash of `bytes`.
+    /// Hashes `bytes`. The empty slice has a hash, too.
     pub fn of(bytes: &[u8]) -> Self {
         let mut short = [0; 16];
         short.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
         Hash(short)
     }
 
-    /// The hash of a sequence of hashes: order matters.
+    /// Hashes a sequence of hashes; their order matters.
     pub fn chain(hashes: impl IntoIterator<Item = Hash>) -> Self {
-        let mut chain = Chain::default();
+        let mut chain = HashChain::default();
         hashes.into_iter().for_each(|hash| chain.add(hash));
         chain.hash()
     }
 
-    /// The hash of the same thing in another place: another one for every mark but 0.
-    pub fn marked(self, mark: u8) -> Self {
+    /// Derives the hash of the same content in another role: every `mark` but 0 gives a different
+    /// hash.
+    pub fn with_mark(self, mark: u8) -> Self {
         Hash(self.0.map(|byte| byte ^ mark))
     }
 
-    /// The raw bytes.
+    /// The 16 bytes, as they are compared and written in hexadecimal.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-/// A hash over a growing sequence, which can be asked for at any point.
+/// A hash over a growing sequence, which can be read at any point without ending it.
 #[derive(Clone, Debug, Default)]
-pub struct Chain(blake3::Hasher);
+pub struct HashChain(blake3::Hasher);
 
-impl Chain {
-    /// Adds a hash.
+impl HashChain {
+    /// Appends a hash to the sequence.
     pub fn add(&mut self, hash: Hash) {
         self.0.update(&hash.0);
     }
 
-    /// Adds a short text, with its length, so that two texts never run into each other.
+    /// Appends a short text with its length, so that neighbouring texts cannot run into each other.
     pub fn add_text(&mut self, text: &str) {
         self.0.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
     }
@@ -95,7 +99,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// Text that never changes: cloning shares it, and its hash is computed once, when it is made.
+/// Text that never changes. Cloning shares it, and its hash is computed once, when it is made.
 #[derive(Clone)]
 pub struct Text(Arc<Inner>);
 
@@ -105,7 +109,7 @@ struct Inner {
 }
 
 impl Text {
-    /// Takes the text and hashes it.
+    /// Takes ownership of the text and hashes it.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         let text = text.into();
         Text(Arc::new(Inner { hash: Hash::of(text.as_bytes()), text }))
@@ -116,7 +120,7 @@ impl Text {
         self.0.hash
     }
 
-    /// The text itself.
+    /// The text as a string slice, like `Deref`.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
@@ -205,14 +209,14 @@ pub struct Json {
 }
 
 impl Json {
-    /// The compact form of `value`; keys keep their order.
+    /// Writes `value` in its compact form; object keys keep their order.
     pub fn new(value: &serde_json::Value) -> Self {
         let raw = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()); // a Value always serialises
         let hash = Hash::of(raw.get().as_bytes());
         Json { raw: Arc::from(raw), hash }
     }
 
-    /// The compact text.
+    /// The compact JSON, as it is sent.
     pub fn as_str(&self) -> &str {
         self.raw.get()
     }
@@ -222,7 +226,7 @@ impl Json {
         self.hash
     }
 
-    /// The value, parsed.
+    /// Parses the compact JSON into a new value.
     pub fn value(&self) -> serde_json::Value {
         serde_json::from_str(self.raw.get()).unwrap_or_default()
     }

@@ -1,142 +1,148 @@
-//! Exact token counts that are made once.
+//! Exact token counts, each computed once.
 //!
-//! A [`Counter`] knows every text by its hash, so a prompt is counted in proportion to what changed in it. A
-//! [`Counted`] text knows what each part of it counts. A [`Factor`] is for models whose vocabulary is not public.
+//! The principal type is [`TokenCounter`]. It identifies texts by their hash, so that counting a
+//! prompt costs as much as what changed in it. A [`CountedText`] also knows the count of each part
+//! of a text. A [`TokenFactor`] scales counts for models whose vocabulary is not public.
 
-mod counted; // Counted: a text's prefix sums
-mod cuts; // where counts add up
+mod counted_text; // Counted: a text's prefix sums
+mod cut_points; // where counts add up
 mod factor; // Factor: learned from what the provider billed
-mod memory; // what has been counted, and for how long
+mod count_cache; // what has been counted, and for how long
 mod vocabulary; // Vocabulary, Work, and the one place that tokenises
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use counted::Counted;
-pub use factor::Factor;
-pub use vocabulary::{UnknownVocabulary, Vocabulary, Work};
+pub use counted_text::CountedText;
+pub use factor::TokenFactor;
+pub use vocabulary::{UnknownVocabulary, Vocabulary, TokenizerWork};
 
-use crate::{Call, Hash, Measured, Prompt, Segment, Text, Tool};
-use counted::Sums;
-use cuts::last_cut;
-use memory::{Memory, Named, Sequence};
+use crate::{Call, Hash, PromptTokens, Prompt, Segment, Text, Tool};
+use counted_text::PrefixSums;
+use cut_points::last_cut_point;
+use count_cache::{CountCache, NamedTextKey, SegmentCounts};
 use vocabulary::Tokenizer;
 
-/// Counts tokens, each text once. Shared by reference between threads; where two count the same new text at the
-/// same moment, both do the work.
+/// Counts tokens, each text once. Share it by reference between threads; if two threads count the
+/// same new text at the same moment, both do the work.
 ///
-/// What it remembers is bounded: [`measure`](Counter::measure) forgets what the last eight measured prompts did
-/// not use, and of each sort at most 65,536 entries are kept. Of a text it keeps the sums (about 2% of its
-/// size), never the text.
-pub struct Counter {
+/// Its memory is bounded: [`measure`](TokenCounter::measure) forgets what the last eight measured
+/// prompts did not use, and at most 65,536 entries of each sort are kept. Of a text it keeps the
+/// prefix sums (about 2% of its size), never the text itself.
+pub struct TokenCounter {
     tokenizer: Tokenizer,
-    memory: Mutex<Memory>,
+    cache: Mutex<CountCache>,
 }
 
-impl Counter {
-    /// A counter that knows nothing yet.
+impl TokenCounter {
+    /// Makes a counter that has counted nothing yet.
     pub fn new(vocabulary: Vocabulary) -> Self {
-        Counter { tokenizer: Tokenizer::new(vocabulary), memory: Mutex::default() }
+        TokenCounter { tokenizer: Tokenizer::new(vocabulary), cache: Mutex::default() }
     }
 
-    /// The vocabulary it counts by.
+    /// The vocabulary that texts are counted with.
     pub fn vocabulary(&self) -> Vocabulary {
         self.tokenizer.vocabulary()
     }
 
-    /// What it has really tokenised since it was made.
-    pub fn work(&self) -> Work {
+    /// What was really tokenized since the counter was made; known texts do not add to it.
+    pub fn work(&self) -> TokenizerWork {
         self.tokenizer.work()
     }
 
-    /// How many counts it remembers.
-    pub fn remembered(&self) -> usize {
-        self.memory().len()
+    /// Number of counts in memory, for tests of its bounds.
+    pub fn remembered_counts(&self) -> usize {
+        self.cache().len()
     }
 
-    /// The tokens of a text.
+    /// Counts the tokens of a text.
     pub fn count(&self, text: &Text) -> usize {
         self.count_hashed(text.hash(), text)
     }
 
-    /// The tokens of a text whose hash is known.
+    /// Counts a text whose hash is known already.
     pub fn count_hashed(&self, hash: Hash, text: &str) -> usize {
         self.sums(hash, text).total()
     }
 
-    /// The text with its prefix sums.
-    pub fn counted(&self, text: &Text) -> Counted {
-        Counted::new(text.clone(), self.sums(text.hash(), text), self.tokenizer.clone())
+    /// Counts a text and keeps its prefix sums at hand, so that ranges of it can be counted
+    /// cheaply.
+    pub fn counted_text(&self, text: &Text) -> CountedText {
+        CountedText::new(text.clone(), self.sums(text.hash(), text), self.tokenizer.clone())
     }
 
-    /// Remembers a count that was made by [`Counted::append`].
-    pub fn keep(&self, counted: &Counted) {
+    /// Puts a count that [`CountedText::append`] made into the counter's memory. Ignored if it was
+    /// made with another vocabulary.
+    pub fn remember(&self, counted: &CountedText) {
         if counted.vocabulary() == self.vocabulary() {
-            self.memory().keep_text(counted.text().hash(), counted.sums().clone());
+            self.cache().insert_text(counted.text().hash(), counted.sums().clone());
         }
     }
 
-    /// The tokens that each segment adds to those before it: together exactly those of the joined text.
+    /// The tokens that each segment adds to those before it. Together they are exactly the tokens
+    /// of the joined text.
     ///
-    /// A segment can take tokens away, as when it completes a word; then those before it count less.
-    pub fn segments(&self, segments: &[Segment]) -> Arc<[u32]> {
+    /// A segment can take tokens away, as when it completes a word; then the segments before it
+    /// count less.
+    pub fn count_segments(&self, segments: &[Segment]) -> Arc<[u32]> {
         match segments {
             [] => Arc::new([]),
             [only] => self.sums(only.text.hash(), &only.text).as_segment(),
             many => {
                 let hash = Hash::chain(many.iter().map(|segment| segment.text.hash()));
-                if let Some(known) = self.memory().sequence(hash) {
+                if let Some(known) = self.cache().get_segments(hash) {
                     return known;
                 }
                 let sequence = self.join(many);
                 let counts = sequence.counts.clone();
-                self.memory().keep_sequence(hash, sequence);
+                self.cache().insert_segments(hash, sequence);
                 counts
             }
         }
     }
 
-    /// The tokens of every block of a prompt. Forgets what has not been used for a while.
-    pub fn measure(&self, prompt: &Prompt) -> Measured {
-        let measured = Measured::of(prompt, self);
-        self.memory().age();
+    /// Counts every block of a prompt, and forgets counts that recent prompts did not use.
+    pub fn measure(&self, prompt: &Prompt) -> PromptTokens {
+        let measured = PromptTokens::measure(prompt, self);
+        self.cache().start_next_measure();
         measured
     }
 
-    /// A call counts as one text: its name, a newline, its arguments.
-    pub(crate) fn call(&self, call: &Call) -> Arc<[u32]> {
-        let key = Named { name: call.name.clone(), description: None, json: call.arguments.hash() };
-        self.named(key, || [&call.name, "\n", call.arguments.as_str()].concat())
+    /// A call counts as one text: name, newline, arguments.
+    pub(crate) fn count_call(&self, call: &Call) -> Arc<[u32]> {
+        let key = NamedTextKey { name: call.name.clone(), description: None, json: call.arguments.hash() };
+        self.count_named(key, || [&call.name, "\n", call.arguments.as_str()].concat())
     }
 
-    /// A tool counts as one text: its name, its description and its schema, a newline between.
-    pub(crate) fn tool(&self, tool: &Tool) -> Arc<[u32]> {
+    /// A tool counts as one text: name, description and schema, separated by newlines.
+    pub(crate) fn count_tool(&self, tool: &Tool) -> Arc<[u32]> {
         let (name, description) = (tool.name.clone(), Some(tool.description.clone()));
-        let key = Named { name, description, json: tool.parameters.hash() };
-        self.named(key, || [&tool.name, "\n", &tool.description, "\n", tool.parameters.as_str()].concat())
+        let key = NamedTextKey { name, description, json: tool.parameters.hash() };
+        self.count_named(key, || [&tool.name, "\n", &tool.description, "\n", tool.parameters.as_str()].concat())
     }
 
-    fn named(&self, key: Named, text: impl Fn() -> String) -> Arc<[u32]> {
-        if let Some(known) = self.memory().named(&key) {
+    fn count_named(&self, key: NamedTextKey, text: impl Fn() -> String) -> Arc<[u32]> {
+        if let Some(known) = self.cache().get_named(&key) {
             return known;
         }
         let counts: Arc<[u32]> = Arc::new([self.tokenizer.count(&text()) as u32]);
-        self.memory().keep_named(key, counts.clone());
+        self.cache().insert_named(key, counts.clone());
         counts
     }
 
-    fn sums(&self, hash: Hash, text: &str) -> Arc<Sums> {
-        if let Some(known) = self.memory().text(hash) {
+    fn sums(&self, hash: Hash, text: &str) -> Arc<PrefixSums> {
+        if let Some(known) = self.cache().get_text(hash) {
             return known;
         }
-        let sums = Arc::new(Sums::of(text, &self.tokenizer));
-        self.memory().keep_text(hash, sums.clone());
+        let sums = Arc::new(PrefixSums::new(text, &self.tokenizer));
+        self.cache().insert_text(hash, sums.clone());
         sums
     }
 
-    /// Walks the segments with the text since the last cut in hand. Within a segment its own sums hold; only what
-    /// lies between the last cut before a seam and the first after it is counted for the seam.
-    fn join(&self, segments: &[Segment]) -> Sequence {
+    /// Joins the segments while keeping the text since the last cut point. Within a segment its own
+    /// sums hold; only the text between the last cut point before a seam and the first one after it
+    /// is counted anew.
+    fn join(&self, segments: &[Segment]) -> SegmentCounts {
         let mut used = Vec::with_capacity(2 * segments.len());
         let mut sums_of = |hash, text: &str| {
             let sums = self.sums(hash, text);
@@ -149,7 +155,7 @@ impl Counter {
             let sums = sums_of(text.hash(), text);
             let Some((first, last)) = sums.ends() else {
                 open.push_str(text);
-                let cut = last_cut(&open, 0).unwrap_or(0);
+                let cut = last_cut_point(&open, 0).unwrap_or(0);
                 closed += self.seam(&open[..cut], &mut sums_of);
                 open.drain(..cut);
                 totals.push(closed + self.seam(&open, &mut sums_of));
@@ -161,26 +167,27 @@ impl Counter {
             open.push_str(&text[last.at as usize..]);
             totals.push(closed + sums.total() - last.tokens as usize);
         }
-        Sequence { counts: steps(totals), _made_of: used.into() }
+        SegmentCounts { counts: steps(totals), _keeps_alive: used.into() }
     }
 
-    fn seam(&self, text: &str, sums_of: &mut impl FnMut(Hash, &str) -> Arc<Sums>) -> usize {
+    fn seam(&self, text: &str, sums_of: &mut impl FnMut(Hash, &str) -> Arc<PrefixSums>) -> usize {
         if text.is_empty() { 0 } else { sums_of(Hash::of(text.as_bytes()), text).total() }
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn cache(&self) -> MutexGuard<'_, CountCache> {
         // Every entry is true by itself, so a panic elsewhere leaves nothing half done.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Counter {
+impl fmt::Debug for TokenCounter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counter").field("vocabulary", &self.vocabulary()).finish_non_exhaustive()
     }
 }
 
-/// The differences of running totals; where a total is smaller than one before it, that one gives way.
+/// The differences between running totals. Where a total is smaller than the one before it, the
+/// earlier one is lowered.
 fn steps(mut totals: Vec<usize>) -> Arc<[u32]> {
     for index in (1..totals.len()).rev() {
         totals[index - 1] = totals[index - 1].min(totals[index]);

@@ -1,4 +1,4 @@
-//! A declared tool.
+//! The declaration of a tool.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::Json;
 pub struct Tool {
     /// The name the model calls it by: letters, digits, `_` and `-`, at most 64.
     pub name: Arc<str>,
-    /// What it does, for the model.
+    /// Tells the model what the tool does and when to use it.
     #[serde(default)]
     pub description: Arc<str>,
     /// The JSON schema of its arguments.

@@ -1,31 +1,31 @@
-//! The providers' rules, each with its own error.
+//! The providers' rules for requests, each with its own error.
 //!
-//! A server refuses a whole request for one broken rule, so every request is checked here before it is sent, and the
-//! simulator checks with the same code what it receives. Where the server's words for a refusal are known, the
-//! [`Violation`] has them.
+//! A server rejects a whole request for one broken rule. So [`validate`] checks every request
+//! before it is sent, and the simulator checks the requests it receives with the same code. Where a
+//! server's own words for a rejection are known, the [`Violation`] uses them.
 //!
 //! ```
-//! use hardpan_prompt::validate::{Rules, validate};
-//! use hardpan_prompt::{Block, Kind, Origin, Place, Prompt, Role, Text, Turn};
+//! use hardpan_prompt::validate::{ValidationRules, validate};
+//! use hardpan_prompt::{Block, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text};
 //!
-//! let say = |text| Block::text(Place::Log, Text::new(text), Origin::rule(Kind::History, "example"));
+//! let say = |text| Block::text(Region::Log, Text::new(text), Origin::rule(ItemKind::History, "example"));
 //! let mut prompt = Prompt { max_tokens: 1024, ..Prompt::default() };
-//! prompt.turns.push(Turn::new(Role::User, vec![say("Hello!"), say("")]));
+//! prompt.messages.push(PromptMessage::new(Role::User, vec![say("Hello!"), say("")]));
 //!
-//! let refusal = validate(&prompt, &Rules::anthropic()).unwrap_err();
+//! let refusal = validate(&prompt, &ValidationRules::anthropic()).unwrap_err();
 //! assert_eq!(refusal.to_string(), "messages.0.content.1: text content blocks must be non-empty");
-//! assert!(validate(&prompt, &Rules::openai()).is_ok());
+//! assert!(validate(&prompt, &ValidationRules::openai()).is_ok());
 //! ```
 
 mod content; // numbers, tools, blocks: what can be seen by looking at one thing
-mod markers; // breakpoints
-mod rounds; // calls and results, who begins and who ends
+mod breakpoints; // breakpoints
+mod conversation; // calls and results, who begins and who ends
 mod violation; // Violation, At
 
 #[cfg(test)]
 mod tests;
 
-pub use violation::{At, Violation};
+pub use violation::{Location, Violation};
 
 use crate::{Block, Prompt};
 
@@ -34,67 +34,69 @@ pub const MAX_BREAKPOINTS: usize = 4;
 /// The largest request body that Anthropic reads (32 MB).
 pub const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 /// The smallest thinking budget in tokens (Anthropic's).
-pub const MIN_THINKING: u32 = 1024;
+pub const MIN_THINKING_TOKENS: u32 = 1024;
 
-/// Whose message rules apply.
+/// The protocol whose message rules apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions, and those that speak it.
+    /// OpenAI Chat Completions, and the many servers that speak it.
     OpenAi,
 }
 
-/// Whether a server takes something.
+/// Whether a server accepts something that not all servers accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stance {
-    /// It does.
-    Accepts,
-    /// It answers with an error.
-    Refuses,
+pub enum Acceptance {
+    /// The server takes it.
+    Accepted,
+    /// The server answers with an error, so the request must not contain it.
+    Rejected,
 }
 
-/// What a server and its model hold a request to. Start from [`Rules::anthropic`] or [`Rules::openai`].
+/// The rules that a server and its model impose on a request. Start from
+/// [`ValidationRules::anthropic`] or [`ValidationRules::openai`] and change what differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// Whose message rules apply.
+pub struct ValidationRules {
+    /// The protocol whose message rules apply.
     pub protocol: Protocol,
     /// A conversation that ends with an assistant message.
-    pub prefill: Stance,
-    /// Cache breakpoints.
-    pub breakpoints: Stance,
+    pub prefill: Acceptance,
+    /// Explicit cache breakpoints.
+    pub breakpoints: Acceptance,
     /// Calls and results in a request that declares no tools.
-    pub undeclared_tools: Stance,
-    /// A request for no answer at all (`max_tokens: 0`), which warms Anthropic's cache; never with a stream.
-    pub warming: Stance,
-    /// The most images in a request.
+    pub undeclared_tools: Acceptance,
+    /// A request without an answer (`max_tokens: 0`), which warms Anthropic's cache; never with a
+    /// stream.
+    pub warming: Acceptance,
+    /// The most images in a request, those in tool results included.
     pub max_images: usize,
-    /// The longest call id in characters, if there is a limit.
+    /// The longest call id in characters. `None`: no limit is known.
     pub max_call_id: Option<usize>,
 }
 
-impl Rules {
-    /// Anthropic's newest models, which are the strictest.
+impl ValidationRules {
+    /// The rules of Anthropic's newest models, which are the strictest.
     pub fn anthropic() -> Self {
-        Rules {
+        ValidationRules {
             protocol: Protocol::Anthropic,
-            prefill: Stance::Refuses,
-            breakpoints: Stance::Accepts,
-            undeclared_tools: Stance::Refuses,
-            warming: Stance::Refuses,
+            prefill: Acceptance::Rejected,
+            breakpoints: Acceptance::Accepted,
+            undeclared_tools: Acceptance::Rejected,
+            warming: Acceptance::Rejected,
             max_images: 100,
             max_call_id: None,
         }
     }
 
-    /// OpenAI's models without explicit breakpoints, and the servers that are like it.
+    /// The rules of OpenAI's models without explicit breakpoints, and of servers like OpenAI's.
     pub fn openai() -> Self {
-        Rules {
+        ValidationRules {
             protocol: Protocol::OpenAi,
-            prefill: Stance::Accepts,
-            breakpoints: Stance::Refuses,
-            undeclared_tools: Stance::Accepts,
-            warming: Stance::Refuses,
+            prefill: Acceptance::Accepted,
+            breakpoints: Acceptance::Rejected,
+            undeclared_tools: Acceptance::Accepted,
+            warming: Acceptance::Rejected,
             max_images: 100,
             // From error reports; some models have since been seen to take more.
             max_call_id: Some(40),
@@ -102,40 +104,41 @@ impl Rules {
     }
 }
 
-/// The first rule that `prompt` breaks, in the order of [`violations`].
-pub fn validate(prompt: &Prompt, rules: &Rules) -> Result<(), Violation> {
-    violations(prompt, rules).into_iter().next().map_or(Ok(()), Err)
+/// Checks a prompt before it is sent. The error is the first entry of [`find_violations`].
+pub fn validate(prompt: &Prompt, rules: &ValidationRules) -> Result<(), Violation> {
+    find_violations(prompt, rules).into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Every rule that `prompt` breaks. First what a server sees when it reads the body, from tools through system to
-/// messages; then what it sees when it looks at the whole.
-pub fn violations(prompt: &Prompt, rules: &Rules) -> Vec<Violation> {
+/// Lists every rule that `prompt` breaks: first those that a server notices while it reads the
+/// body, from tools through system prompt to messages, then those that concern the request as a
+/// whole.
+pub fn find_violations(prompt: &Prompt, rules: &ValidationRules) -> Vec<Violation> {
     let mut found = Vec::new();
     content::check_numbers(prompt, rules, &mut found);
     content::check_tools(prompt, rules, &mut found);
     content::check_blocks(prompt, rules, &mut found);
     content::check_image_count(prompt, rules, &mut found);
-    markers::check(prompt, rules, &mut found);
-    content::check_declared(prompt, rules, &mut found);
-    rounds::check(prompt, rules, &mut found);
+    breakpoints::check_breakpoints(prompt, rules, &mut found);
+    content::check_tools_declared(prompt, rules, &mut found);
+    conversation::check_conversation(prompt, rules, &mut found);
     found
 }
 
-/// Refuses a request body that is larger than the server reads.
+/// Rejects a request body that is larger than the server reads.
 pub fn check_size(bytes: usize) -> Result<(), Violation> {
     if bytes > MAX_REQUEST_BYTES { Err(Violation::TooLarge { bytes }) } else { Ok(()) }
 }
 
-/// Refuses a prompt that is longer than the model's window.
+/// Rejects a prompt that does not fit into the model's window.
 pub fn check_window(tokens: usize, max: usize) -> Result<(), Violation> {
     if tokens > max { Err(Violation::TooLong { tokens, max }) } else { Ok(()) }
 }
 
-/// The blocks of system and messages, each with where it is.
-fn blocks(prompt: &Prompt) -> impl Iterator<Item = (At, &Block)> {
-    let system = prompt.system.iter().enumerate().map(|(block, b)| (At::System(block), b));
-    let turns = prompt.turns.iter().enumerate().flat_map(|(message, turn)| {
-        turn.blocks.iter().enumerate().map(move |(block, b)| (At::Block { message, block }, b))
+/// The blocks of system prompt and messages, each with its location.
+fn located_blocks(prompt: &Prompt) -> impl Iterator<Item = (Location, &Block)> {
+    let system = prompt.system.iter().enumerate().map(|(block, b)| (Location::System(block), b));
+    let turns = prompt.messages.iter().enumerate().flat_map(|(message, turn)| {
+        turn.blocks.iter().enumerate().map(move |(block, b)| (Location::Block { message, block }, b))
     });
     system.chain(turns)
 }

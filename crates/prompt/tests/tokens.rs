@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Counter, Kind, Origin, Segment, Text, Vocabulary, Work};
+use hardpan_prompt::{TokenCounter, ItemKind, Origin, Segment, Text, Vocabulary, TokenizerWork};
 use proptest::prelude::*;
 
 const BOTH: [Vocabulary; 2] = [Vocabulary::O200k, Vocabulary::Cl100k];
@@ -46,7 +46,7 @@ fn place(text: &str, share: f64) -> usize {
 }
 
 fn segments(parts: &[&str]) -> Vec<Segment> {
-    parts.iter().map(|part| Segment::new(*part, Origin::rule(Kind::History, "test"))).collect()
+    parts.iter().map(|part| Segment::new(*part, Origin::rule(ItemKind::History, "test"))).collect()
 }
 
 fn sum(counts: &Arc<[u32]>) -> usize {
@@ -60,14 +60,14 @@ proptest! {
     fn counts_are_those_of_another_implementation(text in nasty_text()) {
         for vocabulary in BOTH {
             let text = Text::new(text.as_str());
-            prop_assert_eq!(Counter::new(vocabulary).count(&text), reference(vocabulary, &text), "{}", vocabulary);
+            prop_assert_eq!(TokenCounter::new(vocabulary).count(&text), reference(vocabulary, &text), "{}", vocabulary);
         }
     }
 
     #[test]
     fn a_range_counts_what_its_text_counts(text in nasty_text(), ends in proptest::collection::vec((0.0..1.0, 0.0..=1.0), 8)) {
         for vocabulary in BOTH {
-            let counted = Counter::new(vocabulary).counted(&Text::new(text.as_str()));
+            let counted = TokenCounter::new(vocabulary).counted_text(&Text::new(text.as_str()));
             for &(a, b) in &ends {
                 let (a, b) = (place(&text, a), place(&text, b));
                 let range = a.min(b)..a.max(b);
@@ -82,7 +82,7 @@ proptest! {
         for vocabulary in BOTH {
             let mut places: Vec<usize> = at.iter().map(|&share| place(&text, share)).chain([text.len()]).collect();
             places.sort_unstable();
-            let mut counted = Counter::new(vocabulary).counted(&Text::new(&text[..places[0]]));
+            let mut counted = TokenCounter::new(vocabulary).counted_text(&Text::new(&text[..places[0]]));
             for pair in places.windows(2) {
                 counted = counted.append(&text[pair[0]..pair[1]]);
                 prop_assert_eq!(counted.total(), reference(vocabulary, counted.text()), "{}", vocabulary);
@@ -99,7 +99,7 @@ proptest! {
         places.sort_unstable();
         let parts: Vec<&str> = places.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect();
         for vocabulary in BOTH {
-            let counts = Counter::new(vocabulary).segments(&segments(&parts));
+            let counts = TokenCounter::new(vocabulary).count_segments(&segments(&parts));
             prop_assert_eq!(counts.len(), parts.len());
             prop_assert_eq!(sum(&counts), reference(vocabulary, &text), "{}", vocabulary);
         }
@@ -114,9 +114,9 @@ proptest! {
         let characters: Vec<String> = text.chars().take(200).map(String::from).collect();
         let parts: Vec<&str> = characters.iter().map(String::as_str).collect();
         for vocabulary in BOTH {
-            let counter = Counter::new(vocabulary);
+            let counter = TokenCounter::new(vocabulary);
             for end in 0..=parts.len() {
-                let counts = counter.segments(&segments(&parts[..end]));
+                let counts = counter.count_segments(&segments(&parts[..end]));
                 prop_assert_eq!(sum(&counts), reference(vocabulary, &parts[..end].concat()), "{}", vocabulary);
             }
         }
@@ -125,10 +125,10 @@ proptest! {
     #[test]
     fn counts_add_up_at_every_cut(text in nasty_text()) {
         for vocabulary in BOTH {
-            let counter = Counter::new(vocabulary);
+            let counter = TokenCounter::new(vocabulary);
             // Two segments of which the second has a cut are counted from there by its own sums.
             for (at, _) in text.char_indices().take(300) {
-                let counts = counter.segments(&segments(&[&text[..at], &text[at..]]));
+                let counts = counter.count_segments(&segments(&[&text[..at], &text[at..]]));
                 prop_assert_eq!(sum(&counts), reference(vocabulary, &text), "{} at {}", vocabulary, at);
             }
         }
@@ -149,7 +149,7 @@ fn the_crates_own_sources_count_the_same_in_another_implementation() {
             }
             let Ok(text) = std::fs::read_to_string(&path) else { continue };
             for vocabulary in BOTH {
-                let counted = Counter::new(vocabulary).counted(&Text::new(text.as_str()));
+                let counted = TokenCounter::new(vocabulary).counted_text(&Text::new(text.as_str()));
                 assert_eq!(counted.total(), reference(vocabulary, &text), "{vocabulary} {}", path.display());
                 let range = place(&text, 0.3)..place(&text, 0.7);
                 assert_eq!(
@@ -172,20 +172,20 @@ fn long_text() -> String {
 
 #[test]
 fn a_text_is_counted_once() {
-    let counter = Counter::new(Vocabulary::O200k);
+    let counter = TokenCounter::new(Vocabulary::O200k);
     let text = Text::new(long_text());
     let total = counter.count(&text);
-    assert_eq!(counter.work(), Work { texts: 1, bytes: text.len() as u64 });
-    assert_eq!(counter.counted(&Text::new(text.as_str())).total(), total);
+    assert_eq!(counter.work(), TokenizerWork { texts: 1, bytes: text.len() as u64 });
+    assert_eq!(counter.counted_text(&Text::new(text.as_str())).total(), total);
     assert_eq!(counter.count_hashed(text.hash(), &text), total);
-    assert_eq!(counter.segments(&segments(&[&text])).as_ref(), [total as u32]);
+    assert_eq!(counter.count_segments(&segments(&[&text])).as_ref(), [total as u32]);
     assert_eq!(counter.work().texts, 1);
 }
 
 #[test]
 fn a_range_counts_only_its_ragged_ends() {
-    let counter = Counter::new(Vocabulary::O200k);
-    let counted = counter.counted(&Text::new(long_text()));
+    let counter = TokenCounter::new(Vocabulary::O200k);
+    let counted = counter.counted_text(&Text::new(long_text()));
     let before = counter.work();
     counted.range(1_003..35_007);
     assert!(counter.work().bytes - before.bytes < 1_200, "{:?}", counter.work());
@@ -194,12 +194,12 @@ fn a_range_counts_only_its_ragged_ends() {
 
 #[test]
 fn an_append_counts_only_what_is_new() {
-    let counter = Counter::new(Vocabulary::O200k);
-    let counted = counter.counted(&Text::new(long_text()));
+    let counter = TokenCounter::new(Vocabulary::O200k);
+    let counted = counter.counted_text(&Text::new(long_text()));
     let before = counter.work();
     let longer = counted.append("    // one more line\n");
     assert!(counter.work().bytes - before.bytes < 40, "{:?}", counter.work());
-    counter.keep(&longer);
+    counter.remember(&longer);
     let after = counter.work();
     assert_eq!(counter.count(longer.text()), longer.total());
     assert_eq!(counter.work(), after);
@@ -207,29 +207,29 @@ fn an_append_counts_only_what_is_new() {
 
 #[test]
 fn a_new_segment_counts_itself_and_its_seam() {
-    let counter = Counter::new(Vocabulary::Cl100k);
+    let counter = TokenCounter::new(Vocabulary::Cl100k);
     let (one, two) = (long_text(), long_text().to_uppercase());
-    counter.segments(&segments(&["<file>\n", &one, "</file>\n", &two]));
+    counter.count_segments(&segments(&["<file>\n", &one, "</file>\n", &two]));
     let before = counter.work();
-    counter.segments(&segments(&["<file>\n", &one, "</file>\n", &two, "\n-- the end"]));
+    counter.count_segments(&segments(&["<file>\n", &one, "</file>\n", &two, "\n-- the end"]));
     assert!(counter.work().bytes - before.bytes < 40, "{:?}", counter.work());
     let before = counter.work();
-    counter.segments(&segments(&["<file>\n", &one, "</file>\n", &two, "\n-- the end"]));
+    counter.count_segments(&segments(&["<file>\n", &one, "</file>\n", &two, "\n-- the end"]));
     assert_eq!(counter.work(), before);
 }
 
 #[test]
 fn a_segment_that_takes_tokens_away_takes_them_from_those_before() {
-    let counter = Counter::new(Vocabulary::O200k);
+    let counter = TokenCounter::new(Vocabulary::O200k);
     // "strawberr" takes more tokens than "strawberry" with the space before it.
-    let counts = counter.segments(&segments(&[" strawber", "r", "y"]));
+    let counts = counter.count_segments(&segments(&[" strawber", "r", "y"]));
     assert_eq!(sum(&counts), 1);
     assert_eq!(counts.as_ref(), [1, 0, 0]);
 }
 
 #[test]
 fn a_counter_is_shared_between_threads() {
-    let counter = Counter::new(Vocabulary::O200k);
+    let counter = TokenCounter::new(Vocabulary::O200k);
     let text = Text::new(long_text());
     let counts: Vec<usize> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2).map(|_| scope.spawn(|| counter.count(&text))).collect();

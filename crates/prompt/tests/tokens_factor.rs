@@ -1,6 +1,6 @@
 //! The factor against what a provider really billed.
 
-use hardpan_prompt::Factor;
+use hardpan_prompt::TokenFactor;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -14,7 +14,7 @@ fn recorded() -> Vec<(u64, u64)> {
 }
 
 /// How far each prediction is off, as a share of what was then billed.
-fn errors(mut factor: Factor, pairs: &[(u64, u64)]) -> Vec<f64> {
+fn errors(mut factor: TokenFactor, pairs: &[(u64, u64)]) -> Vec<f64> {
     let miss = |&(counted, billed): &(u64, u64)| {
         let predicted = factor.scale(counted as usize) as f64;
         factor.learn(counted, billed);
@@ -26,7 +26,7 @@ fn errors(mut factor: Factor, pairs: &[(u64, u64)]) -> Vec<f64> {
 #[test]
 fn it_converges_on_a_recorded_series_from_any_sensible_prior() {
     for prior in [0.8, 1.0, 1.2, 1.5, 2.0] {
-        let errors = errors(Factor::new(prior), &recorded());
+        let errors = errors(TokenFactor::new(prior), &recorded());
         let late = &errors[20..];
         let worst = late.iter().copied().fold(0.0, f64::max);
         let mean = late.iter().sum::<f64>() / late.len() as f64;
@@ -38,7 +38,7 @@ fn it_converges_on_a_recorded_series_from_any_sensible_prior() {
 #[test]
 fn a_good_prior_is_right_from_the_start() {
     // Not the very first: 48 tokens of conversation after 1,640 of a system prompt that is not recorded.
-    let errors = errors(Factor::new(1.3), &recorded());
+    let errors = errors(TokenFactor::new(1.3), &recorded());
     assert!(errors[3..].iter().all(|&error| error < 0.05), "{errors:.3?}");
 }
 
@@ -46,7 +46,7 @@ fn a_good_prior_is_right_from_the_start() {
 fn a_wrong_bill_in_between_is_forgotten() {
     let mut pairs = recorded();
     pairs[30].1 *= 10;
-    let errors = errors(Factor::new(1.3), &pairs);
+    let errors = errors(TokenFactor::new(1.3), &pairs);
     assert!(errors[31] < 0.15, "{}", errors[31]);
     assert!(errors[40..].iter().all(|&error| error < 0.02), "{errors:.3?}");
 }

@@ -1,8 +1,9 @@
-//! Parsing an SSE stream of text deltas to events, against parsing its JSON alone.
+//! Measures parsing an SSE stream of text deltas into events, relative to parsing its JSON alone.
 //!
-//! The JSON is parsed into a struct that holds the same fields, borrowed where it can be: the strictest yardstick, since
-//! a `Value` costs several times as much (that ratio is printed too). Both are timed in turn in one run, the best of
-//! each counts, and the bytes come in pieces of 4 KiB, as a socket gives them.
+//! The JSON is parsed into a struct that holds the same fields, borrowed where it can be: the
+//! strictest yardstick, since a `Value` costs several times as much (that ratio is printed too).
+//! Both are timed in turn in one run, the best of each counts, and the bytes come in pieces of 4
+//! KiB, as a socket gives them.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
 
@@ -11,12 +12,12 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use hardpan_models::Protocol;
-use hardpan_providers::Decoder;
+use hardpan_providers::StreamDecoder;
 use serde::Deserialize;
 
 const DELTAS: usize = 20_000;
 const ROUNDS: usize = 60;
-const PIECE: usize = 4 << 10;
+const CHUNK_SIZE: usize = 4 << 10;
 const LIMIT: f64 = 3.0;
 
 #[derive(Deserialize)]
@@ -69,8 +70,8 @@ fn main() {
 }
 
 fn parse_stream(bytes: &[u8]) -> usize {
-    let mut decoder = Decoder::new(Protocol::Anthropic);
-    bytes.chunks(PIECE).map(|piece| black_box(decoder.push(piece)).len()).sum()
+    let mut decoder = StreamDecoder::new(Protocol::Anthropic);
+    bytes.chunks(CHUNK_SIZE).map(|piece| black_box(decoder.push(piece)).len()).sum()
 }
 
 fn parses<'a, T: Deserialize<'a>>(data: &'a str) -> bool {

@@ -1,42 +1,42 @@
-//! An answer, put together from its events.
+//! [`Answer`]: the events of one model response, collected, and which of its tool calls may run.
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Json, Part, ToolCall};
+use hardpan_prompt::{Json, MessagePart, ToolCall};
 use serde_json::Value;
 
-use crate::{Event, StopReason, StreamError, Usage};
+use crate::{AnswerEvent, StopReason, StreamError, Usage};
 
-/// What a model answered, as far as it has come.
+/// A model's answer, as far as it has arrived. Collect [`AnswerEvent`]s into it.
 ///
 /// ```
 /// use hardpan_models::Protocol;
-/// use hardpan_providers::{Answer, events_of_body};
+/// use hardpan_providers::{Answer, decode_answer_body};
 ///
 /// let body = br#"{"choices":[{"message":{"content":"Hello!"},"finish_reason":"stop"}]}"#;
-/// let answer: Answer = events_of_body(Protocol::Openai, body).into_iter().collect();
+/// let answer: Answer = decode_answer_body(Protocol::Openai, body).into_iter().collect();
 /// assert_eq!(answer.text(), "Hello!");
 /// assert!(answer.calls().is_empty());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// The provider's id for it.
+    /// The provider's id of the response; empty before the first event, or if it gave none.
     pub id: String,
     /// The model that answered, as the provider calls it.
     pub model: String,
-    /// What was used, where the provider has said so.
+    /// The tokens used; `None` until the provider has reported them.
     pub usage: Option<Usage>,
-    /// Why it ended, once it has.
+    /// Why the answer ended; `None` while it is still coming or after an error.
     pub stop: Option<StopReason>,
-    /// What went wrong, if something did.
+    /// The error that ended the answer, if one did.
     pub error: Option<StreamError>,
-    /// What a person should know about how it was got.
+    /// Notes for the user about how the answer was obtained: a retry, a downgrade.
     pub footnotes: Vec<String>,
-    pieces: Vec<Piece>,
+    parts: Vec<AnswerPart>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+enum AnswerPart {
     Text(String),
     Reasoning { text: String, signature: Option<Arc<str>> },
     Redacted(Arc<str>),
@@ -46,40 +46,41 @@ enum Piece {
 /// A tool call of an answer, and whether it may be run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerCall {
-    /// The call. Its arguments are empty where they could not be read.
+    /// The call as it goes into the conversation. Its arguments are empty if they are not a JSON
+    /// object.
     pub call: ToolCall,
-    /// The arguments as they came.
+    /// The arguments exactly as the model wrote them, valid JSON or not.
     pub raw: String,
-    /// Whether it may be run, and if not, why.
-    pub runnable: Result<(), WhyNot>,
+    /// `Ok` if the call may run, otherwise the reason why not.
+    pub runnable: Result<(), CallRejection>,
 }
 
-/// Why a call must not be run. The message is fit to answer the model's call with.
+/// Why a call must not run. Its message is sent to the model as the result of the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WhyNot {
-    /// The answer has not ended yet.
+pub enum CallRejection {
+    /// The answer is still being streamed.
     #[error("the answer has not ended yet; wait for its end")]
     Unfinished,
-    /// The answer ended for another reason than that the model was done.
+    /// The answer ended before the model was done: at the token limit, by a refusal, by a cut.
     #[error(
         "the answer ended early ({0}), so this call was not run; make it again, in smaller steps if it was long"
     )]
     Stopped(StopReason),
-    /// The answer failed.
+    /// The provider reported an error in the middle of the answer.
     #[error("the answer failed ({kind}), so this call was not run; make it again", kind = .0.kind)]
     Failed(StreamError),
-    /// The call itself has no end.
+    /// The stream ended the answer without ending this call.
     #[error("the call is incomplete, so it was not run; make it again")]
     Incomplete,
-    /// The call names no tool.
+    /// The provider never sent a tool name for the call.
     #[error("the call names no tool, so it was not run; make it again with a name")]
     Nameless,
-    /// The arguments are no JSON.
+    /// The arguments are not valid JSON; holds the parser's message.
     #[error(
         "the arguments are not valid JSON ({0}), so the call was not run; make it again with one JSON object"
     )]
     Malformed(String),
-    /// The arguments are JSON, but no object.
+    /// The arguments are valid JSON but not an object.
     #[error(
         "the arguments are not a JSON object, so the call was not run; make it again with one JSON object"
     )]
@@ -87,114 +88,122 @@ pub enum WhyNot {
 }
 
 impl Answer {
-    /// Takes the next event.
-    pub fn push(&mut self, event: Event) {
+    /// Adds the next event of the stream.
+    pub fn push(&mut self, event: AnswerEvent) {
         match event {
-            Event::Start { id, model } => (self.id, self.model) = (id, model),
-            Event::Text(more) => match self.pieces.last_mut() {
-                Some(Piece::Text(text)) => text.push_str(&more),
-                _ => self.pieces.push(Piece::Text(more)),
+            AnswerEvent::Start { id, model } => (self.id, self.model) = (id, model),
+            AnswerEvent::Text(more) => match self.parts.last_mut() {
+                Some(AnswerPart::Text(text)) => text.push_str(&more),
+                _ => self.parts.push(AnswerPart::Text(more)),
             },
-            Event::Reasoning(more) => match self.pieces.last_mut() {
-                Some(Piece::Reasoning { text, signature: None }) => text.push_str(&more),
-                _ => self.pieces.push(Piece::Reasoning { text: more, signature: None }),
+            AnswerEvent::Reasoning(more) => match self.parts.last_mut() {
+                Some(AnswerPart::Reasoning { text, signature: None }) => text.push_str(&more),
+                _ => self.parts.push(AnswerPart::Reasoning { text: more, signature: None }),
             },
-            Event::Signature(seal) => match self.pieces.last_mut() {
-                Some(Piece::Reasoning { signature: signature @ None, .. }) => *signature = Some(seal.into()),
-                _ => self.pieces.push(Piece::Reasoning { text: String::new(), signature: Some(seal.into()) }),
+            AnswerEvent::Signature(seal) => match self.parts.last_mut() {
+                Some(AnswerPart::Reasoning { signature: signature @ None, .. }) => {
+                    *signature = Some(seal.into())
+                }
+                _ => self
+                    .parts
+                    .push(AnswerPart::Reasoning { text: String::new(), signature: Some(seal.into()) }),
             },
-            Event::RedactedReasoning(data) => self.pieces.push(Piece::Redacted(data.into())),
-            Event::CallStart { index, id, name } => {
+            AnswerEvent::RedactedReasoning(data) => self.parts.push(AnswerPart::Redacted(data.into())),
+            AnswerEvent::CallStart { index, id, name } => {
                 let (id, name) = (id.into(), name.into());
-                self.pieces.push(Piece::Call { index, id, name, json: String::new(), ended: false });
+                self.parts.push(AnswerPart::Call { index, id, name, json: String::new(), ended: false });
             }
-            Event::CallDelta { index, json: more } => {
-                if let Some(Piece::Call { json, .. }) = self.call(index) {
+            AnswerEvent::CallDelta { index, json: more } => {
+                if let Some(AnswerPart::Call { json, .. }) = self.call_mut(index) {
                     json.push_str(&more);
                 }
             }
-            Event::CallEnd { index } => {
-                if let Some(Piece::Call { ended, .. }) = self.call(index) {
+            AnswerEvent::CallEnd { index } => {
+                if let Some(AnswerPart::Call { ended, .. }) = self.call_mut(index) {
                     *ended = true;
                 }
             }
-            Event::Usage(usage) => self.usage = Some(usage),
-            Event::Footnote(note) => self.footnotes.push(note),
-            Event::Stop(reason) => self.stop = Some(reason),
-            Event::Error(error) => self.error = Some(error),
+            AnswerEvent::Usage(usage) => self.usage = Some(usage),
+            AnswerEvent::Footnote(note) => self.footnotes.push(note),
+            AnswerEvent::Stop(reason) => self.stop = Some(reason),
+            AnswerEvent::Error(error) => self.error = Some(error),
         }
     }
 
-    fn call(&mut self, wanted: usize) -> Option<&mut Piece> {
-        self.pieces
+    fn call_mut(&mut self, wanted: usize) -> Option<&mut AnswerPart> {
+        self.parts
             .iter_mut()
             .rev()
-            .find(|piece| matches!(piece, Piece::Call { index, .. } if *index == wanted))
+            .find(|part| matches!(part, AnswerPart::Call { index, .. } if *index == wanted))
     }
 
-    /// All text, without reasoning.
+    /// All text of the answer, joined, without reasoning and calls.
     pub fn text(&self) -> String {
-        self.pieces
+        self.parts
             .iter()
-            .map(|piece| if let Piece::Text(text) = piece { text.as_str() } else { "" })
+            .map(|part| if let AnswerPart::Text(text) = part { text.as_str() } else { "" })
             .collect()
     }
 
     /// The parts in the order they came, as they go into the conversation.
     ///
-    /// Every call is among them, also one that must not be run: it has to be answered for all the same.
-    pub fn parts(&self) -> Vec<Part> {
-        let part = |piece: &Piece| match piece {
-            Piece::Text(text) => Part::text(text.as_str()),
-            Piece::Reasoning { text, signature } => {
-                Part::Reasoning { text: text.as_str().into(), signature: signature.clone(), redacted: None }
-            }
-            Piece::Redacted(data) => {
-                Part::Reasoning { text: Default::default(), signature: None, redacted: Some(data.clone()) }
-            }
-            Piece::Call { id, name, json, .. } => {
-                Part::ToolCall(tool_call(id, name, arguments(json).unwrap_or_default()))
+    /// Calls that must not run are included: providers require a result for every call.
+    pub fn parts(&self) -> Vec<MessagePart> {
+        let part = |part: &AnswerPart| match part {
+            AnswerPart::Text(text) => MessagePart::text(text.as_str()),
+            AnswerPart::Reasoning { text, signature } => MessagePart::Reasoning {
+                text: text.as_str().into(),
+                signature: signature.clone(),
+                redacted: None,
+            },
+            AnswerPart::Redacted(data) => MessagePart::Reasoning {
+                text: Default::default(),
+                signature: None,
+                redacted: Some(data.clone()),
+            },
+            AnswerPart::Call { id, name, json, .. } => {
+                MessagePart::ToolCall(tool_call(id, name, parse_arguments(json).unwrap_or_default()))
             }
         };
-        self.pieces.iter().map(part).collect()
+        self.parts.iter().map(part).collect()
     }
 
-    /// The calls in order, each with the verdict whether it may be run.
+    /// The tool calls in order, each with whether it may run.
     pub fn calls(&self) -> Vec<AnswerCall> {
-        let call = |piece: &Piece| {
-            let Piece::Call { index: _, id, name, json, ended } = piece else { return None };
-            let arguments = arguments(json);
+        let call = |part: &AnswerPart| {
+            let AnswerPart::Call { index: _, id, name, json, ended } = part else { return None };
+            let arguments = parse_arguments(json);
             let own = match &arguments {
-                _ if !ended => Err(WhyNot::Incomplete),
-                _ if name.is_empty() => Err(WhyNot::Nameless),
+                _ if !ended => Err(CallRejection::Incomplete),
+                _ if name.is_empty() => Err(CallRejection::Nameless),
                 Err(why) => Err(why.clone()),
                 Ok(_) => Ok(()),
             };
             let call = tool_call(id, name, arguments.unwrap_or_default());
-            Some(AnswerCall { call, raw: json.clone(), runnable: self.ended_well().and(own) })
+            Some(AnswerCall { call, raw: json.clone(), runnable: self.check_ended_cleanly().and(own) })
         };
-        self.pieces.iter().filter_map(call).collect()
+        self.parts.iter().filter_map(call).collect()
     }
 
-    /// Whether the answer ended such that its calls may be run.
-    fn ended_well(&self) -> Result<(), WhyNot> {
+    /// `Ok` if the answer as a whole ended in a way that lets its calls run.
+    fn check_ended_cleanly(&self) -> Result<(), CallRejection> {
         match (&self.error, &self.stop) {
-            (Some(error), _) => Err(WhyNot::Failed(error.clone())),
-            (None, None) => Err(WhyNot::Unfinished),
-            (None, Some(reason)) if !reason.is_clean() => Err(WhyNot::Stopped(reason.clone())),
+            (Some(error), _) => Err(CallRejection::Failed(error.clone())),
+            (None, None) => Err(CallRejection::Unfinished),
+            (None, Some(reason)) if !reason.is_clean() => Err(CallRejection::Stopped(reason.clone())),
             (None, Some(_)) => Ok(()),
         }
     }
 }
 
-impl Extend<Event> for Answer {
-    fn extend<I: IntoIterator<Item = Event>>(&mut self, events: I) {
+impl Extend<AnswerEvent> for Answer {
+    fn extend<I: IntoIterator<Item = AnswerEvent>>(&mut self, events: I) {
         events.into_iter().for_each(|event| self.push(event));
     }
 }
 
-impl FromIterator<Event> for Answer {
-    fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
+impl FromIterator<AnswerEvent> for Answer {
+    fn from_iter<I: IntoIterator<Item = AnswerEvent>>(events: I) -> Self {
         let mut answer = Answer::default();
         answer.extend(events);
         answer
@@ -205,16 +214,16 @@ fn tool_call(id: &Arc<str>, name: &Arc<str>, arguments: Json) -> ToolCall {
     ToolCall { id: id.clone(), name: name.clone(), arguments, result: None }
 }
 
-/// A tool without parameters is often called with nothing at all.
-fn arguments(json: &str) -> Result<Json, WhyNot> {
+/// Models often send nothing at all for a tool without parameters: that is an empty object.
+fn parse_arguments(json: &str) -> Result<Json, CallRejection> {
     if json.trim().is_empty() {
         return Ok(Json::default());
     }
     match serde_json::from_str(json) {
         Ok(Value::Null) => Ok(Json::default()),
         Ok(value @ Value::Object(_)) => Ok(Json::new(&value)),
-        Ok(_) => Err(WhyNot::NotAnObject),
-        Err(error) => Err(WhyNot::Malformed(error.to_string())),
+        Ok(_) => Err(CallRejection::NotAnObject),
+        Err(error) => Err(CallRejection::Malformed(error.to_string())),
     }
 }
 

@@ -1,22 +1,25 @@
-//! Anthropic Messages. Content is always a list, so that a breakpoint that moves changes nothing else.
+//! Request bodies of Anthropic Messages.
+//!
+//! Content is always written as a list, never as a string, so that moving a breakpoint changes
+//! nothing but the marker itself.
 
 use hardpan_prompt::{
-    Block, Call, Content, Image, Lifetime, Outcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking,
-    ToolBlock, ToolResult, Turn,
+    Block, CacheLifetime, Call, Content, Image, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment,
+    Thinking, ToolBlock, ToolOutcome, ToolResult,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::pieces::{CacheControl, Joined, List};
+use crate::serialize::{CacheControl, JoinedSegments, LazyList};
 
-/// The whole body, with its messages as a list.
+/// The whole body. `messages` serializes as the list of messages: fresh ones, or encoded before.
 pub struct Body<'a, M> {
     pub prompt: &'a Prompt,
     pub messages: M,
 }
 
-/// The messages of a prompt.
+/// Serializes the messages of a prompt.
 pub fn messages(prompt: &Prompt) -> impl Serialize {
-    List(|| prompt.turns.iter().map(Message))
+    LazyList(|| prompt.messages.iter().map(Message))
 }
 
 impl<M: Serialize> Serialize for Body<'_, M> {
@@ -28,7 +31,7 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             thinking,
             tools,
             system,
-            turns: _,      // as messages
+            messages: _,   // as messages
             system_id: _,  // Anthropic knows no message ids
             web_search: _, // a plugin of other servers
             left_out: _,
@@ -44,25 +47,25 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             )?;
         }
         if !system.is_empty() {
-            body.serialize_entry("system", &List(|| system.iter().map(WireBlock)))?;
+            body.serialize_entry("system", &LazyList(|| system.iter().map(WireBlock)))?;
         }
         body.serialize_entry("messages", &self.messages)?;
         if !tools.is_empty() {
-            body.serialize_entry("tools", &List(|| tools.iter().map(WireTool)))?;
+            body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool)))?;
         }
         body.end()
     }
 }
 
-/// A message.
-pub struct Message<'a>(pub &'a Turn);
+/// Serializes one message of the prompt.
+pub struct Message<'a>(pub &'a PromptMessage);
 
 impl Serialize for Message<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Turn { role, blocks, id: _, documents: _ } = self.0;
+        let PromptMessage { role, blocks, id: _, documents: _ } = self.0;
         let mut message = serializer.serialize_map(None)?;
         message.serialize_entry("role", if *role == Role::User { "user" } else { "assistant" })?;
-        message.serialize_entry("content", &List(|| blocks.iter().map(WireBlock)))?;
+        message.serialize_entry("content", &LazyList(|| blocks.iter().map(WireBlock)))?;
         message.end()
     }
 }
@@ -71,12 +74,12 @@ struct WireBlock<'a>(&'a Block);
 
 impl Serialize for WireBlock<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Block { place: _, content, breakpoint } = self.0;
+        let Block { region: _, content, breakpoint } = self.0;
         let mut block = serializer.serialize_map(None)?;
         match &**content {
-            Content::Text(segments) => text(&mut block, segments)?,
-            Content::Image(picture, _) => image(&mut block, picture)?,
-            Content::Reasoning(reasoning) => self::reasoning(&mut block, reasoning)?,
+            Content::Text(segments) => write_text(&mut block, segments)?,
+            Content::Image(picture, _) => write_image(&mut block, picture)?,
+            Content::Reasoning(reasoning) => write_reasoning(&mut block, reasoning)?,
             Content::Call(Call { id, name, arguments, origin: _ }) => {
                 block.serialize_entry("type", "tool_use")?;
                 block.serialize_entry("id", id)?;
@@ -87,29 +90,31 @@ impl Serialize for WireBlock<'_> {
                 block.serialize_entry("type", "tool_result")?;
                 block.serialize_entry("tool_use_id", call_id)?;
                 match &parts[..] {
-                    [ResultPart::Text(segments)] => block.serialize_entry("content", &Joined(segments))?,
-                    parts => block.serialize_entry("content", &List(|| parts.iter().map(WirePart)))?,
+                    [ResultPart::Text(segments)] => {
+                        block.serialize_entry("content", &JoinedSegments(segments))?
+                    }
+                    parts => block.serialize_entry("content", &LazyList(|| parts.iter().map(WirePart)))?,
                 }
-                if *outcome == Outcome::Failed {
+                if *outcome == ToolOutcome::Failed {
                     block.serialize_entry("is_error", &true)?;
                 }
             }
         }
-        marker(&mut block, *breakpoint)?;
+        write_marker(&mut block, *breakpoint)?;
         block.end()
     }
 }
 
-fn marker<M: SerializeMap>(block: &mut M, breakpoint: Option<Lifetime>) -> Result<(), M::Error> {
+fn write_marker<M: SerializeMap>(block: &mut M, breakpoint: Option<CacheLifetime>) -> Result<(), M::Error> {
     breakpoint.map_or(Ok(()), |lifetime| block.serialize_entry("cache_control", &CacheControl(lifetime)))
 }
 
-fn text<M: SerializeMap>(block: &mut M, segments: &[Segment]) -> Result<(), M::Error> {
+fn write_text<M: SerializeMap>(block: &mut M, segments: &[Segment]) -> Result<(), M::Error> {
     block.serialize_entry("type", "text")?;
-    block.serialize_entry("text", &Joined(segments))
+    block.serialize_entry("text", &JoinedSegments(segments))
 }
 
-fn image<M: SerializeMap>(block: &mut M, image: &Image) -> Result<(), M::Error> {
+fn write_image<M: SerializeMap>(block: &mut M, image: &Image) -> Result<(), M::Error> {
     #[derive(serde::Serialize)]
     struct Source<'a> {
         r#type: &'static str,
@@ -121,7 +126,7 @@ fn image<M: SerializeMap>(block: &mut M, image: &Image) -> Result<(), M::Error> 
     block.serialize_entry("source", &source)
 }
 
-fn reasoning<M: SerializeMap>(block: &mut M, reasoning: &Reasoning) -> Result<(), M::Error> {
+fn write_reasoning<M: SerializeMap>(block: &mut M, reasoning: &Reasoning) -> Result<(), M::Error> {
     let Reasoning { text, signature, redacted, origin: _ } = reasoning;
     if let Some(data) = redacted {
         block.serialize_entry("type", "redacted_thinking")?;
@@ -138,8 +143,8 @@ impl Serialize for WirePart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut part = serializer.serialize_map(None)?;
         match self.0 {
-            ResultPart::Text(segments) => text(&mut part, segments)?,
-            ResultPart::Image(picture) => image(&mut part, picture)?,
+            ResultPart::Text(segments) => write_text(&mut part, segments)?,
+            ResultPart::Image(picture) => write_image(&mut part, picture)?,
         }
         part.end()
     }
@@ -149,12 +154,12 @@ struct WireTool<'a>(&'a ToolBlock);
 
 impl Serialize for WireTool<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ToolBlock { place: _, tool, breakpoint } = self.0;
+        let ToolBlock { region: _, tool, breakpoint } = self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &tool.name)?;
         map.serialize_entry("description", &tool.description)?;
         map.serialize_entry("input_schema", &tool.parameters)?;
-        marker(&mut map, *breakpoint)?;
+        write_marker(&mut map, *breakpoint)?;
         map.end()
     }
 }

@@ -1,30 +1,33 @@
-//! Request bodies taken apart into blocks, so that two of them can be compared.
+//! Splits request bodies into [`BodyBlock`]s, to find the first difference between two requests:
+//! the place from which a provider's cache no longer helps.
 
 use serde_json::Value;
 
-/// A block of a body: where it is, who speaks, and what it holds without its breakpoint.
+/// A block of a request body: its address, the role of its message, and its content without its
+/// breakpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BodyBlock {
-    /// `messages[3].content[1]`.
+    /// Where it is in the body: `messages[3].content[1]`.
     pub address: String,
-    /// The role of its message; none for tools.
+    /// The role of its message; `None` for tools.
     pub role: Option<String>,
-    /// What it holds.
+    /// The block's JSON, without cache markers.
     pub content: Value,
 }
 
-/// Where two bodies part.
+/// The first block in which two bodies differ.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// How many blocks are the same before it.
+pub struct BodyDifference {
+    /// How many blocks before it are equal.
     pub same: usize,
-    /// The block in the first body; none if it has ended.
+    /// The differing block of the first body; `None` if the first body is a prefix of the second.
     pub first: Option<BodyBlock>,
-    /// The block in the second body; none if it has ended.
+    /// The differing block of the second body; `None` if the second is a prefix of the first.
     pub second: Option<BodyBlock>,
 }
 
-/// The blocks of a body in the order that a cache sees them: tools, system, messages. Works for both protocols.
+/// Splits a body of either protocol into blocks, in the order in which providers cache them: tools,
+/// system, messages.
 pub fn blocks(body: &Value) -> Vec<BodyBlock> {
     let mut blocks = Vec::new();
     for (index, tool) in list(body, "tools").iter().enumerate() {
@@ -76,7 +79,7 @@ fn push_content(address: &str, role: &str, content: &Value, blocks: &mut Vec<Bod
     }
 }
 
-/// A breakpoint that moves changes nothing else.
+/// The block without its cache marker: moving a breakpoint is not a difference.
 fn plain(block: &Value) -> Value {
     let mut block = block.clone();
     if let Some(object) = block.as_object_mut() {
@@ -86,15 +89,15 @@ fn plain(block: &Value) -> Value {
     block
 }
 
-/// The first block in which two bodies differ.
-pub fn first_difference(first: &Value, second: &Value) -> Option<Difference> {
+/// Finds the first block in which two bodies differ; `None` if all blocks are equal.
+pub fn first_difference(first: &Value, second: &Value) -> Option<BodyDifference> {
     let (first, second) = (blocks(first), blocks(second));
     let same =
         first.iter().zip(&second).take_while(|(a, b)| a.role == b.role && a.content == b.content).count();
     if same == first.len() && same == second.len() {
         return None;
     }
-    Some(Difference { same, first: first.into_iter().nth(same), second: second.into_iter().nth(same) })
+    Some(BodyDifference { same, first: first.into_iter().nth(same), second: second.into_iter().nth(same) })
 }
 
 #[cfg(test)]

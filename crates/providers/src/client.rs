@@ -1,9 +1,10 @@
-//! Sending a prompt and reading its answer: retries, downgrades, silence and cancellation.
+//! [`Client`] sends a prompt and reads the answer, with retries, downgrades and an idle timeout.
 //!
-//! There is no background task: the caller polls [`Client::ask`], and dropping it cancels everything at once.
+//! There is no background task: the caller polls [`Client::send`], and dropping that future cancels
+//! the request, the wait before a retry, and the stream.
 
-mod backoff; // how long to wait before another try
-mod learned; // what a model has refused, for a while
+mod backoff; // how long to wait before a retry
+mod capabilities; // CapabilityCache: features that models have refused
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,64 +13,64 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use hardpan_models::{Protocol, Wire};
+use hardpan_models::{Protocol, ProviderProfile};
 use hardpan_prompt::{Hash, Prompt};
 use serde_json::Value;
 
-pub use self::learned::{Learned, Refusal};
+pub use self::capabilities::{CapabilityCache, UnsupportedFeature};
 use crate::{
-    Answer, Decoder, Encoder, Event, Failure, HttpRequest, HttpResponse, ProviderError, StopReason,
-    Transport, events_of_body, path,
+    Answer, AnswerEvent, Encoder, FailureKind, HttpRequest, HttpResponse, ProviderError, StopReason,
+    StreamDecoder, Transport, decode_answer_body, request_path,
 };
 
-/// A key. It has no form in which it could be printed.
+/// An API key. It cannot be printed: `Debug` masks it, and there is no `Display`.
 #[derive(Clone)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
-impl Key {
-    /// Takes a key; blank space around it is not part of it.
+impl ApiKey {
+    /// Wraps a key, without the white space around it.
     pub fn new(key: &str) -> Self {
-        Key(key.trim().to_owned())
+        ApiKey(key.trim().to_owned())
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(•••)")
     }
 }
 
-/// Where requests go, and what goes with them.
+/// Where requests go, and the provider-specific fields that go with them.
 #[derive(Clone, Debug, Default)]
 pub struct Endpoint {
-    /// Without the protocol's own path.
+    /// The base URL, such as `https://api.anthropic.com/v1`; the protocol's path is appended.
     pub base_url: String,
-    /// The key, where one is needed.
-    pub key: Option<Key>,
-    /// Further headers.
+    /// `None` for providers that need no key, such as a local server.
+    pub key: Option<ApiKey>,
+    /// Additional headers; they replace the standard ones of the same name.
     pub headers: Vec<(String, String)>,
-    /// Fields merged into the body.
+    /// Additional top-level fields of the request body; they replace those of the same name.
     pub extras: serde_json::Map<String, Value>,
-    /// The conversation's id, for servers that keep its requests on one cache.
+    /// The conversation's id, sent to providers that route requests of one session to one cache.
     pub session: Option<String>,
 }
 
-/// How patient to be.
+/// How often and how long to retry, and how long to wait for bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// The most tries, the first one included.
+pub struct RetryPolicy {
+    /// The maximum number of attempts, including the first.
     pub tries: u32,
-    /// The wait before the second try; it doubles with each.
+    /// The wait before the second attempt; it doubles with each further one.
     pub first_wait: Duration,
-    /// The longest wait. A provider that asks for more is not waited for.
+    /// The maximum wait. If the provider asks for more (`retry-after`), the request fails instead.
     pub longest_wait: Duration,
-    /// How long no bytes may come before the answer counts as stalled.
+    /// How long to wait for the next bytes before the answer counts as stalled.
     pub silence: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Patience {
+        RetryPolicy {
             tries: 5,
             first_wait: Duration::from_secs(1),
             longest_wait: Duration::from_secs(60),
@@ -78,34 +79,36 @@ impl Default for Patience {
     }
 }
 
-/// The other forms of a prompt, made by whoever knows the texts.
-pub trait Forms: Send + Sync {
-    /// The prompt for a model that takes no tools.
+/// Rewrites a prompt for models that lack a feature. The caller implements it, because the
+/// rewritten prompt contains texts that this crate does not know.
+pub trait PromptFallbacks: Send + Sync {
+    /// The prompt without tool declarations, calls and results, for a model without tool support.
     fn without_tools(&self, prompt: &Prompt) -> Prompt;
-    /// The prompt for a model that takes no images.
+    /// The prompt with texts in place of images, for a model without vision.
     fn without_images(&self, prompt: &Prompt) -> Prompt;
 }
 
-/// A question to a model.
-pub struct Question<'a> {
-    /// The prompt.
+/// Everything that [`Client::send`] needs for one request.
+pub struct ClientRequest<'a> {
+    /// The prompt in its full form; the client asks `fallbacks` for others if it must.
     pub prompt: &'a Prompt,
-    /// How the provider is spoken to.
-    pub wire: &'a Wire,
-    /// The provider's id.
+    /// The protocol and quirks of the provider, resolved for the prompt's model.
+    pub profile: &'a ProviderProfile,
+    /// The provider's id in the catalogue, such as `anthropic`; part of the key of the capability
+    /// cache.
     pub provider: &'a str,
-    /// The prompt's other forms.
-    pub forms: &'a dyn Forms,
-    /// The time, in milliseconds since 1970.
+    /// Makes the prompt without tools or images if the model refuses them.
+    pub fallbacks: &'a dyn PromptFallbacks,
+    /// The current time in milliseconds since 1970, to expire what the capability cache knows.
     pub now_ms: i64,
 }
 
-/// Sends prompts to one provider.
+/// Sends prompts to one provider and reads the answers.
 pub struct Client {
     transport: Arc<dyn Transport>,
     endpoint: Endpoint,
-    patience: Patience,
-    learned: Arc<Learned>,
+    retry: RetryPolicy,
+    capabilities: Arc<CapabilityCache>,
     encoder: Encoder,
 }
 
@@ -113,105 +116,115 @@ impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("endpoint", &self.endpoint)
-            .field("patience", &self.patience)
+            .field("retry", &self.retry)
             .finish_non_exhaustive()
     }
 }
 
 impl Client {
-    /// A client that sends through `transport`. What models refuse is remembered in `learned`.
+    /// A client that sends through `transport`. It records features that models refuse in
+    /// `capabilities`, so that later requests leave them out from the start.
     pub fn new(
         transport: Arc<dyn Transport>,
         endpoint: Endpoint,
-        patience: Patience,
-        learned: Arc<Learned>,
+        retry: RetryPolicy,
+        capabilities: Arc<CapabilityCache>,
     ) -> Self {
-        Client { transport, endpoint, patience, learned, encoder: Encoder::default() }
+        Client { transport, endpoint, retry, capabilities, encoder: Encoder::default() }
     }
 
-    /// Asks, and hands over each event as it comes. A request that failed before anything was said is sent again where that
-    /// may help, with a footnote; one that broke off afterwards ends with [`StopReason::Cut`], and what came is kept.
-    pub async fn ask(
+    /// Sends a request and passes each event to `sink` as it comes.
+    ///
+    /// A request that fails before the model has said anything is retried if that may help, with a
+    /// footnote for the user. An answer that breaks off later is not retried: it ends with
+    /// [`StopReason::Cut`] and keeps what came.
+    pub async fn send(
         &self,
-        question: &Question<'_>,
-        sink: &mut (dyn FnMut(Event) + Send),
+        request: &ClientRequest<'_>,
+        sink: &mut (dyn FnMut(AnswerEvent) + Send),
     ) -> Result<Answer, ProviderError> {
-        let mut form = self.learned.form(question.provider, &question.prompt.model, question.now_ms);
+        let mut downgrades =
+            self.capabilities.known_downgrades(request.provider, &request.prompt.model, request.now_ms);
         let mut attempt = 1;
         loop {
-            let prompt = form.apply(question);
-            let error = match self.try_once(&prompt, question.wire, sink).await {
+            let prompt = downgrades.apply(request);
+            let error = match self.try_once(&prompt, request.profile, sink).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => error.without_key(self.endpoint.key.as_ref().map(|key| key.0.as_str())),
+                Err(error) => error.redact_key(self.endpoint.key.as_ref().map(|key| key.0.as_str())),
             };
-            if let Some(refusal) = form.downgrade(&error.failure, &prompt) {
-                self.learned.learn(question.provider, &question.prompt.model, refusal, question.now_ms);
-                sink(Event::Footnote(refusal.footnote(&question.prompt.model)));
+            if let Some(refusal) = downgrades.add_for_failure(&error.failure, &prompt) {
+                self.capabilities.record(request.provider, &request.prompt.model, refusal, request.now_ms);
+                sink(AnswerEvent::Footnote(refusal.footnote(&request.prompt.model)));
                 continue;
             }
             let wait = self.wait_before_retry(&error, attempt, &prompt).ok_or(error.clone())?;
             attempt += 1;
-            sink(Event::Footnote(format!(
+            sink(AnswerEvent::Footnote(format!(
                 "{error}. Trying again in {:.1} s ({attempt} of {})",
                 wait.as_secs_f64(),
-                self.patience.tries
+                self.retry.tries
             )));
             tokio::time::sleep(wait).await;
         }
     }
 
     fn wait_before_retry(&self, error: &ProviderError, attempt: u32, prompt: &Prompt) -> Option<Duration> {
-        if !error.failure.is_passing() || attempt >= self.patience.tries {
+        if !error.failure.is_transient() || attempt >= self.retry.tries {
             return None;
         }
         match error.retry_after {
-            Some(wanted) if wanted > self.patience.longest_wait => None,
+            Some(wanted) if wanted > self.retry.longest_wait => None,
             Some(wanted) => Some(wanted),
-            None => Some(backoff::wait(&self.patience, attempt, prompt)),
+            None => Some(backoff::delay_before_retry(&self.retry, attempt, prompt)),
         }
     }
 
-    /// One try. An error means that nothing was said; what was said is in the answer, however it ended.
+    /// Makes one attempt. `Err` means that the model said nothing; otherwise the answer holds what
+    /// it said, however it ended.
     async fn try_once(
         &self,
         prompt: &Prompt,
-        wire: &Wire,
-        sink: &mut (dyn FnMut(Event) + Send),
+        profile: &ProviderProfile,
+        sink: &mut (dyn FnMut(AnswerEvent) + Send),
     ) -> Result<Answer, ProviderError> {
-        let request = self.request(prompt, wire)?;
-        let sent = tokio::time::timeout(self.patience.silence, self.transport.send(request)).await;
+        let request = self.build_request(prompt, profile)?;
+        let sent = tokio::time::timeout(self.retry.silence, self.transport.send(request)).await;
         let response =
-            sent.map_err(|_| self.stalled())?.map_err(|error| ProviderError::of_transport(&error))?;
+            sent.map_err(|_| self.stall_error())?.map_err(|error| ProviderError::from_transport(&error))?;
         if !(200..300).contains(&response.status) {
-            return Err(self.refusal(wire.protocol, response).await);
+            return Err(self.error_from_response(profile.protocol, response).await);
         }
         let whole = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
         if whole {
-            self.read_whole(wire.protocol, response, sink).await
+            self.read_whole(profile.protocol, response, sink).await
         } else {
-            self.read_stream(wire, response, sink).await
+            self.read_stream(profile, response, sink).await
         }
     }
 
     async fn read_stream(
         &self,
-        wire: &Wire,
+        profile: &ProviderProfile,
         response: HttpResponse,
-        sink: &mut (dyn FnMut(Event) + Send),
+        sink: &mut (dyn FnMut(AnswerEvent) + Send),
     ) -> Result<Answer, ProviderError> {
         let mut body = response.body;
-        let mut decoder = Decoder::new(wire.protocol);
-        let mut reading =
-            Reading { protocol: wire.protocol, answer: Answer::default(), held: Vec::new(), spoken: false };
+        let mut decoder = StreamDecoder::new(profile.protocol);
+        let mut partial = PartialAnswer {
+            protocol: profile.protocol,
+            answer: Answer::default(),
+            pending: Vec::new(),
+            has_content: false,
+        };
         let broke = loop {
-            let chunk = match tokio::time::timeout(self.patience.silence, body.next()).await {
-                Err(_) => break Some(self.stalled()),
+            let chunk = match tokio::time::timeout(self.retry.silence, body.next()).await {
+                Err(_) => break Some(self.stall_error()),
                 Ok(None) => break None,
-                Ok(Some(Err(error))) => break Some(ProviderError::of_transport(&error)),
+                Ok(Some(Err(error))) => break Some(ProviderError::from_transport(&error)),
                 Ok(Some(Ok(chunk))) => chunk,
             };
             for event in decoder.push(&chunk) {
-                reading.take(event, sink)?;
+                partial.accept(event, sink)?;
             }
             if decoder.is_over() {
                 break None;
@@ -219,70 +232,75 @@ impl Client {
         };
         let rest = decoder.finish();
         match broke {
-            // Nothing was said yet: the whole request may be sent again.
-            Some(error) if !reading.spoken => return Err(error),
-            Some(error) => reading.take(Event::Footnote(error.to_string()), sink)?,
+            // The model has said nothing yet: the request may be retried.
+            Some(error) if !partial.has_content => return Err(error),
+            Some(error) => partial.accept(AnswerEvent::Footnote(error.to_string()), sink)?,
             None => {}
         }
         for event in rest {
-            reading.take(event, sink)?;
+            partial.accept(event, sink)?;
         }
-        reading.finish(sink)
+        partial.finish(sink)
     }
 
     async fn read_whole(
         &self,
         protocol: Protocol,
         response: HttpResponse,
-        sink: &mut (dyn FnMut(Event) + Send),
+        sink: &mut (dyn FnMut(AnswerEvent) + Send),
     ) -> Result<Answer, ProviderError> {
-        let body = self.collect(response, usize::MAX).await?;
-        let mut reading = Reading { protocol, answer: Answer::default(), held: Vec::new(), spoken: false };
-        for event in events_of_body(protocol, &body) {
-            reading.take(event, sink)?;
+        let body = self.collect_body(response, usize::MAX).await?;
+        let mut partial =
+            PartialAnswer { protocol, answer: Answer::default(), pending: Vec::new(), has_content: false };
+        for event in decode_answer_body(protocol, &body) {
+            partial.accept(event, sink)?;
         }
-        reading.finish(sink)
+        partial.finish(sink)
     }
 
-    async fn refusal(&self, protocol: Protocol, response: HttpResponse) -> ProviderError {
-        /// More of a refusal than this is not read.
+    async fn error_from_response(&self, protocol: Protocol, response: HttpResponse) -> ProviderError {
+        /// At most this many bytes of an error body are read.
         const MOST: usize = 1 << 20;
         let head = HttpResponse {
             status: response.status,
             headers: response.headers.clone(),
             body: Box::pin(futures_util::stream::empty()),
         };
-        let body = self.collect(response, MOST).await.unwrap_or_default();
-        ProviderError::of_response(protocol, &head, &body)
+        let body = self.collect_body(response, MOST).await.unwrap_or_default();
+        ProviderError::from_response(protocol, &head, &body)
     }
 
-    async fn collect(&self, response: HttpResponse, most: usize) -> Result<Vec<u8>, ProviderError> {
+    async fn collect_body(&self, response: HttpResponse, most: usize) -> Result<Vec<u8>, ProviderError> {
         let mut body = response.body;
         let mut bytes = Vec::new();
         while bytes.len() < most {
-            match tokio::time::timeout(self.patience.silence, body.next()).await {
-                Err(_) => return Err(self.stalled()),
+            match tokio::time::timeout(self.retry.silence, body.next()).await {
+                Err(_) => return Err(self.stall_error()),
                 Ok(None) => break,
-                Ok(Some(Err(error))) => return Err(ProviderError::of_transport(&error)),
+                Ok(Some(Err(error))) => return Err(ProviderError::from_transport(&error)),
                 Ok(Some(Ok(chunk))) => bytes.extend_from_slice(&chunk),
             }
         }
         Ok(bytes)
     }
 
-    fn stalled(&self) -> ProviderError {
-        let message = format!("no bytes came for {} s", self.patience.silence.as_secs_f64());
-        ProviderError::new(Failure::Stalled, message)
+    fn stall_error(&self) -> ProviderError {
+        let message = format!("no bytes came for {} s", self.retry.silence.as_secs_f64());
+        ProviderError::new(FailureKind::Stalled, message)
     }
 
-    /// The request: address, headers, body.
-    fn request(&self, prompt: &Prompt, wire: &Wire) -> Result<HttpRequest, ProviderError> {
+    /// Builds the HTTP request: URL, headers, body.
+    fn build_request(
+        &self,
+        prompt: &Prompt,
+        profile: &ProviderProfile,
+    ) -> Result<HttpRequest, ProviderError> {
         let Endpoint { base_url, key, headers: extra_headers, extras, session } = &self.endpoint;
-        let url = format!("{}{}", base_url.trim_end_matches('/'), path(wire));
+        let url = format!("{}{}", base_url.trim_end_matches('/'), request_path(profile));
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         headers.insert("content-type".into(), "application/json".into());
         headers.insert("user-agent".into(), concat!("hardpan/", env!("CARGO_PKG_VERSION")).into());
-        match wire.protocol {
+        match profile.protocol {
             Protocol::Anthropic => {
                 headers.insert("anthropic-version".into(), "2023-06-01".into());
                 headers.extend(key.iter().map(|key| ("x-api-key".into(), key.0.clone())));
@@ -291,80 +309,90 @@ impl Client {
                 headers.extend(key.iter().map(|key| ("authorization".into(), format!("Bearer {}", key.0))));
             }
         }
-        if let (Some(name), Some(session)) = (&wire.session_header, session) {
+        if let (Some(name), Some(session)) = (&profile.session_header, session) {
             headers.insert(name.clone(), session.clone());
         }
         headers.extend(extra_headers.iter().map(|(name, value)| (name.to_lowercase(), value.clone())));
         let mut extras = extras.clone();
-        if let (Some(field), Some(session)) = (&wire.session_field, session) {
+        if let (Some(field), Some(session)) = (&profile.session_field, session) {
             extras.entry(field.clone()).or_insert_with(|| session.clone().into());
         }
-        let body = merge(self.encoder.encode(prompt, wire), extras)?;
+        let body = merge_extra_fields(self.encoder.encode(prompt, profile), extras)?;
         Ok(HttpRequest { url, headers: headers.into_iter().collect(), body })
     }
 }
 
-/// Lays further fields over a body; where there are none, its bytes are untouched.
-fn merge(body: Vec<u8>, extras: serde_json::Map<String, Value>) -> Result<Bytes, ProviderError> {
+/// Sets additional top-level fields of a body. Without any, the body's bytes stay untouched.
+fn merge_extra_fields(body: Vec<u8>, extras: serde_json::Map<String, Value>) -> Result<Bytes, ProviderError> {
     if extras.is_empty() {
         return Ok(body.into());
     }
-    let wrong = |error: serde_json::Error| ProviderError::new(Failure::BadRequest, error.to_string());
+    let wrong = |error: serde_json::Error| ProviderError::new(FailureKind::BadRequest, error.to_string());
     let mut fields: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(wrong)?;
     fields.extend(extras);
     Ok(serde_json::to_vec(&fields).map_err(wrong)?.into())
 }
 
-/// An answer that is being read. Until the model has said something, events are held back, so that a request that failed
-/// can be sent again without a trace.
-struct Reading {
+/// An answer that is being read. Until the model has said something, events are held back, so that
+/// a retry leaves no trace in the sink.
+struct PartialAnswer {
     protocol: Protocol,
     answer: Answer,
-    held: Vec<Event>,
-    spoken: bool,
+    pending: Vec<AnswerEvent>,
+    has_content: bool,
 }
 
-impl Reading {
-    fn take(&mut self, event: Event, sink: &mut (dyn FnMut(Event) + Send)) -> Result<(), ProviderError> {
+impl PartialAnswer {
+    fn accept(
+        &mut self,
+        event: AnswerEvent,
+        sink: &mut (dyn FnMut(AnswerEvent) + Send),
+    ) -> Result<(), ProviderError> {
         match &event {
-            Event::Error(error) if !self.spoken => {
-                return Err(ProviderError::of_stream(self.protocol, error));
+            AnswerEvent::Error(error) if !self.has_content => {
+                return Err(ProviderError::from_stream_error(self.protocol, error));
             }
-            Event::Stop(StopReason::Cut) if !self.spoken => {
-                return Err(ProviderError::new(Failure::Cut, "it ended before anything was said"));
+            AnswerEvent::Stop(StopReason::Cut) if !self.has_content => {
+                return Err(ProviderError::new(
+                    FailureKind::Cut,
+                    "the answer ended before the model said anything",
+                ));
             }
-            Event::Start { .. } | Event::Usage(_) | Event::Footnote(_) if !self.spoken => {
-                self.held.push(event);
+            AnswerEvent::Start { .. } | AnswerEvent::Usage(_) | AnswerEvent::Footnote(_)
+                if !self.has_content =>
+            {
+                self.pending.push(event);
                 return Ok(());
             }
             _ => {}
         }
-        self.spoken = true;
-        for event in self.held.drain(..).chain([event]) {
+        self.has_content = true;
+        for event in self.pending.drain(..).chain([event]) {
             self.answer.push(event.clone());
             sink(event);
         }
         Ok(())
     }
 
-    /// Whatever was held back when the answer ended without a word: a stop alone is a word.
-    fn finish(mut self, sink: &mut (dyn FnMut(Event) + Send)) -> Result<Answer, ProviderError> {
-        for event in self.held.drain(..) {
+    /// Releases the events still held back. An answer without any content, not even a stop, is an
+    /// error.
+    fn finish(mut self, sink: &mut (dyn FnMut(AnswerEvent) + Send)) -> Result<Answer, ProviderError> {
+        for event in self.pending.drain(..) {
             self.answer.push(event.clone());
             sink(event);
         }
-        if !self.spoken {
-            return Err(ProviderError::new(Failure::Garbage, "there was nothing in it"));
+        if !self.has_content {
+            return Err(ProviderError::new(FailureKind::Malformed, "the answer was empty"));
         }
         Ok(self.answer)
     }
 }
 
-/// The identity of a request, for what must differ between requests but not between runs.
-fn identity(prompt: &Prompt) -> Hash {
+/// A hash of the model and the last message: it differs between requests, but not between runs.
+fn request_hash(prompt: &Prompt) -> Hash {
     let model = Hash::of(prompt.model.as_bytes());
     Hash::chain([model].into_iter().chain(
-        prompt.turns.last().into_iter().flat_map(|turn| &turn.blocks).map(hardpan_prompt::Block::hash),
+        prompt.messages.last().into_iter().flat_map(|turn| &turn.blocks).map(hardpan_prompt::Block::hash),
     ))
 }
 

@@ -1,26 +1,26 @@
-//! From the body of a request, as any client may send it, back to a [`Prompt`].
+//! [`decode_request`] parses a request body, as any client may send it, back into a [`Prompt`].
 //!
-//! The simulator reads with it what it is sent, so it is as strict about shapes as the real servers and refuses in
-//! their words where these are known. Rules about what is said (empty text, calls without results) are for
-//! [`hardpan_prompt::validate`].
+//! The simulator uses it to read requests, so it is as strict about JSON shapes as the real servers
+//! and reports errors in their words where these are known. Rules about content (empty text, calls
+//! without results) are checked by [`hardpan_prompt::validate`].
 //!
 //! ```
 //! use hardpan_models::Protocol;
-//! use hardpan_providers::decode::decode;
+//! use hardpan_providers::decode::decode_request;
 //!
 //! let body = r#"{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello!"}]}"#;
-//! let decoded = decode(Protocol::Anthropic, body.as_bytes())?;
-//! assert_eq!((decoded.prompt.max_tokens, decoded.prompt.turns.len(), decoded.stream), (9, 1, false));
+//! let decoded = decode_request(Protocol::Anthropic, body.as_bytes())?;
+//! assert_eq!((decoded.prompt.max_tokens, decoded.prompt.messages.len(), decoded.stream), (9, 1, false));
 //!
-//! let refusal = decode(Protocol::Anthropic, b"{\"model\": \"m\"}").unwrap_err();
+//! let refusal = decode_request(Protocol::Anthropic, b"{\"model\": \"m\"}").unwrap_err();
 //! assert_eq!(refusal.to_string(), "messages: Field required");
 //! # Ok::<(), hardpan_providers::decode::DecodeError>(())
 //! ```
 
-mod anthropic; // Anthropic Messages
-mod image; // images: base64, addresses, how large they are
-mod node; // Node: a value, where it is, and the server's words for what is wrong with it
-mod openai; // OpenAI Chat Completions and those that speak it
+mod anthropic; // bodies of Anthropic Messages
+mod image; // images: base64, URLs, dimensions
+mod node; // Node: a JSON value with its path, and the server's error messages
+mod openai; // bodies of OpenAI Chat Completions
 #[cfg(test)]
 mod tests;
 
@@ -29,97 +29,99 @@ use std::sync::Arc;
 
 use hardpan_models::Protocol;
 use hardpan_prompt::{
-    Block, Content, Json, Kind, Lifetime, Origin, Place, Prompt, Segment, Text, Tool, ToolBlock,
+    Block, CacheLifetime, Content, ItemKind, Json, Origin, Prompt, Region, Segment, Text, Tool, ToolBlock,
 };
 use serde_json::Value;
 use thiserror::Error;
 
 use node::Node;
 
-/// The key under which a call's arguments are kept where they are not the text of a JSON object: OpenAI takes
-/// any text, a [`Prompt`] only objects.
+/// The key under which call arguments are kept if they are not a JSON object: OpenAI accepts any
+/// text there, a [`Prompt`] only objects.
 pub const RAW_ARGUMENTS: &str = "raw_arguments";
 
-/// A request, read.
+/// A parsed request: the prompt, and the fields that are not part of a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Decoded {
-    /// What the model is to see. Its `max_tokens` is [`u32::MAX`] where the request sets no limit.
+pub struct DecodedRequest {
+    /// What the model sees. Its `max_tokens` is [`u32::MAX`] if the request sets no limit.
     pub prompt: Prompt,
     /// Whether the answer is to be streamed.
     pub stream: bool,
-    /// Whether a streamed answer is to end with its usage (OpenAI; Anthropic always tells).
+    /// Whether a streamed answer ends with a usage chunk (OpenAI; Anthropic always reports usage).
     pub include_usage: bool,
-    /// `tool_choice` as it was sent.
+    /// The JSON of `tool_choice`, in the form of its protocol.
     pub tool_choice: Option<Json>,
-    /// Whether several tools may be called at once, where the request says so.
+    /// Whether the model may call several tools at once; `None` if the request does not say.
     pub parallel_tools: Option<bool>,
-    /// Names of declared tools that the server runs by itself: no client answers a call of theirs.
+    /// Names of declared tools that the server runs itself: their calls need no result from a
+    /// client.
     pub server_tools: Vec<Arc<str>>,
-    /// `cache_control` on the request itself: the last block that can be marked is to be. It counts as a marker.
-    pub automatic_cache: Option<Lifetime>,
-    /// Whether only marked blocks are to be cached (OpenAI's `prompt_cache_options`).
+    /// `cache_control` on the request itself: the last block that can carry a breakpoint gets one.
+    /// It counts towards the limit of breakpoints.
+    pub automatic_cache: Option<CacheLifetime>,
+    /// Whether only marked blocks are cached (`prompt_cache_options.mode = "explicit"` of OpenAI).
     pub explicit_only: bool,
-    /// Texts that end the answer.
+    /// The answer ends before the first of these texts.
     pub stop_sequences: Vec<String>,
-    /// How hard the model is to try, in the provider's word.
+    /// The reasoning effort in the provider's word, such as `high`.
     pub effort: Option<String>,
-    /// Whether the model decides by itself how far to think. The prompt's thinking is then off: it has no budget to
-    /// check, and no message has to begin with reasoning.
+    /// Whether the model decides itself how long to think. The prompt's `thinking` is then off:
+    /// there is no budget to check, and no message has to begin with reasoning.
     pub adaptive_thinking: bool,
     /// Whether citations are switched on for a document.
     pub citations: bool,
-    /// How many of the body's first messages became the system prompt (OpenAI): what to add to the index of a turn to
-    /// get that of its message.
+    /// How many of the first messages became the system prompt (OpenAI). Add it to the index of a
+    /// prompt message to get its index in the body.
     pub system_messages: usize,
-    /// Fields that the server understands and that change neither prompt nor bill: `temperature`, `metadata`, `user`.
+    /// Known fields that affect neither prompt nor bill: `temperature`, `metadata`, `user`.
     pub other: BTreeMap<String, Json>,
 }
 
-/// What is wrong with a body.
+/// The class of a [`DecodeError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// It is not JSON.
+pub enum DecodeErrorKind {
+    /// The body is not valid JSON.
     InvalidJson,
-    /// A field that must be there is not.
+    /// A required field is missing.
     Missing,
-    /// A value is of another type than the server takes.
+    /// A value has another JSON type than the server expects.
     WrongType,
-    /// A field that the server does not know.
+    /// The server does not know the field and rejects it.
     Unknown,
-    /// A value of the right type that the server does not take.
+    /// A value has the right type but is not one that the server accepts.
     Unsupported,
 }
 
-/// A body that cannot be read. Either server answers with status 400 and `invalid_request_error`.
+/// Why a body cannot be parsed. Both servers answer with status 400 and `invalid_request_error`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct DecodeError {
-    /// What is wrong.
-    pub kind: ErrorKind,
-    /// Where, as Anthropic writes it: `messages.0.content.1.text.text`. Empty for the body as a whole.
+    /// The class of the error, the same for both protocols.
+    pub kind: DecodeErrorKind,
+    /// Where, in Anthropic's notation: `messages.0.content.1.text.text`. Empty for the whole body.
     pub path: String,
-    /// Where, as OpenAI's error has it in `param`: `messages[0].content[1].text`.
+    /// Where, in OpenAI's notation (`param`): `messages[0].content[1].text`.
     pub param: Option<String>,
-    /// What OpenAI's error has in `code`.
+    /// The `code` of OpenAI's error, such as `invalid_type`.
     pub code: Option<&'static str>,
-    /// What is wrong, in the words of the protocol's server.
+    /// The message that the protocol's real server would send.
     pub message: String,
 }
 
-/// Reads the body of a request for an answer.
-pub fn decode(protocol: Protocol, body: &[u8]) -> Result<Decoded, DecodeError> {
+/// Parses the body of a request for an answer.
+pub fn decode_request(protocol: Protocol, body: &[u8]) -> Result<DecodedRequest, DecodeError> {
     let value = parse(protocol, body)?;
     let body = Node::root(protocol, &value);
     match protocol {
-        Protocol::Anthropic => anthropic::read(&body, anthropic::Purpose::Answer),
-        Protocol::Openai => openai::read(&body),
+        Protocol::Anthropic => anthropic::decode_body(&body, anthropic::Purpose::Answer),
+        Protocol::Openai => openai::decode_body(&body),
     }
 }
 
-/// Reads the body of a request to Anthropic's `count_tokens`, which has no `max_tokens`.
-pub fn decode_count(body: &[u8]) -> Result<Decoded, DecodeError> {
+/// Parses the body of a request to Anthropic's `count_tokens`, which has no `max_tokens`.
+pub fn decode_count_request(body: &[u8]) -> Result<DecodedRequest, DecodeError> {
     let value = parse(Protocol::Anthropic, body)?;
-    anthropic::read(&Node::root(Protocol::Anthropic, &value), anthropic::Purpose::Count)
+    anthropic::decode_body(&Node::root(Protocol::Anthropic, &value), anthropic::Purpose::Count)
 }
 
 fn parse(protocol: Protocol, body: &[u8]) -> Result<Value, DecodeError> {
@@ -141,45 +143,51 @@ fn parse(protocol: Protocol, body: &[u8]) -> Result<Value, DecodeError> {
             }
             Protocol::Openai => format!("We could not parse the JSON body of your request. ({error})"),
         };
-        DecodeError { kind: ErrorKind::InvalidJson, path: String::new(), param: None, code: None, message }
+        DecodeError {
+            kind: DecodeErrorKind::InvalidJson,
+            path: String::new(),
+            param: None,
+            code: None,
+            message,
+        }
     })
 }
 
 /// The marker `{"type": "ephemeral", "ttl": …}`.
-fn lifetime(marker: &Node<'_>) -> Result<Lifetime, DecodeError> {
+fn lifetime(marker: &Node<'_>) -> Result<CacheLifetime, DecodeError> {
     let tag = marker.tag(&["ephemeral"])?;
-    let marker = marker.tagged(tag);
+    let marker = marker.as_variant(tag);
     let lifetime = match marker.optional("ttl") {
-        None => Lifetime::FiveMinutes,
-        Some(ttl) if ttl.one_of(&["5m", "1h"])? == "1h" => Lifetime::OneHour,
-        Some(_) => Lifetime::FiveMinutes,
+        None => CacheLifetime::FiveMinutes,
+        Some(ttl) if ttl.one_of(&["5m", "1h"])? == "1h" => CacheLifetime::OneHour,
+        Some(_) => CacheLifetime::FiveMinutes,
     };
-    marker.close(&["type", "ttl"])?;
+    marker.reject_unknown_fields(&["type", "ttl"])?;
     Ok(lifetime)
 }
 
-/// The field `cache_control`, if it is there.
-fn cache_control(node: &Node<'_>) -> Result<Option<Lifetime>, DecodeError> {
-    node.maybe("cache_control").map(|marker| lifetime(&marker)).transpose()
+/// The lifetime in the field `cache_control`; `None` without the field.
+fn cache_control(node: &Node<'_>) -> Result<Option<CacheLifetime>, DecodeError> {
+    node.non_null("cache_control").map(|marker| lifetime(&marker)).transpose()
 }
 
-/// The fields of `names` that are there, as they were sent.
-fn others(body: &Node<'_>, names: &[&'static str]) -> BTreeMap<String, Json> {
+/// Those of the fields `names` that the body has, unchanged.
+fn passthrough_fields(body: &Node<'_>, names: &[&'static str]) -> BTreeMap<String, Json> {
     let sent =
         |name: &&'static str| body.optional(name).map(|node| (name.to_string(), Json::new(node.value)));
     names.iter().filter_map(sent).collect()
 }
 
-fn origin(kind: Kind) -> Origin {
+fn origin(kind: ItemKind) -> Origin {
     Origin::rule(kind, "request")
 }
 
-fn segments(text: &str, kind: Kind) -> Vec<Segment> {
+fn segments(text: &str, kind: ItemKind) -> Vec<Segment> {
     vec![Segment::new(Text::new(text), origin(kind))]
 }
 
-fn text_block(text: &str, kind: Kind) -> Block {
-    let place = if kind == Kind::System { Place::Base } else { Place::Log };
+fn text_block(text: &str, kind: ItemKind) -> Block {
+    let place = if kind == ItemKind::System { Region::Base } else { Region::Log };
     Block::new(place, Content::Text(segments(text, kind)))
 }
 
@@ -187,7 +195,7 @@ fn tool_block(
     name: &str,
     description: &str,
     parameters: Option<&Value>,
-    breakpoint: Option<Lifetime>,
+    breakpoint: Option<CacheLifetime>,
 ) -> ToolBlock {
     let none = serde_json::json!({"type": "object", "properties": {}});
     let parameters = Json::new(parameters.unwrap_or(&none));
@@ -198,5 +206,5 @@ fn tool_block(
         snippet: None,
         guidelines: Vec::new(),
     };
-    ToolBlock { place: Place::Base, tool, breakpoint }
+    ToolBlock { region: Region::Base, tool, breakpoint }
 }

@@ -1,123 +1,132 @@
-//! Encoding the requests of a conversation, each of which is mostly the one before.
+//! [`Encoder`] encodes the requests of one conversation, each of which mostly repeats the previous.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_models::{Protocol, Wire};
-use hardpan_prompt::{Block, Held, Lifetime, Prompt, Role, Turn};
+use hardpan_models::{Protocol, ProviderProfile};
+use hardpan_prompt::{Block, CacheLifetime, Prompt, PromptMessage, Role, SharedContent};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::pieces::to_bytes;
+use crate::serialize::to_bytes;
 use crate::{anthropic, openai};
 
-/// Makes the same bytes as [`encode`](crate::encode), and keeps those of the last request: messages that are sent again as
-/// they were are copied.
+/// Produces the same bytes as [`encode`](crate::encode), faster: it keeps the encoded messages of
+/// the last request and copies those that are unchanged.
 #[derive(Default)]
-pub struct Encoder(Mutex<Kept>);
+pub struct Encoder(Mutex<EncodedRequest>);
 
 #[derive(Default)]
-struct Kept {
-    wire: Option<Wire>,
-    turns: Vec<Encoded>,
-    /// The length of the last body.
+struct EncodedRequest {
+    profile: Option<ProviderProfile>,
+    messages: Vec<EncodedMessage>,
+    /// The length of the last body in bytes, to allocate the next one.
     bytes: usize,
 }
 
-/// A message as it was sent; with OpenAI's protocol one may become several.
-struct Encoded {
+/// A prompt message with its JSON. In OpenAI's protocol it may become several messages.
+struct EncodedMessage {
     role: Role,
     id: Option<Arc<str>>,
     documents: Vec<Arc<str>>,
-    blocks: Vec<(Held, Option<Lifetime>)>,
-    messages: Vec<Box<RawValue>>,
+    blocks: Vec<(SharedContent, Option<CacheLifetime>)>,
+    json_messages: Vec<Box<RawValue>>,
 }
 
 impl Encoder {
-    /// The body of the request, to the byte.
-    pub fn encode(&self, prompt: &Prompt, wire: &Wire) -> Vec<u8> {
-        // What is kept is true by itself, so a panic elsewhere leaves nothing half done.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.wire.as_ref() != Some(wire) {
-            *kept = Kept { wire: Some(wire.clone()), ..Kept::default() };
+    /// Encodes the body of a request, byte for byte as [`encode`](crate::encode) does.
+    pub fn encode(&self, prompt: &Prompt, profile: &ProviderProfile) -> Vec<u8> {
+        // Each kept message is valid on its own, so a panic elsewhere leaves nothing inconsistent.
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.profile.as_ref() != Some(profile) {
+            *last = EncodedRequest { profile: Some(profile.clone()), ..EncodedRequest::default() };
         }
-        let mut before = Before::new(std::mem::take(&mut kept.turns));
-        kept.turns = prompt
-            .turns
+        let mut previous = PreviousMessages::new(std::mem::take(&mut last.messages));
+        last.messages = prompt
+            .messages
             .iter()
-            .map(|turn| before.take(turn).unwrap_or_else(|| Encoded::of(turn, wire)))
+            .map(|message| {
+                previous.take_unchanged(message).unwrap_or_else(|| EncodedMessage::encode(message, profile))
+            })
             .collect();
         let messages: Vec<&RawValue> =
-            kept.turns.iter().flat_map(|turn| turn.messages.iter().map(|it| &**it)).collect();
-        let room = kept.bytes + kept.bytes / 16;
-        let body = match wire.protocol {
+            last.messages.iter().flat_map(|message| message.json_messages.iter().map(|it| &**it)).collect();
+        let room = last.bytes + last.bytes / 16;
+        let body = match profile.protocol {
             Protocol::Anthropic => to_bytes(&anthropic::Body { prompt, messages }, room),
             Protocol::Openai => {
-                let messages = openai::Messages::after_system(prompt, wire, messages);
-                to_bytes(&openai::Body { prompt, wire, messages }, room)
+                let messages = openai::Messages::after_system(prompt, profile, messages);
+                to_bytes(&openai::Body { prompt, profile, messages }, room)
             }
         };
-        kept.bytes = body.len();
+        last.bytes = body.len();
         body
     }
 }
 
-/// The messages of the last request. The next ones are expected in the same order, some of them elsewhere.
-struct Before {
-    turns: Vec<Option<Encoded>>,
+/// The messages of the last request, to be reused. They are expected in the same order, with some
+/// moved, added or removed.
+struct PreviousMessages {
+    messages: Vec<Option<EncodedMessage>>,
     next: usize,
-    /// Where to find a message by what its first block holds: made when the first is not where it was.
+    /// Index of a message by the address of its first block's content; built at the first message
+    /// that is not where it was.
     places: Option<HashMap<usize, usize>>,
 }
 
-impl Before {
-    fn new(turns: Vec<Encoded>) -> Self {
-        Before { turns: turns.into_iter().map(Some).collect(), next: 0, places: None }
+impl PreviousMessages {
+    fn new(messages: Vec<EncodedMessage>) -> Self {
+        PreviousMessages { messages: messages.into_iter().map(Some).collect(), next: 0, places: None }
     }
 
-    /// The message, if it was sent before as it is now.
-    fn take(&mut self, turn: &Turn) -> Option<Encoded> {
+    /// Takes the encoded form of `message` if it was sent before unchanged.
+    fn take_unchanged(&mut self, message: &PromptMessage) -> Option<EncodedMessage> {
         let is_it = |at: &usize| {
-            self.turns.get(*at).and_then(Option::as_ref).is_some_and(|encoded| encoded.is_of(turn))
+            self.messages
+                .get(*at)
+                .and_then(Option::as_ref)
+                .is_some_and(|encoded| encoded.matches_message(message))
         };
         let at = Some(self.next).filter(is_it).or_else(|| {
-            let places = self.places.get_or_insert_with(|| places(&self.turns));
-            let place = turn.blocks.first().and_then(|block| places.get(&block.content.address()));
+            let places = self.places.get_or_insert_with(|| index_by_first_block(&self.messages));
+            let place = message.blocks.first().and_then(|block| places.get(&block.content.address()));
             place.copied().filter(is_it)
         })?;
         self.next = at + 1;
-        self.turns[at].take()
+        self.messages[at].take()
     }
 }
 
-fn places(turns: &[Option<Encoded>]) -> HashMap<usize, usize> {
-    let place =
-        |(at, turn): (usize, &Option<Encoded>)| Some((turn.as_ref()?.blocks.first()?.0.address(), at));
-    turns.iter().enumerate().filter_map(place).collect()
+fn index_by_first_block(messages: &[Option<EncodedMessage>]) -> HashMap<usize, usize> {
+    let place = |(at, message): (usize, &Option<EncodedMessage>)| {
+        Some((message.as_ref()?.blocks.first()?.0.address(), at))
+    };
+    messages.iter().enumerate().filter_map(place).collect()
 }
 
-impl Encoded {
-    fn of(turn: &Turn, wire: &Wire) -> Self {
-        let Turn { role, blocks, id, documents } = turn;
-        let messages = match wire.protocol {
-            Protocol::Anthropic => vec![raw(&anthropic::Message(turn))],
+impl EncodedMessage {
+    fn encode(message: &PromptMessage, profile: &ProviderProfile) -> Self {
+        let PromptMessage { role, blocks, id, documents } = message;
+        let json_messages = match profile.protocol {
+            Protocol::Anthropic => vec![to_raw_json(&anthropic::Message(message))],
             Protocol::Openai => {
                 let mut messages = Vec::new();
-                openai::split(turn, wire, &mut messages);
-                messages.iter().map(raw).collect()
+                openai::split_message(message, profile, &mut messages);
+                messages.iter().map(to_raw_json).collect()
             }
         };
         let blocks = blocks.iter().map(|block| (block.content.clone(), block.breakpoint)).collect();
-        Encoded { role: *role, id: id.clone(), documents: documents.clone(), blocks, messages }
+        EncodedMessage { role: *role, id: id.clone(), documents: documents.clone(), blocks, json_messages }
     }
 
-    fn is_of(&self, turn: &Turn) -> bool {
+    fn matches_message(&self, message: &PromptMessage) -> bool {
         // Every field is named, so that a new one forces a decision here.
-        let Turn { role, blocks, id, documents } = turn;
-        let is_same = |((held, marker), block): (&(Held, Option<Lifetime>), &Block)| {
-            let Block { place: _, content, breakpoint } = block;
-            held.is(content) && marker == breakpoint
-        };
+        let PromptMessage { role, blocks, id, documents } = message;
+        let is_same =
+            |((content_before, marker), block): (&(SharedContent, Option<CacheLifetime>), &Block)| {
+                let Block { region: _, content, breakpoint } = block;
+                content_before.ptr_eq(content) && marker == breakpoint
+            };
         self.role == *role
             && self.blocks.len() == blocks.len()
             && self.blocks.iter().zip(blocks).all(is_same)
@@ -127,6 +136,6 @@ impl Encoded {
 }
 
 /// Serialising to memory cannot fail: every key is a string, and every value is known.
-fn raw(message: &impl Serialize) -> Box<RawValue> {
+fn to_raw_json(message: &impl Serialize) -> Box<RawValue> {
     to_raw_value(message).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -1,71 +1,74 @@
-//! What an answer says, piece by piece, in one form for all providers.
+//! [`AnswerEvent`]: the pieces of a streamed answer, in one form for all providers.
 
 use std::fmt;
 
 use crate::Usage;
 
-/// A piece of an answer.
+/// A piece of a streamed answer.
 ///
-/// [`Event::Start`] comes at most once and first; exactly one [`Event::Stop`] or [`Event::Error`] comes, last.
+/// [`AnswerEvent::Start`] comes at most once, and first. Exactly one [`AnswerEvent::Stop`] or
+/// [`AnswerEvent::Error`] comes, last.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// The answer begins.
+pub enum AnswerEvent {
+    /// The provider has begun its answer.
     Start {
-        /// The provider's id for it; may be empty.
+        /// The provider's id of the response; may be empty.
         id: String,
-        /// The model that answers, as the provider calls it; may be empty.
+        /// The model that answers, in the provider's name for it; may be empty.
         model: String,
     },
-    /// More text.
+    /// The next piece of the text.
     Text(String),
-    /// More reasoning.
+    /// The next piece of the reasoning.
     Reasoning(String),
-    /// The signature of the reasoning before it, whole. More reasoning is then another part.
+    /// The complete signature of the preceding reasoning. Further reasoning is a new part.
     Signature(String),
-    /// Encrypted reasoning, whole.
+    /// A complete part of encrypted reasoning.
     RedactedReasoning(String),
-    /// A tool call begins.
+    /// The model begins a tool call.
     CallStart {
-        /// Which call of this answer, counted from 0.
+        /// The number of the call in this answer, from 0.
         index: usize,
-        /// The provider's id for it; made up where it gave none.
+        /// The provider's id of the call; generated if it gave none.
         id: String,
-        /// The tool; empty if the provider never named it.
+        /// The tool's name; empty if the provider never sent one.
         name: String,
     },
-    /// More of a call's arguments.
+    /// The next piece of a call's arguments.
     CallDelta {
-        /// The call.
+        /// The number of the call, as in `CallStart`.
         index: usize,
-        /// A fragment of JSON.
+        /// A fragment of the arguments' JSON, cut anywhere.
         json: String,
     },
     /// A call's arguments are complete.
     CallEnd {
-        /// The call.
+        /// The number of the call, as in `CallStart`.
         index: usize,
     },
-    /// What was used so far. A later report replaces an earlier one.
+    /// The tokens used so far. A later report replaces an earlier one.
     Usage(Usage),
-    /// Something that a person should know about how the answer was got.
+    /// A note for the user about how the answer was obtained: a retry, a downgrade.
     Footnote(String),
-    /// The answer is over.
+    /// The answer has ended, for this reason.
     Stop(StopReason),
-    /// The provider broke off, or what it sent cannot be understood.
+    /// The provider reported an error, or sent something that cannot be parsed.
     Error(StreamError),
 }
 
-impl Event {
-    /// Joins adjacent pieces of the same text, reasoning or call: how an answer was cut into pieces means nothing.
-    pub fn merge(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
-        let mut merged: Vec<Event> = Vec::new();
+impl AnswerEvent {
+    /// Joins adjacent pieces of the same text, reasoning or call: where a provider cuts its answer
+    /// has no meaning.
+    pub fn merge(events: impl IntoIterator<Item = AnswerEvent>) -> Vec<AnswerEvent> {
+        let mut merged: Vec<AnswerEvent> = Vec::new();
         for event in events {
             match (merged.last_mut(), &event) {
-                (Some(Event::Text(text)), Event::Text(more)) => text.push_str(more),
-                (Some(Event::Reasoning(text)), Event::Reasoning(more)) => text.push_str(more),
-                (Some(Event::CallDelta { index, json }), Event::CallDelta { index: same, json: more })
-                    if index == same =>
-                {
+                (Some(AnswerEvent::Text(text)), AnswerEvent::Text(more)) => text.push_str(more),
+                (Some(AnswerEvent::Reasoning(text)), AnswerEvent::Reasoning(more)) => text.push_str(more),
+                (
+                    Some(AnswerEvent::CallDelta { index, json }),
+                    AnswerEvent::CallDelta { index: same, json: more },
+                ) if index == same => {
                     json.push_str(more);
                 }
                 _ => merged.push(event),
@@ -74,36 +77,36 @@ impl Event {
         merged
     }
 
-    /// Whether nothing comes after it.
+    /// Whether this event ends the answer.
     pub fn is_last(&self) -> bool {
-        matches!(self, Event::Stop(_) | Event::Error(_))
+        matches!(self, AnswerEvent::Stop(_) | AnswerEvent::Error(_))
     }
 }
 
 /// Why an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// The model had said what it had to say.
+    /// The model completed its answer.
     End,
-    /// The limit of tokens, or the end of the window.
+    /// The token limit of the request, or the end of the context window.
     Length,
-    /// The model waits for its tools.
+    /// The model waits for the results of its tool calls.
     ToolUse,
-    /// One of the request's stop sequences.
+    /// The model wrote one of the request's stop sequences.
     StopSequence,
-    /// The model or a filter refused.
+    /// The model, or the provider's content filter, refused to answer.
     Refusal,
-    /// The provider's own tools take long: send the answer back to go on.
+    /// The provider's own tools take long: send the answer back to continue.
     Pause,
-    /// A word that is not known, as the provider said it.
+    /// A reason that Hardpan does not know, in the provider's word.
     Other(String),
-    /// The stream ended before the answer did.
+    /// The connection ended before the answer did.
     Cut,
 }
 
 impl StopReason {
-    /// What a provider's word means. One table for all of them: no word means two things.
-    pub fn from_word(word: &str) -> Self {
+    /// Parses a provider's word. One table serves all providers: no word has two meanings.
+    pub fn from_provider(word: &str) -> Self {
         match word {
             "stop" | "end_turn" | "eos" | "eos_token" | "complete" | "COMPLETE" => StopReason::End,
             "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => StopReason::Length,
@@ -115,8 +118,8 @@ impl StopReason {
         }
     }
 
-    /// Our word for it, or the provider's where we have none.
-    pub fn word(&self) -> &str {
+    /// Hardpan's word for the reason, or the provider's for [`Other`](Self::Other).
+    pub fn as_str(&self) -> &str {
         match self {
             StopReason::End => "end",
             StopReason::Length => "length",
@@ -129,7 +132,8 @@ impl StopReason {
         }
     }
 
-    /// Whether the model ended of its own will, so that what it asked for may be done. An unknown word is no yes.
+    /// Whether the model ended its answer itself, so that its calls may run. `false` for unknown
+    /// reasons.
     pub fn is_clean(&self) -> bool {
         match self {
             StopReason::End | StopReason::ToolUse | StopReason::StopSequence => true,
@@ -144,42 +148,42 @@ impl StopReason {
 
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
-/// An error inside an answer, or in place of one.
+/// An error that a provider sent within an answer, or instead of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct StreamError {
-    /// The provider's word for the type of error; [`MALFORMED`](Self::MALFORMED) and [`TOO_LONG`](Self::TOO_LONG) are
-    /// ours.
+    /// The provider's word for the type of error, or one of our own:
+    /// [`MALFORMED`](Self::MALFORMED), [`TOO_LONG`](Self::TOO_LONG).
     pub kind: String,
-    /// The provider's code, where it gave one: a word or a number.
+    /// The provider's code, a word or a number, if it gave one.
     pub code: Option<String>,
-    /// What it says.
+    /// The provider's message, or ours for our own kinds.
     pub message: String,
 }
 
 impl StreamError {
-    /// The kind of what cannot be understood.
+    /// The kind of an answer that cannot be parsed.
     pub const MALFORMED: &str = "malformed_answer";
-    /// The kind of what does not end.
+    /// The kind of an answer that exceeds the size limit.
     pub const TOO_LONG: &str = "answer_too_long";
 
-    /// An error by kind and message.
+    /// An error without a code.
     pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
         StreamError { kind: kind.into(), code: None, message: message.into() }
     }
 
-    /// What was sent cannot be understood. `shown` is quoted, as much of it as helps.
+    /// An answer that cannot be parsed. The message quotes the beginning of `shown`.
     pub(crate) fn malformed(reason: impl fmt::Display, shown: &str) -> Self {
         const SHOWN: usize = 200; // characters: enough to tell an HTML page from a torn object
         let mut quoted: String = shown.chars().take(SHOWN).collect();
         if quoted.len() < shown.len() {
             quoted.push('…');
         }
-        StreamError::new(Self::MALFORMED, format!("the server sent what is no answer ({reason}): {quoted}"))
+        StreamError::new(Self::MALFORMED, format!("the response cannot be parsed ({reason}): {quoted}"))
     }
 }
 
@@ -189,10 +193,18 @@ mod tests {
 
     #[test]
     fn adjacent_pieces_are_joined_and_others_are_not() {
-        let delta = |index, json: &str| Event::CallDelta { index, json: json.into() };
-        let pieces =
-            [Event::Text("a".into()), Event::Text("b".into()), delta(0, "{"), delta(0, "}"), delta(1, "{}")];
-        assert_eq!(Event::merge(pieces), [Event::Text("ab".into()), delta(0, "{}"), delta(1, "{}")]);
+        let delta = |index, json: &str| AnswerEvent::CallDelta { index, json: json.into() };
+        let pieces = [
+            AnswerEvent::Text("a".into()),
+            AnswerEvent::Text("b".into()),
+            delta(0, "{"),
+            delta(0, "}"),
+            delta(1, "{}"),
+        ];
+        assert_eq!(
+            AnswerEvent::merge(pieces),
+            [AnswerEvent::Text("ab".into()), delta(0, "{}"), delta(1, "{}")]
+        );
     }
 
     #[test]

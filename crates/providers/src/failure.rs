@@ -1,4 +1,5 @@
-//! What can go wrong between us and a provider: one classification, in one place.
+//! [`ProviderError`]: why a request failed. All errors of all providers are classified here, into
+//! one [`FailureKind`].
 
 use std::time::Duration;
 
@@ -7,137 +8,138 @@ use serde_json::Value;
 
 use crate::{HttpResponse, StreamError, TransportError};
 
-/// What went wrong.
+/// The class of a failed request. It decides whether to retry and what to advise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The server could not be reached, or the connection broke before anything was said.
+pub enum FailureKind {
+    /// The server could not be reached.
     Transport,
-    /// Too many requests or tokens.
+    /// The provider's limit of requests or tokens per time is reached.
     RateLimit,
-    /// The server is too busy, or failed in itself.
+    /// The server is overloaded or has an internal error.
     Overload,
-    /// The request breaks a rule.
+    /// The provider considers the request invalid.
     BadRequest,
-    /// No key, or a wrong one, or one that may not do this.
+    /// The key is missing, wrong, out of quota, or lacks a permission.
     Auth,
-    /// Nothing is at this address.
+    /// The URL does not exist on the server.
     NotFound,
-    /// The prompt does not fit the window.
+    /// The prompt does not fit into the model's context window.
     ContextTooLong,
-    /// The body is larger than the server takes.
+    /// The request body has more bytes than the server accepts.
     TooLarge,
-    /// The model takes no images, or not these.
+    /// The model does not support images.
     ImagesRefused,
-    /// The model takes no tools.
+    /// The model does not support tools.
     ToolsRefused,
-    /// There is no such model, or it is not for this key.
+    /// The model does not exist, or the key has no access to it.
     ModelUnavailable,
-    /// No bytes came for too long.
+    /// No bytes came within the idle timeout.
     Stalled,
-    /// The answer broke off in the middle.
+    /// The connection broke before the answer ended.
     Cut,
-    /// What came is no answer of this protocol.
-    Garbage,
+    /// The response cannot be parsed as an answer of this protocol.
+    Malformed,
 }
 
-/// A failed request: what went wrong, in whose words, and when to try again.
+/// A failed request: its class, the provider's message, and when to retry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.sentence())]
 pub struct ProviderError {
-    /// What went wrong.
-    pub failure: Failure,
-    /// The HTTP status, if one came.
+    /// The class of the failure, the same for all providers.
+    pub failure: FailureKind,
+    /// The HTTP status; `None` if no response came, or the error came within a stream.
     pub status: Option<u16>,
-    /// The provider's own words, or ours where it had none. Never holds a key.
+    /// The provider's message, or ours if it gave none. Never contains a key after
+    /// [`redact_key`](Self::redact_key).
     pub message: String,
-    /// How long the provider asks us to wait.
+    /// How long the provider asks to wait (`retry-after`).
     pub retry_after: Option<Duration>,
-    /// The provider's id of the request, for its support.
+    /// The provider's id of the request, to quote to its support.
     pub request_id: Option<String>,
 }
 
-impl Failure {
-    /// Whether the same request may succeed a little later.
-    pub fn is_passing(&self) -> bool {
+impl FailureKind {
+    /// Whether the same request may succeed a little later, so that a retry makes sense.
+    pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            Failure::Transport
-                | Failure::RateLimit
-                | Failure::Overload
-                | Failure::Stalled
-                | Failure::Cut
-                | Failure::Garbage
+            FailureKind::Transport
+                | FailureKind::RateLimit
+                | FailureKind::Overload
+                | FailureKind::Stalled
+                | FailureKind::Cut
+                | FailureKind::Malformed
         )
     }
 
-    /// What a person can do about it.
+    /// What the user can do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Failure::Transport => "check the network, the base URL and the proxy settings",
-            Failure::RateLimit => "wait, or ask the provider for higher limits",
-            Failure::Overload => "try again in a while, or choose another model",
-            Failure::BadRequest => {
-                "this is most likely a fault of hardpan: `hardpan request --json` shows the body"
+            FailureKind::Transport => "check the network, the base URL and the proxy settings",
+            FailureKind::RateLimit => "wait, or ask the provider for higher limits",
+            FailureKind::Overload => "try again in a while, or choose another model",
+            FailureKind::BadRequest => {
+                "this is most likely a bug in hardpan: `hardpan request --json` shows the body"
             }
-            Failure::Auth => {
+            FailureKind::Auth => {
                 "set the provider's key (`hardpan providers` names its variable), or check what it may do"
             }
-            Failure::NotFound => "check the provider's base URL",
-            Failure::ContextTooLong => {
+            FailureKind::NotFound => "check the provider's base URL",
+            FailureKind::ContextTooLong => {
                 "compact the conversation, close files, or choose a model with a larger window"
             }
-            Failure::TooLarge => "send fewer or smaller images and files",
-            Failure::ImagesRefused => "choose a model that takes images, or leave them out",
-            Failure::ToolsRefused => "choose a model that calls tools",
-            Failure::ModelUnavailable => "choose another model (`hardpan models`)",
-            Failure::Stalled => "try again, or raise the limit for silence in the settings",
-            Failure::Cut => "try again; what was received is kept",
-            Failure::Garbage => "check the base URL: something other than a provider may be answering",
+            FailureKind::TooLarge => "send fewer or smaller images and files",
+            FailureKind::ImagesRefused => "choose a model that takes images, or leave them out",
+            FailureKind::ToolsRefused => "choose a model that calls tools",
+            FailureKind::ModelUnavailable => "choose another model (`hardpan models`)",
+            FailureKind::Stalled => "try again, or raise the limit for silence in the settings",
+            FailureKind::Cut => "try again; what was received is kept",
+            FailureKind::Malformed => "check the base URL: something other than a provider may be answering",
         }
     }
 
-    fn what(&self) -> &'static str {
+    fn summary(&self) -> &'static str {
         match self {
-            Failure::Transport => "the provider cannot be reached",
-            Failure::RateLimit => "the provider's rate limit is reached",
-            Failure::Overload => "the provider is overloaded",
-            Failure::BadRequest => "the provider refused the request",
-            Failure::Auth => "the provider refused the key",
-            Failure::NotFound => "nothing answers at this address",
-            Failure::ContextTooLong => "the prompt is too long for the model",
-            Failure::TooLarge => "the request is too large",
-            Failure::ImagesRefused => "the model refused the images",
-            Failure::ToolsRefused => "the model refused the tools",
-            Failure::ModelUnavailable => "the model is not available",
-            Failure::Stalled => "the provider fell silent",
-            Failure::Cut => "the answer broke off",
-            Failure::Garbage => "the answer cannot be understood",
+            FailureKind::Transport => "the provider cannot be reached",
+            FailureKind::RateLimit => "the provider's rate limit is reached",
+            FailureKind::Overload => "the provider is overloaded",
+            FailureKind::BadRequest => "the provider refused the request",
+            FailureKind::Auth => "the provider refused the key",
+            FailureKind::NotFound => "nothing answers at this address",
+            FailureKind::ContextTooLong => "the prompt is too long for the model",
+            FailureKind::TooLarge => "the request is too large",
+            FailureKind::ImagesRefused => "the model refused the images",
+            FailureKind::ToolsRefused => "the model refused the tools",
+            FailureKind::ModelUnavailable => "the model is not available",
+            FailureKind::Stalled => "the provider fell silent",
+            FailureKind::Cut => "the answer broke off",
+            FailureKind::Malformed => "the answer cannot be understood",
         }
     }
 }
 
 impl ProviderError {
-    /// A failure in our own words.
-    pub fn new(failure: Failure, message: impl Into<String>) -> Self {
+    /// A failure with our own message, without an HTTP response.
+    pub fn new(failure: FailureKind, message: impl Into<String>) -> Self {
         ProviderError { failure, status: None, message: message.into(), retry_after: None, request_id: None }
     }
 
     fn sentence(&self) -> String {
         let status = self.status.map_or_else(String::new, |status| format!(" ({status})"));
         let message = if self.message.is_empty() { String::new() } else { format!(": {}", self.message) };
-        format!("{}{status}{message}; {}", self.failure.what(), self.failure.remedy())
+        format!("{}{status}{message}; {}", self.failure.summary(), self.failure.remedy())
     }
 
-    /// The same with every trace of a key taken out: some servers repeat it in their errors.
-    pub fn without_key(mut self, key: Option<&str>) -> Self {
+    /// Masks the key in the message: some servers repeat it in their errors.
+    pub fn redact_key(mut self, key: Option<&str>) -> Self {
         if let Some(key) = key.filter(|key| key.len() >= 8) {
             self.message = self.message.replace(key, "•••");
         }
         self
     }
 
-    /// Reads a refusal: status, headers and body.
-    pub fn of_response(protocol: Protocol, response: &HttpResponse, body: &[u8]) -> Self {
+    /// Classifies an error response by its status, headers and body.
+    pub fn from_response(protocol: Protocol, response: &HttpResponse, body: &[u8]) -> Self {
         let json: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = &json["error"];
         let message = error["message"].as_str().or(json["message"].as_str()).or(error.as_str());
@@ -153,8 +155,8 @@ impl ProviderError {
         }
     }
 
-    /// Reads an error that came inside a stream, after a 200.
-    pub fn of_stream(protocol: Protocol, error: &StreamError) -> Self {
+    /// Classifies an error that came within a stream, after status 200.
+    pub fn from_stream_error(protocol: Protocol, error: &StreamError) -> Self {
         let status = match error.kind.as_str() {
             "overloaded_error" => 529,
             "rate_limit_error" | "rate_limit_exceeded" => 429,
@@ -163,7 +165,7 @@ impl ProviderError {
             "permission_error" => 403,
             "not_found_error" => 404,
             StreamError::MALFORMED | StreamError::TOO_LONG => {
-                return ProviderError::new(Failure::Garbage, &error.message);
+                return ProviderError::new(FailureKind::Malformed, &error.message);
             }
             _ => 400,
         };
@@ -171,25 +173,26 @@ impl ProviderError {
         ProviderError::new(failure, error.message.clone())
     }
 
-    /// A failure of the transport.
-    pub fn of_transport(error: &TransportError) -> Self {
+    /// Classifies an error of the transport.
+    pub fn from_transport(error: &TransportError) -> Self {
         let failure = match error {
-            TransportError::Unreachable { .. } => Failure::Transport,
-            TransportError::Broken { .. } => Failure::Cut,
-            TransportError::Invalid { .. } => Failure::BadRequest,
+            TransportError::Unreachable { .. } => FailureKind::Transport,
+            TransportError::Broken { .. } => FailureKind::Cut,
+            TransportError::Invalid { .. } => FailureKind::BadRequest,
         };
         ProviderError::new(failure, error.to_string())
     }
 }
 
-/// The start of a body that is no JSON: a proxy's page, say.
+/// The first words of a body that is not JSON, such as a proxy's HTML page.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(400)]);
     let line: Vec<&str> = text.split_whitespace().collect();
     line.join(" ").chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
-/// `retry-after` in seconds, or the finer `retry-after-ms` of some servers. Dates are not understood, and ignored.
+/// The header `retry-after` in seconds, or the finer `retry-after-ms` of some servers. Dates are
+/// ignored.
 fn retry_after(response: &HttpResponse) -> Option<Duration> {
     let number =
         |name: &str| response.header(name)?.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
@@ -197,35 +200,38 @@ fn retry_after(response: &HttpResponse) -> Option<Duration> {
     Some(Duration::from_secs_f64(seconds.min(86_400.0)))
 }
 
-/// The one place where words are matched: type and code first, the message only where these say too little.
-fn classify(protocol: Protocol, status: u16, words: &[&str], message: &str) -> Failure {
+/// The only place that matches error texts: type and code first, the message only if these do not
+/// decide.
+fn classify(protocol: Protocol, status: u16, words: &[&str], message: &str) -> FailureKind {
     let has_word = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
     let says = |parts: &[&str]| {
         let message = message.to_lowercase();
         parts.iter().any(|part| message.contains(part))
     };
     match status {
-        _ if has_word(&["context_length_exceeded", "exceed_context_size_error"]) => Failure::ContextTooLong,
+        _ if has_word(&["context_length_exceeded", "exceed_context_size_error"]) => {
+            FailureKind::ContextTooLong
+        }
         _ if has_word(&["model_not_found", "model_not_available", "model_decommissioned"]) => {
-            Failure::ModelUnavailable
+            FailureKind::ModelUnavailable
         }
-        401 | 403 | 407 => Failure::Auth,
-        402 => Failure::Auth,
+        401 | 403 | 407 => FailureKind::Auth,
+        402 => FailureKind::Auth,
         404 if protocol == Protocol::Anthropic && has_word(&["not_found_error"]) && says(&["model"]) => {
-            Failure::ModelUnavailable
+            FailureKind::ModelUnavailable
         }
-        404 if says(&["support tool use", "tool use"]) => Failure::ToolsRefused, // OpenRouter: no endpoint of the model
-        404 if says(&["image input"]) => Failure::ImagesRefused,
-        404 if says(&["model"]) => Failure::ModelUnavailable,
-        404 | 405 => Failure::NotFound,
-        413 => Failure::TooLarge,
-        408 | 409 | 425 => Failure::Overload,
-        429 if has_word(&["insufficient_quota"]) => Failure::Auth,
-        429 => Failure::RateLimit,
-        500..=599 => Failure::Overload,
-        400 | 422 if says(&TOO_LONG) => Failure::ContextTooLong,
-        400 | 422 if says(&NO_TOOLS) => Failure::ToolsRefused,
-        400 | 422 if says(&NO_IMAGES) => Failure::ImagesRefused,
+        404 if says(&["support tool use", "tool use"]) => FailureKind::ToolsRefused, // OpenRouter: no endpoint of the model
+        404 if says(&["image input"]) => FailureKind::ImagesRefused,
+        404 if says(&["model"]) => FailureKind::ModelUnavailable,
+        404 | 405 => FailureKind::NotFound,
+        413 => FailureKind::TooLarge,
+        408 | 409 | 425 => FailureKind::Overload,
+        429 if has_word(&["insufficient_quota"]) => FailureKind::Auth,
+        429 => FailureKind::RateLimit,
+        500..=599 => FailureKind::Overload,
+        400 | 422 if says(&TOO_LONG) => FailureKind::ContextTooLong,
+        400 | 422 if says(&NO_TOOLS) => FailureKind::ToolsRefused,
+        400 | 422 if says(&NO_IMAGES) => FailureKind::ImagesRefused,
         400 | 422
             if says(&[
                 "model not found",
@@ -235,10 +241,10 @@ fn classify(protocol: Protocol, status: u16, words: &[&str], message: &str) -> F
                 "not a valid model",
             ]) =>
         {
-            Failure::ModelUnavailable
+            FailureKind::ModelUnavailable
         }
-        300..=399 => Failure::NotFound,
-        _ => Failure::BadRequest,
+        300..=399 => FailureKind::NotFound,
+        _ => FailureKind::BadRequest,
     }
 }
 
@@ -272,56 +278,56 @@ const NO_IMAGES: [&str; 7] = [
 mod tests {
     use super::*;
 
-    fn of(protocol: Protocol, status: u16, body: &str) -> ProviderError {
+    fn error_for(protocol: Protocol, status: u16, body: &str) -> ProviderError {
         let response = HttpResponse {
             status,
             headers: vec![("retry-after".into(), "2".into()), ("request-id".into(), "req_1".into())],
             body: Box::pin(futures_util::stream::empty()),
         };
-        ProviderError::of_response(protocol, &response, body.as_bytes())
+        ProviderError::from_response(protocol, &response, body.as_bytes())
     }
 
     #[test]
     fn every_refusal_has_its_class() {
         let anthropic = |status, kind: &str, message: &str| {
             let body = format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}}}}"#);
-            of(Protocol::Anthropic, status, &body).failure
+            error_for(Protocol::Anthropic, status, &body).failure
         };
         let openai = |status, code: &str, message: &str| {
             let body = format!(
                 r#"{{"error":{{"message":"{message}","type":"invalid_request_error","param":null,"code":"{code}"}}}}"#
             );
-            of(Protocol::Openai, status, &body).failure
+            error_for(Protocol::Openai, status, &body).failure
         };
         let table = [
-            (anthropic(400, "invalid_request_error", "messages: Field required"), Failure::BadRequest),
+            (anthropic(400, "invalid_request_error", "messages: Field required"), FailureKind::BadRequest),
             (
                 anthropic(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
-                Failure::ContextTooLong,
+                FailureKind::ContextTooLong,
             ),
-            (anthropic(401, "authentication_error", "invalid x-api-key"), Failure::Auth),
-            (anthropic(403, "permission_error", "no"), Failure::Auth),
-            (anthropic(404, "not_found_error", "model: claude-9"), Failure::ModelUnavailable),
-            (anthropic(413, "request_too_large", "too large"), Failure::TooLarge),
-            (anthropic(429, "rate_limit_error", "slow down"), Failure::RateLimit),
-            (anthropic(500, "api_error", "oops"), Failure::Overload),
-            (anthropic(529, "overloaded_error", "Overloaded"), Failure::Overload),
+            (anthropic(401, "authentication_error", "invalid x-api-key"), FailureKind::Auth),
+            (anthropic(403, "permission_error", "no"), FailureKind::Auth),
+            (anthropic(404, "not_found_error", "model: claude-9"), FailureKind::ModelUnavailable),
+            (anthropic(413, "request_too_large", "too large"), FailureKind::TooLarge),
+            (anthropic(429, "rate_limit_error", "slow down"), FailureKind::RateLimit),
+            (anthropic(500, "api_error", "oops"), FailureKind::Overload),
+            (anthropic(529, "overloaded_error", "Overloaded"), FailureKind::Overload),
             (
                 openai(400, "context_length_exceeded", "This model's maximum context length is"),
-                Failure::ContextTooLong,
+                FailureKind::ContextTooLong,
             ),
-            (openai(404, "model_not_found", "The model `x` does not exist"), Failure::ModelUnavailable),
-            (openai(404, "404", "No endpoints found that support tool use"), Failure::ToolsRefused),
-            (openai(404, "404", "No endpoints found that support image input"), Failure::ImagesRefused),
-            (openai(400, "x", "gemma does not support tools"), Failure::ToolsRefused),
+            (openai(404, "model_not_found", "The model `x` does not exist"), FailureKind::ModelUnavailable),
+            (openai(404, "404", "No endpoints found that support tool use"), FailureKind::ToolsRefused),
+            (openai(404, "404", "No endpoints found that support image input"), FailureKind::ImagesRefused),
+            (openai(400, "x", "gemma does not support tools"), FailureKind::ToolsRefused),
             (
                 openai(400, "x", "Invalid content type. image_url is only supported by certain models."),
-                Failure::ImagesRefused,
+                FailureKind::ImagesRefused,
             ),
-            (openai(429, "insufficient_quota", "You exceeded your current quota"), Failure::Auth),
-            (openai(429, "rate_limit_exceeded", "Rate limit reached"), Failure::RateLimit),
-            (openai(503, "x", "busy"), Failure::Overload),
-            (of(Protocol::Openai, 404, "<html>not here</html>").failure, Failure::NotFound),
+            (openai(429, "insufficient_quota", "You exceeded your current quota"), FailureKind::Auth),
+            (openai(429, "rate_limit_exceeded", "Rate limit reached"), FailureKind::RateLimit),
+            (openai(503, "x", "busy"), FailureKind::Overload),
+            (error_for(Protocol::Openai, 404, "<html>not here</html>").failure, FailureKind::NotFound),
         ];
         for (index, (found, expected)) in table.into_iter().enumerate() {
             assert_eq!(found, expected, "case {index}");
@@ -330,12 +336,12 @@ mod tests {
 
     #[test]
     fn an_error_says_what_to_do_and_never_the_key() {
-        let error = of(
+        let error = error_for(
             Protocol::Openai,
             401,
             r#"{"error":{"message":"Incorrect API key provided: sk-secret-123."}}"#,
         );
-        let shown = error.without_key(Some("sk-secret-123")).to_string();
+        let shown = error.redact_key(Some("sk-secret-123")).to_string();
         assert_eq!(
             shown,
             "the provider refused the key (401): Incorrect API key provided: •••.; set the provider's key (`hardpan providers` names its variable), or check what it may do"
@@ -344,7 +350,7 @@ mod tests {
 
     #[test]
     fn waiting_times_are_read() {
-        let error = of(Protocol::Anthropic, 429, "{}");
+        let error = error_for(Protocol::Anthropic, 429, "{}");
         assert_eq!(
             (error.retry_after, error.request_id.as_deref()),
             (Some(Duration::from_secs(2)), Some("req_1"))
@@ -353,10 +359,10 @@ mod tests {
 
     #[test]
     fn a_page_in_place_of_an_answer_is_shown_in_short() {
-        let error = of(Protocol::Openai, 502, "<html>\n\x1b[31m  Bad gateway </html>");
+        let error = error_for(Protocol::Openai, 502, "<html>\n\x1b[31m  Bad gateway </html>");
         assert_eq!(
             (error.failure, error.message.as_str()),
-            (Failure::Overload, "<html> [31m Bad gateway </html>")
+            (FailureKind::Overload, "<html> [31m Bad gateway </html>")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Requests over HTTP.
+//! [`HttpTransport`]: requests over HTTP, with `reqwest`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,30 +8,31 @@ use futures_util::StreamExt;
 
 use crate::{HttpRequest, HttpResponse, Transport, TransportError};
 
-/// Sends requests over HTTP, with TLS by rustls. Connections are kept and used again.
+/// Sends requests over HTTP, with TLS by rustls. Connections are reused.
 #[derive(Clone, Debug)]
-pub struct Http {
+pub struct HttpTransport {
     client: reqwest::Client,
 }
 
-impl Http {
-    /// A transport that goes through `proxy`, or through what the environment names (`HTTPS_PROXY` and its kind).
+impl HttpTransport {
+    /// A transport that uses `proxy`, or else the proxy that the environment names (`HTTPS_PROXY`,
+    /// `HTTP_PROXY`, `ALL_PROXY`).
     pub fn new(proxy: Option<&str>) -> Result<Self, TransportError> {
-        // The first one to install a provider wins; any will do.
+        // The first provider that is installed stays; any of them works.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let invalid = |error: reqwest::Error| TransportError::Invalid { reason: reason(&error) };
         let mut builder = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(30))
-            // A redirect would carry the key to a place nobody chose.
+            // A redirect would send the key to a server that the user did not choose.
             .redirect(reqwest::redirect::Policy::none());
         if let Some(proxy) = proxy {
             builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(invalid)?);
         }
-        Ok(Http { client: builder.build().map_err(invalid)? })
+        Ok(HttpTransport { client: builder.build().map_err(invalid)? })
     }
 }
 
-impl Transport for Http {
+impl Transport for HttpTransport {
     fn send(
         &self,
         request: HttpRequest,
@@ -40,7 +41,7 @@ impl Transport for Http {
             let url: reqwest::Url = request
                 .url
                 .parse()
-                .map_err(|_| TransportError::Invalid { reason: format!("{} is no address", request.url) })?;
+                .map_err(|_| TransportError::Invalid { reason: format!("{} is not a URL", request.url) })?;
             let host = url.host_str().unwrap_or_default().to_owned();
             let mut builder = self.client.post(url).body(request.body);
             for (name, value) in request.headers {
@@ -65,7 +66,7 @@ impl Transport for Http {
     }
 }
 
-/// The innermost cause: it says what happened, the outer ones only that something did.
+/// The message of the innermost cause, which is the most specific.
 fn reason(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

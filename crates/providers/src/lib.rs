@@ -1,98 +1,108 @@
-//! How a prompt is sent: from a [`Prompt`] to the bytes of a request.
+//! The principal type in this crate is [`Client`]: it sends a [`Prompt`] to a provider and returns
+//! the [`Answer`], streaming [`AnswerEvent`]s while it comes.
 //!
-//! Two codecs cover all providers: Anthropic Messages and OpenAI Chat Completions. What differs between the servers that
-//! speak the latter is data ([`Wire`]), not code. A [`Decoder`] reads the answer's bytes as [`Event`]s, and an [`Answer`]
-//! puts them together.
+//! Two codecs cover all providers: Anthropic Messages and OpenAI Chat Completions. The differences
+//! between the servers that speak the latter are data ([`ProviderProfile`]), not code. [`encode`]
+//! turns a prompt into a request body, a [`StreamDecoder`] turns the bytes of a response into
+//! events, and an [`Answer`] collects the events.
 //!
 //! ```
 //! use hardpan_models::Catalogue;
-//! use hardpan_prompt::{Block, Kind, Origin, Place, Prompt, Role, Text, Turn};
+//! use hardpan_prompt::{Block, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text};
 //!
 //! let model = Catalogue::builtin().model(None, "claude-sonnet-5")?;
-//! let wire = Catalogue::builtin().provider("anthropic")?.for_model(&model);
-//! let hello = Block::text(Place::Log, Text::new("Hello!"), Origin::rule(Kind::History, "example"));
-//! let turns = vec![Turn::new(Role::User, vec![hello])];
-//! let prompt = Prompt { model: "claude-sonnet-5".into(), max_tokens: 100, turns, ..Prompt::default() };
+//! let profile = Catalogue::builtin().provider("anthropic")?.profile_for_model(&model);
+//! let hello = Block::text(Region::Log, Text::new("Hello!"), Origin::rule(ItemKind::History, "example"));
+//! let messages = vec![PromptMessage::new(Role::User, vec![hello])];
+//! let prompt = Prompt { model: "claude-sonnet-5".into(), max_tokens: 100, messages, ..Prompt::default() };
 //! assert_eq!(
-//!     String::from_utf8(hardpan_providers::encode(&prompt, &wire)).unwrap(),
+//!     String::from_utf8(hardpan_providers::encode(&prompt, &profile)).unwrap(),
 //!     r#"{"model":"claude-sonnet-5","max_tokens":100,"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"Hello!"}]}]}"#,
 //! );
-//! # Ok::<(), hardpan_models::Unknown>(())
+//! # Ok::<(), hardpan_models::UnknownName>(())
 //! ```
 
-mod answer; // Answer: events put together, calls with a verdict
-mod anthropic; // Anthropic Messages
-pub mod body; // bodies as blocks, to compare them
-mod client; // Client: sending, retries, downgrades
-pub mod decode; // the bodies of requests, read back
-mod encoder; // Encoder: bodies that are mostly the one before
-mod event; // Event: what an answer says, piece by piece
-mod failure; // Failure: what can go wrong, in one classification
+mod answer; // Answer: the collected events, and which calls may run
+mod anthropic; // request bodies of Anthropic Messages
+pub mod body; // request bodies split into blocks, to compare them
+mod client; // Client: sends requests, with retries and downgrades
+pub mod decode; // request bodies parsed back into prompts
+mod encoder; // Encoder: reuses the messages of the previous request
+mod event; // AnswerEvent: the pieces of a streamed answer
+mod failure; // FailureKind, ProviderError: why a request failed
 #[cfg(feature = "http")]
-mod http; // Http: requests over the network
-mod openai; // OpenAI Chat Completions and those that speak it
-mod pieces; // what both codecs write
-pub mod sse; // server-sent events from bytes
-mod stream; // Decoder: from the bytes of an answer to its events
-mod transport; // Transport: how bytes get to a provider and back
-mod usage; // Usage: tokens in one form for all providers
+mod http; // HttpTransport: requests over the network
+mod openai; // request bodies of OpenAI Chat Completions
+mod serialize; // serializers that both codecs use
+pub mod sse; // parser for server-sent events
+mod stream; // StreamDecoder: from the bytes of an answer to its events
+mod transport; // Transport: carries requests to a provider
+mod usage; // Usage: token counts in one form for all providers
 
-pub use answer::{Answer, AnswerCall, WhyNot};
-pub use client::{Client, Endpoint, Forms, Key, Learned, Patience, Question, Refusal};
+pub use answer::{Answer, AnswerCall, CallRejection};
+pub use client::{
+    ApiKey, CapabilityCache, Client, ClientRequest, Endpoint, PromptFallbacks, RetryPolicy,
+    UnsupportedFeature,
+};
 pub use encoder::Encoder;
-pub use event::{Event, StopReason, StreamError};
-pub use failure::{Failure, ProviderError};
+pub use event::{AnswerEvent, StopReason, StreamError};
+pub use failure::{FailureKind, ProviderError};
 #[cfg(feature = "http")]
-pub use http::Http;
-pub use stream::{Decoder, ThinkTags, events_of_body, events_of_body_with_tags};
+pub use http::HttpTransport;
+pub use stream::{StreamDecoder, ThinkTags, decode_answer_body, decode_answer_body_with_tags};
 pub use transport::{ByteStream, HttpRequest, HttpResponse, Transport, TransportError};
 pub use usage::Usage;
 
-use hardpan_models::{Markers, Protocol, Wire};
+use hardpan_models::{MarkerFormat, Protocol, ProviderProfile};
 use hardpan_prompt::Prompt;
-use hardpan_prompt::validate::{Rules, Stance};
+use hardpan_prompt::validate::{Acceptance, ValidationRules};
 
-/// What a body has room for to begin with.
-const ROOM: usize = 128;
+/// Bytes allocated for a body at first; it grows as needed.
+const INITIAL_CAPACITY: usize = 128;
 
-/// The body of the request, to the byte. An [`Encoder`] makes the same, and does not begin from nothing each time.
-pub fn encode(prompt: &Prompt, wire: &Wire) -> Vec<u8> {
-    match wire.protocol {
+/// Encodes the body of a request, byte for byte as it is sent.
+///
+/// An [`Encoder`] produces the same bytes faster: it reuses the messages of the previous request.
+pub fn encode(prompt: &Prompt, profile: &ProviderProfile) -> Vec<u8> {
+    match profile.protocol {
         Protocol::Anthropic => {
             let messages = anthropic::messages(prompt);
-            pieces::to_bytes(&anthropic::Body { prompt, messages }, ROOM)
+            serialize::to_bytes(&anthropic::Body { prompt, messages }, INITIAL_CAPACITY)
         }
         Protocol::Openai => {
-            let messages = openai::Messages::of(prompt, wire);
-            pieces::to_bytes(&openai::Body { prompt, wire, messages }, ROOM)
+            let messages = openai::Messages::from_prompt(prompt, profile);
+            serialize::to_bytes(&openai::Body { prompt, profile, messages }, INITIAL_CAPACITY)
         }
     }
 }
 
-/// Where each block of a prompt (tools, system, messages) is in its body: `messages[3].content[1]`.
-pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
-    match wire.protocol {
+/// The address of each block (tools, system, messages) in the request body, such as
+/// `messages[3].content[1]`, in this order.
+pub fn block_addresses(prompt: &Prompt, profile: &ProviderProfile) -> Vec<String> {
+    match profile.protocol {
         Protocol::Anthropic => (0..prompt.block_count()).map(|block| prompt.address(block)).collect(),
-        Protocol::Openai => openai::addresses(prompt, wire),
+        Protocol::Openai => openai::block_addresses(prompt, profile),
     }
 }
 
-/// The path of the request below the provider's base URL.
-pub fn path(wire: &Wire) -> &'static str {
-    match wire.protocol {
+/// The path that requests are posted to, below the provider's base URL.
+pub fn request_path(profile: &ProviderProfile) -> &'static str {
+    match profile.protocol {
         Protocol::Anthropic => "/messages",
         Protocol::Openai => "/chat/completions",
     }
 }
 
-/// The rules that a provider checks a request by.
-pub fn rules(wire: &Wire, prefill: bool) -> Rules {
-    let markers = if wire.markers == Markers::None { Stance::Refuses } else { Stance::Accepts };
-    match wire.protocol {
+/// The rules by which the provider validates a request. `prefill`: the model accepts a prompt that
+/// ends with the beginning of its answer.
+pub fn validation_rules(profile: &ProviderProfile, prefill: bool) -> ValidationRules {
+    let markers =
+        if profile.markers == MarkerFormat::None { Acceptance::Rejected } else { Acceptance::Accepted };
+    match profile.protocol {
         Protocol::Anthropic => {
-            let prefill = if prefill { Stance::Accepts } else { Stance::Refuses };
-            Rules { prefill, breakpoints: markers, ..Rules::anthropic() }
+            let prefill = if prefill { Acceptance::Accepted } else { Acceptance::Rejected };
+            ValidationRules { prefill, breakpoints: markers, ..ValidationRules::anthropic() }
         }
-        Protocol::Openai => Rules { breakpoints: markers, ..Rules::openai() },
+        Protocol::Openai => ValidationRules { breakpoints: markers, ..ValidationRules::openai() },
     }
 }

@@ -1,42 +1,44 @@
-//! OpenAI Chat Completions, and all servers that speak it.
+//! Request bodies of OpenAI Chat Completions, for OpenAI and all compatible servers.
 //!
-//! A server that understands markers gets content as lists, always; one that does not gets plain strings, which many of
-//! them demand, unless there is an image. Text blocks of one message are then joined by a newline.
+//! Servers that support cache markers always get content as lists. The others get plain strings,
+//! which many of them require, unless a message has an image; the text blocks of a message are then
+//! joined by newlines.
 
-use hardpan_models::{Markers, Wire};
+use hardpan_models::{MarkerFormat, ProviderProfile};
 use hardpan_prompt::{
-    Block, Call, Content, Image, Lifetime, Prompt, ResultPart, Role, Segment, ToolBlock, ToolResult, Turn,
+    Block, CacheLifetime, Call, Content, Image, Prompt, PromptMessage, ResultPart, Role, Segment, ToolBlock,
+    ToolResult,
 };
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::pieces::{CacheControl, DataUrl, Joined, Lines, List};
+use crate::serialize::{CacheControl, DataUrl, JoinedLines, JoinedSegments, LazyList};
 
-/// The whole body, with its messages as a list.
+/// The whole body. `messages` serializes as the list of messages: fresh ones, or encoded before.
 pub struct Body<'a, M> {
     pub prompt: &'a Prompt,
-    pub wire: &'a Wire,
+    pub profile: &'a ProviderProfile,
     pub messages: M,
 }
 
-/// The system prompt, and the messages after it.
+/// The list of messages: the system prompt, if there is one, and the rest.
 pub struct Messages<'a, T> {
     system: Option<Message<'a>>,
     rest: Vec<T>,
 }
 
 impl<'a> Messages<'a, Message<'a>> {
-    /// The messages of a prompt.
-    pub fn of(prompt: &'a Prompt, wire: &'a Wire) -> Self {
-        let mut rest = Vec::with_capacity(prompt.turns.len());
-        prompt.turns.iter().for_each(|turn| split(turn, wire, &mut rest));
-        Messages { system: system(prompt, wire), rest }
+    /// Converts the messages of a prompt.
+    pub fn from_prompt(prompt: &'a Prompt, profile: &'a ProviderProfile) -> Self {
+        let mut rest = Vec::with_capacity(prompt.messages.len());
+        prompt.messages.iter().for_each(|turn| split_message(turn, profile, &mut rest));
+        Messages { system: system_message(prompt, profile), rest }
     }
 }
 
 impl<'a, T> Messages<'a, T> {
-    /// The system prompt, and messages that were made before.
-    pub fn after_system(prompt: &'a Prompt, wire: &'a Wire, rest: Vec<T>) -> Self {
-        Messages { system: system(prompt, wire), rest }
+    /// The system prompt of `prompt`, followed by messages that are already encoded.
+    pub fn after_system(prompt: &'a Prompt, profile: &'a ProviderProfile, rest: Vec<T>) -> Self {
+        Messages { system: system_message(prompt, profile), rest }
     }
 }
 
@@ -50,10 +52,10 @@ impl<T: Serialize> Serialize for Messages<'_, T> {
 }
 
 /// The message that holds the system prompt.
-fn system<'a>(prompt: &'a Prompt, wire: &'a Wire) -> Option<Message<'a>> {
-    let parts: Vec<Part<'_>> = prompt.system.iter().filter_map(part).collect();
+fn system_message<'a>(prompt: &'a Prompt, profile: &'a ProviderProfile) -> Option<Message<'a>> {
+    let parts: Vec<ContentPart<'_>> = prompt.system.iter().filter_map(content_part).collect();
     let id = prompt.system_id.as_deref();
-    (!prompt.system.is_empty()).then(|| Message { role: "system", id, ..Message::new(wire, parts) })
+    (!prompt.system.is_empty()).then(|| Message { role: "system", id, ..Message::new(profile, parts) })
 }
 
 impl<M: Serialize> Serialize for Body<'_, M> {
@@ -66,26 +68,26 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             tools,
             system: _, // these three as messages
             system_id: _,
-            turns: _,
+            messages: _,
             web_search,
             left_out: _,
         } = self.prompt;
-        let wire = self.wire;
+        let profile = self.profile;
         let mut body = serializer.serialize_map(None)?;
         body.serialize_entry("model", model)?;
         body.serialize_entry("messages", &self.messages)?;
         if !tools.is_empty() {
-            body.serialize_entry("tools", &List(|| tools.iter().map(WireTool)))?;
+            body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool)))?;
         }
-        body.serialize_entry(wire.max_tokens_field.name(), max_tokens)?;
+        body.serialize_entry(profile.max_tokens_field.name(), max_tokens)?;
         body.serialize_entry("stream", &true)?;
-        if wire.stream_usage {
+        if profile.stream_usage {
             body.serialize_entry("stream_options", &serde_json::json!({"include_usage": true}))?;
         }
-        if wire.include_reasoning {
+        if profile.include_reasoning {
             body.serialize_entry("include_reasoning", &true)?;
         }
-        if let (Some(search), Some(plugin)) = (web_search, &wire.web_search_plugin) {
+        if let (Some(search), Some(plugin)) = (web_search, &profile.web_search_plugin) {
             let plugin = serde_json::json!([{"id": plugin, "max_results": search.max_results}]);
             body.serialize_entry("plugins", &plugin)?;
         }
@@ -93,37 +95,40 @@ impl<M: Serialize> Serialize for Body<'_, M> {
     }
 }
 
-/// Where each block of the prompt is in the body: tools, then system, then messages.
-pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
+/// The address of each block in the body: tools, then system, then messages.
+pub fn block_addresses(prompt: &Prompt, profile: &ProviderProfile) -> Vec<String> {
     let mut addresses: Vec<String> = (0..prompt.tools.len()).map(|index| format!("tools[{index}]")).collect();
     let mut next = 0;
     if !prompt.system.is_empty() {
-        let form = Form::of(wire, &prompt.system.iter().filter_map(part).collect::<Vec<_>>());
+        let form = ContentForm::for_parts(
+            profile,
+            &prompt.system.iter().filter_map(content_part).collect::<Vec<_>>(),
+        );
         addresses.extend((0..prompt.system.len()).map(|index| form.address(0, index)));
         next = 1;
     }
-    for turn in &prompt.turns {
+    for turn in &prompt.messages {
         let mut messages = Vec::new();
-        split(turn, wire, &mut messages);
-        let results = messages.iter().take_while(|message| message.answers.is_some()).count();
+        split_message(turn, profile, &mut messages);
+        let results = messages.iter().take_while(|message| message.answered_call.is_some()).count();
         let rest = next + results;
-        // Images that a result cannot hold stand before the turn's own text.
-        let own = turn.blocks.iter().filter_map(part).count();
+        // Images that a tool message cannot contain come before the message's own text.
+        let own = turn.blocks.iter().filter_map(content_part).count();
         let parts = messages.get(results).map_or(&[][..], |message| &message.parts);
-        let (mut text, form) = (parts.len() - own, Form::of(wire, parts));
+        let (mut text, form) = (parts.len() - own, ContentForm::for_parts(profile, parts));
         let (mut result, mut call) = (0, 0);
         for block in &turn.blocks {
             addresses.push(match *block.content {
                 Content::Result(_) => {
                     result += 1;
-                    Form::of(wire, &messages[result - 1].parts).address(next + result - 1, 0)
+                    ContentForm::for_parts(profile, &messages[result - 1].parts).address(next + result - 1, 0)
                 }
                 Content::Call(_) => {
                     call += 1;
                     format!("messages[{rest}].tool_calls[{}]", call - 1)
                 }
                 Content::Reasoning(_) => {
-                    format!("messages[{rest}].{}", wire.reasoning_field.name().unwrap_or("content"))
+                    format!("messages[{rest}].{}", profile.reasoning_field.name().unwrap_or("content"))
                 }
                 Content::Text(_) | Content::Image(..) => {
                     text += 1;
@@ -138,87 +143,104 @@ pub fn addresses(prompt: &Prompt, wire: &Wire) -> Vec<String> {
 
 /// How a message's content is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// A list of parts.
+enum ContentForm {
+    /// As a list of parts.
     List,
-    /// One string.
+    /// As one string.
     Text,
 }
 
-impl Form {
-    /// A list wherever markers are understood, else only around an image; of nothing, there is no list.
-    fn of(wire: &Wire, parts: &[Part<'_>]) -> Self {
-        let has_image = parts.iter().any(|part| matches!(part, Part::Image(..)));
-        if !parts.is_empty() && (wire.markers != Markers::None || has_image) {
-            Form::List
+impl ContentForm {
+    /// A list if the server supports markers or a part is an image; never an empty list.
+    fn for_parts(profile: &ProviderProfile, parts: &[ContentPart<'_>]) -> Self {
+        let has_image = parts.iter().any(|part| matches!(part, ContentPart::Image(..)));
+        if !parts.is_empty() && (profile.markers != MarkerFormat::None || has_image) {
+            ContentForm::List
         } else {
-            Form::Text
+            ContentForm::Text
         }
     }
 
     fn address(self, message: usize, part: usize) -> String {
         match self {
-            Form::List => format!("messages[{message}].content[{part}]"),
-            Form::Text => format!("messages[{message}].content"),
+            ContentForm::List => format!("messages[{message}].content[{part}]"),
+            ContentForm::Text => format!("messages[{message}].content"),
         }
     }
 }
 
-/// A message of the request: one turn may make several.
+/// One message of the body. A [`PromptMessage`] may become several: see [`split_message`].
 pub struct Message<'a> {
-    wire: &'a Wire,
+    profile: &'a ProviderProfile,
     role: &'static str,
     id: Option<&'a str>,
-    parts: Vec<Part<'a>>,
+    parts: Vec<ContentPart<'a>>,
     reasoning: Vec<&'a str>,
     calls: Vec<&'a Call>,
-    answers: Option<&'a str>,
+    answered_call: Option<&'a str>,
     documents: &'a [std::sync::Arc<str>],
 }
 
-/// Text or an image, with its breakpoint.
-enum Part<'a> {
-    Text(&'a [Segment], Option<Lifetime>),
-    Image(&'a Image, Option<Lifetime>),
+/// A text or an image, with its breakpoint.
+enum ContentPart<'a> {
+    Text(&'a [Segment], Option<CacheLifetime>),
+    Image(&'a Image, Option<CacheLifetime>),
 }
 
-fn part(block: &Block) -> Option<Part<'_>> {
+fn content_part(block: &Block) -> Option<ContentPart<'_>> {
     match &*block.content {
-        Content::Text(segments) => Some(Part::Text(segments, block.breakpoint)),
-        Content::Image(image, _) => Some(Part::Image(image, block.breakpoint)),
+        Content::Text(segments) => Some(ContentPart::Text(segments, block.breakpoint)),
+        Content::Image(image, _) => Some(ContentPart::Image(image, block.breakpoint)),
         Content::Reasoning(_) | Content::Call(_) | Content::Result(_) => None,
     }
 }
 
 impl<'a> Message<'a> {
-    fn new(wire: &'a Wire, parts: Vec<Part<'a>>) -> Self {
+    fn new(profile: &'a ProviderProfile, parts: Vec<ContentPart<'a>>) -> Self {
         let (reasoning, calls) = (Vec::new(), Vec::new());
-        Message { wire, role: "user", id: None, parts, reasoning, calls, answers: None, documents: &[] }
+        Message {
+            profile,
+            role: "user",
+            id: None,
+            parts,
+            reasoning,
+            calls,
+            answered_call: None,
+            documents: &[],
+        }
     }
 }
 
-/// The messages of a turn: results by themselves, then images that a result cannot hold, then the rest.
-pub fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>) {
-    let Turn { role, blocks, id, documents } = turn;
+/// Converts a prompt message: one `tool` message for each result, then one message with images that
+/// a result cannot contain and everything else.
+pub fn split_message<'a>(
+    turn: &'a PromptMessage,
+    profile: &'a ProviderProfile,
+    messages: &mut Vec<Message<'a>>,
+) {
+    let PromptMessage { role, blocks, id, documents } = turn;
     let mut images = Vec::new();
     for block in blocks {
         let Content::Result(ToolResult { call_id, parts, .. }) = &*block.content else { continue };
-        let mut held: Vec<Part<'_>> = Vec::new();
+        let mut held: Vec<ContentPart<'_>> = Vec::new();
         for part in parts {
             match part {
-                ResultPart::Text(segments) => held.push(Part::Text(segments, None)),
-                ResultPart::Image(image) if wire.tool_result_images => held.push(Part::Image(image, None)),
-                ResultPart::Image(image) => images.push(Part::Image(image, None)),
+                ResultPart::Text(segments) => held.push(ContentPart::Text(segments, None)),
+                ResultPart::Image(image) if profile.tool_result_images => {
+                    held.push(ContentPart::Image(image, None))
+                }
+                ResultPart::Image(image) => images.push(ContentPart::Image(image, None)),
             }
         }
-        // A result of nothing but images that it cannot hold ends with the last of them.
+        // If a result consists of images that it cannot contain, the last of them ends it.
         let last = held.last_mut().or(images.last_mut().filter(|_| !parts.is_empty()));
-        if let Some(Part::Text(_, breakpoint) | Part::Image(_, breakpoint)) = last {
+        if let Some(ContentPart::Text(_, breakpoint) | ContentPart::Image(_, breakpoint)) = last {
             *breakpoint = block.breakpoint;
         }
-        messages.push(Message { role: "tool", answers: Some(call_id), ..Message::new(wire, held) });
+        messages.push(Message { role: "tool", answered_call: Some(call_id), ..Message::new(profile, held) });
     }
-    let parts: Vec<Part<'_>> = images.into_iter().chain(blocks.iter().filter_map(part)).collect();
+    let parts: Vec<ContentPart<'_>> =
+        images.into_iter().chain(blocks.iter().filter_map(content_part)).collect();
     let calls = |block: &'a Block| if let Content::Call(call) = &*block.content { Some(call) } else { None };
     let reasoning = |block: &'a Block| match &*block.content {
         Content::Reasoning(reasoning) => Some(reasoning.text.as_str()),
@@ -229,8 +251,8 @@ pub fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>
         id: id.as_deref(),
         calls: blocks.iter().filter_map(calls).collect(),
         reasoning: blocks.iter().filter_map(reasoning).collect(),
-        documents: if wire.document_context { documents } else { &[] },
-        ..Message::new(wire, parts)
+        documents: if profile.document_context { documents } else { &[] },
+        ..Message::new(profile, parts)
     };
     if !message.parts.is_empty() || !message.calls.is_empty() {
         messages.push(message);
@@ -239,37 +261,37 @@ pub fn split<'a>(turn: &'a Turn, wire: &'a Wire, messages: &mut Vec<Message<'a>>
 
 impl Serialize for Message<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Message { wire, role, id, parts, reasoning, calls, answers, documents } = self;
+        let Message { profile, role, id, parts, reasoning, calls, answered_call, documents } = self;
         let mut message = serializer.serialize_map(None)?;
         message.serialize_entry("role", role)?;
-        if let Some(id) = id.filter(|_| wire.message_ids) {
+        if let Some(id) = id.filter(|_| profile.message_ids) {
             message.serialize_entry("message_id", id)?;
         }
-        if let Some(call) = answers {
+        if let Some(call) = answered_call {
             message.serialize_entry("tool_call_id", call)?;
         }
         if parts.is_empty() {
-            // A tool that answers nothing still answers; a message of calls alone has no content.
-            let empty = answers.map(|_| "");
+            // An empty tool result is an empty string; a message with only calls has content null.
+            let empty = answered_call.map(|_| "");
             message.serialize_entry("content", &empty)?;
-        } else if Form::of(wire, parts) == Form::List {
+        } else if ContentForm::for_parts(profile, parts) == ContentForm::List {
             message.serialize_entry(
                 "content",
-                &List(|| parts.iter().map(|part| WirePart { part, markers: wire.markers })),
+                &LazyList(|| parts.iter().map(|part| WirePart { part, markers: profile.markers })),
             )?;
         } else {
             let texts = parts.iter().filter_map(|part| match part {
-                Part::Text(segments, _) => Some(*segments),
-                Part::Image(..) => None,
+                ContentPart::Text(segments, _) => Some(*segments),
+                ContentPart::Image(..) => None,
             });
-            message.serialize_entry("content", &Lines(texts.collect()))?;
+            message.serialize_entry("content", &JoinedLines(texts.collect()))?;
         }
-        // DeepSeek refuses a message of calls without its reasoning, even an empty one.
-        if let Some(field) = wire.reasoning_field.name().filter(|_| !reasoning.is_empty()) {
+        // DeepSeek rejects a message with calls but without its reasoning, even if that is empty.
+        if let Some(field) = profile.reasoning_field.name().filter(|_| !reasoning.is_empty()) {
             message.serialize_entry(field, &reasoning.join("\n"))?;
         }
         if !calls.is_empty() {
-            message.serialize_entry("tool_calls", &List(|| calls.iter().map(|call| WireCall(call))))?;
+            message.serialize_entry("tool_calls", &LazyList(|| calls.iter().map(|call| WireCall(call))))?;
         }
         if !documents.is_empty() {
             message.serialize_entry("documentContext", &serde_json::json!({"documentIds": documents}))?;
@@ -279,8 +301,8 @@ impl Serialize for Message<'_> {
 }
 
 struct WirePart<'a> {
-    part: &'a Part<'a>,
-    markers: Markers,
+    part: &'a ContentPart<'a>,
+    markers: MarkerFormat,
 }
 
 impl Serialize for WirePart<'_> {
@@ -291,22 +313,22 @@ impl Serialize for WirePart<'_> {
         }
         let mut map = serializer.serialize_map(None)?;
         let breakpoint = match self.part {
-            Part::Text(segments, breakpoint) => {
+            ContentPart::Text(segments, breakpoint) => {
                 map.serialize_entry("type", "text")?;
-                map.serialize_entry("text", &Joined(segments))?;
+                map.serialize_entry("text", &JoinedSegments(segments))?;
                 breakpoint
             }
-            Part::Image(image, breakpoint) => {
+            ContentPart::Image(image, breakpoint) => {
                 map.serialize_entry("type", "image_url")?;
                 map.serialize_entry("image_url", &ImageUrl { url: DataUrl(image) })?;
                 breakpoint
             }
         };
         match (self.markers, breakpoint) {
-            (Markers::CacheControl, Some(lifetime)) => {
+            (MarkerFormat::CacheControl, Some(lifetime)) => {
                 map.serialize_entry("cache_control", &CacheControl(*lifetime))?;
             }
-            (Markers::PromptCacheBreakpoint, Some(_)) => {
+            (MarkerFormat::PromptCacheBreakpoint, Some(_)) => {
                 map.serialize_entry("prompt_cache_breakpoint", &serde_json::json!({"mode": "explicit"}))?;
             }
             _ => {}
@@ -343,8 +365,8 @@ impl Serialize for WireTool<'_> {
             description: &'a str,
             parameters: &'a hardpan_prompt::Json,
         }
-        // A breakpoint on a tool has no form here; the layouts put none there.
-        let ToolBlock { place: _, tool, breakpoint: _ } = self.0;
+        // This protocol has no breakpoints on tools; the layouts set none for it.
+        let ToolBlock { region: _, tool, breakpoint: _ } = self.0;
         let function =
             Function { name: &tool.name, description: &tool.description, parameters: &tool.parameters };
         let mut map = serializer.serialize_map(None)?;

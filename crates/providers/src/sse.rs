@@ -1,9 +1,11 @@
-//! Server-sent events, from bytes that may be cut anywhere.
+//! [`Parser`]: server-sent events from bytes that may be cut anywhere.
 //!
-//! The parser follows the standard, with two deviations that streams in the field ask for. What stands at the end
-//! without its blank line, or even without its line end, is not thrown away but handed out by [`Parser::finish`]: many
-//! servers end with a bare `data: [DONE]`. And a line or an event over [`LIMIT`] is an error, so that a server that
-//! never ends a line cannot fill the memory.
+//! The parser follows the standard, with two deviations that real streams require:
+//!
+//! - An event at the end without its blank line, or even without its line end, is not dropped but
+//!   returned by [`Parser::finish`]: many servers end with a bare `data: [DONE]`.
+//! - A line or an event over [`LIMIT`] bytes is an error, so that a server that never ends a line
+//!   cannot fill the memory.
 //!
 //! ```
 //! let mut parser = hardpan_providers::sse::Parser::default();
@@ -11,42 +13,43 @@
 //! let event = parser.next(&mut bytes)?.unwrap();
 //! assert_eq!((event.event, event.data), (Some("ping"), "{}"));
 //! assert!(parser.next(&mut bytes)?.is_none());
-//! # Ok::<(), hardpan_providers::sse::TooLong>(())
+//! # Ok::<(), hardpan_providers::sse::EventTooLong>(())
 //! ```
 
 use std::mem;
 
-/// The longest line, and the most data of one event, in bytes. Images and whole answers fit; endless lines do not.
+/// The maximum length of a line, and of the data of one event, in bytes. Large enough for images
+/// and whole answers.
 pub const LIMIT: usize = 16 << 20;
 
-/// One event, lent by the parser until it is asked for the next.
+/// One event, borrowed from the parser until the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// Its name, where it has one.
+    /// The event's name; `None` if it has none.
     pub event: Option<&'a str>,
-    /// Its data, several lines joined by newlines.
+    /// The event's data, its lines joined by newlines.
     pub data: &'a str,
-    /// The last id that the stream gave, to this event or to one before.
+    /// The last id in the stream so far, of this event or an earlier one.
     pub id: Option<&'a str>,
 }
 
-/// A line or an event was over [`LIMIT`]. The stream cannot be read further.
+/// A line or an event exceeded [`LIMIT`]. The stream cannot be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the server sent a line or an event of more than {LIMIT} bytes; this is no answer: check the base URL"
+    "the server sent a line or an event of more than {LIMIT} bytes, which no provider does; check the base URL"
 )]
-pub struct TooLong;
+pub struct EventTooLong;
 
-/// Takes bytes, gives events.
+/// An incremental parser: feed it bytes, get events.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line whose end has not arrived.
     line: Vec<u8>,
     event: String,
     data: Option<String>,
     id: Option<String>,
     retry_ms: Option<u64>,
-    /// Data of an earlier event, kept for its memory.
+    /// The buffer of an earlier event's data, kept to reuse its allocation.
     spare: String,
     after_cr: bool,
     begun: bool,
@@ -54,66 +57,68 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// The next event of `input`, which is moved on behind it. `None`: all of `input` is taken, and more is needed.
-    pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<SseEvent<'_>>, TooLong> {
-        self.forget();
+    /// Returns the next event of `input` and advances `input` behind it. `None`: all of `input` is
+    /// consumed, and more is needed.
+    pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<SseEvent<'_>>, EventTooLong> {
+        self.release_lent_event();
         while let Some(&first) = input.first() {
-            // The second half of a CRLF, which may come in another piece than the first.
+            // The second half of a CRLF, which may arrive in another chunk than the first.
             if mem::take(&mut self.after_cr) && first == b'\n' {
                 *input = &input[1..];
                 continue;
             }
             let Some(end) = line_end(input) else {
-                self.hold(input)?;
+                self.buffer_partial_line(input)?;
                 *input = &[];
                 break;
             };
             let line = &input[..end];
             self.after_cr = input[end] == b'\r';
             *input = &input[end + 1..];
-            if self.whole(line)? {
-                return Ok(self.lend());
+            if self.finish_line(line)? {
+                return Ok(self.lend_event());
             }
         }
         Ok(None)
     }
 
-    /// What is left when the stream has ended: the event that lacks its blank line, its last line perhaps cut short.
-    pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, TooLong> {
-        self.forget();
-        self.whole(&[])?;
-        Ok(self.lend())
+    /// Returns the rest when the stream has ended: an event without its blank line, whose last line
+    /// may be cut short.
+    pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, EventTooLong> {
+        self.release_lent_event();
+        self.finish_line(&[])?;
+        Ok(self.lend_event())
     }
 
-    /// How long to wait before connecting again, where the stream said so, in milliseconds.
+    /// The reconnection time in milliseconds, if the stream set one (`retry:`).
     pub fn retry_ms(&self) -> Option<u64> {
         self.retry_ms
     }
 
-    /// Takes the end of a line. Whether an event is complete.
-    fn whole(&mut self, end: &[u8]) -> Result<bool, TooLong> {
+    /// Completes a line with its last bytes. Returns whether an event is complete.
+    fn finish_line(&mut self, end: &[u8]) -> Result<bool, EventTooLong> {
         if self.line.is_empty() {
-            return self.field(end);
+            return self.parse_line(end);
         }
-        self.hold(end)?;
+        self.buffer_partial_line(end)?;
         let mut line = mem::take(&mut self.line);
-        let complete = self.field(&line);
+        let complete = self.parse_line(&line);
         line.clear();
         self.line = line;
         complete
     }
 
-    fn hold(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn buffer_partial_line(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
         if self.line.len() + bytes.len() > LIMIT {
-            return Err(TooLong);
+            return Err(EventTooLong);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn field(&mut self, line: &[u8]) -> Result<bool, TooLong> {
+    fn parse_line(&mut self, line: &[u8]) -> Result<bool, EventTooLong> {
         if line.len() > LIMIT {
-            return Err(TooLong);
+            return Err(EventTooLong);
         }
         let line = match line {
             [0xEF, 0xBB, 0xBF, line @ ..] if !self.begun => line, // a byte order mark
@@ -126,13 +131,13 @@ impl Parser {
             }
             return Ok(self.data.is_some());
         }
-        // A comment is a field without a name, so it needs no case of its own.
+        // A comment is a field with an empty name, so it needs no case of its own.
         let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
         let (name, value) = line.split_at(colon);
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
-            b"data" => self.append(value)?,
+            b"data" => self.append_data(value)?,
             b"event" => {
                 self.event.clear();
                 push_text(&mut self.event, value);
@@ -146,7 +151,7 @@ impl Parser {
         Ok(false)
     }
 
-    fn append(&mut self, value: &[u8]) -> Result<(), TooLong> {
+    fn append_data(&mut self, value: &[u8]) -> Result<(), EventTooLong> {
         let data = match &mut self.data {
             None => self.data.insert(mem::take(&mut self.spare)),
             Some(data) => {
@@ -155,20 +160,20 @@ impl Parser {
             }
         };
         if data.len() + value.len() > LIMIT {
-            return Err(TooLong);
+            return Err(EventTooLong);
         }
         push_text(data, value);
         Ok(())
     }
 
-    fn lend(&mut self) -> Option<SseEvent<'_>> {
+    fn lend_event(&mut self) -> Option<SseEvent<'_>> {
         self.lent = true;
         let event = Some(self.event.as_str()).filter(|name| !name.is_empty());
         self.data.as_deref().map(|data| SseEvent { event, data, id: self.id.as_deref() })
     }
 
-    /// Lets go of the event that was lent, and keeps its memory.
-    fn forget(&mut self) {
+    /// Clears the event that was lent, and keeps its buffer.
+    fn release_lent_event(&mut self) {
         if !mem::take(&mut self.lent) {
             return;
         }
@@ -180,7 +185,8 @@ impl Parser {
     }
 }
 
-/// Where the first line ends. Eight bytes at a time: half of the time goes into this search if it goes byte by byte.
+/// The index of the first line end. Searches eight bytes at a time: byte by byte, this search takes
+/// half of the parsing time.
 fn line_end(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
@@ -194,15 +200,16 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
     Some(words.len() * 8 + end)
 }
 
-/// A one in each byte.
+/// The number 1 in each byte of a word.
 const ONES: u64 = u64::MAX / 255;
 
-/// The top bit of the first byte that is zero. Bytes above it may be marked too, by the borrow: they do not count.
+/// Sets the top bit of the lowest byte that is zero. Higher bytes may be marked too, by the borrow:
+/// only the lowest mark is valid.
 fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
-/// The standard's way: what is not UTF-8 is replaced, and the stream goes on.
+/// Appends bytes as text. As the standard demands, invalid UTF-8 is replaced.
 fn push_text(out: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => out.push_str(text),

@@ -1,186 +1,199 @@
-//! From the bytes of an answer to its events, without a network.
+//! [`StreamDecoder`] turns the bytes of an answer into [`AnswerEvent`]s, without a network.
 //!
-//! Transport, simulator, tests and fuzzing all read with this one [`Decoder`].
+//! The client, the simulator's tests and the fuzz targets all use this decoder.
 
-mod anthropic; // Anthropic Messages
-mod calls; // which call a piece belongs to
+mod anthropic; // streams of Anthropic Messages
+mod calls; // CallAssembler: which call a fragment belongs to
 mod json; // strings, arguments and errors in JSON
-mod openai; // OpenAI Chat Completions and those that speak it
-mod think; // reasoning in tags
+mod openai; // streams of OpenAI Chat Completions
+mod think; // ThinkTagSplitter: reasoning in <think> tags
 
 use std::mem;
 
 use hardpan_models::Protocol;
 
 pub use self::think::ThinkTags;
-use crate::{Event, StreamError, sse};
+use crate::{AnswerEvent, StreamError, sse};
 
-/// The most bytes of data in one answer. No model says so much; a server that never stops might.
+/// The maximum bytes of data in one answer. No model writes so much; a broken server might.
 const LIMIT: usize = 256 << 20;
 
-/// Takes the bytes of a streamed answer, cut anywhere, and gives its events.
+/// Decodes a streamed answer, from bytes that may be cut anywhere.
 ///
-/// The answer is whole once its reason for stopping has come: a stream that ends then without its end marker
-/// (`message_stop`, `[DONE]`) is no less complete. One that ends before is [cut](crate::StopReason::Cut).
+/// The answer is complete once its stop reason has arrived, even if the stream then ends without
+/// the end marker (`message_stop`, `[DONE]`). A stream that ends earlier is
+/// [cut](crate::StopReason::Cut).
 ///
 /// ```
 /// use hardpan_models::Protocol;
-/// use hardpan_providers::{Decoder, Event, StopReason};
+/// use hardpan_providers::{AnswerEvent, StopReason, StreamDecoder};
 ///
-/// let mut decoder = Decoder::new(Protocol::Openai);
+/// let mut decoder = StreamDecoder::new(Protocol::Openai);
 /// let mut events = decoder.push(b"data: {\"id\":\"x\",\"choices\":[{\"delta\":{\"content\":\"Hel");
 /// assert!(events.is_empty());
 /// events.extend(decoder.push(b"lo\"}}]}\n\n"));
 /// events.extend(decoder.finish());
-/// assert_eq!(events[1..], [Event::Text("Hello".into()), Event::Stop(StopReason::Cut)]);
+/// assert_eq!(events[1..], [AnswerEvent::Text("Hello".into()), AnswerEvent::Stop(StopReason::Cut)]);
 /// ```
 #[derive(Debug)]
-pub struct Decoder {
-    lines: sse::Parser,
-    reader: Reader,
-    taken: usize,
-    over: bool,
+pub struct StreamDecoder {
+    parser: sse::Parser,
+    decoder: ProtocolDecoder,
+    bytes_read: usize,
+    finished: bool,
 }
 
 #[derive(Debug)]
-enum Reader {
-    Anthropic(anthropic::Reader),
-    Openai(openai::Reader),
+enum ProtocolDecoder {
+    Anthropic(anthropic::AnthropicDecoder),
+    Openai(openai::OpenaiDecoder),
 }
 
-/// What a line says about those after it.
+/// Whether the stream continues after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum StreamProgress {
     More,
     Over,
 }
 
-/// How a stream ended.
+/// How the bytes of a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    /// With the protocol's marker, or as a whole body.
+enum StreamEnd {
+    /// With the protocol's end marker, or as a complete body.
     Marked,
-    /// The bytes ended.
+    /// Without the end marker.
     Unmarked,
 }
 
-impl Decoder {
-    /// For a server that takes reasoning apart from text, or begins its answer with `<think>`.
+impl StreamDecoder {
+    /// A decoder for a server that sends reasoning in its own fields, or begins its answer with
+    /// `<think>`.
     pub fn new(protocol: Protocol) -> Self {
-        Decoder::with_tags(protocol, ThinkTags::default())
+        StreamDecoder::with_tags(protocol, ThinkTags::default())
     }
 
-    /// For a server with its own ways of thinking. Anthropic's protocol has no tags.
+    /// A decoder for a server that uses `<think>` tags in another way. Ignored for Anthropic, whose
+    /// protocol has no tags.
     pub fn with_tags(protocol: Protocol, tags: ThinkTags) -> Self {
-        Decoder { lines: sse::Parser::default(), reader: Reader::new(protocol, tags), taken: 0, over: false }
+        StreamDecoder {
+            parser: sse::Parser::default(),
+            decoder: ProtocolDecoder::new(protocol, tags),
+            bytes_read: 0,
+            finished: false,
+        }
     }
 
-    /// Takes more bytes.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<Event> {
+    /// Decodes more bytes.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<AnswerEvent> {
         let mut events = Vec::new();
-        while !self.over {
-            let step = match self.lines.next(&mut bytes) {
+        while !self.finished {
+            let step = match self.parser.next(&mut bytes) {
                 Ok(Some(event)) => {
-                    self.taken = self.taken.saturating_add(event.data.len());
-                    self.reader.read(event, &mut events)
+                    self.bytes_read = self.bytes_read.saturating_add(event.data.len());
+                    self.decoder.read(event, &mut events)
                 }
                 Ok(None) => break,
                 Err(error) => Err(too_long(&error)),
             };
-            self.settle(step, &mut events);
+            self.apply_step(step, &mut events);
         }
         events
     }
 
-    /// The bytes have ended. Gives the last events, if they have not come yet.
-    pub fn finish(&mut self) -> Vec<Event> {
+    /// Ends the stream. Returns the last events, unless the end marker already produced them.
+    pub fn finish(&mut self) -> Vec<AnswerEvent> {
         let mut events = Vec::new();
-        if self.over {
+        if self.finished {
             return events;
         }
-        let step = match self.lines.finish() {
-            Ok(Some(event)) => self.reader.read(event, &mut events),
-            Ok(None) => Ok(Next::More),
+        let step = match self.parser.finish() {
+            Ok(Some(event)) => self.decoder.read(event, &mut events),
+            Ok(None) => Ok(StreamProgress::More),
             Err(error) => Err(too_long(&error)),
         };
         match step {
-            // A torn last line is a sign that the stream was cut, and no other fault.
+            // A torn last line means that the stream was cut; it is not an error of its own.
             Err(error) if error.kind == StreamError::MALFORMED => {}
-            step => self.settle(step, &mut events),
+            step => self.apply_step(step, &mut events),
         }
-        if !mem::replace(&mut self.over, true) {
-            self.reader.end(Ending::Unmarked, &mut events);
+        if !mem::replace(&mut self.finished, true) {
+            self.decoder.finish_answer(StreamEnd::Unmarked, &mut events);
         }
         events
     }
 
-    /// Whether the last event has been given. What the server sends after it is not read.
+    /// Whether the last event has been returned. Bytes after it are ignored.
     pub fn is_over(&self) -> bool {
-        self.over
+        self.finished
     }
 
-    fn settle(&mut self, step: Result<Next, StreamError>, events: &mut Vec<Event>) {
-        let step = if self.taken > LIMIT { Err(too_long(&format!("more than {LIMIT} bytes"))) } else { step };
+    fn apply_step(&mut self, step: Result<StreamProgress, StreamError>, events: &mut Vec<AnswerEvent>) {
+        let step =
+            if self.bytes_read > LIMIT { Err(too_long(&format!("more than {LIMIT} bytes"))) } else { step };
         match step {
-            Ok(Next::More) => return,
-            Ok(Next::Over) => self.reader.end(Ending::Marked, events),
-            Err(error) => events.push(Event::Error(error)),
+            Ok(StreamProgress::More) => return,
+            Ok(StreamProgress::Over) => self.decoder.finish_answer(StreamEnd::Marked, events),
+            Err(error) => events.push(AnswerEvent::Error(error)),
         }
-        self.over = true;
+        self.finished = true;
     }
 }
 
-impl Reader {
+impl ProtocolDecoder {
     fn new(protocol: Protocol, tags: ThinkTags) -> Self {
         match protocol {
-            Protocol::Anthropic => Reader::Anthropic(anthropic::Reader::default()),
-            Protocol::Openai => Reader::Openai(openai::Reader::new(tags)),
+            Protocol::Anthropic => ProtocolDecoder::Anthropic(anthropic::AnthropicDecoder::default()),
+            Protocol::Openai => ProtocolDecoder::Openai(openai::OpenaiDecoder::new(tags)),
         }
     }
 
-    fn read(&mut self, event: sse::SseEvent<'_>, events: &mut Vec<Event>) -> Result<Next, StreamError> {
+    fn read(
+        &mut self,
+        event: sse::SseEvent<'_>,
+        events: &mut Vec<AnswerEvent>,
+    ) -> Result<StreamProgress, StreamError> {
         match event.data.trim() {
-            "" => Ok(Next::More),       // kept alive
-            "[DONE]" => Ok(Next::Over), // OpenAI's marker, and that of some gateways for both protocols
-            data if event.event == Some("error") => Err(json::error(data)),
+            "" => Ok(StreamProgress::More),       // keep-alive
+            "[DONE]" => Ok(StreamProgress::Over), // OpenAI's marker, and that of some gateways for both protocols
+            data if event.event == Some("error") => Err(json::parse_error(data)),
             data => match self {
-                Reader::Anthropic(reader) => reader.read(data, events),
-                Reader::Openai(reader) => reader.read(data, events),
+                ProtocolDecoder::Anthropic(decoder) => decoder.read(data, events),
+                ProtocolDecoder::Openai(decoder) => decoder.read(data, events),
             },
         }
     }
 
-    fn end(&mut self, ending: Ending, events: &mut Vec<Event>) {
+    fn finish_answer(&mut self, ending: StreamEnd, events: &mut Vec<AnswerEvent>) {
         let stop = match self {
-            Reader::Anthropic(reader) => reader.end(ending),
-            Reader::Openai(reader) => reader.end(ending, events),
+            ProtocolDecoder::Anthropic(decoder) => decoder.finish_answer(ending),
+            ProtocolDecoder::Openai(decoder) => decoder.finish_answer(ending, events),
         };
-        events.push(Event::Stop(stop));
+        events.push(AnswerEvent::Stop(stop));
     }
 }
 
-/// The events of an answer that came in one piece: those that a stream of it would have given.
+/// Decodes an answer that was not streamed into the same events that a stream would have produced.
 ///
-/// An error body gives its [`Event::Error`], and so does what is no answer at all.
-pub fn events_of_body(protocol: Protocol, body: &[u8]) -> Vec<Event> {
-    whole(Reader::new(protocol, ThinkTags::default()), body)
+/// An error body, or a body that is not an answer, becomes an [`AnswerEvent::Error`].
+pub fn decode_answer_body(protocol: Protocol, body: &[u8]) -> Vec<AnswerEvent> {
+    decode_whole_body(ProtocolDecoder::new(protocol, ThinkTags::default()), body)
 }
 
-/// The same, for a server with its own ways of thinking.
-pub fn events_of_body_with_tags(protocol: Protocol, tags: ThinkTags, body: &[u8]) -> Vec<Event> {
-    whole(Reader::new(protocol, tags), body)
+/// Like [`decode_answer_body`], for a server that uses `<think>` tags in another way.
+pub fn decode_answer_body_with_tags(protocol: Protocol, tags: ThinkTags, body: &[u8]) -> Vec<AnswerEvent> {
+    decode_whole_body(ProtocolDecoder::new(protocol, tags), body)
 }
 
-fn whole(mut reader: Reader, body: &[u8]) -> Vec<Event> {
+fn decode_whole_body(mut decoder: ProtocolDecoder, body: &[u8]) -> Vec<AnswerEvent> {
     let body = String::from_utf8_lossy(body);
     let mut events = Vec::new();
-    let read = match &mut reader {
-        Reader::Anthropic(reader) => reader.whole(&body, &mut events),
-        Reader::Openai(reader) => reader.whole(&body, &mut events),
+    let read = match &mut decoder {
+        ProtocolDecoder::Anthropic(decoder) => decoder.read_body(&body, &mut events),
+        ProtocolDecoder::Openai(decoder) => decoder.read_body(&body, &mut events),
     };
     match read {
-        Ok(()) => reader.end(Ending::Marked, &mut events),
-        Err(error) => events.push(Event::Error(error)),
+        Ok(()) => decoder.finish_answer(StreamEnd::Marked, &mut events),
+        Err(error) => events.push(AnswerEvent::Error(error)),
     }
     events
 }

@@ -1,4 +1,4 @@
-//! How bytes get to a provider and back: over HTTP, or within the process.
+//! [`Transport`] carries requests to a provider: over HTTP, or to a simulator within the process.
 
 use std::fmt;
 use std::future::Future;
@@ -8,14 +8,14 @@ use bytes::Bytes;
 use futures_util::Stream;
 use thiserror::Error;
 
-/// A request as it leaves.
+/// An HTTP request, ready to be sent with `POST`.
 #[derive(Clone)]
 pub struct HttpRequest {
-    /// Where it goes.
+    /// The absolute URL.
     pub url: String,
-    /// Header names and values. Values may be keys: they are never printed.
+    /// Header names and values. Values may be API keys: `Debug` does not print them.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The JSON body.
     pub body: Bytes,
 }
 
@@ -30,21 +30,21 @@ impl fmt::Debug for HttpRequest {
     }
 }
 
-/// The bytes of an answer as they come.
+/// The bytes of a response body, as they arrive.
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
 
-/// An answer as it arrives.
+/// An HTTP response whose body is still arriving.
 pub struct HttpResponse {
-    /// The status code.
+    /// The HTTP status code.
     pub status: u16,
-    /// Header names, in lower case, and values.
+    /// Header names, in lower case, and their values.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body; an item is `Err` if the connection breaks.
     pub body: ByteStream,
 }
 
 impl HttpResponse {
-    /// The value of a header.
+    /// The value of the header `name`, which must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -59,36 +59,36 @@ impl fmt::Debug for HttpResponse {
     }
 }
 
-/// Why no answer came, or why it broke off.
+/// Why no response came, or why it broke off.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TransportError {
     /// The server could not be reached.
     #[error("{host} cannot be reached: {reason}")]
     Unreachable {
-        /// The server.
+        /// The host name of the URL.
         host: String,
-        /// Why.
+        /// The message of the innermost cause, such as `Connection refused`.
         reason: String,
     },
-    /// The connection broke while the answer came.
+    /// The connection broke while the response was arriving.
     #[error("the connection to {host} broke: {reason}")]
     Broken {
-        /// The server.
+        /// The host name of the URL.
         host: String,
-        /// Why.
+        /// The message of the innermost cause.
         reason: String,
     },
-    /// The request cannot be sent as it is.
+    /// The request cannot be sent, such as for an invalid URL, header or proxy.
     #[error("the request cannot be sent: {reason}")]
     Invalid {
-        /// What is wrong with it.
+        /// What is wrong with the request.
         reason: String,
     },
 }
 
-/// Something that carries requests. Dropping the future or the body's stream cancels it at once.
+/// Carries requests to a provider. Dropping the future or the body's stream cancels the request.
 pub trait Transport: Send + Sync {
-    /// Sends a request and returns as soon as the answer's head is there.
+    /// Sends a request and returns as soon as the response's status and headers have arrived.
     fn send(
         &self,
         request: HttpRequest,

@@ -1,4 +1,4 @@
-//! What an answer used, in one form for all providers.
+//! [`Usage`]: the tokens that an answer used, in one form for all providers.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,48 @@ use hardpan_prompt::Json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Tokens, each counted once: the prompt is `input` + `cache_read` + both writes, the answer is `output`.
+/// Token counts. Each token is counted once: the prompt is `input` + `cache_read` + both cache
+/// writes, the answer is `output`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Input that was neither read from a cache nor written to one.
+    /// Prompt tokens that were neither read from a cache nor written to one.
     pub input: u64,
-    /// Input read from a cache.
+    /// Prompt tokens read from a cache.
     pub cache_read: u64,
-    /// Input written to a cache for the short lifetime (5 minutes with Anthropic), or for the only one there is.
+    /// Prompt tokens written to a cache for the short lifetime (5 minutes with Anthropic), or for
+    /// the provider's only lifetime.
     pub cache_write_5m: u64,
-    /// Input written to a cache for an hour.
+    /// Prompt tokens written to a cache for an hour.
     pub cache_write_1h: u64,
-    /// Output, reasoning included.
+    /// Tokens of the answer, including reasoning.
     pub output: u64,
-    /// The part of the output that was reasoning, where the provider says so.
+    /// The tokens of `output` that were reasoning; 0 if the provider does not report them.
     pub reasoning_output: u64,
-    /// What else the provider reported, by its own names (`server_tool_use.web_search_requests`), for display.
+    /// Everything else the provider reported, by its own names, such as
+    /// `server_tool_use.web_search_requests`; only displayed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<String, Json>,
 }
 
 impl Usage {
     /// All tokens of the prompt, however they were billed.
-    pub fn prompt(&self) -> u64 {
+    pub fn prompt_tokens(&self) -> u64 {
         [self.cache_read, self.cache_write_5m, self.cache_write_1h]
             .iter()
             .fold(self.input, |sum, part| sum.saturating_add(*part))
     }
 }
 
-/// The provider's own report, put together from all the places in which a stream gives parts of it.
+/// The provider's own report, merged from all the places in which a stream sends parts of it.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct UsageReport {
     fields: Map<String, Value>,
 }
 
-impl Report {
-    /// Takes in a report that counts from the beginning: what it names replaces what was known.
-    pub(crate) fn take(&mut self, report: &str) {
+impl UsageReport {
+    /// Merges a cumulative report: its fields replace earlier ones.
+    pub(crate) fn merge(&mut self, report: &str) {
         let Ok(Value::Object(fields)) = serde_json::from_str(report) else { return };
         self.fields.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
     }
@@ -59,12 +62,12 @@ impl Report {
         value.as_u64().or_else(|| value.as_f64().map(|count| count as u64))
     }
 
-    fn first(&self, paths: &[&str]) -> Option<u64> {
+    fn first_count(&self, paths: &[&str]) -> Option<u64> {
         paths.iter().find_map(|path| self.count(path))
     }
 
-    /// What none of `known` names.
-    fn other(&self, known: &[&[&str]]) -> BTreeMap<String, Json> {
+    /// All fields that are not in `known`, by their path.
+    fn fields_except(&self, known: &[&[&str]]) -> BTreeMap<String, Json> {
         let mut other = BTreeMap::new();
         let mut keep = |path: String, value: &Value| {
             if !value.is_null() && !known.iter().any(|paths| paths.contains(&path.as_str())) {
@@ -82,8 +85,9 @@ impl Report {
         other
     }
 
-    /// Anthropic: input comes without what was cached, and the writes apart by lifetime.
-    pub(crate) fn anthropic(&self) -> Usage {
+    /// The usage of an Anthropic report: input excludes cached tokens, writes are split by
+    /// lifetime.
+    pub(crate) fn anthropic_usage(&self) -> Usage {
         const INPUT: &[&str] = &["input_tokens"];
         const READ: &[&str] = &["cache_read_input_tokens"];
         const WRITE: &[&str] = &["cache_creation_input_tokens"];
@@ -92,9 +96,9 @@ impl Report {
         const OUTPUT: &[&str] = &["output_tokens"];
         const REASONING: &[&str] =
             &["output_tokens_details.thinking_tokens", "output_tokens_details.reasoning_tokens"];
-        let count = |paths| self.first(paths).unwrap_or_default();
+        let count = |paths| self.first_count(paths).unwrap_or_default();
         let hour = count(WRITE_1H);
-        // Older servers give only the sum, which is then of the short lifetime.
+        // Older servers report only the sum, which is then of the short lifetime.
         let short = count(WRITE_5M).max(count(WRITE).saturating_sub(hour));
         Usage {
             input: count(INPUT),
@@ -103,12 +107,13 @@ impl Report {
             cache_write_1h: hour,
             output: count(OUTPUT),
             reasoning_output: count(REASONING),
-            other: self.other(&[INPUT, READ, WRITE, WRITE_5M, WRITE_1H, OUTPUT, REASONING]),
+            other: self.fields_except(&[INPUT, READ, WRITE, WRITE_5M, WRITE_1H, OUTPUT, REASONING]),
         }
     }
 
-    /// OpenAI and those that speak it: `prompt_tokens` counts everything, so what was cached is taken off.
-    pub(crate) fn openai(&self) -> Usage {
+    /// The usage of an OpenAI-style report: `prompt_tokens` includes cached tokens, so they are
+    /// subtracted.
+    pub(crate) fn openai_usage(&self) -> Usage {
         const PROMPT: &[&str] = &["prompt_tokens"];
         const READ: &[&str] = &[
             "prompt_tokens_details.cached_tokens", // OpenAI, xAI, Groq, OpenRouter, vLLM
@@ -129,13 +134,14 @@ impl Report {
         const REASONING: &[&str] = &["completion_tokens_details.reasoning_tokens", "reasoning_tokens"];
         const TOTAL: &[&str] = &["total_tokens"];
 
-        let count = |paths| self.first(paths).unwrap_or_default();
+        let count = |paths| self.first_count(paths).unwrap_or_default();
         let (read, write) = (count(READ), count(WRITE));
         let hour = count(WRITE_1H).min(write);
         let cached = read.saturating_add(write);
-        let prompt = self.first(PROMPT).unwrap_or_else(|| cached.saturating_add(count(MISS)));
-        let (mut output, reasoning) = (count(OUTPUT), self.first(REASONING));
-        // xAI and Gemini leave reasoning out of the completion, and Gemini does not say how much: the total does.
+        let prompt = self.first_count(PROMPT).unwrap_or_else(|| cached.saturating_add(count(MISS)));
+        let (mut output, reasoning) = (count(OUTPUT), self.first_count(REASONING));
+        // xAI and Gemini leave reasoning out of the completion, and Gemini does not say how much:
+        // the total does.
         let unnamed = count(TOTAL).saturating_sub(prompt).saturating_sub(output);
         let hidden = reasoning.map_or(unnamed != cached, |reasoning| unnamed == reasoning);
         if hidden {
@@ -148,12 +154,12 @@ impl Report {
             cache_write_1h: hour,
             output,
             reasoning_output: reasoning.unwrap_or(if hidden { unnamed } else { 0 }),
-            other: self.other(&[PROMPT, READ, MISS, WRITE, WRITE_1H, OUTPUT, REASONING, TOTAL]),
+            other: self.fields_except(&[PROMPT, READ, MISS, WRITE, WRITE_1H, OUTPUT, REASONING, TOTAL]),
         }
     }
 
-    /// llama.cpp's own report stands beside `usage`; it is taken in as one of its fields.
-    pub(crate) fn take_timings(&mut self, timings: &str) {
+    /// Merges llama.cpp's own report, which is next to `usage`, as the field `timings`.
+    pub(crate) fn merge_timings(&mut self, timings: &str) {
         let Ok(timings @ Value::Object(_)) = serde_json::from_str(timings) else { return };
         self.fields.insert("timings".into(), timings);
     }
@@ -164,16 +170,16 @@ mod tests {
     use super::*;
 
     fn openai(report: &str) -> Usage {
-        let mut usage = Report::default();
-        usage.take(report);
-        Usage { other: BTreeMap::new(), ..usage.openai() }
+        let mut usage = UsageReport::default();
+        usage.merge(report);
+        Usage { other: BTreeMap::new(), ..usage.openai_usage() }
     }
 
     #[test]
     fn anthropic_writes_are_kept_apart_and_later_counts_win() {
-        let mut report = Report::default();
-        report.take(r#"{"input_tokens":3,"cache_creation_input_tokens":30,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard"}"#);
-        report.take(r#"{"output_tokens":42,"cache_read_input_tokens":null,"server_tool_use":{"web_search_requests":2}}"#);
+        let mut report = UsageReport::default();
+        report.merge(r#"{"input_tokens":3,"cache_creation_input_tokens":30,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard"}"#);
+        report.merge(r#"{"output_tokens":42,"cache_read_input_tokens":null,"server_tool_use":{"web_search_requests":2}}"#);
         let other = [
             ("service_tier", serde_json::json!("standard")),
             ("server_tool_use.web_search_requests", 2.into()),
@@ -187,15 +193,18 @@ mod tests {
             reasoning_output: 0,
             other: other.iter().map(|(name, value)| (name.to_string(), Json::new(value))).collect(),
         };
-        assert_eq!(report.anthropic(), usage);
-        assert_eq!(usage.prompt(), 133);
+        assert_eq!(report.anthropic_usage(), usage);
+        assert_eq!(usage.prompt_tokens(), 133);
     }
 
     #[test]
     fn anthropic_writes_without_lifetimes_are_short() {
-        let mut report = Report::default();
-        report.take(r#"{"input_tokens":1,"cache_creation_input_tokens":9}"#);
-        assert_eq!((report.anthropic().cache_write_5m, report.anthropic().cache_write_1h), (9, 0));
+        let mut report = UsageReport::default();
+        report.merge(r#"{"input_tokens":1,"cache_creation_input_tokens":9}"#);
+        assert_eq!(
+            (report.anthropic_usage().cache_write_5m, report.anthropic_usage().cache_write_1h),
+            (9, 0)
+        );
     }
 
     #[test]

@@ -1,17 +1,20 @@
-//! Opening a session of 2.4 MB, against parsing its lines into JSON values; and listing 1,000 sessions of 100 kB, against
-//! reading their bytes.
+//! Opening a session of 2.4 MB, against parsing its lines into JSON values; and listing 1,000
+//! sessions of 100 kB, against reading their bytes.
 //!
-//! `cargo bench -p hardpan-session` prints the ratios; the limit of the first is 3, of the second 6. Both sides run in the same process, in turns, and
-//! the best of many rounds counts, so that a busy machine changes little. A ratio over the limit fails the run only
-//! with `HARDPAN_BENCH=strict`.
+//! `cargo bench -p hardpan-session` prints the ratios; the limit of the first is 3, of the second
+//! 6. Both sides run in the same process, in turns, and the best of many rounds counts, so that a
+//! busy machine changes little. A ratio over the limit fails the run only with
+//! `HARDPAN_BENCH=strict`.
 
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hardpan_prompt::{AgentMessage, Body, Json, Part, ToolCall};
-use hardpan_session::{Entry, Header, Partial, Record, RequestRecord, RequestUsage, Session, Store};
+use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, ToolCall};
+use hardpan_session::{
+    Entry, Header, PartialRecord, Record, RequestRecord, RequestUsage, Session, SessionStore,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -30,7 +33,8 @@ fn time(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// A session as agents make them: questions, answers that stream, calls, files as results, requests, memory.
+/// A session as agents make them: questions, answers that stream, calls, files as results,
+/// requests, memory.
 fn session(bytes: usize) -> String {
     let header = Header { id: "s".into(), time: None, cwd: "/project".into(), extra: Default::default() };
     let mut file = header.to_line();
@@ -55,24 +59,24 @@ fn exchange(count: &mut usize, leaf: Option<&str>) -> Vec<Entry> {
     let source: String = (0..60)
         .map(|line| format!("    let value_{line} = compute(\"{n}\", {line})?; // \"why\" it is so\n"))
         .collect();
-    let said = |id: &str, parent: Option<&str>, body| {
+    let message_entry = |id: &str, parent: Option<&str>, body| {
         let mut message = AgentMessage::new(id, body);
         message.time = now;
         Entry::message(parent, message)
     };
     let (question, call, result, answer) = (id("u"), id("c"), id("r"), id("a"));
     let text = "The failure comes from the parser: it takes the second token for a name.\n\n".repeat(6);
-    let assistant = |content| Body::Assistant {
+    let assistant = |content| MessageBody::Assistant {
         content,
         provider: Some("anthropic".into()),
         model: Some("claude-sonnet-5".into()),
         stop_reason: Some("end_turn".into()),
     };
     let arguments = Json::new(&json!({"path": "crates/session/src/session.rs", "offset": n, "limit": 60}));
-    let made = ToolCall { id: id("toolu_").into(), name: "read".into(), arguments, result: None };
-    let piece = Partial {
-        of: answer.as_str().into(),
-        parts: vec![Part::text(&text[..200])],
+    let tool_call = ToolCall { id: id("toolu_").into(), name: "read".into(), arguments, result: None };
+    let partial = PartialRecord {
+        message_id: answer.as_str().into(),
+        parts: vec![MessagePart::text(&text[..200])],
         provider: None,
         model: None,
     };
@@ -91,36 +95,38 @@ fn exchange(count: &mut usize, leaf: Option<&str>) -> Vec<Entry> {
         extra: Default::default(),
     };
     vec![
-        said(
+        message_entry(
             &question,
             leaf,
-            Body::User { content: vec![Part::text("Why does the build fail?\nLook at \"main\".")] },
+            MessageBody::User {
+                content: vec![MessagePart::text("Why does the build fail?\nLook at \"main\".")],
+            },
         ),
-        said(
+        message_entry(
             &call,
             Some(&question),
             assistant(vec![
-                Part::Reasoning {
+                MessagePart::Reasoning {
                     text: text.as_str().into(),
                     signature: Some("c2lnbmF0dXJl".repeat(20).into()),
                     redacted: None,
                 },
-                Part::text("I will read it."),
-                Part::ToolCall(made),
+                MessagePart::text("I will read it."),
+                MessagePart::ToolCall(tool_call),
             ]),
         ),
-        said(
+        message_entry(
             &result,
             Some(&call),
-            Body::ToolResult {
+            MessageBody::ToolResult {
                 call_id: id("toolu_").into(),
                 tool_name: Some("read".into()),
-                content: vec![Part::text(source)],
+                content: vec![MessagePart::text(source)],
                 is_error: false,
             },
         ),
-        Entry::new(id("p"), Some(&result), now, Record::Partial(piece)),
-        said(&answer, Some(&result), assistant(vec![Part::text(text.as_str())])),
+        Entry::new(id("p"), Some(&result), now, Record::Partial(partial)),
+        message_entry(&answer, Some(&result), assistant(vec![MessagePart::text(text.as_str())])),
         Entry::new(id("q"), Some(&answer), now, Record::Request(Arc::new(request))),
         Entry::new(
             id("m"),
@@ -165,7 +171,7 @@ fn open() -> bool {
 
 fn list() -> bool {
     let folder = tempfile::tempdir().expect("a folder");
-    let (store, file) = (Store::new(folder.path()), session(LIST_BYTES));
+    let (store, file) = (SessionStore::new(folder.path()), session(LIST_BYTES));
     let paths: Vec<_> = (0..1000)
         .map(|at| {
             store.new_path(

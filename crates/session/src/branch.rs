@@ -1,33 +1,34 @@
-//! From the root to a leaf.
+//! [`Branch`]: the conversation from the root of a session to one leaf.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Body};
+use hardpan_prompt::{AgentMessage, MessageBody};
 use serde_json::Value;
 
 use crate::record::Record;
 use crate::request::RequestRecord;
 use crate::session::{Session, SessionError};
 
-/// The conversation that ends at one entry.
+/// The conversation that ends at one entry, with compactions applied.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Branch {
-    /// The messages, oldest first. What a compaction replaced is its summary, under the compaction's id.
+    /// The messages, oldest first. A compaction's summary stands in place of the messages it
+    /// replaced, under the id of the compaction's entry.
     pub messages: Vec<AgentMessage>,
-    /// The provider and the model that were last chosen or asked.
+    /// Provider and model that were last chosen or last sent a turn.
     pub model: Option<(Arc<str>, Arc<str>)>,
-    /// The level of thinking that was last chosen.
+    /// Reasoning effort that was last chosen.
     pub thinking: Option<Arc<str>>,
-    /// The layout of the last turn.
+    /// Prompt layout of the last turn.
     pub layout: Option<Arc<str>>,
-    /// What the layouts remembered, oldest first: each says what changed. A compaction makes all before it void.
+    /// Changes of the layout's memory since the last compaction, oldest first; apply them in order.
     pub memories: Vec<Value>,
-    /// The last state of each extension, by its name for it.
+    /// Latest state of each extension, by `custom_type`.
     pub custom: BTreeMap<Arc<str>, Value>,
-    /// The requests that were made for it, oldest first.
+    /// The requests made on this branch, oldest first.
     pub requests: Vec<Arc<RequestRecord>>,
-    /// The entry it ends at, which the next one follows; none in an empty session.
+    /// Id of the entry it ends at, which the next entry follows; `None` in an empty session.
     pub leaf: Option<Arc<str>>,
 }
 
@@ -35,23 +36,24 @@ impl Session {
     /// The branch that ends at the entry `leaf`, or at the last entry of the file.
     pub fn branch(&self, leaf: Option<&str>) -> Result<Branch, SessionError> {
         let Some(leaf) = self.find_leaf(leaf)? else { return Ok(Branch::default()) };
-        Ok(self.walk(&self.path(leaf), leaf))
+        Ok(self.collect_branch(&self.path_indices(leaf), leaf))
     }
 
-    /// The entry of this id, or the last that another may follow.
+    /// Index of the entry with this id, or of the last entry that another may follow. A partial
+    /// record is no leaf: its parent is returned instead.
     pub(crate) fn find_leaf(&self, id: Option<&str>) -> Result<Option<usize>, SessionError> {
         let Some(id) = id else { return Ok(self.leaf) };
-        match self.index.get(id) {
+        match self.by_id.get(id) {
             Some(&at) if self.entries[at].as_partial().is_some() => Ok(self.parents[at]),
             Some(&at) => Ok(Some(at)),
-            None => Err(SessionError::NoSuchEntry { name: self.file.clone(), id: id.into() }),
+            None => Err(SessionError::NoSuchEntry { name: self.file_name.clone(), id: id.into() }),
         }
     }
 
-    /// `path` ascends, since every parent is an earlier entry.
-    fn walk(&self, path: &[usize], leaf: usize) -> Branch {
+    /// Collects the branch along `path`, which ascends because every parent is an earlier entry.
+    fn collect_branch(&self, path: &[usize], leaf: usize) -> Branch {
         let mut branch = Branch { leaf: Some(self.entries[leaf].id.clone()), ..Branch::default() };
-        // With each message the entry it comes from; a summary comes before them all.
+        // Each message with the index of its entry; `None` for a summary, which precedes them all.
         let mut messages: Vec<(Option<usize>, AgentMessage)> = Vec::new();
         let mut remembered: Vec<&Value> = Vec::new();
         for &at in path {
@@ -63,9 +65,9 @@ impl Session {
                 }
                 Record::ThinkingChange { level } => branch.thinking = Some(level.clone()),
                 Record::Compaction { summary, first_kept, .. } => {
-                    let Some(kept) = self.kept_from(first_kept.as_deref(), at, path) else { continue };
+                    let Some(kept) = self.first_kept_index(first_kept.as_deref(), at, path) else { continue };
                     messages.retain(|(from, _)| *from >= Some(kept));
-                    let body = Body::CompactionSummary { summary: summary.clone() };
+                    let body = MessageBody::CompactionSummary { summary: summary.clone() };
                     let mut message = AgentMessage::new(&*entry.id, body);
                     message.time = entry.time;
                     messages.insert(0, (None, message));
@@ -76,7 +78,8 @@ impl Session {
                     branch.custom.insert(custom_type.clone(), data.clone());
                 }
                 Record::Request(request) => {
-                    // Whom a turn was really asked of counts, whoever chose it: a command, a flag or a setting.
+                    // The model that really answered counts, whoever chose it: a command, a flag or
+                    // a setting.
                     if &*request.purpose == "turn" {
                         branch.model = Some((request.provider.clone(), request.model.clone()));
                         branch.layout = Some(request.layout.clone());
@@ -91,11 +94,12 @@ impl Session {
         branch
     }
 
-    /// The first entry that the compaction at `at` keeps. None where it names one that is not above it: then nothing
-    /// is replaced, because to send too much is better than to lose what was meant to stay.
-    fn kept_from(&self, first_kept: Option<&str>, at: usize, path: &[usize]) -> Option<usize> {
+    /// Index of the first entry that the compaction at `at` keeps. `None` if it names an entry that
+    /// is not above it: then nothing is replaced, because sending too much is better than losing
+    /// what was meant to stay.
+    fn first_kept_index(&self, first_kept: Option<&str>, at: usize, path: &[usize]) -> Option<usize> {
         let Some(id) = first_kept else { return Some(at) };
-        let kept = *self.index.get(id)?;
+        let kept = *self.by_id.get(id)?;
         (kept < at && path.binary_search(&kept).is_ok()).then_some(kept)
     }
 }

@@ -1,4 +1,4 @@
-//! One line of a session.
+//! [`Entry`] and [`Header`]: the lines of a session file, and how they are written and parsed.
 
 use std::sync::Arc;
 
@@ -7,63 +7,63 @@ use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use crate::fields::Fields;
+use crate::raw_fields::RawFields;
 use crate::record::Record;
 
-/// The version of the format that is written, and the newest that is read.
+/// Version of the file format: what is written, and the newest that can be read.
 pub const VERSION: u64 = 1;
 
-/// The first line: which session this is.
+/// The first line of a session file; it identifies the session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// Its name, unique among sessions.
+    /// Id of the session, unique in the data folder.
     pub id: Arc<str>,
-    /// When it began.
+    /// When the session was started.
     pub time: Option<Timestamp>,
-    /// The folder it began in.
+    /// Working directory in which the session was started.
     pub cwd: Arc<str>,
-    /// Fields that this version does not know.
+    /// Fields this version does not know; they are written back unchanged.
     pub extra: Map<String, Value>,
 }
 
-/// A line after the first: something that happened, and after what.
+/// A line after the header: one [`Record`] and its place in the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Its name, unique within the session.
+    /// Id of the entry, unique within the session.
     pub id: Arc<str>,
-    /// The entry it follows; none for a root.
+    /// Id of the entry it follows; `None` for a root.
     pub parent: Option<Arc<str>>,
-    /// When it happened.
+    /// When it was recorded.
     pub time: Option<Timestamp>,
-    /// What happened.
+    /// The content: a message, a request, a model change, …
     pub record: Record,
-    /// Fields that this version does not know.
+    /// Fields this version does not know; they are written back unchanged.
     pub extra: Map<String, Value>,
 }
 
 impl Header {
-    /// The line, with its end.
+    /// The line as written to the file, newline included.
     pub fn to_line(&self) -> String {
-        line(self)
+        to_json_line(self)
     }
 
-    /// The header, if these fields, without `type` and `version`, are one.
-    pub(crate) fn read(mut fields: Fields<'_>) -> Option<Self> {
+    /// Parses the header from the fields that remain after `type` and `version`.
+    pub(crate) fn parse(mut fields: RawFields<'_>) -> Option<Self> {
         let id = fields.take_text("id").ok()?;
         let time = fields.take_time();
         let cwd = fields.take_text("cwd").unwrap_or_default();
-        Some(Header { id, time, cwd, extra: fields.rest().ok()? })
+        Some(Header { id, time, cwd, extra: fields.into_remaining().ok()? })
     }
 }
 
 impl Entry {
-    /// An entry for a message: its id and time are the message's.
+    /// An entry for a message; it takes the message's id and time.
     pub fn message(parent: Option<&str>, message: AgentMessage) -> Self {
         let (id, time) = (message.id.0.clone(), message.time);
         Entry::new(id, parent, time, Record::Message(Box::new(message)))
     }
 
-    /// An entry for anything else.
+    /// An entry for any other record.
     pub fn new(
         id: impl Into<Arc<str>>,
         parent: Option<&str>,
@@ -73,25 +73,27 @@ impl Entry {
         Entry { id: id.into(), parent: parent.map(Into::into), time, record, extra: Map::new() }
     }
 
-    /// The line, with its end: what is appended to the file.
+    /// The line as appended to the file, newline included.
     pub fn to_line(&self) -> String {
         match &self.record {
             Record::Other { line } => format!("{line}\n"),
-            _ => line(self),
+            _ => to_json_line(self),
         }
     }
 
-    /// Reads a line, and says what of it could not be understood. An error means that it has no place in the tree.
-    pub(crate) fn read(line: &str) -> Result<(Self, Option<String>), String> {
-        let mut fields = Fields::of(line).map_err(|error| format!("it is not a JSON object ({error})"))?;
+    /// Parses a line, and also returns what of it could not be understood. An error means that the
+    /// line has no place in the tree.
+    pub(crate) fn parse(line: &str) -> Result<(Self, Option<String>), String> {
+        let mut fields =
+            RawFields::parse(line).map_err(|error| format!("it is not a JSON object ({error})"))?;
         let kind = fields.take_text("type")?;
         let id = fields.take_text("id")?;
         let parent = fields
             .take_text_or_null("parent")
             .map_err(|_| "it has no `parent` (null for the first entry)")?;
         let time = fields.take_time();
-        let read = Record::read(&kind, &id, time, &mut fields)
-            .and_then(|record| record.map(|record| Ok((record, fields.rest()?))).transpose());
+        let read = Record::parse(&kind, &id, time, &mut fields)
+            .and_then(|record| record.map(|record| Ok((record, fields.into_remaining()?))).transpose());
         let (read, problem) = match read {
             Ok(read) => (read, None),
             Err(problem) => (None, Some(problem)),
@@ -119,18 +121,18 @@ impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Entry { id, parent, time, record, extra } = self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("type", record.kind())?;
+        map.serialize_entry("type", record.type_name())?;
         map.serialize_entry("id", id)?;
         map.serialize_entry("parent", parent)?;
         time.iter().try_for_each(|time| map.serialize_entry("time", time))?;
-        record.write(*time, &mut map)?;
+        record.serialize_into(*time, &mut map)?;
         extra.iter().try_for_each(|(key, value)| map.serialize_entry(key, value))?;
         map.end()
     }
 }
 
-/// Serialising to memory cannot fail: every key is a string, and every value is known.
-fn line(value: &impl Serialize) -> String {
+/// Serializing to memory cannot fail: every key is a string, and every value is of a known type.
+fn to_json_line(value: &impl Serialize) -> String {
     let mut line = serde_json::to_string(value).unwrap_or_default();
     line.push('\n');
     line

@@ -1,4 +1,4 @@
-//! A session as a document: Markdown, HTML, or a session file of one branch.
+//! Exports a session as Markdown, HTML, or a session file of one branch.
 
 mod html; // one page, complete in itself
 mod markdown; // with everything long folded
@@ -6,80 +6,80 @@ mod markdown; // with everything long folded
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use hardpan_prompt::{AgentMessage, Body, Image, Part, State};
+use hardpan_prompt::{AgentMessage, Image, MessageBody, MessagePart, MessageState};
 use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::entry::Entry;
+use crate::message_text::truncate_to_line;
 use crate::record::Record;
-use crate::said::in_one_line;
 use crate::session::{Session, SessionError};
 
-/// So many characters of a heading are shown.
+/// Longest heading, in characters.
 const HEADING_LIMIT: usize = 120;
 
-/// The forms in which a session can be exported.
+/// The formats in which a session can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// For people, in plain text.
+pub enum ExportFormat {
+    /// Markdown with reasoning, calls and results in collapsed sections.
     Markdown,
-    /// One page that needs nothing else, and runs nothing.
+    /// One self-contained HTML page without scripts.
     Html,
-    /// The same format as the session's file.
+    /// The format of the session file itself.
     Jsonl,
 }
 
-/// A form that does not exist.
+/// The name of a format that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown format \"{0}\": known are markdown, html and jsonl")]
-pub struct UnknownFormat(pub String);
+#[error("unknown format \"{0}\": use markdown, html or jsonl")]
+pub struct UnknownExportFormat(pub String);
 
-impl FromStr for Format {
-    type Err = UnknownFormat;
-    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+impl FromStr for ExportFormat {
+    type Err = UnknownExportFormat;
+    fn from_str(name: &str) -> Result<Self, UnknownExportFormat> {
         match name {
-            "markdown" | "md" => Ok(Format::Markdown),
-            "html" => Ok(Format::Html),
-            "jsonl" => Ok(Format::Jsonl),
-            _ => Err(UnknownFormat(name.into())),
+            "markdown" | "md" => Ok(ExportFormat::Markdown),
+            "html" => Ok(ExportFormat::Html),
+            "jsonl" => Ok(ExportFormat::Jsonl),
+            _ => Err(UnknownExportFormat(name.into())),
         }
     }
 }
 
 /// How much of a session is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent<'a> {
-    /// From the root to this entry, or to the last one.
+pub enum ExportScope<'a> {
+    /// From the root to this entry; `None` for the last leaf.
     Branch(Option<&'a str>),
-    /// Every branch, in the order of the file.
+    /// Every branch, in file order.
     All,
 }
 
-/// A document before it has a form.
+/// A document, independent of the format it is rendered to.
 struct Document<'a> {
     title: String,
-    /// Where and when, by whom, for how much.
+    /// Id, folder, start and cost of the session, as names and values.
     facts: Vec<(&'static str, String)>,
     sections: Vec<Section<'a>>,
 }
 
-/// Something that was said or done.
+/// One message or change.
 struct Section<'a> {
     heading: String,
     role: &'static str,
     id: &'a str,
     time: Option<Timestamp>,
     label: Option<&'a str>,
-    /// The entry it follows, where that is not the section before.
+    /// Id of the parent, if that is not the previous entry: the start of another branch.
     after: Option<&'a str>,
-    pieces: Vec<Piece<'a>>,
+    parts: Vec<SectionPart<'a>>,
 }
 
-enum Piece<'a> {
-    /// Words, which may hold Markdown.
-    Words(&'a str),
-    /// What is shown as it is, and only when asked for.
-    Folded {
+enum SectionPart<'a> {
+    /// Text that may be Markdown.
+    Text(&'a str),
+    /// Preformatted text that is shown on demand.
+    Collapsed {
         title: String,
         text: Cow<'a, str>,
     },
@@ -87,17 +87,17 @@ enum Piece<'a> {
 }
 
 impl Session {
-    /// The session as a document. Everything that was said is in it, also what a compaction replaced.
-    pub fn export(&self, extent: Extent<'_>, format: Format) -> Result<String, SessionError> {
+    /// Renders the session as a document. Every message is in it, also those a compaction replaced.
+    pub fn export(&self, extent: ExportScope<'_>, format: ExportFormat) -> Result<String, SessionError> {
         let entries: Vec<&Entry> = match extent {
-            Extent::Branch(leaf) => self.path_to(leaf)?,
-            Extent::All => self.entries.iter().filter(|entry| entry.as_partial().is_none()).collect(),
+            ExportScope::Branch(leaf) => self.path_to(leaf)?,
+            ExportScope::All => self.entries.iter().filter(|entry| entry.as_partial().is_none()).collect(),
         };
         Ok(match format {
-            Format::Markdown => markdown::render(&self.document(&entries)),
-            Format::Html => html::render(&self.document(&entries)),
-            Format::Jsonl => {
-                let lines = entries.iter().map(|entry| self.rooted(entry).to_line());
+            ExportFormat::Markdown => markdown::render(&self.document(&entries)),
+            ExportFormat::Html => html::render(&self.document(&entries)),
+            ExportFormat::Jsonl => {
+                let lines = entries.iter().map(|entry| self.with_actual_parent(entry).to_line());
                 self.header.to_line() + &lines.collect::<String>()
             }
         })
@@ -108,7 +108,7 @@ impl Session {
         let mut sections: Vec<Section<'a>> = Vec::new();
         let mut before: Option<&str> = None;
         for entry in entries {
-            if let Some(mut section) = section(entry) {
+            if let Some(mut section) = entry_section(entry) {
                 section.label = labels.get(&*entry.id).copied();
                 section.after = entry.parent.as_deref().filter(|parent| Some(*parent) != before);
                 sections.push(section);
@@ -119,7 +119,7 @@ impl Session {
     }
 
     fn title(&self) -> String {
-        in_one_line(self.name().unwrap_or(&format!("Session {}", self.header.id)), HEADING_LIMIT)
+        truncate_to_line(self.name().unwrap_or(&format!("Session {}", self.header.id)), HEADING_LIMIT)
     }
 
     fn facts(&self, entries: &[&Entry]) -> Vec<(&'static str, String)> {
@@ -137,95 +137,95 @@ impl Session {
             let dollars: f64 = requests.iter().sum();
             facts.push(("Cost", format!("${dollars:.4} for {} requests", requests.len())));
         }
-        facts.into_iter().map(|(name, value)| (name, in_one_line(&value, HEADING_LIMIT))).collect()
+        facts.into_iter().map(|(name, value)| (name, truncate_to_line(&value, HEADING_LIMIT))).collect()
     }
 }
 
-/// What of an entry is shown; nothing of what only the program needs.
-fn section(entry: &Entry) -> Option<Section<'_>> {
-    let (heading, role, pieces) = match &entry.record {
-        Record::Message(message) => said(message),
+/// The section for an entry; `None` for entries that only the program needs.
+fn entry_section(entry: &Entry) -> Option<Section<'_>> {
+    let (heading, role, parts) = match &entry.record {
+        Record::Message(message) => message_section(message),
         Record::Compaction { summary, .. } => {
-            ("Summary of what was said before".to_owned(), "summary", vec![Piece::Words(summary)])
+            ("Summary of what was said before".to_owned(), "summary", vec![SectionPart::Text(summary)])
         }
         Record::ModelChange { provider, model } => (format!("Model: {provider}/{model}"), "note", Vec::new()),
         Record::ThinkingChange { level } => (format!("Thinking: {level}"), "note", Vec::new()),
         _ => return None,
     };
-    let heading = in_one_line(&heading, HEADING_LIMIT);
-    Some(Section { heading, role, id: &entry.id, time: entry.time, label: None, after: None, pieces })
+    let heading = truncate_to_line(&heading, HEADING_LIMIT);
+    Some(Section { heading, role, id: &entry.id, time: entry.time, label: None, after: None, parts })
 }
 
-fn said(message: &AgentMessage) -> (String, &'static str, Vec<Piece<'_>>) {
-    let words = |text| vec![Piece::Words(text)];
-    let (mut heading, role, pieces) = match &*message.body {
-        Body::User { content } => ("User".to_owned(), "user", pieces(content)),
-        Body::Assistant { content, model, .. } => {
+fn message_section(message: &AgentMessage) -> (String, &'static str, Vec<SectionPart<'_>>) {
+    let words = |text| vec![SectionPart::Text(text)];
+    let (mut heading, role, parts) = match &*message.body {
+        MessageBody::User { content } => ("User".to_owned(), "user", section_parts(content)),
+        MessageBody::Assistant { content, model, .. } => {
             let model = model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
-            (format!("Assistant{model}"), "assistant", pieces(content))
+            (format!("Assistant{model}"), "assistant", section_parts(content))
         }
-        Body::ToolResult { tool_name, content, is_error, .. } => {
+        MessageBody::ToolResult { tool_name, content, is_error, .. } => {
             let name = tool_name.as_deref().unwrap_or("a tool");
             let title = if *is_error { format!("Failure of {name}") } else { format!("Result of {name}") };
-            (title.clone(), "result", folded(&title, content))
+            (title.clone(), "result", collapsed_parts(&title, content))
         }
-        Body::Custom { custom_type, content, .. } => {
-            (format!("Extension {custom_type}"), "custom", pieces(content))
+        MessageBody::Custom { custom_type, content, .. } => {
+            (format!("Extension {custom_type}"), "custom", section_parts(content))
         }
-        Body::BashExecution { command, output, exit_code, .. } => {
+        MessageBody::BashExecution { command, output, exit_code, .. } => {
             let code = exit_code.map_or_else(|| "killed".to_owned(), |code| format!("exit code {code}"));
             let text = Cow::Owned(format!("$ {command}\n{output}"));
-            let title = in_one_line(&format!("{command} ({code})"), HEADING_LIMIT);
-            ("Command".to_owned(), "result", vec![Piece::Folded { title, text }])
+            let title = truncate_to_line(&format!("{command} ({code})"), HEADING_LIMIT);
+            ("Command".to_owned(), "result", vec![SectionPart::Collapsed { title, text }])
         }
-        Body::CompactionSummary { summary } => ("Summary".to_owned(), "summary", words(summary)),
-        Body::BranchSummary { summary } => {
+        MessageBody::CompactionSummary { summary } => ("Summary".to_owned(), "summary", words(summary)),
+        MessageBody::BranchSummary { summary } => {
             ("Summary of another branch".to_owned(), "summary", words(summary))
         }
     };
-    if message.state == State::Deleted {
+    if message.state == MessageState::Deleted {
         heading.push_str(", deleted");
     }
-    (heading, role, pieces)
+    (heading, role, parts)
 }
 
-fn pieces(content: &[Part]) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+fn section_parts(content: &[MessagePart]) -> Vec<SectionPart<'_>> {
+    let mut parts = Vec::new();
     for part in content {
         match part {
-            Part::Text { text } => pieces.push(Piece::Words(text)),
-            Part::Image(image) => pieces.push(Piece::Image(image)),
-            Part::Reasoning { text, redacted, .. } => {
+            MessagePart::Text { text } => parts.push(SectionPart::Text(text)),
+            MessagePart::Image(image) => parts.push(SectionPart::Image(image)),
+            MessagePart::Reasoning { text, redacted, .. } => {
                 let shown = if redacted.is_some() { "(hidden by the provider)" } else { text.as_str() };
-                pieces.push(Piece::Folded { title: "Reasoning".into(), text: shown.into() });
+                parts.push(SectionPart::Collapsed { title: "Reasoning".into(), text: shown.into() });
             }
-            Part::ToolCall(call) => {
+            MessagePart::ToolCall(call) => {
                 let pretty = serde_json::to_string_pretty(&call.arguments.value());
                 let text = pretty.map_or_else(|_| call.arguments.as_str().into(), Cow::Owned);
-                let title = in_one_line(&format!("Call of {}", call.name), HEADING_LIMIT);
-                pieces.push(Piece::Folded { title, text });
+                let title = truncate_to_line(&format!("Call of {}", call.name), HEADING_LIMIT);
+                parts.push(SectionPart::Collapsed { title, text });
                 if let Some(result) = &call.result {
                     let what = if result.is_error { "Failure" } else { "Result" };
-                    pieces.extend(folded(&format!("{what} of {}", call.name), &result.content));
+                    parts.extend(collapsed_parts(&format!("{what} of {}", call.name), &result.content));
                 }
             }
         }
     }
-    pieces
+    parts
 }
 
-/// The same with its words folded.
-fn folded<'a>(title: &str, content: &'a [Part]) -> Vec<Piece<'a>> {
-    let title = in_one_line(title, HEADING_LIMIT);
-    let fold = |piece| match piece {
-        Piece::Words(text) => Piece::Folded { title: title.clone(), text: text.into() },
+/// The parts with all text collapsed under `title`.
+fn collapsed_parts<'a>(title: &str, content: &'a [MessagePart]) -> Vec<SectionPart<'a>> {
+    let title = truncate_to_line(title, HEADING_LIMIT);
+    let fold = |part| match part {
+        SectionPart::Text(text) => SectionPart::Collapsed { title: title.clone(), text: text.into() },
         other => other,
     };
-    pieces(content).into_iter().map(fold).collect()
+    section_parts(content).into_iter().map(fold).collect()
 }
 
-/// Text that means nothing to HTML.
-fn escape(text: &str) -> String {
+/// Escapes text for HTML.
+fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
         match c {
@@ -234,7 +234,7 @@ fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // What a page cannot hold, or would hide.
+            // Control characters are invalid or invisible in a page.
             c if c.is_control() && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -242,14 +242,14 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The image in an address of its own; none where its data is not base64, which could say anything.
+/// The image as a `data:` URI; `None` if its data is not base64 and so could contain anything.
 fn data_uri(image: &Image) -> Option<String> {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let is_clean = image.data.bytes().all(is_base64);
     is_clean.then(|| format!("data:{};base64,{}", image.media_type.name(), image.data))
 }
 
-/// Whether a line opens or closes a block of code.
+/// Whether a line opens or closes a code block.
 fn is_fence(line: &str) -> bool {
     line.trim_start().starts_with("```")
 }

@@ -1,17 +1,22 @@
-//! What was said: a session is an append-only tree of entries, one JSON object per line.
+//! Sessions on disk: the conversation with a model as an append-only tree of entries, one JSON
+//! object per line.
 //!
-//! - [`Entry`]: one line, with its own name and that of the entry it follows.
-//! - [`Session`]: a file as read. What cannot be understood is kept and reported as a [`Problem`]; only a file
-//!   that is no session, or a newer one, is an error.
-//! - [`Branch`]: the conversation from the root to one leaf, as the model is to see it.
-//! - [`Log`]: a session that is being written; [`Log::append`] tells when an entry is durable.
-//! - [`Store`]: the sessions of a data folder, to list, find, search and delete; [`Session::export`] makes documents.
+//! - [`Entry`]: one line, with its own id and the id of the entry it follows (its parent).
+//! - [`Session`]: a whole file, read into memory. A line that cannot be understood is kept and
+//!   reported as a [`SessionProblem`]; only a file that is not a session, or comes from a newer
+//!   version, is an error.
+//! - [`Branch`]: the conversation from the root to one leaf, with compactions applied, as the model
+//!   is to see it.
+//! - [`SessionLog`]: a session open for writing; [`SessionLog::append`] returns a [`PendingSave`]
+//!   that resolves once the entry is durable.
+//! - [`SessionStore`]: all sessions of a data folder, to list, find, search and delete.
+//!   [`Session::export`] turns one into Markdown, HTML or JSON lines.
 //!
 //! ```
-//! use hardpan_prompt::{AgentMessage, Body, Part};
+//! use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 //! use hardpan_session::{Entry, Header, Session};
 //!
-//! let hello = AgentMessage::new("m1", Body::User { content: vec![Part::text("Hello!")] });
+//! let hello = AgentMessage::new("m1", MessageBody::User { content: vec![MessagePart::text("Hello!")] });
 //! let header = Header { id: "s1".into(), time: None, cwd: "/project".into(), extra: Default::default() };
 //! let file = header.to_line() + &Entry::message(None, hello.clone()).to_line();
 //!
@@ -23,30 +28,30 @@
 //!
 //! The format is described in `docs/sessions.md`.
 
-mod branch; // Branch: from the root to a leaf, with compactions applied
-mod disk; // the file of a writer: private, locked, never longer than what is durable
-mod entry; // Entry, Header: one line, and how it is written
+mod branch; // Branch: the conversation from the root to a leaf, with compactions applied
+mod entry; // Entry, Header: the lines of a session file
 mod export; // a session as Markdown, HTML or JSON lines
-mod fields; // the fields of a line, parsed only where needed
-mod log; // Log: a session that is being written
-mod partial; // answers that a crash cut off, from their pieces
-mod record; // Record: what an entry records
+mod log; // SessionLog: a session open for writing
+mod message_text; // EntryPreview: the readable text of messages
+mod raw_fields; // RawFields: the fields of a line, each parsed only when needed
+mod record; // Record: the content of an entry
+mod recovery; // PendingAnswer: answers that a crash cut off, put together from their pieces
 mod request; // RequestRecord: what a request used and cost
-mod said; // what a message says, for readers
-mod session; // Session: a file as read, with its problems
-mod skim; // Summary: what a list tells about a session
-mod store; // Store: the sessions of a data folder
-mod tree; // the session as a whole: tree, leaves, labels, bill, forks
+mod session; // Session: a session file read into memory, with its problems
+mod session_file; // SessionFile: the file behind a log; private, locked, never longer than what is durable
+mod store; // SessionStore: the sessions of a data folder
+mod summary; // SessionSummary: a session as a list shows it
+mod tree; // EntryTree, Fork: tree, leaves, labels and requests of a whole session
 
 pub use branch::Branch;
-pub use disk::{LogError, LogFailure};
 pub use entry::{Entry, Header, VERSION};
-pub use export::{Extent, Format, UnknownFormat};
-pub use log::{Log, Saved};
-pub use record::{Partial, Record};
+pub use export::{ExportFormat, ExportScope, UnknownExportFormat};
+pub use log::{PendingSave, SessionLog};
+pub use message_text::EntryPreview;
+pub use record::{PartialRecord, Record};
 pub use request::{RequestRecord, RequestUsage};
-pub use said::Gist;
-pub use session::{Problem, Session, SessionError};
-pub use skim::Summary;
-pub use store::{Match, Store, StoreError};
-pub use tree::{Fork, Tree};
+pub use session::{Session, SessionError, SessionProblem};
+pub use session_file::{LogError, LogErrorKind};
+pub use store::{SearchMatch, SessionLookupError, SessionStore};
+pub use summary::SessionSummary;
+pub use tree::{EntryTree, Fork};

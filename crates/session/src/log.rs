@@ -1,4 +1,4 @@
-//! A session that is being written.
+//! [`SessionLog`]: a session open for writing.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,24 +11,25 @@ use std::thread::{self, JoinHandle, Thread};
 
 use tokio::sync::oneshot;
 
-use crate::disk::{Disk, LogError, LogFailure};
 use crate::entry::{Entry, Header};
-use crate::session::{Session, is_finished};
+use crate::session::{Session, is_complete_line};
+use crate::session_file::{LogError, LogErrorKind, SessionFile};
 
-/// A session open for writing. Only one can be open for a file, in all processes together.
+/// A session open for writing. Only one process can have a file open, and only once.
 ///
-/// A thread of its own writes: whatever waits when it looks goes into one write and is made durable at once, so that
-/// many entries cost little more than one. Dropping the log waits until all is written.
+/// A thread of its own does the writing: whatever is queued when it looks goes into one write and
+/// one sync, so that many entries cost little more than one. Dropping the log waits until
+/// everything is written.
 ///
 /// ```
-/// use hardpan_prompt::{AgentMessage, Body, Part};
+/// use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 /// use hardpan_session::{Entry, Header, Log};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("s1.jsonl");
 /// let header = Header { id: "s1".into(), time: None, cwd: "/project".into(), extra: Default::default() };
 /// let log = Log::create(&path, header)?;
-/// let hello = AgentMessage::new("m1", Body::User { content: vec![Part::text("Hello!")] });
+/// let hello = AgentMessage::new("m1", MessageBody::User { content: vec![MessagePart::text("Hello!")] });
 /// log.append(Entry::message(None, hello)).wait()?; // or `.await?`
 /// drop(log);
 ///
@@ -37,85 +38,88 @@ use crate::session::{Session, is_finished};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Log {
+pub struct SessionLog {
     path: PathBuf,
-    /// None only while it is dropped.
-    queue: Option<Sender<Job>>,
+    /// `None` only while it is dropped.
+    queue: Option<Sender<WriteJob>>,
     writer: Option<JoinHandle<()>>,
 }
 
-/// That an entry is durable, once it is: a future, or [`Saved::wait`].
+/// Resolves once an entry is durable. Await it, or call [`PendingSave::wait`].
 ///
-/// It may be dropped: the entry is written all the same.
+/// It may be dropped: the entry is written anyway.
 #[derive(Debug)]
 #[must_use = "an entry is not durable before this says so; drop it where that does not matter"]
-pub struct Saved {
+pub struct PendingSave {
     result: oneshot::Receiver<Result<(), LogError>>,
     path: PathBuf,
 }
 
-struct Job {
-    /// None to be told when all before it is durable.
+struct WriteJob {
+    /// `None` only asks to be told when everything before it is durable.
     entry: Option<Entry>,
     done: oneshot::Sender<Result<(), LogError>>,
 }
 
-impl Log {
-    /// A new session. Its file is made with the first entry: a conversation in which nothing was said leaves none.
+impl SessionLog {
+    /// Starts a new session. Its file is created with the first entry: a conversation in which
+    /// nothing happened leaves no file.
     pub fn create(path: &Path, header: Header) -> Result<Self, LogError> {
-        Log::start(path, Disk::later(path, header))
+        SessionLog::start_writer(path, SessionFile::create_lazily(path, header))
     }
 
-    /// Opens a session to go on with it, and makes its file whole where a crash left it otherwise: a line that was
-    /// not finished is cut off (and kept beside it), and an answer that was cut off is put together from its pieces.
-    /// What was done is said in the session's problems.
+    /// Opens a session to continue it, and repairs its file after a crash: an unfinished last line
+    /// is cut off (and kept beside the file), and an answer that was cut off is put together from
+    /// its saved pieces. The session's problems tell what was done.
     pub fn open(path: &Path) -> Result<(Self, Session), LogError> {
-        let (mut disk, bytes) = Disk::open(path)?;
+        let (mut file, bytes) = SessionFile::open(path)?;
         let mut session = Session::parse(&path.display().to_string(), &bytes).map_err(|error| {
             let remedy = "name another session; `hardpan sessions` lists them";
-            LogError::new(LogFailure::Unreadable, path, error.to_string(), remedy)
+            LogError::new(LogErrorKind::Unreadable, path, error.to_string(), remedy)
         })?;
-        repair(&mut disk, &bytes, &mut session)?;
-        Ok((Log::start(path, disk)?, session))
+        repair_file(&mut file, &bytes, &mut session)?;
+        Ok((SessionLog::start_writer(path, file)?, session))
     }
 
-    fn start(path: &Path, disk: Disk) -> Result<Self, LogError> {
+    fn start_writer(path: &Path, file: SessionFile) -> Result<Self, LogError> {
         let (queue, jobs) = mpsc::channel();
-        let writer = thread::Builder::new().name("session".into()).spawn(move || write(disk, &jobs));
-        let writer = writer.map_err(|error| LogError::of(path, "its writer cannot be started", &error))?;
-        Ok(Log { path: path.to_owned(), queue: Some(queue), writer: Some(writer) })
+        let writer = thread::Builder::new().name("session".into()).spawn(move || run_writer(file, &jobs));
+        let writer =
+            writer.map_err(|error| LogError::from_io(path, "its writer thread cannot be started", &error))?;
+        Ok(SessionLog { path: path.to_owned(), queue: Some(queue), writer: Some(writer) })
     }
 
     /// Queues an entry. Entries are written in the order in which they are appended.
     ///
-    /// Where writing fails, the file is as it was before, and every entry that waited gets the error. They are kept and
-    /// written before the next entry, so that no entry ever stands in the file without the one it follows; to append one
-    /// of the same id again replaces it.
-    pub fn append(&self, entry: Entry) -> Saved {
-        self.send(Some(entry))
+    /// If writing fails, the file is left as it was, and every entry that waited gets the error.
+    /// The entries are kept and written before the next one, so that no entry ever stands in the
+    /// file without its parent; appending an entry with the same id again replaces the one that
+    /// waits.
+    pub fn append(&self, entry: Entry) -> PendingSave {
+        self.enqueue(Some(entry))
     }
 
-    /// Tells when everything that was appended so far is durable.
-    pub fn flush(&self) -> Saved {
-        self.send(None)
+    /// Resolves once everything appended so far is durable.
+    pub fn flush(&self) -> PendingSave {
+        self.enqueue(None)
     }
 
-    fn send(&self, entry: Option<Entry>) -> Saved {
+    fn enqueue(&self, entry: Option<Entry>) -> PendingSave {
         let (done, result) = oneshot::channel();
         if let Some(queue) = &self.queue {
-            // Without a writer the sender is dropped, and `Saved` tells.
-            let _ = queue.send(Job { entry, done });
+            // If the writer has ended, the sender is dropped, and `PendingSave` reports it.
+            let _ = queue.send(WriteJob { entry, done });
         }
-        Saved { result, path: self.path.clone() }
+        PendingSave { result, path: self.path.clone() }
     }
 
-    /// The file, which may not be there yet.
+    /// Path of the session file, which does not exist before the first entry.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-impl Drop for Log {
+impl Drop for SessionLog {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(writer) = self.writer.take() {
@@ -124,61 +128,62 @@ impl Drop for Log {
     }
 }
 
-/// The writer's life: it ends with the log, after a last attempt at what could not be written before.
-fn write(mut disk: Disk, jobs: &Receiver<Job>) {
+/// The loop of the writer thread. It ends with the log, after a last attempt at what could not be
+/// written before.
+fn run_writer(mut file: SessionFile, jobs: &Receiver<WriteJob>) {
     let mut unsaved: VecDeque<Entry> = VecDeque::new();
     while let Ok(first) = jobs.recv() {
         let mut waiting = Vec::new();
-        for Job { entry, done } in std::iter::once(first).chain(jobs.try_iter()) {
+        for WriteJob { entry, done } in std::iter::once(first).chain(jobs.try_iter()) {
             if let Some(entry) = entry {
                 unsaved.retain(|unsaved| unsaved.id != entry.id);
                 unsaved.push_back(entry);
             }
             waiting.push(done);
         }
-        let saved = if unsaved.is_empty() { Ok(()) } else { save(&mut disk, &mut unsaved) };
+        let saved = if unsaved.is_empty() { Ok(()) } else { save_entries(&mut file, &mut unsaved) };
         for done in waiting {
             let _ = done.send(saved.clone());
         }
     }
     if !unsaved.is_empty() {
-        let _ = save(&mut disk, &mut unsaved);
+        let _ = save_entries(&mut file, &mut unsaved);
     }
 }
 
-fn save(disk: &mut Disk, unsaved: &mut VecDeque<Entry>) -> Result<(), LogError> {
+fn save_entries(file: &mut SessionFile, unsaved: &mut VecDeque<Entry>) -> Result<(), LogError> {
     let lines: String = unsaved.iter().map(Entry::to_line).collect();
-    disk.append(lines.as_bytes()).map_err(LogError::and_kept)?;
+    file.append(lines.as_bytes()).map_err(LogError::with_retry_note)?;
     unsaved.clear();
     Ok(())
 }
 
-/// Makes the file what the session says it is.
-fn repair(disk: &mut Disk, bytes: &[u8], session: &mut Session) -> Result<(), LogError> {
+/// Makes the file agree with the session as it was read.
+fn repair_file(file: &mut SessionFile, bytes: &[u8], session: &mut Session) -> Result<(), LogError> {
     let mut missing = String::new();
     let start = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let tail = &bytes[start..];
-    // The first line has been read, so it is whole.
-    if start == 0 || (!tail.is_empty() && is_finished(tail)) {
+    // The header has been read, so the first line is complete.
+    if start == 0 || (!tail.is_empty() && is_complete_line(tail)) {
         missing.push('\n');
     } else if !tail.is_empty() {
-        let kept = disk.cut_off(bytes, start)?;
-        let what = "cut off: its writing was interrupted; its";
-        let what = format!("{what} {} bytes are kept in {}", tail.len(), kept.display());
+        let kept = file.cut_tail(bytes, start)?;
+        let message = "removed: it was cut off while being written; its";
+        let message = format!("{message} {} bytes are kept in {}", tail.len(), kept.display());
         let line = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
         match session.problems.iter_mut().find(|problem| problem.line == line) {
-            Some(problem) => problem.what = what,
-            None => session.report(line, what),
+            Some(problem) => problem.message = message,
+            None => session.report(line, message),
         }
     }
-    if let Some(at) = session.missing.take() {
+    if let Some(at) = session.unwritten_recovery.take() {
         missing += &session.entries[at].to_line();
     }
-    if missing.is_empty() { Ok(()) } else { disk.append(missing.as_bytes()) }
+    if missing.is_empty() { Ok(()) } else { file.append(missing.as_bytes()) }
 }
 
-impl Saved {
-    /// Waits until the entry is durable, holding up this thread.
+impl PendingSave {
+    /// Blocks this thread until the entry is durable.
     pub fn wait(self) -> Result<(), LogError> {
         struct Unpark(Thread);
         impl Wake for Unpark {
@@ -197,14 +202,14 @@ impl Saved {
     }
 }
 
-impl Future for Saved {
+impl Future for PendingSave {
     type Output = Result<(), LogError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.result).poll(context).map(|result| {
             result.unwrap_or_else(|_| {
-                let (message, remedy) = ("its writer has ended", "open the session again");
-                Err(LogError::new(LogFailure::Other, &self.path, message, remedy))
+                let (message, remedy) = ("its writer thread has ended", "open the session again");
+                Err(LogError::new(LogErrorKind::Other, &self.path, message, remedy))
             })
         })
     }

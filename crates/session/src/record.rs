@@ -1,95 +1,96 @@
-//! What an entry records.
+//! [`Record`]: the content of an entry, and how each kind is written and read.
 
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Body, Part, State, Text, Tier};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState, Text, Tier};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
 
-use crate::fields::Fields;
+use crate::raw_fields::RawFields;
 use crate::request::RequestRecord;
 
-/// What an entry records.
+/// The content of an entry. The variants are named like the `type` of the line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// Something was said. The message's id is the entry's.
+    /// A message of the conversation. Its id is the entry's.
     Message(Box<AgentMessage>),
-    /// A piece of an answer that is still coming. It is never a leaf, and nothing follows it.
-    Partial(Partial),
-    /// From here on, another model answers.
+    /// A piece of an answer that is still streaming. It is never a leaf, and nothing follows it.
+    Partial(PartialRecord),
+    /// The user chose another model for the following turns.
     ModelChange {
-        /// The provider's name.
+        /// Name of the provider, as in the catalogue.
         provider: Arc<str>,
-        /// The model's id.
+        /// Id of the model at that provider.
         model: Arc<str>,
     },
-    /// From here on, the model thinks more or less.
+    /// The user chose another reasoning effort for the following turns.
     ThinkingChange {
-        /// The level, in the agent's word for it.
+        /// The level as the agent spells it: `off`, `low`, a token count, …
         level: Arc<str>,
     },
-    /// An entry was given a label, or lost it.
+    /// A label was put on an entry, or removed from it.
     Label {
-        /// The labelled entry.
+        /// Id of the labelled entry.
         target: Arc<str>,
-        /// The label; none takes it away.
+        /// The new label; `None` removes the old one.
         label: Option<Arc<str>>,
     },
-    /// The session was given a name.
+    /// The user named the session. The last name counts.
     Name {
-        /// The name.
+        /// The name, free text.
         name: Arc<str>,
     },
-    /// What was said before some entry was replaced by a summary.
+    /// A summary replaced the older part of the conversation.
     Compaction {
-        /// What stands for it.
+        /// The summary that the model sees instead.
         summary: Text,
-        /// The first entry that stays as it is; none where nothing does.
+        /// Id of the first entry that is kept as it is; `None` if all are replaced.
         first_kept: Option<Arc<str>>,
-        /// Tokens of the conversation before.
+        /// Tokens of the conversation before the compaction.
         tokens_before: Option<u64>,
-        /// What the summary was made with, such as the files read and changed.
+        /// What else is known about it, such as the files read and changed.
         details: Option<Value>,
     },
-    /// What a layout remembered; opaque here.
+    /// A change of the layout's memory. This crate does not interpret it.
     Memory {
-        /// The memory.
+        /// JSON that only the layout understands.
         memory: Value,
     },
-    /// A request was made to a provider.
+    /// A request to a provider, with its usage and cost.
     Request(Arc<RequestRecord>),
-    /// An extension's own state; never sent.
+    /// State that an extension stores in the session; it is never sent to a model.
     Custom {
-        /// The extension's name for it.
+        /// The extension's name for this kind of state.
         custom_type: Arc<str>,
-        /// The state.
+        /// JSON that only the extension understands.
         data: Value,
     },
-    /// A type that this version does not know, or a record that it cannot read.
+    /// A line of a type this version does not know, or of a known type with fields it cannot read.
     Other {
-        /// The line as it was, without its end.
+        /// The line as read, without its newline; it is written back unchanged.
         line: Arc<str>,
     },
 }
 
-/// What has come of an answer since the last piece.
+/// What arrived of a streaming answer since the previous piece. If the program is killed before the
+/// answer ends, the pieces are put together when the session is opened.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Partial {
-    /// The message that the pieces will be once the answer has ended.
-    pub of: Arc<str>,
-    /// What has come.
-    pub parts: Vec<Part>,
-    /// The provider that answers; the first piece tells.
+pub struct PartialRecord {
+    /// Id that the complete message will have.
+    pub message_id: Arc<str>,
+    /// The content that arrived, in order.
+    pub parts: Vec<MessagePart>,
+    /// The provider that answers; only the first piece needs it.
     pub provider: Option<Arc<str>>,
-    /// The model that answers; the first piece tells.
+    /// The model that answers; only the first piece needs it.
     pub model: Option<Arc<str>>,
 }
 
 impl Record {
-    /// The name of its type in the file.
-    pub(crate) fn kind(&self) -> &'static str {
+    /// The `type` of the line in the file.
+    pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Record::Message(_) => "message",
             Record::Partial(_) => "partial",
@@ -105,16 +106,16 @@ impl Record {
         }
     }
 
-    /// Writes its fields, after those that every entry has.
-    pub(crate) fn write<M: SerializeMap>(
+    /// Writes the fields of this record, after those that every entry has.
+    pub(crate) fn serialize_into<M: SerializeMap>(
         &self,
         time: Option<Timestamp>,
         map: &mut M,
     ) -> Result<(), M::Error> {
         match self {
-            Record::Message(message) => map.serialize_entry("message", &Said::of(message, time)),
-            Record::Partial(Partial { of, parts, provider, model }) => {
-                map.serialize_entry("of", of)?;
+            Record::Message(message) => map.serialize_entry("message", &StoredMessage::new(message, time)),
+            Record::Partial(PartialRecord { message_id, parts, provider, model }) => {
+                map.serialize_entry("of", message_id)?;
                 map.serialize_entry("parts", parts)?;
                 provider.iter().try_for_each(|provider| map.serialize_entry("provider", provider))?;
                 model.iter().try_for_each(|model| map.serialize_entry("model", model))
@@ -145,17 +146,17 @@ impl Record {
         }
     }
 
-    /// Takes the fields it knows; none for a type that it does not.
-    pub(crate) fn read(
+    /// Takes the fields of a record of this type. `None` for an unknown type.
+    pub(crate) fn parse(
         kind: &str,
         id: &Arc<str>,
         time: Option<Timestamp>,
-        fields: &mut Fields<'_>,
+        fields: &mut RawFields<'_>,
     ) -> Result<Option<Self>, String> {
         Ok(Some(match kind {
             "message" => Record::Message(Box::new(fields.take_message(id, time)?)),
-            "partial" => Record::Partial(Partial {
-                of: fields.take_text("of")?,
+            "partial" => Record::Partial(PartialRecord {
+                message_id: fields.take_text("of")?,
                 parts: fields.take_typed("parts")?,
                 provider: fields.take_if_readable("provider"),
                 model: fields.take_if_readable("model"),
@@ -187,13 +188,13 @@ impl Record {
     }
 }
 
-/// A message without what its entry says already.
+/// A message as stored: without the id, and without the time where it equals the entry's.
 #[derive(Serialize)]
-struct Said<'a> {
+struct StoredMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<Timestamp>,
     #[serde(skip_serializing_if = "is_whole")]
-    state: State,
+    state: MessageState,
     #[serde(skip_serializing_if = "Option::is_none")]
     tl_dr: Option<&'a Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,31 +202,39 @@ struct Said<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     n: Option<u32>,
     #[serde(flatten)]
-    body: &'a Body,
-    /// What the model said, where it did more than say something: for whoever wants no more. It is never read.
+    body: &'a MessageBody,
+    /// The text alone, for people and scripts that read the file. It is never read back.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
-impl<'a> Said<'a> {
-    fn of(message: &'a AgentMessage, entry_time: Option<Timestamp>) -> Self {
+impl<'a> StoredMessage<'a> {
+    fn new(message: &'a AgentMessage, entry_time: Option<Timestamp>) -> Self {
         // Every field is named, so that a new one forces a decision here.
-        let AgentMessage { id: _, time, state, tl_dr, tier, n, body } = message;
+        let AgentMessage { id: _, time, state, tl_dr, tier, unchanged_responses: n, body } = message;
         let time = time.filter(|_| *time != entry_time);
-        Said { time, state: *state, tl_dr: tl_dr.as_ref(), tier: *tier, n: *n, body, text: plain(body) }
+        StoredMessage {
+            time,
+            state: *state,
+            tl_dr: tl_dr.as_ref(),
+            tier: *tier,
+            n: *n,
+            body,
+            text: plain_text(body),
+        }
     }
 }
 
-/// The plain text of an answer of several parts, if there is any.
-fn plain(body: &Body) -> Option<String> {
-    let Body::Assistant { content, .. } = body else { return None };
+/// The plain text of an answer that has several parts.
+fn plain_text(body: &MessageBody) -> Option<String> {
+    let MessageBody::Assistant { content, .. } = body else { return None };
     let texts = content.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
+        MessagePart::Text { text } => Some(text.as_str()),
         _ => None,
     });
     Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| content.len() > 1 && !text.is_empty())
 }
 
-fn is_whole(state: &State) -> bool {
-    *state == State::Whole
+fn is_whole(state: &MessageState) -> bool {
+    *state == MessageState::Whole
 }

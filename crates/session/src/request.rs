@@ -1,4 +1,4 @@
-//! What a request to a provider used and cost.
+//! [`RequestRecord`]: what one request to a provider used and cost.
 
 use std::sync::Arc;
 
@@ -6,56 +6,57 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One request to a provider, as it was billed when it was made: a later change of prices or of the model does not
-/// change it.
+/// One request to a provider, with its cost at the prices of its time: a later change of prices
+/// does not change it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
-    /// What it was for: `turn`, `compaction`, …
+    /// What the request was for: `turn`, `compaction`, …
     pub purpose: Arc<str>,
-    /// The provider.
+    /// Name of the provider, as in the catalogue.
     pub provider: Arc<str>,
-    /// The model.
+    /// Id of the model at that provider.
     pub model: Arc<str>,
-    /// The assistant's message that it brought, if it brought one.
+    /// Id of the assistant message it produced; `None` if it failed or was not a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<str>>,
-    /// What the provider reported.
+    /// Tokens as the provider reported them.
     pub usage: RequestUsage,
-    /// What it cost, by the prices of its time.
+    /// Cost in US dollars.
     pub dollars: f64,
-    /// Tokens of the model per token counted, as known at the time.
+    /// Tokens of the model per token of our counter, as estimated at the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
-    /// When it was sent.
+    /// Time at which it was sent.
     pub started: Timestamp,
-    /// Milliseconds until the first token came.
+    /// Milliseconds from sending to the first token; `None` if none came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
-    /// Milliseconds until it ended.
+    /// Milliseconds from sending to the end of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
-    /// The layout of its prompt.
+    /// Name of the prompt layout: `strata`, `panels`, `tiers` or `inline`.
     pub layout: Arc<str>,
-    /// Fields that this version does not know.
+    /// Fields this version does not know; they are written back unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// Tokens of a request, each counted in one place only.
+/// Tokens of a request. Every token is counted in exactly one of `input`, `cache_read`,
+/// `cache_write_5m`, `cache_write_1h` and `output`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestUsage {
-    /// Sent at the full price: neither read from the cache nor written to it.
+    /// Input at the full price: neither read from the cache nor written to it.
     pub input: u64,
-    /// Read from the cache.
+    /// Input read from the provider's cache.
     pub cache_read: u64,
-    /// Written to the cache for five minutes.
+    /// Input written to the cache with a lifetime of five minutes.
     pub cache_write_5m: u64,
-    /// Written to the cache for an hour.
+    /// Input written to the cache with a lifetime of one hour.
     pub cache_write_1h: u64,
-    /// Answered, reasoning included.
+    /// Output, reasoning included.
     pub output: u64,
-    /// Of the answer, reasoning; where the provider tells.
+    /// The part of `output` that is reasoning, if the provider reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
 }

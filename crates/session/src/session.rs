@@ -1,4 +1,4 @@
-//! A session file as read.
+//! [`Session`]: a session file read into memory, with everything that was wrong with it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,89 +9,88 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::entry::{Entry, Header, VERSION};
-use crate::fields::Fields;
-use crate::partial::Pieces;
+use crate::raw_fields::RawFields;
 use crate::record::Record;
+use crate::recovery::PendingAnswer;
 
-/// Why a session cannot be read.
+/// Why a session cannot be read, or a branch of it not be found.
 #[derive(Debug, Error)]
 pub enum SessionError {
-    /// The system refuses, or it is no file.
+    /// The operating system refuses, or the path is not a regular file.
     #[error("cannot read {name}: {error}")]
     Io {
-        /// The file.
+        /// Path of the session file.
         name: String,
-        /// What the system says.
+        /// The underlying I/O error.
         error: io::Error,
     },
-    /// The first line is not that of a session.
-    #[error(
-        "{name} does not begin with the line of a session: it is none, or was cut off at its start; name another file"
-    )]
+    /// The first line is not a session header.
+    #[error("{name} is not a session file, or its beginning was cut off: choose another file")]
     NoHeader {
-        /// The file.
+        /// Path of the session file.
         name: String,
     },
-    /// A newer Hardpan wrote it.
+    /// A newer Hardpan wrote the file.
     #[error(
-        "{name} is a session of version {version}, and this Hardpan reads version {VERSION}: update Hardpan"
+        "{name} has session format version {version}, but this Hardpan reads version {VERSION}: update Hardpan"
     )]
     Version {
-        /// The file.
+        /// Path of the session file.
         name: String,
-        /// What the file says.
+        /// The version in its header.
         version: Value,
     },
-    /// A leaf was asked for that is not there.
-    #[error("{name} has no entry `{id}`: name one of its entries, or none for the last")]
+    /// No entry has the requested id.
+    #[error("{name} has no entry `{id}`: give the id of one of its entries, or none for the last")]
     NoSuchEntry {
-        /// The file.
+        /// Path of the session file.
         name: String,
-        /// What was asked for.
+        /// The requested id.
         id: String,
     },
 }
 
-/// Something in a session that is not as it should be. The rest of it is read nevertheless.
+/// A line that is damaged or unexpected. The rest of the session is read anyway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The line, from 1.
+pub struct SessionProblem {
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong and what follows from it, in words for a person.
-    pub what: String,
-    /// The line's text where it is not among the entries; bytes that are not UTF-8 are replaced.
+    /// What is wrong and what was done about it, as a sentence for the user.
+    pub message: String,
+    /// The text of the line if it is not among the entries; invalid UTF-8 is replaced.
     pub raw: Option<String>,
 }
 
-/// A session: its header, its entries in the order of the file, and what was wrong with it.
+/// A session: its header, its entries in file order, and the problems found.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// The first line.
+    /// The header, from the first line.
     pub header: Header,
-    /// Every line that has a place in the tree, and the answers that were put together from their pieces.
+    /// Every line that has a place in the tree, and the answers recovered from their pieces.
     pub entries: Vec<Entry>,
-    /// What could not be understood, in the order of the file.
-    pub problems: Vec<Problem>,
-    /// The answers that a crash cut off, put together from their pieces. They are among the entries, too.
+    /// What could not be understood, in file order.
+    pub problems: Vec<SessionProblem>,
+    /// Answers that a crash cut off, put together from their pieces. They are among the entries,
+    /// too.
     pub recovered: Vec<Entry>,
-    /// What errors call the file.
-    pub(crate) file: String,
-    /// The entry of each id.
-    pub(crate) index: BTreeMap<Arc<str>, usize>,
-    /// Each entry's parent, always an earlier one: no walk upwards can go in circles.
+    /// Name of the file in error messages.
+    pub(crate) file_name: String,
+    /// Index of the first entry with each id.
+    pub(crate) by_id: BTreeMap<Arc<str>, usize>,
+    /// Parent of each entry, always an earlier one: no walk upwards can loop.
     pub(crate) parents: Vec<Option<usize>>,
-    /// The last entry that another may follow: no piece of an answer, and no second one of an id.
+    /// The last entry that another may follow: no partial record, and no entry that reuses an id.
     pub(crate) leaf: Option<usize>,
-    /// The recovered answer that the file lacks to be whole.
-    pub(crate) missing: Option<usize>,
-    /// The entry before the last line that was lost.
-    before_lost: Option<usize>,
-    /// Pieces of answers whose message has not come yet, in the order of their first pieces.
-    pending: Vec<Pieces>,
+    /// A recovered answer that is not yet in the file; opening the log appends it.
+    pub(crate) unwritten_recovery: Option<usize>,
+    /// The entry before the last unreadable line: entries whose parent was lost are attached to it.
+    entry_before_gap: Option<usize>,
+    /// Answers of which only pieces were read so far, in the order of their first pieces.
+    pending_answers: Vec<PendingAnswer>,
 }
 
 impl Session {
-    /// Reads a session file.
+    /// Reads and parses a session file.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         let name = path.display().to_string();
         let read = || {
@@ -107,144 +106,148 @@ impl Session {
         }
     }
 
-    /// Reads the bytes of a session file; `name` is what errors call it.
+    /// Parses the bytes of a session file; `name` stands for the file in errors.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, SessionError> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
         let mut session = Session {
-            header: header(name, lines.next().unwrap_or_default())?,
+            header: parse_header(name, lines.next().unwrap_or_default())?,
             entries: Vec::new(),
             problems: Vec::new(),
             recovered: Vec::new(),
-            file: name.into(),
-            index: BTreeMap::new(),
+            file_name: name.into(),
+            by_id: BTreeMap::new(),
             parents: Vec::new(),
             leaf: None,
-            missing: None,
-            before_lost: None,
-            pending: Vec::new(),
+            unwritten_recovery: None,
+            entry_before_gap: None,
+            pending_answers: Vec::new(),
         };
         for (number, line) in (2..).zip(lines) {
             session.read_line(number, line);
         }
-        session.recover_pending();
+        session.recover_pending_answers();
         Ok(session)
     }
 
     fn read_line(&mut self, number: usize, line: &[u8]) {
-        let finished = line.ends_with(b"\n") || is_finished(line);
+        let finished = line.ends_with(b"\n") || is_complete_line(line);
         let line = line.trim_ascii();
         if line.is_empty() {
             return;
         }
         let read = std::str::from_utf8(line)
             .map_err(|error| format!("it is not UTF-8 ({error})"))
-            .and_then(Entry::read);
+            .and_then(Entry::parse);
         match read {
             Ok((entry, problem)) => {
                 if let Some(problem) = problem {
                     self.report(number, format!("kept but not understood: {problem}"));
                 }
-                self.add(number, entry);
+                self.add_entry(number, entry);
             }
             Err(why) => {
-                let what = if finished {
+                let message = if finished {
                     format!("kept but not part of the tree: {why}")
                 } else {
-                    "left out: its writing was interrupted".into()
+                    "skipped: it was cut off while being written".into()
                 };
                 let raw = Some(String::from_utf8_lossy(line).into_owned());
-                self.problems.push(Problem { line: number, what, raw });
-                self.before_lost = self.leaf;
+                self.problems.push(SessionProblem { line: number, message, raw });
+                self.entry_before_gap = self.leaf;
             }
         }
     }
 
-    fn add(&mut self, number: usize, entry: Entry) {
+    fn add_entry(&mut self, number: usize, entry: Entry) {
         let parent = self.find_parent(number, &entry);
         let at = self.entries.len(); // after `find_parent`, which may add a recovered answer
-        let is_piece = self.take_piece(number, parent, &entry);
+        let is_partial = self.track_partial(number, parent, &entry);
         self.parents.push(parent);
-        if self.index.contains_key(&entry.id) {
-            self.report(number, format!("left out: an earlier entry is called `{}`, too", entry.id));
+        if self.by_id.contains_key(&entry.id) {
+            self.report(number, format!("skipped: an earlier entry has the same id `{}`", entry.id));
         } else {
-            self.index.insert(entry.id.clone(), at);
-            self.leaf = if is_piece { self.leaf } else { Some(at) };
+            self.by_id.insert(entry.id.clone(), at);
+            self.leaf = if is_partial { self.leaf } else { Some(at) };
         }
         if let Record::Compaction { first_kept: Some(kept), .. } = &entry.record {
-            let above = parent.map_or_else(Vec::new, |parent| self.path(parent));
-            if !self.index.get(kept).is_some_and(|kept| above.contains(kept)) {
+            let above = parent.map_or_else(Vec::new, |parent| self.path_indices(parent));
+            if !self.by_id.get(kept).is_some_and(|kept| above.contains(kept)) {
                 self.report(
                     number,
-                    format!("not applied: `{kept}`, the first entry to keep, is not above it"),
+                    format!("compaction not applied: `{kept}`, the first entry to keep, does not precede it"),
                 );
             }
         }
         self.entries.push(entry);
     }
 
-    /// The entry that this one follows. Where that is gone because its line could not be read, the entry before that
-    /// line takes its place: sessions mostly grow in a line, and an old conversation should not be lost with one line.
+    /// Index of the entry that this one follows. If that line could not be read, the entry before
+    /// it takes its place: sessions mostly grow in a line, and an old conversation should not be
+    /// lost with one line.
     fn find_parent(&mut self, number: usize, entry: &Entry) -> Option<usize> {
         let parent = entry.parent.as_deref()?;
-        if let Some(&found) = self.index.get(parent) {
-            // Nothing follows a piece; what claims to, follows what the piece does.
+        if let Some(&found) = self.by_id.get(parent) {
+            // Nothing follows a partial record; an entry that claims to gets its parent.
             return if self.entries[found].as_partial().is_some() {
                 self.parents[found]
             } else {
                 Some(found)
             };
         }
-        if let Some(at) = self.pending.iter().position(|pieces| *pieces.of == *parent) {
-            let pieces = self.pending.remove(at);
-            let before = pieces.parent;
-            return Some(self.recover(pieces, before));
+        if let Some(at) = self.pending_answers.iter().position(|answer| *answer.message_id == *parent) {
+            let answer = self.pending_answers.remove(at);
+            let before = answer.parent;
+            return Some(self.recover_answer(answer, before));
         }
-        let instead = match self.before_lost {
-            Some(before) => format!("taken to follow `{}`", self.entries[before].id),
-            None => "taken as the start of a conversation".into(),
+        let replacement = match self.entry_before_gap {
+            Some(before) => format!("attached to `{}`", self.entries[before].id),
+            None => "treated as the start of a conversation".into(),
         };
-        self.report(number, format!("{instead}: `{parent}`, its parent, is on no earlier line"));
-        self.before_lost
+        self.report(number, format!("{replacement}: its parent `{parent}` is not on an earlier line"));
+        self.entry_before_gap
     }
 
-    /// Notes a piece of an answer, or that the whole of one has come; tells whether it was a piece.
-    fn take_piece(&mut self, number: usize, parent: Option<usize>, entry: &Entry) -> bool {
-        let Some(piece) = entry.as_partial() else {
-            self.pending.retain(|pieces| pieces.of != entry.id);
+    /// Tracks a piece of an answer, or that the complete answer arrived. Returns whether the entry
+    /// was a piece.
+    fn track_partial(&mut self, number: usize, parent: Option<usize>, entry: &Entry) -> bool {
+        let Some(partial) = entry.as_partial() else {
+            self.pending_answers.retain(|answer| answer.message_id != entry.id);
             return false;
         };
-        // One that comes after its message says nothing new.
-        if !self.index.contains_key(&piece.of) {
-            let known = self.pending.iter().position(|pieces| pieces.of == piece.of);
+        // A piece after its message adds nothing.
+        if !self.by_id.contains_key(&partial.message_id) {
+            let known =
+                self.pending_answers.iter().position(|answer| answer.message_id == partial.message_id);
             let at = known.unwrap_or_else(|| {
-                self.pending.push(Pieces::new(piece.of.clone()));
-                self.pending.len() - 1
+                self.pending_answers.push(PendingAnswer::new(partial.message_id.clone()));
+                self.pending_answers.len() - 1
             });
-            self.pending[at].add(number, parent, entry.time, piece);
+            self.pending_answers[at].add_partial(number, parent, entry.time, partial);
         }
         true
     }
 
-    /// At the end of the file: the answers that never came whole. Where nothing was said after the pieces, the answer
-    /// goes on from the leaf; otherwise the conversation went on without it, and it is a branch of its own.
-    fn recover_pending(&mut self) {
-        for pieces in std::mem::take(&mut self.pending) {
-            if pieces.is_empty() {
+    /// At the end of the file, recovers the answers that never arrived completely. If no message
+    /// came after the pieces, the answer continues from the leaf; otherwise the conversation went
+    /// on without it, and it becomes a branch of its own.
+    fn recover_pending_answers(&mut self) {
+        for answer in std::mem::take(&mut self.pending_answers) {
+            if answer.is_empty() {
                 continue;
             }
-            let (leaf, before) = (self.leaf, pieces.parent);
-            if leaf.is_none_or(|leaf| self.is_silent(leaf, before)) {
-                self.missing = Some(self.recover(pieces, leaf));
+            let (leaf, before) = (self.leaf, answer.parent);
+            if leaf.is_none_or(|leaf| self.has_no_message_since(leaf, before)) {
+                self.unwritten_recovery = Some(self.recover_answer(answer, leaf));
             } else {
-                self.recover(pieces, before);
+                self.recover_answer(answer, before);
                 self.leaf = leaf;
             }
         }
     }
 
-    /// Whether the entry is `above`, or follows it with nothing said in between.
-    fn is_silent(&self, leaf: usize, above: Option<usize>) -> bool {
+    /// Whether `leaf` is `above`, or follows it with no message or compaction in between.
+    fn has_no_message_since(&self, leaf: usize, above: Option<usize>) -> bool {
         let says =
             |at: usize| matches!(self.entries[at].record, Record::Message(_) | Record::Compaction { .. });
         let mut below = std::iter::successors(Some(leaf), |&at| self.parents[at]);
@@ -252,45 +255,48 @@ impl Session {
         stop == above
     }
 
-    /// Adds the answer that the pieces are, after the entry `parent`.
-    fn recover(&mut self, pieces: Pieces, parent: Option<usize>) -> usize {
-        let (line, of) = (pieces.line, pieces.of.clone());
-        let entry = pieces.into_entry(parent.map(|parent| &*self.entries[parent].id));
+    /// Adds the recovered answer after the entry `parent`, and returns its index.
+    fn recover_answer(&mut self, answer: PendingAnswer, parent: Option<usize>) -> usize {
+        let (line, message_id) = (answer.line, answer.message_id.clone());
+        let entry = answer.into_entry(parent.map(|parent| &*self.entries[parent].id));
         self.report(
             line,
-            format!("recovered: the answer `{of}` did not come whole; its saved pieces stand for it"),
+            format!(
+                "recovered: the answer `{message_id}` was cut off; it was put together from the saved pieces"
+            ),
         );
         let at = self.entries.len();
         self.recovered.push(entry.clone());
         self.entries.push(entry);
         self.parents.push(parent);
-        self.index.insert(of, at);
+        self.by_id.insert(message_id, at);
         self.leaf = Some(at);
         at
     }
 
-    pub(crate) fn report(&mut self, line: usize, what: String) {
-        self.problems.push(Problem { line, what, raw: None });
+    pub(crate) fn report(&mut self, line: usize, message: String) {
+        self.problems.push(SessionProblem { line, message, raw: None });
     }
 
-    /// The entries from the root down to this one.
-    pub(crate) fn path(&self, leaf: usize) -> Vec<usize> {
+    /// Indices of the entries from the root down to `leaf`.
+    pub(crate) fn path_indices(&self, leaf: usize) -> Vec<usize> {
         let mut path: Vec<usize> = std::iter::successors(Some(leaf), |&at| self.parents[at]).collect();
         path.reverse();
         path
     }
 }
 
-/// Whether the line lacks nothing but its end: a start of an object is never an object.
-pub(crate) fn is_finished(line: &[u8]) -> bool {
+/// Whether the line lacks nothing but its newline: the beginning of a JSON object never parses as
+/// an object.
+pub(crate) fn is_complete_line(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    line.is_empty() || std::str::from_utf8(line).is_ok_and(|line| Fields::of(line).is_ok())
+    line.is_empty() || std::str::from_utf8(line).is_ok_and(|line| RawFields::parse(line).is_ok())
 }
 
-pub(crate) fn header(name: &str, line: &[u8]) -> Result<Header, SessionError> {
+pub(crate) fn parse_header(name: &str, line: &[u8]) -> Result<Header, SessionError> {
     let no_header = || SessionError::NoHeader { name: name.into() };
     let line = std::str::from_utf8(line).map_err(|_| no_header())?;
-    let mut fields = Fields::of(line).map_err(|_| no_header())?;
+    let mut fields = RawFields::parse(line).map_err(|_| no_header())?;
     if fields.take_text("type").map_or(true, |kind| &*kind != "session") {
         return Err(no_header());
     }
@@ -298,7 +304,7 @@ pub(crate) fn header(name: &str, line: &[u8]) -> Result<Header, SessionError> {
     if version != VERSION {
         return Err(SessionError::Version { name: name.into(), version });
     }
-    Header::read(fields).ok_or_else(no_header)
+    Header::parse(fields).ok_or_else(no_header)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The sessions of a data folder.
+//! [`SessionStore`]: the sessions of a data folder, to list, find, search and delete.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,155 +10,160 @@ use jiff::Timestamp;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::disk::{LogError, lock};
+use crate::message_text::{body_texts, role_name};
 use crate::record::Record;
-use crate::said::{role, texts};
 use crate::session::Session;
-use crate::skim::Summary;
+use crate::session_file::{LogError, lock_file};
+use crate::summary::SessionSummary;
 
-/// So many characters of a folder's name stand in the name of the folder of its sessions.
+/// Longest part of a folder name that is used in a path, in characters.
 const SLUG_LIMIT: usize = 40;
 
-/// So many characters of the line in which something was found are shown, so many of them before it.
-const EXCERPT: usize = 120;
+/// Length of a search excerpt in characters, and how much of it precedes the match.
+const EXCERPT_LIMIT: usize = 120;
 const EXCERPT_BEFORE: usize = 40;
 
 /// The sessions below one folder: `<folder's name>-<its hash>/<time>-<id>.jsonl`.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct SessionStore {
     folder: PathBuf,
 }
 
-/// Why a session cannot be found.
+/// Why a session could not be found by what the user typed.
 #[derive(Debug, Error)]
-pub enum StoreError {
-    /// Several sessions could be meant.
-    #[error("\"{text}\" could be any of {}: name one by more of its id", candidates.join(", "))]
+pub enum SessionLookupError {
+    /// Several sessions match.
+    #[error("\"{text}\" matches several sessions: {}; give more of the id", candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// What the user typed.
         text: String,
-        /// The ids of those, with their names.
+        /// Ids of the matching sessions, with their names.
         candidates: Vec<String>,
     },
-    /// None could be meant.
+    /// No session matches.
     #[error("there is no session \"{text}\"{}; `hardpan sessions --all` lists all", did_you_mean(nearest))]
     Unknown {
-        /// What was asked for.
+        /// What the user typed.
         text: String,
-        /// Ids and names that are spelled alike, best first.
+        /// Ids and names with a similar spelling, best first.
         nearest: Vec<String>,
     },
 }
 
-/// A message in which something was found.
+/// A message that contains the searched words.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Match {
-    /// The session.
-    pub summary: Summary,
-    /// The message's entry.
+pub struct SearchMatch {
+    /// Summary of the session it is in.
+    pub summary: SessionSummary,
+    /// Id of the message's entry.
     pub entry: String,
-    /// Who says it, as the file has it.
+    /// Role of the message, as the file spells it.
     pub role: &'static str,
-    /// A part of the line in which it was found.
+    /// The text around the first match, on one line.
     pub excerpt: String,
 }
 
-impl Store {
-    /// The store in this folder, which need not be there yet.
+impl SessionStore {
+    /// The store in this folder, which need not exist yet.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Store { folder: folder.into() }
+        SessionStore { folder: folder.into() }
     }
 
-    /// Where the sessions that began in `cwd` are.
+    /// Folder of the sessions that were started in `cwd`.
     pub fn folder_of(&self, cwd: &Path) -> PathBuf {
         let name = cwd.file_name().map_or_else(|| "root".into(), OsStr::to_string_lossy);
         let hash = Hash::of(cwd.as_os_str().as_encoded_bytes()).to_string();
         self.folder.join(format!("{}-{}", slug(&name), &hash[..8]))
     }
 
-    /// Where a new session goes.
+    /// Path for a new session.
     pub fn new_path(&self, cwd: &Path, time: Timestamp, id: &str) -> PathBuf {
         let time = time.strftime("%Y%m%dT%H%M%SZ");
         self.folder_of(cwd).join(format!("{time}-{}.jsonl", slug(id)))
     }
 
-    /// The sessions that began in `cwd`, or all of them; the one last written to first.
-    pub fn list(&self, cwd: Option<&Path>) -> Vec<Summary> {
-        let mut found: Vec<Summary> = self.files(cwd).iter().filter_map(|path| Summary::of(path)).collect();
+    /// Lists the sessions that were started in `cwd`, or all of them; the most recently written
+    /// first.
+    pub fn list(&self, cwd: Option<&Path>) -> Vec<SessionSummary> {
+        let mut found: Vec<SessionSummary> =
+            self.session_files(cwd).iter().filter_map(|path| SessionSummary::read_file(path)).collect();
         found.sort_by(|a, b| (b.last_activity, &b.path).cmp(&(a.last_activity, &a.path)));
         found
     }
 
-    /// The session of `cwd` that was last written to.
-    pub fn latest(&self, cwd: &Path) -> Option<Summary> {
+    /// The most recently written session of `cwd`.
+    pub fn latest(&self, cwd: &Path) -> Option<SessionSummary> {
         let modified = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
-        let mut files = self.files(Some(cwd));
+        let mut files = self.session_files(Some(cwd));
         files.sort_by_cached_key(|path| (modified(path), path.clone()));
-        files.iter().rev().find_map(|path| Summary::of(path))
+        files.iter().rev().find_map(|path| SessionSummary::read_file(path))
     }
 
-    /// The session that `text` means: a path, an id or its beginning, a name or a part of it. One that began in `cwd`
-    /// is preferred to one of another folder.
-    pub fn find(&self, cwd: Option<&Path>, text: &str) -> Result<Summary, StoreError> {
-        // A name may be that of a file by chance.
+    /// Finds a session by path, id, beginning of the id, name or part of the name. Sessions of
+    /// `cwd` are preferred to those of other folders.
+    pub fn find(&self, cwd: Option<&Path>, text: &str) -> Result<SessionSummary, SessionLookupError> {
+        // Without this check, a session name could match a file by chance.
         let is_path = text.ends_with(".jsonl") || text.contains(std::path::is_separator);
         let path = cwd.unwrap_or(Path::new("")).join(text);
         if is_path
             && path.is_file()
-            && let Some(summary) = Summary::of(&path)
+            && let Some(summary) = SessionSummary::read_file(&path)
         {
             return Ok(summary);
         }
         let (all, wanted) = (self.list(None), text.to_lowercase());
         let here = cwd.map(|cwd| self.folder_of(cwd));
-        let name = |summary: &Summary| summary.name.as_deref().map(str::to_lowercase);
-        let ways: [&dyn Fn(&Summary) -> bool; 4] = [
+        let name = |summary: &SessionSummary| summary.name.as_deref().map(str::to_lowercase);
+        let criteria: [&dyn Fn(&SessionSummary) -> bool; 4] = [
             &|summary| *summary.id == *text,
             &|summary| name(summary).is_some_and(|name| name == wanted),
             &|summary| !text.is_empty() && summary.id.starts_with(text),
             &|summary| !text.is_empty() && name(summary).is_some_and(|name| name.contains(&wanted)),
         ];
-        for way in ways {
+        for matches_criterion in criteria {
             for near in [true, false] {
-                let is_meant =
-                    |summary: &&Summary| (summary.path.parent() == here.as_deref()) == near && way(summary);
-                let meant: Vec<&Summary> = all.iter().filter(is_meant).collect();
-                match meant.as_slice() {
+                let is_candidate = |summary: &&SessionSummary| {
+                    (summary.path.parent() == here.as_deref()) == near && matches_criterion(summary)
+                };
+                let candidates: Vec<&SessionSummary> = all.iter().filter(is_candidate).collect();
+                match candidates.as_slice() {
                     [] => {}
                     [only] => return Ok((*only).clone()),
                     several => {
-                        let candidates = several.iter().map(|summary| title(summary)).collect();
-                        return Err(StoreError::Ambiguous { text: text.into(), candidates });
+                        let candidates = several.iter().map(|summary| display_name(summary)).collect();
+                        return Err(SessionLookupError::Ambiguous { text: text.into(), candidates });
                     }
                 }
             }
         }
-        Err(StoreError::Unknown { text: text.into(), nearest: nearest(&wanted, &all) })
+        Err(SessionLookupError::Unknown { text: text.into(), nearest: nearest_names(&wanted, &all) })
     }
 
-    /// The messages that hold all of these words in their texts, in any case of letters; newest session first.
-    pub fn search(&self, cwd: Option<&Path>, words: &[String]) -> Vec<Match> {
+    /// Finds the messages whose texts contain all of these words, ignoring case; newest session
+    /// first.
+    pub fn search(&self, cwd: Option<&Path>, words: &[String]) -> Vec<SearchMatch> {
         let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
         let mut matches = Vec::new();
         for summary in self.list(cwd) {
-            // The list tells that it is damaged; there is nothing to search.
+            // The list already reports damaged sessions; there is nothing to search.
             let Ok(session) = Session::open(&summary.path) else { continue };
             for entry in &session.entries {
                 let Record::Message(message) = &entry.record else { continue };
-                let Some(excerpt) = excerpt(&texts(&message.body), &words) else { continue };
-                let (entry, role) = (entry.id.to_string(), role(&message.body));
-                matches.push(Match { summary: summary.clone(), entry, role, excerpt });
+                let Some(excerpt) = excerpt_around(&body_texts(&message.body), &words) else { continue };
+                let (entry, role) = (entry.id.to_string(), role_name(&message.body));
+                matches.push(SearchMatch { summary: summary.clone(), entry, role, excerpt });
             }
         }
         matches
     }
 
-    /// Deletes a session and what was cut off from it. One that another process writes to is refused.
-    pub fn delete(&self, summary: &Summary) -> Result<(), LogError> {
+    /// Deletes a session and the files with what was cut off from it. A session that another
+    /// process writes to is not deleted.
+    pub fn delete(&self, summary: &SessionSummary) -> Result<(), LogError> {
         let path = &summary.path;
-        let failed = |error: io::Error| LogError::of(path, "it cannot be deleted", &error);
+        let failed = |error: io::Error| LogError::from_io(path, "it cannot be deleted", &error);
         let file = File::open(path).map_err(failed)?;
-        lock(&file, path)?;
+        lock_file(&file, path)?;
         fs::remove_file(path).map_err(failed)?;
         let Some((folder, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
         let torn = format!("{}.torn-", name.to_string_lossy());
@@ -168,37 +173,37 @@ impl Store {
             }
         }
         if folder.parent() == Some(&self.folder) {
-            // It stays where other sessions are in it.
+            // Fails, as it should, while other sessions are in it.
             let _ = fs::remove_dir(folder);
         }
         Ok(())
     }
 
-    /// The session files of one folder, or of all.
-    fn files(&self, cwd: Option<&Path>) -> Vec<PathBuf> {
+    /// The session files of one working directory, or of all.
+    fn session_files(&self, cwd: Option<&Path>) -> Vec<PathBuf> {
         let folders = match cwd {
             Some(cwd) => vec![self.folder_of(cwd)],
-            None => entries(&self.folder).collect(),
+            None => folder_entries(&self.folder).collect(),
         };
         let is_session = |path: &PathBuf| path.extension() == Some(OsStr::new("jsonl")) && path.is_file();
-        folders.iter().flat_map(|folder| entries(folder)).filter(is_session).collect()
+        folders.iter().flat_map(|folder| folder_entries(folder)).filter(is_session).collect()
     }
 }
 
-/// What is in a folder; nothing where there is none.
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+/// The paths in a folder; none if it does not exist.
+fn folder_entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-/// A name that is safe in a path, on every system.
+/// Makes a name safe in a path on every system.
 fn slug(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let slug: String = name.chars().take(SLUG_LIMIT).map(plain).collect();
     if slug.is_empty() { "none".into() } else { slug }
 }
 
-/// How a session is called in a message.
-fn title(summary: &Summary) -> String {
+/// Id and name of a session, for error messages.
+fn display_name(summary: &SessionSummary) -> String {
     match &summary.name {
         Some(name) => format!("{} ({name})", summary.id),
         None => summary.id.to_string(),
@@ -212,8 +217,8 @@ fn did_you_mean(nearest: &[String]) -> String {
     }
 }
 
-/// Up to three names and ids that are spelled like this, best first.
-fn nearest(wanted: &str, all: &[Summary]) -> Vec<String> {
+/// Up to three names and ids with a similar spelling, best first.
+fn nearest_names(wanted: &str, all: &[SessionSummary]) -> Vec<String> {
     let names = all.iter().flat_map(|summary| summary.name.iter().chain([&summary.id]));
     let likeness = |name: &str| strsim::normalized_damerau_levenshtein(wanted, &name.to_lowercase());
     let mut alike: Vec<(f64, &str)> = names.map(|name| (likeness(name), &**name)).collect();
@@ -224,8 +229,8 @@ fn nearest(wanted: &str, all: &[Summary]) -> Vec<String> {
     alike.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Where the first word is, if all are there.
-fn excerpt(texts: &[&str], words: &[String]) -> Option<String> {
+/// The text around the first word, if all words occur.
+fn excerpt_around(texts: &[&str], words: &[String]) -> Option<String> {
     let lower: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
     if !words.iter().all(|word| lower.iter().any(|text| text.contains(word.as_str()))) {
         return None;
@@ -240,8 +245,8 @@ fn excerpt(texts: &[&str], words: &[String]) -> Option<String> {
         })
         .next()?;
     let start = at.saturating_sub(EXCERPT_BEFORE);
-    let shown: String = line.chars().skip(start).take(EXCERPT).collect();
-    let is_cut = line.chars().count() > start + EXCERPT;
+    let shown: String = line.chars().skip(start).take(EXCERPT_LIMIT).collect();
+    let is_cut = line.chars().count() > start + EXCERPT_LIMIT;
     Some(format!("{}{}{}", if start > 0 { "…" } else { "" }, shown.trim(), if is_cut { "…" } else { "" }))
 }
 

@@ -1,4 +1,5 @@
-//! The session as a whole: its tree, its leaves, its labels, its bill, and copies of its branches.
+//! The session as a whole: its tree of entries, leaves, labels and requests, and copies of its
+//! branches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,29 +11,29 @@ use crate::record::Record;
 use crate::request::RequestRecord;
 use crate::session::{Session, SessionError};
 
-/// Who follows whom, for a view of the tree. Numbers are places in [`Session::entries`]; pieces of answers, and second
-/// entries of one id, are not in it.
+/// Which entry follows which, for a view of the tree. Numbers are indices into
+/// [`Session::entries`]; partial records, and later entries that reuse an id, are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
-    /// The entries that follow none.
+pub struct EntryTree {
+    /// Entries without a parent.
     pub roots: Vec<usize>,
-    /// For each entry those that follow it, in the order of the file.
+    /// For each entry the entries that follow it, in file order.
     pub children: Vec<Vec<usize>>,
 }
 
-/// A branch as a session of its own: what [`crate::Log::create`] and its appends need.
+/// A branch copied out as a new session: what [`crate::SessionLog::create`] and its appends need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fork {
-    /// The new session's first line, which tells where it comes from.
+    /// Header of the new session; its `forked_from` names the original.
     pub header: Header,
-    /// The entries of the branch, under their old ids.
+    /// The entries of the branch, with their old ids.
     pub entries: Vec<Entry>,
 }
 
 impl Session {
-    /// The tree of its entries.
-    pub fn tree(&self) -> Tree {
-        let mut tree = Tree { roots: Vec::new(), children: vec![Vec::new(); self.entries.len()] };
+    /// Builds the tree of all entries.
+    pub fn tree(&self) -> EntryTree {
+        let mut tree = EntryTree { roots: Vec::new(), children: vec![Vec::new(); self.entries.len()] };
         for at in (0..self.entries.len()).filter(|&at| self.is_in_tree(at)) {
             match self.parents[at] {
                 Some(parent) => tree.children[parent].push(at),
@@ -42,7 +43,7 @@ impl Session {
         tree
     }
 
-    /// The ends of all branches, in the order of the file.
+    /// The last entry of every branch, in file order.
     pub fn leaves(&self) -> Vec<&Entry> {
         let children = self.tree().children;
         let is_leaf = |&at: &usize| children[at].is_empty() && self.is_in_tree(at);
@@ -51,26 +52,26 @@ impl Session {
 
     fn is_in_tree(&self, at: usize) -> bool {
         let entry = &self.entries[at];
-        entry.as_partial().is_none() && self.index.get(&entry.id) == Some(&at)
+        entry.as_partial().is_none() && self.by_id.get(&entry.id) == Some(&at)
     }
 
-    /// The entry that the next one follows unless another branch is chosen.
+    /// The entry the next one follows unless another branch is chosen; `None` in an empty session.
     pub fn leaf(&self) -> Option<&Entry> {
         self.leaf.map(|at| &self.entries[at])
     }
 
-    /// The entry of this id.
+    /// Finds an entry by its id.
     pub fn entry(&self, id: &str) -> Option<&Entry> {
-        self.index.get(id).map(|&at| &self.entries[at])
+        self.by_id.get(id).map(|&at| &self.entries[at])
     }
 
-    /// The entries from the root to the leaf, or to the last entry of the file.
+    /// The entries from the root to `leaf`, or to the last leaf if that is `None`.
     pub fn path_to(&self, leaf: Option<&str>) -> Result<Vec<&Entry>, SessionError> {
-        let path = self.find_leaf(leaf)?.map_or_else(Vec::new, |leaf| self.path(leaf));
+        let path = self.find_leaf(leaf)?.map_or_else(Vec::new, |leaf| self.path_indices(leaf));
         Ok(path.into_iter().map(|at| &self.entries[at]).collect())
     }
 
-    /// The name that the session was given last, on whatever branch.
+    /// The last name the session was given, on any branch.
     pub fn name(&self) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match &entry.record {
             Record::Name { name } => Some(&**name),
@@ -78,7 +79,7 @@ impl Session {
         })
     }
 
-    /// The labels by the entries that have them.
+    /// Current labels, by the id of the labelled entry.
     pub fn labels(&self) -> BTreeMap<&str, &str> {
         let mut labels = BTreeMap::new();
         for entry in &self.entries {
@@ -91,7 +92,7 @@ impl Session {
         labels
     }
 
-    /// Every request that was made, on whatever branch: the bill.
+    /// Every request made in the session, on any branch: what the session was billed for.
     pub fn requests(&self) -> impl Iterator<Item = &Arc<RequestRecord>> {
         self.entries.iter().filter_map(|entry| match &entry.record {
             Record::Request(request) => Some(request),
@@ -99,21 +100,21 @@ impl Session {
         })
     }
 
-    /// The branch that ends at `leaf`, or at the last entry, for a session of its own. The header's `forked_from` then
-    /// names this session and that entry.
+    /// Copies the branch that ends at `leaf` (or at the last leaf) into a new session. The header's
+    /// `forked_from` will name this session and that entry.
     pub fn fork(&self, leaf: Option<&str>, mut header: Header) -> Result<Fork, SessionError> {
-        let path = self.find_leaf(leaf)?.map_or_else(Vec::new, |leaf| self.path(leaf));
-        let entries: Vec<Entry> = path.iter().map(|&at| self.rooted(&self.entries[at])).collect();
+        let path = self.find_leaf(leaf)?.map_or_else(Vec::new, |leaf| self.path_indices(leaf));
+        let entries: Vec<Entry> = path.iter().map(|&at| self.with_actual_parent(&self.entries[at])).collect();
         let from = json!({"session": &*self.header.id, "entry": entries.last().map(|entry| &*entry.id)});
         header.extra.insert("forked_from".into(), from);
         Ok(Fork { header, entries })
     }
 
-    /// The entry with the parent that it has here. In the file that may be another, where a line was lost: in a copy
-    /// nothing would tell.
-    pub(crate) fn rooted(&self, entry: &Entry) -> Entry {
+    /// The entry with the parent it really has in this tree. The file may name another one, if a
+    /// line was lost; a copy must not repeat that name.
+    pub(crate) fn with_actual_parent(&self, entry: &Entry) -> Entry {
         let mut entry = entry.clone();
-        let parent = self.index.get(&entry.id).and_then(|&at| self.parents[at]);
+        let parent = self.by_id.get(&entry.id).and_then(|&at| self.parents[at]);
         let parent = parent.map(|parent| self.entries[parent].id.clone());
         if entry.parent != parent {
             if let Record::Other { line } = &mut entry.record

@@ -1,7 +1,8 @@
-//! Real processes: what was acknowledged survives `kill -9` and a full disk, and a session has one writer.
+//! Durability with real processes: acknowledged entries survive `kill -9` and a full disk, and a
+//! session has one writer.
 //!
-//! The other process is this test binary itself, run for the one test `the_other_process` with its orders in the
-//! environment. `HARDPAN_KILLS=1000` is the long mode.
+//! The other process is this test binary itself, run for the one test `the_other_process`, with its
+//! task in the environment. `HARDPAN_KILLS=1000` is the long mode.
 
 #![cfg(unix)]
 
@@ -9,25 +10,28 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use hardpan_prompt::{AgentMessage, Body, Part};
-use hardpan_session::{Entry, Header, Log, LogFailure, Partial, Record, Session};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use hardpan_session::{Entry, Header, LogErrorKind, PartialRecord, Record, Session, SessionLog};
 
-const ORDERS: &str = "HARDPAN_TEST_ORDERS";
-const FILE: &str = "HARDPAN_TEST_FILE";
+const TASK: &str = "HARDPAN_TEST_ORDERS";
+const SESSION_FILE: &str = "HARDPAN_TEST_FILE";
 
-fn said(id: &str, parent: Option<&str>, text: &str) -> Entry {
-    Entry::message(parent, AgentMessage::new(id, Body::User { content: vec![Part::text(text)] }))
+fn message_entry(id: &str, parent: Option<&str>, text: &str) -> Entry {
+    Entry::message(
+        parent,
+        AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }),
+    )
 }
 
-fn create(path: &Path) -> Log {
+fn create(path: &Path) -> SessionLog {
     let header = Header { id: "s".into(), time: None, cwd: "/".into(), extra: Default::default() };
-    Log::create(path, header).expect("a writer")
+    SessionLog::create(path, header).expect("a writer")
 }
 
-/// This binary, for the one test below.
-fn other_process(command: &mut Command, orders: &str, file: &Path) -> Child {
+/// Starts this test binary for the one test below.
+fn other_process(command: &mut Command, task: &str, file: &Path) -> Child {
     command.args(["--exact", "the_other_process", "--nocapture", "--test-threads=1"]);
-    command.env(ORDERS, orders).env(FILE, file).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.env(TASK, task).env(SESSION_FILE, file).stdin(Stdio::piped()).stdout(Stdio::piped());
     command.spawn().expect("this binary can be run")
 }
 
@@ -37,22 +41,22 @@ fn this_binary() -> Command {
 
 #[test]
 fn the_other_process() {
-    let Ok(orders) = std::env::var(ORDERS) else { return };
-    let file = std::env::var_os(FILE).expect("the orders name a file");
-    match orders.as_str() {
-        "talk" => talk(Path::new(&file)),
-        "hold" => hold(Path::new(&file)),
-        "fill" => fill(Path::new(&file)),
-        orders => panic!("unknown orders {orders}"),
+    let Ok(task) = std::env::var(TASK) else { return };
+    let file = std::env::var_os(SESSION_FILE).expect("the task comes with a file");
+    match task.as_str() {
+        "talk" => append_forever(Path::new(&file)),
+        "hold" => hold_lock(Path::new(&file)),
+        "fill" => fill_disk(Path::new(&file)),
+        task => panic!("unknown task {task}"),
     }
 }
 
 /// Goes on with the session for ever, in bursts, and prints what is acknowledged.
-fn talk(path: &Path) {
+fn append_forever(path: &Path) {
     let (log, mut leaf, mut count) = match path.exists() {
         false => (create(path), None, 0),
         true => {
-            let (log, session) = Log::open(path).expect("it can be opened after any crash");
+            let (log, session) = SessionLog::open(path).expect("it can be opened after any crash");
             let leaf = session.branch(None).expect("the last leaf").leaf;
             (log, leaf, session.entries.len())
         }
@@ -65,12 +69,13 @@ fn talk(path: &Path) {
             let id = format!("m{count}");
             // An answer that comes in pieces first.
             for at in 0..count % 3 {
-                let parts = vec![Part::text(format!("piece {at} "))];
-                let piece = Partial { of: id.as_str().into(), parts, provider: None, model: None };
-                let entry = Entry::new(format!("{id}.{at}"), leaf.as_deref(), None, Record::Partial(piece));
+                let parts = vec![MessagePart::text(format!("piece {at} "))];
+                let partial =
+                    PartialRecord { message_id: id.as_str().into(), parts, provider: None, model: None };
+                let entry = Entry::new(format!("{id}.{at}"), leaf.as_deref(), None, Record::Partial(partial));
                 burst.push((entry.id.clone(), log.append(entry)));
             }
-            let entry = said(&id, leaf.as_deref(), &"words and \"quotes\"\n".repeat(count % 50));
+            let entry = message_entry(&id, leaf.as_deref(), &"words and \"quotes\"\n".repeat(count % 50));
             leaf = Some(entry.id.clone());
             burst.push((entry.id.clone(), log.append(entry)));
         }
@@ -91,13 +96,14 @@ fn whatever_was_acknowledged_survives_kill_9() {
     for round in 0..rounds {
         let mut child = other_process(&mut this_binary(), "talk", &path);
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        // Killed after so many acknowledgements, 0 being while it opens the session; the rest is what was under way.
-        let patience = round * 7 % 23;
-        let mut heard: Vec<String> = lines.by_ref().take(patience).map(|line| line.expect("text")).collect();
+        // Killed after so many acknowledgements, 0 being while it opens the session; the rest is
+        // what was under way.
+        let acknowledgements = round * 7 % 23;
+        let mut output_lines: Vec<String> = lines.by_ref().take(acknowledgements).map(|line| line.expect("text")).collect();
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
-        heard.extend(lines.map_while(Result::ok));
-        acknowledged.extend(heard.iter().filter_map(|line| line.strip_prefix("saved ")).map(str::to_owned));
+        output_lines.extend(lines.map_while(Result::ok));
+        acknowledged.extend(output_lines.iter().filter_map(|line| line.strip_prefix("saved ")).map(str::to_owned));
         if !path.exists() {
             continue;
         }
@@ -112,32 +118,33 @@ fn whatever_was_acknowledged_survives_kill_9() {
         check(&session, &acknowledged);
     }
     assert!(acknowledged.len() > rounds, "it was not killed too early: {}", acknowledged.len());
-    let (_, session) = Log::open(&path).expect("it can be gone on with");
+    let (_, session) = SessionLog::open(&path).expect("it can be gone on with");
     check(&session, &acknowledged);
 }
 
-/// Everything acknowledged is there, every message of it in the conversation, and nothing is wrong but the end.
+/// Everything acknowledged is there, every message of it in the conversation, and nothing is wrong
+/// but the end.
 fn check(session: &Session, acknowledged: &[String]) {
-    let there: std::collections::BTreeSet<&str> = session.entries.iter().map(|entry| &*entry.id).collect();
+    let stored_ids: std::collections::BTreeSet<&str> = session.entries.iter().map(|entry| &*entry.id).collect();
     let branch = session.branch(None).expect("the last leaf");
-    let said: std::collections::BTreeSet<&str> =
+    let conversation_ids: std::collections::BTreeSet<&str> =
         branch.messages.iter().map(|message| &*message.id.0).collect();
     for id in acknowledged {
-        assert!(there.contains(id.as_str()), "{id} was lost");
-        assert!(id.contains('.') || said.contains(id.as_str()), "{id} is not in the conversation");
+        assert!(stored_ids.contains(id.as_str()), "{id} was lost");
+        assert!(id.contains('.') || conversation_ids.contains(id.as_str()), "{id} is not in the conversation");
     }
     for problem in &session.problems {
-        let expected = ["left out: its writing was interrupted", "recovered: "];
-        assert!(expected.iter().any(|what| problem.what.starts_with(what)), "{problem:?}");
+        let expected = ["skipped: it was cut off while being written", "recovered: "];
+        assert!(expected.iter().any(|what| problem.message.starts_with(what)), "{problem:?}");
     }
 }
 
-fn hold(path: &Path) {
+fn hold_lock(path: &Path) {
     let log = create(path);
-    log.append(said("a", None, "mine")).wait().expect("it can be saved");
+    log.append(message_entry("a", None, "mine")).wait().expect("it can be saved");
     println!("open");
     std::io::stdin().read_to_end(&mut Vec::new()).expect("until the other one has tried");
-    log.append(said("b", Some("a"), "still mine")).wait().expect("it can be saved");
+    log.append(message_entry("b", Some("a"), "still mine")).wait().expect("it can be saved");
 }
 
 #[test]
@@ -147,28 +154,30 @@ fn two_processes_cannot_write_one_session() {
     let mut child = other_process(&mut this_binary(), "hold", &path);
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     assert!(lines.by_ref().map_while(Result::ok).any(|line| line.ends_with("open")));
-    let error = Log::open(&path).expect_err("it is locked");
-    assert_eq!(error.kind, LogFailure::Busy);
+    let error = SessionLog::open(&path).expect_err("it is locked");
+    assert_eq!(error.kind, LogErrorKind::Busy);
     drop(child.stdin.take());
     assert!(child.wait().expect("it ends").success());
-    let (_, session) = Log::open(&path).expect("it is free");
+    let (_, session) = SessionLog::open(&path).expect("it is free");
     assert_eq!(session.entries.len(), 2);
 }
 
 /// Runs under a limit for the size of files, which stands for a full disk, and then without.
-fn fill(path: &Path) {
+fn fill_disk(path: &Path) {
     let log = create(path);
-    log.append(said("a", None, "small")).wait().expect("there is room");
+    log.append(message_entry("a", None, "small")).wait().expect("there is room");
     let before = std::fs::metadata(path).expect("it is there").len();
-    let error = log.append(said("b", Some("a"), &"large ".repeat(50_000))).wait().expect_err("no room");
-    assert_eq!(error.kind, LogFailure::Full, "{error}");
+    let error =
+        log.append(message_entry("b", Some("a"), &"large ".repeat(50_000))).wait().expect_err("no room");
+    assert_eq!(error.kind, LogErrorKind::Full, "{error}");
     assert_eq!(std::fs::metadata(path).expect("it is there").len(), before, "nothing half-written stays");
-    let error = log.append(said("c", Some("b"), "small")).wait().expect_err("not before what it follows");
-    assert_eq!(error.kind, LogFailure::Full, "{error}");
+    let error =
+        log.append(message_entry("c", Some("b"), "small")).wait().expect_err("not before what it follows");
+    assert_eq!(error.kind, LogErrorKind::Full, "{error}");
     let pid = std::process::id().to_string();
     let raised = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).status();
     assert!(raised.expect("prlimit can be run").success());
-    log.append(said("d", Some("c"), "small")).wait().expect("there is room again");
+    log.append(message_entry("d", Some("c"), "small")).wait().expect("there is room again");
 }
 
 #[cfg(target_os = "linux")]

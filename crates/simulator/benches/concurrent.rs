@@ -1,4 +1,5 @@
-//! A thousand streams at once from one simulator on two threads: each must come to its end without an error.
+//! Runs a thousand concurrent streams from one simulator on two threads; each must end without an
+//! error.
 //!
 //! Client and server share the machine and the process, so the figures are
 //! those of both together. It ends by itself: a stream that takes longer than a minute is an error.
@@ -11,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hardpan_simulator::{Config, Engine, Script, Settings, serve};
+use hardpan_simulator::{Engine, EngineSettings, Script, ServerConfig, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Barrier;
@@ -19,7 +20,7 @@ use tokio::time::timeout;
 
 const STREAMS: usize = 1000;
 const LONGEST: Duration = Duration::from_secs(60);
-/// Pieces come a few milliseconds apart, so that all streams are under way at once.
+/// The chunks are a few milliseconds apart, so that all streams are active at once.
 const PACE: Duration = Duration::from_millis(5);
 
 const ANTHROPIC: (&str, &str, &str) = (
@@ -41,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn run() -> Result<(), Box<dyn Error>> {
     let words = "All these words come one after the other, as the words of a model do. ".repeat(20);
     let script = Script::from_yaml("bench", &format!("default: {{text: '{words}'}}"))?.paced(PACE);
-    let settings = Settings { script: Some(script), ..Settings::default() };
-    let server = serve(Config::new(Engine::new(settings))).await?;
+    let settings = EngineSettings { script: Some(script), ..EngineSettings::default() };
+    let server = serve(ServerConfig::new(Engine::new(settings))).await?;
     let address = server.address();
     let mut failed = 0;
     for (name, request) in [("anthropic", ANTHROPIC), ("openai", OPENAI)] {

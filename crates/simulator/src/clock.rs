@@ -1,4 +1,4 @@
-//! Where the time comes from.
+//! [`Clock`]: the simulator's source of time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use hardpan_economy::cache::Moment;
 pub struct Clock(Arc<dyn Fn() -> Moment + Send + Sync>);
 
 impl Clock {
-    /// A clock made of a function.
+    /// A clock that calls `now` for the time.
     pub fn new(now: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
         Clock(Arc::new(now))
     }
 
-    /// The machine's clock.
+    /// The system clock.
     #[expect(clippy::disallowed_methods, reason = "a server is an edge: here its requests get their time")]
     pub fn system() -> Self {
         Clock::new(|| {
@@ -26,7 +26,7 @@ impl Clock {
         })
     }
 
-    /// The time by this clock.
+    /// The current time of this clock.
     pub fn now(&self) -> Moment {
         (self.0)()
     }
@@ -38,32 +38,32 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// A clock that stands still until it is moved: five minutes pass in no time. Clones share it.
+/// A clock that stands still until a test advances it. Clones share the time.
 ///
 /// ```
 /// use hardpan_economy::cache::Moment;
-/// use hardpan_simulator::SetClock;
+/// use hardpan_simulator::ManualClock;
 ///
-/// let hand = SetClock::at(Moment(1_000));
-/// let clock = hand.clock();
-/// hand.advance(300_000);
+/// let manual = ManualClock::at(Moment(1_000));
+/// let clock = manual.clock();
+/// manual.advance(300_000);
 /// assert_eq!(clock.now(), Moment(301_000));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct SetClock(Arc<AtomicI64>);
+pub struct ManualClock(Arc<AtomicI64>);
 
-impl SetClock {
+impl ManualClock {
     /// A clock that shows `moment`.
     pub fn at(moment: Moment) -> Self {
-        SetClock(Arc::new(AtomicI64::new(moment.0)))
+        ManualClock(Arc::new(AtomicI64::new(moment.0)))
     }
 
-    /// Moves it on by so many milliseconds.
+    /// Advances the clock by `ms` milliseconds.
     pub fn advance(&self, ms: i64) {
         self.0.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// What others look at.
+    /// A [`Clock`] that shows the time of this one.
     pub fn clock(&self) -> Clock {
         let shared = self.0.clone();
         Clock::new(move || Moment(shared.load(Ordering::Relaxed)))

@@ -1,10 +1,11 @@
-//! From a request to its answer: no network, no waiting, and the time is an argument.
+//! [`Engine`] turns a request into a reply. It uses neither network nor clock: the time is an
+//! argument.
 
-mod asked; // Asked: a request that may be answered
-mod check; // what a server refuses beyond the validator's rules
-mod limits; // Limits: requests and tokens in a minute
-mod listing; // the lists of models
-mod route; // which request it is, and who sends it
+mod accepted; // AcceptedRequest: a request that passed all checks
+mod check; // checks beyond the validator's rules
+mod limits; // RateLimits: requests and tokens per minute
+mod listing; // the `models` endpoint
+mod route; // Request, KeyPolicy: endpoint, protocol and key of a request
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,95 +15,95 @@ use std::time::Duration;
 use bytes::Bytes;
 use hardpan_economy::CacheModel;
 use hardpan_economy::cache::Moment;
-use hardpan_models::{Catalogue, Model, Protocol, Wire};
+use hardpan_models::{Catalogue, Model, Protocol, ProviderProfile};
 use hardpan_prompt::validate::{Violation, check_size, check_window};
-use hardpan_prompt::{Counter, Hash, Vocabulary};
-use hardpan_providers::decode::{Decoded, decode, decode_count};
+use hardpan_prompt::{Hash, TokenCounter, Vocabulary};
+use hardpan_providers::decode::{DecodedRequest, decode_count_request, decode_request};
 
-pub use limits::Limits;
-pub use route::{Keys, Request};
+pub use limits::RateLimits;
+pub use route::{KeyPolicy, Request};
 
+use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 use crate::assistant;
-use crate::choice::Choice;
-use crate::faults::{Faults, Struck};
-use crate::refusal::Refusal;
-use crate::reply::{Body, Kept, Reply};
-use crate::said::{Said, SaidPart, Stop};
-use crate::script::{Progress, Script};
-use crate::wire::{self, Head, UsageChunk};
-use asked::Asked;
-use limits::Meter;
+use crate::error_reply::ErrorReply;
+use crate::faults::{ActiveFaults, Faults};
+use crate::reply::{Body, CacheWrite, Reply};
+use crate::script::{Script, ScriptProgress};
+use crate::tool_choice::ToolChoice;
+use crate::wire::{self, AnswerHead, UsageChunk};
+use accepted::AcceptedRequest;
+use limits::RateMeter;
 use route::Route;
 
-/// The most organisations whose caches are remembered.
-const MOST_CACHES: usize = 256;
+/// The maximum number of organisations whose caches are kept.
+const MAX_CACHES: usize = 256;
 
-/// Whether reasoning that comes back must bear the signature that the simulator gave it.
+/// Whether reasoning in a prompt must have the signature that the simulator gave it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Signatures {
-    /// As the real server does.
+pub enum SignatureCheck {
+    /// Wrong signatures are rejected, as the real server does.
     #[default]
     Checked,
-    /// Any will do: for conversations that another provider has begun.
+    /// Any signature is accepted, for conversations that began with another provider.
     Unchecked,
 }
 
-/// How a simulator behaves.
+/// How a simulated provider behaves.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// The models it offers.
+pub struct EngineSettings {
+    /// The models that it offers, with their limits and prices.
     pub catalogue: Catalogue,
-    /// What it answers. `None`: the built-in assistant does.
+    /// The scripted answers. `None`: the built-in assistant answers.
     pub script: Option<Script>,
-    /// What goes wrong.
+    /// The faults to inject, in addition to those of the script.
     pub faults: Faults,
-    /// Whose requests it takes.
-    pub keys: Keys,
-    /// What it allows in a minute.
-    pub limits: Limits,
-    /// Whether signatures are checked.
-    pub signatures: Signatures,
-    /// The provider that Chat Completions stand for where a model's name names none.
+    /// Which API keys it accepts.
+    pub keys: KeyPolicy,
+    /// The requests and tokens that it allows per minute.
+    pub limits: RateLimits,
+    /// Whether it checks the signatures of reasoning.
+    pub signatures: SignatureCheck,
+    /// The provider that Chat Completions requests go to if the model's name does not name one.
     pub openai_provider: String,
-    /// The time between two pieces of the built-in assistant's answers.
+    /// The delay between two chunks of the built-in assistant's answers.
     pub pace: Duration,
 }
 
-impl Default for Settings {
+impl Default for EngineSettings {
     fn default() -> Self {
-        Settings {
+        EngineSettings {
             catalogue: Catalogue::builtin().clone(),
             script: None,
             faults: Faults::default(),
-            keys: Keys::default(),
-            limits: Limits::default(),
-            signatures: Signatures::default(),
+            keys: KeyPolicy::default(),
+            limits: RateLimits::default(),
+            signatures: SignatureCheck::default(),
             openai_provider: "openai".into(),
             pace: Duration::ZERO,
         }
     }
 }
 
-/// A simulated provider. Shared by reference between threads.
+/// A simulated provider. Threads share it by reference.
 pub struct Engine {
-    settings: Settings,
-    counters: [OnceLock<Counter>; 2],
-    state: Mutex<State>,
+    settings: EngineSettings,
+    counters: [OnceLock<TokenCounter>; 2],
+    state: Mutex<EngineState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EngineState {
     requests: u64,
     faults: Faults,
-    progress: Progress,
-    meter: Meter,
-    /// By organisation: each key is one, at each provider.
+    progress: ScriptProgress,
+    meter: RateMeter,
+    /// By organisation: each key is its own organisation, at each provider.
     caches: BTreeMap<Hash, CacheModel>,
 }
 
 impl Engine {
-    /// A simulator that has seen nothing yet.
-    pub fn new(mut settings: Settings) -> Self {
+    /// A simulator with empty caches.
+    pub fn new(mut settings: EngineSettings) -> Self {
         let mut faults = std::mem::take(&mut settings.faults);
         if let Some(script) = &mut settings.script {
             faults.extend(std::mem::take(&mut script.faults));
@@ -110,11 +111,12 @@ impl Engine {
         Engine {
             settings,
             counters: Default::default(),
-            state: Mutex::new(State { faults, ..State::default() }),
+            state: Mutex::new(EngineState { faults, ..EngineState::default() }),
         }
     }
 
-    /// The answer to a request that came at `now`. The caches keep it only after [`begin`](Self::begin).
+    /// Answers a request that came at `now`. The caches keep the request only after
+    /// [`commit_cache`](Self::commit_cache).
     pub fn answer(&self, request: &Request<'_>, now: Moment) -> Reply {
         let number = {
             let mut state = self.state();
@@ -122,15 +124,15 @@ impl Engine {
             state.requests
         };
         let protocol = request.protocol();
-        let request_id = wire::id("req_", number, 0);
+        let request_id = wire::make_id("req_", number, 0);
         let mut delay = Duration::ZERO;
-        let mut reply = match self.reply(request, (number, &request_id), now, &mut delay) {
+        let mut reply = match self.route_request(request, (number, &request_id), now, &mut delay) {
             Ok(reply) => reply,
             Err(refusal) => {
                 let mut headers = vec![("content-type", "application/json".to_owned())];
                 headers.extend(refusal.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
                 let body = Body::Whole(refusal.body(protocol, &request_id).to_string().into());
-                Reply { status: refusal.status, headers, delay: Duration::ZERO, body, kept: None }
+                Reply { status: refusal.status, headers, delay: Duration::ZERO, body, cache_write: None }
             }
         };
         reply.delay += delay;
@@ -152,52 +154,59 @@ impl Engine {
         reply
     }
 
-    /// To be called when the head of an answer is sent: from then on what its request wrote can be read.
-    pub fn begin(&self, reply: &mut Reply, now: Moment) {
-        let Some(kept) = reply.kept.take() else { return };
+    /// Writes the request of `reply` to the cache. Call it when the response's headers are sent:
+    /// from then on other requests can read the entry.
+    pub fn commit_cache(&self, reply: &mut Reply, now: Moment) {
+        let Some(cache_write) = reply.cache_write.take() else { return };
         let mut state = self.state();
-        if state.caches.len() >= MOST_CACHES && !state.caches.contains_key(&kept.organisation) {
+        if state.caches.len() >= MAX_CACHES && !state.caches.contains_key(&cache_write.organisation) {
             state.caches.pop_first();
         }
-        state.caches.entry(kept.organisation).or_default().commit(&kept.rules, &kept.request, now);
+        state.caches.entry(cache_write.organisation).or_default().commit(
+            &cache_write.rules,
+            &cache_write.request,
+            now,
+        );
     }
 
     /// Empties every cache, as a provider may at any time.
-    pub fn evict(&self) {
+    pub fn clear_caches(&self) {
         self.state().caches.clear();
     }
 
-    /// `delay` is set to what a fault orders, whether the request is answered or refused.
-    fn reply(
+    /// Answers or rejects a request. Sets `delay` to the delay that a fault injects in either case.
+    fn route_request(
         &self,
         request: &Request<'_>,
         names: (u64, &str),
         now: Moment,
         delay: &mut Duration,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<Reply, ErrorReply> {
         let route = request.route()?;
         let protocol = request.protocol();
-        check_size(request.body.len()).map_err(|violation| Refusal::of_violation(protocol, &violation))?;
+        check_size(request.body.len())
+            .map_err(|violation| ErrorReply::from_violation(protocol, &violation))?;
         let key = self.settings.keys.check(protocol, request)?;
         match route {
             Route::Models(id) => {
                 let id = id.as_deref();
-                Ok(whole(listing::models(&self.settings, protocol, id)?.to_string().into()))
+                Ok(json_reply(listing::list_models(&self.settings, protocol, id)?.to_string().into()))
             }
             Route::Count => {
-                let decoded = decode_count(request.body).map_err(|error| Refusal::of_decoding(&error))?;
-                let asked = self.admit(protocol, decoded, key)?;
-                let count = serde_json::json!({"input_tokens": asked.measured.total()});
-                let mut reply = whole(count.to_string().into());
-                reply.headers.push(simulated(&asked.model));
+                let decoded = decode_count_request(request.body)
+                    .map_err(|error| ErrorReply::from_decode_error(&error))?;
+                let accepted = self.accept(protocol, decoded, key)?;
+                let count = serde_json::json!({"input_tokens": accepted.measured.total()});
+                let mut reply = json_reply(count.to_string().into());
+                reply.headers.push(simulated_header(&accepted.model));
                 Ok(reply)
             }
             Route::Answer => {
-                let struck = self.state().faults.draw();
-                *delay = struck.delay();
-                match struck.status() {
-                    Some((status, retry_after)) => Err(Refusal::on_order(status, retry_after)),
-                    None => self.generate(request, key, &struck, names, now),
+                let active_faults = self.state().faults.next_request();
+                *delay = active_faults.delay();
+                match active_faults.status() {
+                    Some((status, retry_after)) => Err(ErrorReply::injected(status, retry_after)),
+                    None => self.generate(request, key, &active_faults, names, now),
                 }
             }
         }
@@ -207,121 +216,145 @@ impl Engine {
         &self,
         request: &Request<'_>,
         key: Option<&str>,
-        struck: &Struck,
+        active_faults: &ActiveFaults,
         (number, request_id): (u64, &str),
         now: Moment,
-    ) -> Result<Reply, Refusal> {
+    ) -> Result<Reply, ErrorReply> {
         let protocol = request.protocol();
-        let decoded = decode(protocol, request.body).map_err(|error| Refusal::of_decoding(&error))?;
-        check::fields(protocol, request.body, &decoded, &self.settings)?;
-        let asked = self.admit(protocol, decoded, key)?;
-        self.state().meter.take(&self.settings.limits, asked.measured.total(), now)?;
-        let (rules, sent) = asked.for_cache(now);
+        let decoded =
+            decode_request(protocol, request.body).map_err(|error| ErrorReply::from_decode_error(&error))?;
+        check::check_fields(protocol, request.body, &decoded, &self.settings)?;
+        let accepted = self.accept(protocol, decoded, key)?;
+        self.state().meter.count_request(&self.settings.limits, accepted.measured.total(), now)?;
+        let (rules, sent) = accepted.cache_request(now);
         let billing = {
             let state = self.state();
             let empty = CacheModel::new();
-            state.caches.get(&asked.organisation).unwrap_or(&empty).plan(&rules, &sent)
+            state.caches.get(&accepted.organisation).unwrap_or(&empty).plan(&rules, &sent)
         };
-        let said = self.say(&asked, struck)?;
-        let counter = self.counter(&asked.model);
-        let head = Head {
+        let answer = self.generate_answer(&accepted, active_faults)?;
+        let counter = self.counter(&accepted.model);
+        let head = AnswerHead {
             number,
-            model: asked.decoded.prompt.model.to_string(),
+            model: accepted.decoded.prompt.model.to_string(),
             created: now.0.div_euclid(1000),
             billed: billing.amounts,
-            spoken: said.spoken(counter),
-            reasoning: asked.wire.reasoning_field,
-            usage: asked.usage_form(),
+            tokens: answer.count_tokens(counter),
+            reasoning: accepted.profile.reasoning_field,
+            usage: accepted.usage_format(),
         };
-        self.state().meter.spoke(head.spoken.output);
-        let error = Refusal::on_order(if protocol == Protocol::Anthropic { 529 } else { 500 }, None);
+        self.state().meter.count_output(head.tokens.output);
+        let error = ErrorReply::injected(if protocol == Protocol::Anthropic { 529 } else { 500 }, None);
         let error = error.body(protocol, request_id);
-        let usage = if asked.decoded.include_usage || !asked.wire.stream_usage {
+        let usage = if accepted.decoded.include_usage || !accepted.profile.stream_usage {
             UsageChunk::Sent
         } else {
             UsageChunk::Omitted
         };
-        let (content_type, body) = if asked.decoded.stream {
-            let events = wire::stream(protocol, &said, &head, usage);
-            ("text/event-stream; charset=utf-8", struck.stream(protocol, events, said.pace, &error))
+        let (content_type, body) = if accepted.decoded.stream {
+            let events = wire::answer_events(protocol, &answer, &head, usage);
+            (
+                "text/event-stream; charset=utf-8",
+                active_faults.apply_to_stream(protocol, events, answer.pace, &error),
+            )
         } else {
-            ("application/json", struck.whole(wire::whole(protocol, &said, &head), &error))
+            (
+                "application/json",
+                active_faults.apply_to_body(wire::answer_body(protocol, &answer, &head), &error),
+            )
         };
-        let headers = vec![("content-type", content_type.to_owned()), simulated(&asked.model)];
-        let kept = Some(Box::new(Kept { organisation: asked.organisation, rules, request: sent }));
-        Ok(Reply { status: 200, headers, delay: said.delay, body, kept })
+        let headers = vec![("content-type", content_type.to_owned()), simulated_header(&accepted.model)];
+        let cache_write =
+            Some(Box::new(CacheWrite { organisation: accepted.organisation, rules, request: sent }));
+        Ok(Reply { status: 200, headers, delay: answer.delay, body, cache_write })
     }
 
-    /// Checks a request by all rules of its server and model.
-    fn admit(&self, protocol: Protocol, decoded: Decoded, key: Option<&str>) -> Result<Asked, Refusal> {
-        let (model, wire) = self.settings.model(protocol, &decoded.prompt.model).ok_or_else(|| {
+    /// Checks a request against all rules of its server and model.
+    fn accept(
+        &self,
+        protocol: Protocol,
+        decoded: DecodedRequest,
+        key: Option<&str>,
+    ) -> Result<AcceptedRequest, ErrorReply> {
+        let (model, profile) = self.settings.model(protocol, &decoded.prompt.model).ok_or_else(|| {
             let name = &decoded.prompt.model;
             match protocol {
-                Protocol::Anthropic => Refusal::new(404, format!("model: {name}")),
-                Protocol::Openai => Refusal::new(
+                Protocol::Anthropic => ErrorReply::new(404, format!("model: {name}")),
+                Protocol::Openai => ErrorReply::new(
                     404,
                     format!("The model `{name}` does not exist or you do not have access to it."),
                 )
                 .with_code("model_not_found"),
             }
         })?;
-        let choice = Choice::of(&decoded);
-        check::request(protocol, &decoded, &model, &wire, &choice, &self.settings)?;
+        let choice = ToolChoice::of(&decoded);
+        check::check_request(protocol, &decoded, &model, &profile, &choice, &self.settings)?;
         let measured = self.counter(&model).measure(&decoded.prompt);
-        let refuse = |violation: Violation| Refusal::of_violation(protocol, &violation);
+        let refuse = |violation: Violation| ErrorReply::from_violation(protocol, &violation);
         check_window(measured.total(), model.context as usize).map_err(refuse)?;
         let organisation =
             Hash::chain([Hash::of(model.provider.as_bytes()), Hash::of(key.unwrap_or_default().as_bytes())]);
-        Ok(Asked { protocol, decoded, model, wire, choice, measured, organisation })
+        Ok(AcceptedRequest { protocol, decoded, model, profile, choice, measured, organisation })
     }
 
-    /// What the model says, within the request's limits.
-    fn say(&self, asked: &Asked, struck: &Struck) -> Result<Said, Refusal> {
-        let prompt = &asked.decoded.prompt;
+    /// Generates the answer, within the request's limits.
+    fn generate_answer(
+        &self,
+        accepted: &AcceptedRequest,
+        active_faults: &ActiveFaults,
+    ) -> Result<SimulatedAnswer, ErrorReply> {
+        let prompt = &accepted.decoded.prompt;
         if prompt.max_tokens == 0 {
-            return Ok(Said { stop: Stop::Length, ..Said::new(Vec::new()) });
+            return Ok(SimulatedAnswer { stop: FinishReason::Length, ..SimulatedAnswer::new(Vec::new()) });
         }
-        let mut said = match &self.settings.script {
+        let mut answer = match &self.settings.script {
             Some(script) => {
                 let mut state = self.state();
-                script.answer(prompt, &mut state.progress, struck.ruins()).ok_or_else(|| {
-                    Refusal::new(500, "the script has no turn left for this request: add one, or a default")
-                })?
+                script.answer(prompt, &mut state.progress, active_faults.breaks_answer()).ok_or_else(
+                    || {
+                        ErrorReply::new(
+                            500,
+                            "the script has no turn left for this request: add a turn, or a `default:`",
+                        )
+                    },
+                )?
             }
-            None => self.assist(asked),
+            None => self.assistant_answer(accepted),
         };
-        if !asked.thinks() {
-            said.parts.retain(|part| !matches!(part, SaidPart::Reasoning(_)));
+        if !accepted.has_thinking() {
+            answer.parts.retain(|part| !matches!(part, SimulatedPart::Reasoning(_)));
         }
-        said.stop_at(&asked.decoded.stop_sequences);
-        let room = (asked.model.context as usize).saturating_sub(asked.measured.total());
-        let most = prompt.max_tokens.min(asked.model.max_output) as usize;
-        let (most, why) = if room < most { (room, Stop::Window) } else { (most, Stop::Length) };
-        said.limit(most, &why, self.counter(&asked.model));
-        Ok(said)
+        answer.truncate_at_stop_sequence(&accepted.decoded.stop_sequences);
+        let room = (accepted.model.context as usize).saturating_sub(accepted.measured.total());
+        let most = prompt.max_tokens.min(accepted.model.max_output) as usize;
+        let (most, why) =
+            if room < most { (room, FinishReason::Window) } else { (most, FinishReason::Length) };
+        answer.truncate_to_tokens(most, &why, self.counter(&accepted.model));
+        Ok(answer)
     }
 
-    /// The built-in assistant's answer: of several calls only the first where the request wants no more.
-    fn assist(&self, asked: &Asked) -> Said {
-        let mut said = assistant::answer(&asked.decoded.prompt, &asked.choice);
-        if asked.decoded.parallel_tools == Some(false) {
+    /// The built-in assistant's answer; only the first of its calls if the request allows no
+    /// parallel calls.
+    fn assistant_answer(&self, accepted: &AcceptedRequest) -> SimulatedAnswer {
+        let mut answer = assistant::answer(&accepted.decoded.prompt, &accepted.choice);
+        if accepted.decoded.parallel_tools == Some(false) {
             let mut calls = 0;
-            said.parts.retain(|part| {
-                calls += usize::from(matches!(part, SaidPart::Call { .. }));
+            answer.parts.retain(|part| {
+                calls += usize::from(matches!(part, SimulatedPart::Call { .. }));
                 calls <= 1
             });
         }
-        Said { pace: self.settings.pace, ..said }
+        SimulatedAnswer { pace: self.settings.pace, ..answer }
     }
 
-    fn counter(&self, model: &Model) -> &Counter {
+    fn counter(&self, model: &Model) -> &TokenCounter {
         let vocabulary = vocabulary(model);
         let index = usize::from(vocabulary == Vocabulary::Cl100k);
-        self.counters[index].get_or_init(|| Counter::new(vocabulary))
+        self.counters[index].get_or_init(|| TokenCounter::new(vocabulary))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Counters and caches are right after every step, so a panic elsewhere leaves nothing half done.
+    fn state(&self) -> MutexGuard<'_, EngineState> {
+        // Counters and caches are consistent after every step, so a panic leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -332,16 +365,17 @@ impl fmt::Debug for Engine {
     }
 }
 
-impl Settings {
-    /// A model that speaks the protocol: of the usual provider, or of the one that its name begins with.
-    fn model(&self, protocol: Protocol, id: &str) -> Option<(Model, Wire)> {
+impl EngineSettings {
+    /// The model `id` for this protocol: of the usual provider, or of the one that the id begins
+    /// with.
+    fn model(&self, protocol: Protocol, id: &str) -> Option<(Model, ProviderProfile)> {
         let model = self
             .catalogue
             .model(Some(self.provider(protocol)), id)
             .or_else(|_| self.catalogue.model(None, id))
             .ok()?;
-        let wire = self.catalogue.provider(&model.provider).ok()?.for_model(&model);
-        Some((model, wire)).filter(|(_, wire)| wire.protocol == protocol)
+        let profile = self.catalogue.provider(&model.provider).ok()?.profile_for_model(&model);
+        Some((model, profile)).filter(|(_, profile)| profile.protocol == protocol)
     }
 
     fn provider(&self, protocol: Protocol) -> &str {
@@ -359,14 +393,14 @@ fn vocabulary(model: &Model) -> Vocabulary {
     }
 }
 
-/// The header that says where the figures come from.
+/// The header that says that an answer is simulated, and how its tokens are counted.
 const SIMULATED: &str = "x-hardpan-simulated";
 
-fn simulated(model: &Model) -> (&'static str, String) {
+fn simulated_header(model: &Model) -> (&'static str, String) {
     (SIMULATED, format!("tokens counted with {}", vocabulary(model)))
 }
 
-fn whole(body: Bytes) -> Reply {
+fn json_reply(body: Bytes) -> Reply {
     let headers = vec![("content-type", "application/json".to_owned())];
-    Reply { status: 200, headers, delay: Duration::ZERO, body: Body::Whole(body), kept: None }
+    Reply { status: 200, headers, delay: Duration::ZERO, body: Body::Whole(body), cache_write: None }
 }

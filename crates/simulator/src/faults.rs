@@ -1,59 +1,60 @@
-//! Faults on order: what goes wrong, and with which requests.
+//! [`Faults`]: errors to inject, and into which requests.
 //!
-//! A fault is written `kind=value,option=value`; several are parted by `;`. In YAML it is a map of the same words with
-//! `_` for `-`. See `docs/simulator.md`.
+//! A fault is written `kind=value,option=value`; several are separated by `;`. In YAML it is a map
+//! of the same names, with `_` instead of `-`. See `docs/simulator.md`.
 
-mod apply; // what a fault does to an answer's bytes
-mod row; // the written form
+mod apply; // applies faults to the bytes of an answer
+mod parse; // parses faults
 
 use std::fmt;
 use std::time::Duration;
 
-pub use row::FaultError;
-pub(crate) use row::Span;
+pub(crate) use parse::DurationText;
+pub use parse::FaultError;
 
-/// Something that goes wrong.
+/// An error to inject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An error in place of an answer.
+    /// An error response instead of an answer.
     Status {
-        /// The HTTP status.
+        /// The HTTP status, 400 to 599.
         status: u16,
-        /// `retry-after`, in seconds.
+        /// The header `retry-after`, in seconds.
         retry_after: Option<u32>,
     },
-    /// The head comes late.
+    /// The response's headers come late by this time.
     Delay(Duration),
-    /// After so many bytes nothing more comes, and the connection stays open.
+    /// After some bytes nothing more comes, while the connection stays open.
     Stall {
-        /// Bytes of the body.
+        /// How many bytes of the body come first.
         after: usize,
-        /// How long: then the connection is closed after all.
+        /// How long nothing comes; then the connection is closed.
         lasts: Duration,
     },
-    /// After so many bytes of the body the connection is closed.
+    /// The connection is closed after this many bytes of the body.
     Cut(usize),
-    /// After so many bytes of the body come some that mean nothing.
+    /// Meaningless bytes are inserted after this many bytes of the body.
     Garbage(usize),
-    /// The body comes so many bytes at a time.
+    /// The body comes in small pieces.
     Drip {
-        /// Bytes at a time.
+        /// The bytes of each piece.
         bytes: usize,
-        /// The time between.
+        /// The time between two pieces.
         interval: Duration,
     },
-    /// Every event that holds no piece of the answer's content comes twice.
+    /// Every event that is not a piece of content is sent twice.
     Duplicate,
-    /// The marker that ends the stream is missing.
+    /// The end marker of the stream is missing.
     NoEnd,
-    /// The first event that begins after so many bytes is an error, and the last. An answer that is not streamed is
-    /// an error with status 200.
+    /// An error event replaces the first event after this many bytes, and ends the stream. An
+    /// answer that is not streamed becomes an error with status 200.
     Error(usize),
 }
 
 impl Fault {
-    /// Whether the answer does not arrive whole, so that the same request is likely to come again.
-    fn ruins(&self) -> bool {
+    /// Whether the client does not get the complete answer, so that it is likely to repeat the
+    /// request.
+    fn breaks_answer(&self) -> bool {
         match self {
             Fault::Status { .. }
             | Fault::Stall { .. }
@@ -65,25 +66,25 @@ impl Fault {
     }
 }
 
-/// Which requests a fault befalls: those that pass all of these.
+/// Which requests a fault strikes: those that meet all conditions.
 #[derive(Clone, Debug, PartialEq)]
-struct Choice {
-    /// Not the first so many.
+struct FaultSchedule {
+    /// Skips this many requests first.
     after: u64,
-    /// Of those, every so many.
+    /// Of the rest, only every n-th.
     every: u64,
-    /// Of those, this share, drawn by the seed.
+    /// Of these, only this fraction, chosen pseudo-randomly by `seed`.
     probability: f64,
     seed: u64,
-    /// Of those, the first so many.
+    /// Of these, only the first n.
     times: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Rule {
+struct FaultRule {
     fault: Fault,
-    choice: Choice,
-    struck: u64,
+    schedule: FaultSchedule,
+    times_struck: u64,
 }
 
 /// The faults of a simulator, and how often each has struck.
@@ -99,38 +100,38 @@ struct Rule {
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct Faults {
-    rules: Vec<Rule>,
+    rules: Vec<FaultRule>,
     requests: u64,
 }
 
 impl Faults {
-    /// How many faults there are.
+    /// The number of faults.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no faults.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Adds those of another list.
+    /// Appends the faults of another list.
     pub fn extend(&mut self, other: Faults) {
         self.rules.extend(other.rules);
     }
 
-    /// What befalls the next request.
-    pub(crate) fn draw(&mut self) -> Struck {
+    /// Counts a request and returns the faults that strike it.
+    pub(crate) fn next_request(&mut self) -> ActiveFaults {
         self.requests += 1;
         let number = self.requests;
-        let mut struck = Vec::new();
+        let mut strikes = Vec::new();
         for (index, rule) in self.rules.iter_mut().enumerate() {
-            if rule.choice.chooses(number, index, rule.struck) {
-                rule.struck += 1;
-                struck.push(rule.fault.clone());
+            if rule.schedule.applies_to(number, index, rule.times_struck) {
+                rule.times_struck += 1;
+                strikes.push(rule.fault.clone());
             }
         }
-        Struck(struck)
+        ActiveFaults(strikes)
     }
 }
 
@@ -140,31 +141,31 @@ impl fmt::Debug for Faults {
     }
 }
 
-impl Choice {
-    fn chooses(&self, number: u64, rule: usize, struck: u64) -> bool {
+impl FaultSchedule {
+    fn applies_to(&self, number: u64, rule: usize, strikes: u64) -> bool {
         let Some(counted) = number.checked_sub(self.after).filter(|counted| *counted > 0) else {
             return false;
         };
         counted % self.every.max(1) == 0
-            && self.times.is_none_or(|times| struck < times)
-            && share(self.seed ^ ((rule as u64) << 32), number) < self.probability
+            && self.times.is_none_or(|times| strikes < times)
+            && pseudo_random_fraction(self.seed ^ ((rule as u64) << 32), number) < self.probability
     }
 }
 
-/// A number from 0 to 1 that looks drawn and is always the same (splitmix64).
-fn share(seed: u64, number: u64) -> f64 {
+/// A reproducible pseudo-random number from 0 to 1 (splitmix64).
+fn pseudo_random_fraction(seed: u64, number: u64) -> f64 {
     let mut bits = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// The faults that befall one request.
+/// The faults that strike one request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Struck(Vec<Fault>);
+pub(crate) struct ActiveFaults(Vec<Fault>);
 
-impl Struck {
-    /// The error in place of an answer, if there is to be one.
+impl ActiveFaults {
+    /// The status and `retry-after` of the injected error response, if there is one.
     pub fn status(&self) -> Option<(u16, Option<u32>)> {
         self.0.iter().find_map(|fault| match fault {
             Fault::Status { status, retry_after } => Some((*status, *retry_after)),
@@ -172,14 +173,14 @@ impl Struck {
         })
     }
 
-    /// How late the head comes.
+    /// How long the response's headers are delayed.
     pub fn delay(&self) -> Duration {
         self.0.iter().map(|fault| if let Fault::Delay(delay) = fault { *delay } else { Duration::ZERO }).sum()
     }
 
-    /// Whether the answer does not arrive whole.
-    pub fn ruins(&self) -> bool {
-        self.0.iter().any(Fault::ruins)
+    /// Whether the client does not get the complete answer.
+    pub fn breaks_answer(&self) -> bool {
+        self.0.iter().any(Fault::breaks_answer)
     }
 }
 
@@ -187,25 +188,25 @@ impl Struck {
 mod tests {
     use super::*;
 
-    fn struck(spec: &str, requests: usize) -> String {
+    fn strike_pattern(spec: &str, requests: usize) -> String {
         let mut faults: Faults = spec.parse().unwrap();
-        (0..requests).map(|_| if faults.draw().0.is_empty() { '.' } else { 'x' }).collect()
+        (0..requests).map(|_| if faults.next_request().0.is_empty() { '.' } else { 'x' }).collect()
     }
 
     #[test]
     fn a_fault_befalls_the_requests_it_is_ordered_for() {
-        assert_eq!(struck("cut=1", 4), "xxxx");
-        assert_eq!(struck("cut=1,times=2", 4), "xx..");
-        assert_eq!(struck("cut=1,every=3", 7), "..x..x.");
-        assert_eq!(struck("cut=1,after=2,times=1", 4), "..x.");
-        assert_eq!(struck("cut=1,every=2,times=2", 7), ".x.x...");
+        assert_eq!(strike_pattern("cut=1", 4), "xxxx");
+        assert_eq!(strike_pattern("cut=1,times=2", 4), "xx..");
+        assert_eq!(strike_pattern("cut=1,every=3", 7), "..x..x.");
+        assert_eq!(strike_pattern("cut=1,after=2,times=1", 4), "..x.");
+        assert_eq!(strike_pattern("cut=1,every=2,times=2", 7), ".x.x...");
     }
 
     #[test]
     fn chance_is_repeatable_and_about_right() {
-        let once = struck("cut=1,probability=0.25,seed=7", 400);
-        assert_eq!(once, struck("cut=1,probability=0.25,seed=7", 400));
-        assert_ne!(once, struck("cut=1,probability=0.25,seed=8", 400));
+        let once = strike_pattern("cut=1,probability=0.25,seed=7", 400);
+        assert_eq!(once, strike_pattern("cut=1,probability=0.25,seed=7", 400));
+        assert_ne!(once, strike_pattern("cut=1,probability=0.25,seed=8", 400));
         let hits = once.matches('x').count();
         assert!((70..130).contains(&hits), "{hits}");
     }

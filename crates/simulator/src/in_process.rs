@@ -1,4 +1,4 @@
-//! The simulator as a transport: no socket, the same answers.
+//! [`InProcessTransport`]: the simulator as a transport, without a socket, with the same answers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,25 +8,26 @@ use futures_util::StreamExt;
 use hardpan_providers::{HttpRequest, HttpResponse, Transport, TransportError};
 use tokio_util::sync::CancellationToken;
 
+use crate::body_stream::stream_body;
 use crate::clock::Clock;
 use crate::engine::{Engine, Request};
-use crate::play::play;
 
-/// The host that requests go to.
+/// The host name in [`BASE_URL`], the only one that the transport answers for.
 pub const HOST: &str = "simulator";
 
-/// The base URL that requests within the process go to.
+/// The base URL for requests to a simulator within the process.
 pub const BASE_URL: &str = "http://simulator/v1";
 
-/// A provider within the process.
+/// A simulated provider within the process.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use hardpan_providers::{HttpRequest, Transport};
-/// use hardpan_simulator::{BASE_URL, Clock, Engine, InProcess, Settings};
+/// use hardpan_simulator::{BASE_URL, Clock, Engine, EngineSettings, InProcessTransport};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-/// let provider = InProcess::new(Arc::new(Engine::new(Settings::default())), Clock::system());
+/// let engine = Arc::new(Engine::new(EngineSettings::default()));
+/// let provider = InProcessTransport::new(engine, Clock::system());
 /// let body = r#"{"model":"claude-sonnet-5","max_tokens":100,"messages":[{"role":"user","content":"Hello!"}]}"#;
 /// let headers = [("x-api-key", "any"), ("anthropic-version", "2023-06-01")];
 /// let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
@@ -35,15 +36,15 @@ pub const BASE_URL: &str = "http://simulator/v1";
 /// # });
 /// ```
 #[derive(Clone, Debug)]
-pub struct InProcess {
+pub struct InProcessTransport {
     engine: Arc<Engine>,
     clock: Clock,
 }
 
-impl InProcess {
-    /// Answers with `engine`, by `clock`.
+impl InProcessTransport {
+    /// A transport that answers with `engine` at the time of `clock`.
     pub fn new(engine: Arc<Engine>, clock: Clock) -> Self {
-        InProcess { engine, clock }
+        InProcessTransport { engine, clock }
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
@@ -54,16 +55,18 @@ impl InProcess {
         if !reply.delay.is_zero() {
             tokio::time::sleep(reply.delay).await;
         }
-        self.engine.begin(&mut reply, self.clock.now());
-        let broken =
-            |error: crate::Broken| TransportError::Broken { host: HOST.into(), reason: error.to_string() };
-        let body = play(reply.body, CancellationToken::new()).map(move |piece| piece.map_err(broken));
+        self.engine.commit_cache(&mut reply, self.clock.now());
+        let broken = |error: crate::ConnectionCut| TransportError::Broken {
+            host: HOST.into(),
+            reason: error.to_string(),
+        };
+        let body = stream_body(reply.body, CancellationToken::new()).map(move |piece| piece.map_err(broken));
         let headers = reply.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Ok(HttpResponse { status: reply.status, headers, body: Box::pin(body) })
     }
 }
 
-impl Transport for InProcess {
+impl Transport for InProcessTransport {
     fn send(
         &self,
         request: HttpRequest,
@@ -72,11 +75,11 @@ impl Transport for InProcess {
     }
 }
 
-/// The path of an address on this host.
+/// The path of a URL on this host.
 fn path_of(url: &str) -> Result<&str, TransportError> {
     let (_, rest) = url
         .split_once("://")
-        .ok_or_else(|| TransportError::Invalid { reason: format!("{url} is no address") })?;
+        .ok_or_else(|| TransportError::Invalid { reason: format!("{url} is not a URL") })?;
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     if host != HOST {
         let reason = format!("the simulator within the process answers only for {BASE_URL}");

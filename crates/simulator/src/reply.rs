@@ -1,4 +1,4 @@
-//! What a simulator sends back: decided at once, sent in its time.
+//! [`Reply`]: what the simulator sends back, with the delays of its parts.
 
 use std::time::Duration;
 
@@ -6,39 +6,39 @@ use bytes::Bytes;
 use hardpan_economy::cache;
 use hardpan_prompt::Hash;
 
-/// An answer as it is to be sent.
+/// A response, ready to be sent.
 #[derive(Debug)]
 pub struct Reply {
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
     /// Header names, in lower case, and values.
     pub headers: Vec<(&'static str, String)>,
-    /// How long to wait before the head is sent.
+    /// How long to wait before the headers are sent.
     pub delay: Duration,
-    /// The body.
+    /// The body, with its own delays.
     pub body: Body,
-    /// What the cache keeps of the request once this answer has begun.
-    pub(crate) kept: Option<Box<Kept>>,
+    /// What to write to the cache once the headers are sent; `None` for errors.
+    pub(crate) cache_write: Option<Box<CacheWrite>>,
 }
 
 impl Reply {
-    /// The value of a header.
+    /// The value of the header `name`, which must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// A body as it is to be sent.
+/// A response body, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// In one piece.
+    /// All bytes at once.
     Whole(Bytes),
-    /// In pieces.
-    Stream(Vec<Chunk>, Ending),
+    /// Chunk by chunk, with delays; it may end badly.
+    Stream(Vec<Chunk>, BodyEnding),
 }
 
 impl Body {
-    /// All bytes that are ever sent.
+    /// All bytes of the body, without delays.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Body::Whole(bytes) => bytes.to_vec(),
@@ -47,30 +47,30 @@ impl Body {
     }
 }
 
-/// A piece of a body.
+/// A piece of a streamed body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// How long to wait before it is sent.
+    /// How long to wait before these bytes are sent.
     pub delay: Duration,
-    /// The piece.
+    /// The bytes: usually one event.
     pub bytes: Bytes,
 }
 
-/// How a body ends.
+/// How a streamed body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// As it should.
+pub enum BodyEnding {
+    /// Completely, with the end of the HTTP body.
     Complete,
-    /// The connection is closed.
+    /// By closing the connection.
     Cut,
-    /// Nothing comes for so long; then the connection is closed.
+    /// By sending nothing for this long, then closing the connection.
     Stall(Duration),
 }
 
-/// A request that was answered, for the cache.
+/// A request that is to be written to the cache of its organisation.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct CacheWrite {
     pub organisation: Hash,
-    pub rules: cache::Rules,
-    pub request: cache::Request,
+    pub rules: cache::CacheRules,
+    pub request: cache::CacheRequest,
 }

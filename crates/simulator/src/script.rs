@@ -1,4 +1,4 @@
-//! Answers from a file: turns, each with what it says and when it is said. See `docs/simulator.md`.
+//! [`Script`]: answers from a YAML file, each with its conditions. See `docs/simulator.md`.
 
 use std::time::Duration;
 
@@ -8,22 +8,23 @@ use serde::de::{Deserializer, Error as _};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::faults::{Faults, Span};
-use crate::said::{Said, SaidPart, Stop};
+use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
+use crate::faults::{DurationText, Faults};
 
-/// A script that cannot be used.
+/// Why a script cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file}: {reason}")]
 pub struct ScriptError {
-    /// The file, as the caller named it.
+    /// The file name, as the caller gave it.
     pub file: String,
-    /// What is wrong, with its line.
+    /// What is wrong, with the line number.
     pub reason: String,
 }
 
-/// What is answered, turn by turn.
+/// Scripted answers, turn by turn.
 ///
-/// A request takes the first turn that is not used up and whose conditions hold; if there is none, the default turn.
+/// A request takes the first turn that is not used up and whose conditions hold, otherwise the
+/// default turn.
 ///
 /// ```
 /// use hardpan_simulator::Script;
@@ -46,28 +47,28 @@ pub struct ScriptError {
 pub struct Script {
     turns: Vec<ScriptTurn>,
     default: Option<ScriptTurn>,
-    /// Faults that go with it.
+    /// Faults to inject while the script runs.
     pub faults: Faults,
 }
 
-/// How far a script has come.
+/// How far a script has been played.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct ScriptProgress {
     answered: u64,
     used: Vec<u64>,
 }
 
-/// A turn as it is written.
+/// The fields of a written turn.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Row {
+struct TurnFields {
     when: Conditions,
     reasoning: Option<String>,
     text: Option<String>,
-    tool_calls: Vec<CallRow>,
-    stop: Option<StopWord>,
-    delay: Span,
-    pace: Span,
+    tool_calls: Vec<CallFields>,
+    stop: Option<FinishWord>,
+    delay: DurationText,
+    pace: DurationText,
     repeat: Repeat,
 }
 
@@ -82,7 +83,7 @@ struct Conditions {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CallRow {
+struct CallFields {
     name: String,
     #[serde(default)]
     arguments: Map<String, Value>,
@@ -92,14 +93,14 @@ struct CallRow {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum StopWord {
+enum FinishWord {
     End,
     ToolUse,
     Length,
     Refusal,
 }
 
-/// How often a turn may be taken.
+/// How often a turn may be used.
 #[derive(Clone, Copy, Debug)]
 struct Repeat(u64);
 
@@ -127,44 +128,44 @@ impl<'de> Deserialize<'de> for Repeat {
 struct ScriptTurn {
     when: Conditions,
     repeat: u64,
-    said: Said,
+    answer: SimulatedAnswer,
 }
 
 impl<'de> Deserialize<'de> for ScriptTurn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Row { when, reasoning, text, tool_calls, stop, delay, pace, repeat } =
-            Row::deserialize(deserializer)?;
-        let parts = reasoning.map(SaidPart::Reasoning).into_iter().chain(text.map(SaidPart::Text));
-        let calls = tool_calls.into_iter().map(|call| SaidPart::Call {
+        let TurnFields { when, reasoning, text, tool_calls, stop, delay, pace, repeat } =
+            TurnFields::deserialize(deserializer)?;
+        let parts = reasoning.map(SimulatedPart::Reasoning).into_iter().chain(text.map(SimulatedPart::Text));
+        let calls = tool_calls.into_iter().map(|call| SimulatedPart::Call {
             id: call.id,
             name: call.name,
             arguments: Value::Object(call.arguments).to_string(),
         });
-        let parts: Vec<SaidPart> = parts.chain(calls).collect();
+        let parts: Vec<SimulatedPart> = parts.chain(calls).collect();
         if parts.is_empty() {
             return Err(D::Error::custom("a turn says nothing; give it text, reasoning or tool_calls"));
         }
-        let mut said = Said { delay: delay.0, pace: pace.0, ..Said::new(parts) };
+        let mut answer = SimulatedAnswer { delay: delay.0, pace: pace.0, ..SimulatedAnswer::new(parts) };
         if let Some(stop) = stop {
-            said.stop = stop.stop();
+            answer.stop = stop.stop();
         }
-        Ok(ScriptTurn { when, repeat: repeat.0, said })
+        Ok(ScriptTurn { when, repeat: repeat.0, answer })
     }
 }
 
-impl StopWord {
-    fn stop(self) -> Stop {
+impl FinishWord {
+    fn stop(self) -> FinishReason {
         match self {
-            StopWord::End => Stop::End,
-            StopWord::ToolUse => Stop::ToolUse,
-            StopWord::Length => Stop::Length,
-            StopWord::Refusal => Stop::Refusal,
+            FinishWord::End => FinishReason::End,
+            FinishWord::ToolUse => FinishReason::ToolUse,
+            FinishWord::Length => FinishReason::Length,
+            FinishWord::Refusal => FinishReason::Refusal,
         }
     }
 }
 
 impl Script {
-    /// Reads a script. `file` is how errors name it.
+    /// Parses a script. Errors name `file`.
     pub fn from_yaml(file: &str, yaml: &str) -> Result<Self, ScriptError> {
         let wrong = |reason: String| ScriptError { file: file.to_owned(), reason };
         let script: Script = serde_saphyr::from_str(yaml).map_err(|error| wrong(error.to_string()))?;
@@ -174,63 +175,71 @@ impl Script {
         Ok(script)
     }
 
-    /// How many turns there are, without the default.
+    /// The number of turns, without the default.
     pub fn len(&self) -> usize {
         self.turns.len()
     }
 
-    /// Whether there is only the default.
+    /// Whether the script has only a default turn.
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
 
-    /// The same with so much time between the pieces of every turn that names none.
+    /// Sets the delay between chunks for every turn that has none of its own.
     pub fn paced(mut self, pace: Duration) -> Self {
         let turns = self.turns.iter_mut().chain(self.default.as_mut());
-        turns.filter(|turn| turn.said.pace.is_zero()).for_each(|turn| turn.said.pace = pace);
+        turns.filter(|turn| turn.answer.pace.is_zero()).for_each(|turn| turn.answer.pace = pace);
         self
     }
 
-    /// The answer to a prompt. It counts as given unless a fault is known to spoil it.
-    pub(crate) fn answer(&self, prompt: &Prompt, progress: &mut Progress, spoiled: bool) -> Option<Said> {
+    /// The answer to a prompt. It counts as used, unless a fault breaks it: the client then sends
+    /// the request again.
+    pub(crate) fn answer(
+        &self,
+        prompt: &Prompt,
+        progress: &mut ScriptProgress,
+        spoiled: bool,
+    ) -> Option<SimulatedAnswer> {
         progress.used.resize(self.turns.len(), 0);
         let number = progress.answered + 1;
         let free = |(index, turn): &(usize, &ScriptTurn)| progress.used[*index] < turn.repeat;
         let mut turns = self.turns.iter().enumerate().filter(free);
-        let found =
-            turns.find(|(_, turn)| turn.when.hold(prompt, number)).map(|(index, turn)| (Some(index), turn));
+        let found = turns
+            .find(|(_, turn)| turn.when.are_met(prompt, number))
+            .map(|(index, turn)| (Some(index), turn));
         let (index, turn) = found.or(self.default.as_ref().map(|turn| (None, turn)))?;
         if !spoiled {
             progress.answered += 1;
             index.into_iter().for_each(|index| progress.used[index] += 1);
         }
-        Some(turn.said.clone())
+        Some(turn.answer.clone())
     }
 }
 
 impl Conditions {
-    fn hold(&self, prompt: &Prompt, number: u64) -> bool {
+    fn are_met(&self, prompt: &Prompt, number: u64) -> bool {
         let Conditions { contains, equals, has_tool_result, turn } = self;
         let any = |test: &dyn Fn(&str) -> bool| last_texts(prompt).iter().any(|text| test(text));
         contains.as_ref().is_none_or(|part| any(&|text| text.contains(part.as_str())))
             && equals.as_ref().is_none_or(|whole| any(&|text| text.trim() == whole.trim()))
-            && has_tool_result.as_ref().is_none_or(|name| answers(prompt, name))
+            && has_tool_result.as_ref().is_none_or(|name| has_tool_result_of(prompt, name))
             && turn.is_none_or(|wanted| wanted == number)
     }
 }
 
-/// The blocks that came after the model last spoke.
+/// The blocks after the last assistant message.
 pub(crate) fn last_blocks(prompt: &Prompt) -> impl Iterator<Item = &Block> {
-    let from = prompt.turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |last| last + 1);
-    prompt.turns[from..].iter().flat_map(|turn| &turn.blocks)
+    let from =
+        prompt.messages.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |last| last + 1);
+    prompt.messages[from..].iter().flat_map(|turn| &turn.blocks)
 }
 
-/// Their texts, and those of tool results, each by itself.
+/// The texts of those blocks, including tool results, each by itself.
 fn last_texts(prompt: &Prompt) -> Vec<String> {
     last_blocks(prompt).flat_map(|block| texts(&block.content)).collect()
 }
 
-/// The texts of a block that a person, a program or a tool wrote.
+/// The texts of a block; none for images, reasoning and calls.
 pub(crate) fn texts(content: &Content) -> Vec<String> {
     let join =
         |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
@@ -246,17 +255,17 @@ pub(crate) fn texts(content: &Content) -> Vec<String> {
     }
 }
 
-/// Whether a result for a call of this tool is among the last blocks.
-fn answers(prompt: &Prompt, tool: &str) -> bool {
+/// Whether the last blocks contain a result of this tool.
+fn has_tool_result_of(prompt: &Prompt, tool: &str) -> bool {
     let results = last_blocks(prompt).filter_map(|block| match &*block.content {
         Content::Result(result) => Some(result),
         _ => None,
     });
-    results.into_iter().any(|result| called(prompt, result) == Some(tool))
+    results.into_iter().any(|result| called_tool(prompt, result) == Some(tool))
 }
 
-/// The tool that a result answers for.
-pub(crate) fn called<'a>(prompt: &'a Prompt, result: &ToolResult) -> Option<&'a str> {
+/// The name of the tool whose call a result answers.
+pub(crate) fn called_tool<'a>(prompt: &'a Prompt, result: &ToolResult) -> Option<&'a str> {
     prompt.blocks().find_map(|block| match &*block.content {
         Content::Call(call) if call.id == result.call_id => Some(&*call.name),
         _ => None,

@@ -1,4 +1,4 @@
-//! The simulator as a server on loopback.
+//! [`serve`]: the simulator as an HTTP server on loopback.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,53 +19,55 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::body_stream::{sleep_unless_cancelled, stream_body};
 use crate::clock::Clock;
 use crate::engine::{Engine, Request};
-use crate::play::{pause, play};
 use crate::reply::{Body, Reply};
 
-/// How much of a request that is too large is read and dropped, so that its sender gets to read the refusal.
-const DRAINED: usize = 4 * MAX_REQUEST_BYTES;
+/// How many bytes of an oversized request are read and dropped, so that its sender gets to read the
+/// error.
+const MAX_DRAINED_BYTES: usize = 4 * MAX_REQUEST_BYTES;
 
-/// A body of more bytes is counted on a thread of its own, so that the streams of others go on.
-const LARGE: usize = 64 << 10;
+/// Bodies of more bytes are handled on a blocking thread, because counting their tokens would delay
+/// other streams.
+const LARGE_BODY_BYTES: usize = 64 << 10;
 
-/// Where the server listens.
+/// The address that the server listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// On 127.0.0.1, at this port; 0 takes one that is free.
+    /// 127.0.0.1 with this port; 0 picks a free one.
     Loopback(u16),
-    /// Elsewhere. Whoever reaches this address can use the simulator: it has no secrets and does no work but its own.
+    /// Any other address. Everyone who can reach it can use the simulator, which holds no secrets.
     At(SocketAddr),
 }
 
-/// How a server runs.
+/// The configuration of a [`Server`].
 #[derive(Clone, Debug)]
-pub struct Config {
-    /// Where it listens.
+pub struct ServerConfig {
+    /// The address to listen on.
     pub listen: Listen,
-    /// What it answers with.
+    /// The engine that answers the requests.
     pub engine: Arc<Engine>,
-    /// What time it is.
+    /// The time source of requests and cache lifetimes.
     pub clock: Clock,
 }
 
-impl Config {
-    /// On a free port of 127.0.0.1, by the machine's clock.
+impl ServerConfig {
+    /// Listens on a free port of 127.0.0.1, with the system clock.
     pub fn new(engine: Engine) -> Self {
-        Config { listen: Listen::Loopback(0), engine: Arc::new(engine), clock: Clock::system() }
+        ServerConfig { listen: Listen::Loopback(0), engine: Arc::new(engine), clock: Clock::system() }
     }
 }
 
-/// Why there is no server.
+/// Why a server could not start, or stopped.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// The address cannot be listened on.
+    /// The address is not available.
     #[error("{address} cannot be listened on: {error}; choose another port, or 0 for any that is free")]
     Bind {
-        /// The address.
+        /// The address to listen on.
         address: SocketAddr,
-        /// Why not.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The server stopped by itself.
@@ -83,20 +85,20 @@ pub struct Server {
     task: JoinHandle<io::Result<()>>,
 }
 
-/// Starts a server. It must be called within a tokio runtime, in which the server then runs.
+/// Starts a server. Call it within a tokio runtime, which then runs the server.
 ///
 /// ```
 /// use std::time::Duration;
-/// use hardpan_simulator::{Config, Engine, Settings, serve};
+/// use hardpan_simulator::{Engine, EngineSettings, ServerConfig, serve};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let server = serve(Config::new(Engine::new(Settings::default()))).await?;
+/// let server = serve(ServerConfig::new(Engine::new(EngineSettings::default()))).await?;
 /// println!("listening on {}", server.url());
 /// server.stop(Duration::from_secs(1)).await
 /// # }).unwrap();
 /// ```
-pub async fn serve(config: Config) -> Result<Server, ServeError> {
-    let Config { listen, engine, clock } = config;
+pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
+    let ServerConfig { listen, engine, clock } = config;
     let address = match listen {
         Listen::Loopback(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
         Listen::At(address) => address,
@@ -107,7 +109,7 @@ pub async fn serve(config: Config) -> Result<Server, ServeError> {
     let (closing, cutting) = (CancellationToken::new(), CancellationToken::new());
     let shared = Arc::new(Shared { engine: engine.clone(), clock, cutting: cutting.clone() });
     let router = Router::new().fallback(handle).with_state(shared);
-    // Small pieces leave at once, as a stream's should. Where that cannot be set, they leave a little later.
+    // Send small chunks at once. If the option cannot be set, they only leave a little later.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let running = axum::serve(listener, router).with_graceful_shutdown(closing.clone().cancelled_owned());
     let task = tokio::spawn(async move { running.await });
@@ -115,22 +117,22 @@ pub async fn serve(config: Config) -> Result<Server, ServeError> {
 }
 
 impl Server {
-    /// Where it listens.
+    /// The socket address, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it listens, as an address for people and clients: `http://127.0.0.1:8080`.
+    /// The URL without a path: `http://127.0.0.1:8080`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it answers with.
+    /// The engine, to inspect it or to clear its caches.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Takes no more connections, lets answers finish for so long, and then cuts them.
+    /// Accepts no more connections, lets running answers finish for `grace`, then cuts them.
     pub async fn stop(self, grace: Duration) -> Result<(), ServeError> {
         let Server { closing, cutting, mut task, .. } = self;
         closing.cancel();
@@ -151,7 +153,7 @@ impl Server {
         finished(ended)
     }
 
-    /// Runs until it fails: for a command that ends with its process.
+    /// Runs until the server fails, for commands that end with their process.
     pub async fn run(self) -> Result<(), ServeError> {
         finished(self.task.await)
     }
@@ -177,7 +179,7 @@ async fn handle(State(shared): State<Arc<Shared>>, request: HttpRequest) -> Resp
     });
     let headers: Vec<(String, String)> = headers.collect();
     let Ok(body) = read(body).await else { return Response::default() }; // the sender has gone
-    let is_large = body.len() > LARGE;
+    let is_large = body.len() > LARGE_BODY_BYTES;
     let engine = shared.engine.clone();
     let answer = move || {
         let (method, path) = (head.method.as_str(), head.uri.path());
@@ -189,15 +191,15 @@ async fn handle(State(shared): State<Arc<Shared>>, request: HttpRequest) -> Resp
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         return response;
     };
-    pause(reply.delay, &shared.cutting).await;
-    shared.engine.begin(&mut reply, shared.clock.now());
+    sleep_unless_cancelled(reply.delay, &shared.cutting).await;
+    shared.engine.commit_cache(&mut reply, shared.clock.now());
     respond(reply, shared.cutting.clone())
 }
 
 fn respond(reply: Reply, cutting: CancellationToken) -> Response {
     let mut response = Response::new(match reply.body {
         Body::Whole(bytes) => HttpBody::from(bytes),
-        body => HttpBody::from_stream(play(body, cutting)),
+        body => HttpBody::from_stream(stream_body(body, cutting)),
     });
     *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in reply.headers {
@@ -208,19 +210,19 @@ fn respond(reply: Reply, cutting: CancellationToken) -> Response {
     response
 }
 
-/// The body, or as much of it as shows that it is too large.
+/// Reads the body; of an oversized one, enough to reject it.
 async fn read(body: HttpBody) -> Result<Bytes, axum::Error> {
     let mut pieces = body.into_data_stream();
-    let (mut kept, mut size) = (BytesMut::new(), 0);
+    let (mut bytes, mut size) = (BytesMut::new(), 0);
     while let Some(piece) = pieces.next().await {
         let piece = piece?;
         size += piece.len();
-        if kept.len() <= MAX_REQUEST_BYTES {
-            kept.extend_from_slice(&piece);
+        if bytes.len() <= MAX_REQUEST_BYTES {
+            bytes.extend_from_slice(&piece);
         }
-        if size > DRAINED {
+        if size > MAX_DRAINED_BYTES {
             break;
         }
     }
-    Ok(kept.freeze())
+    Ok(bytes.freeze())
 }

@@ -1,93 +1,98 @@
-//! An answer in the form of its protocol, whole or as events.
+//! Encodes answers in the format of their protocol, whole or as a stream of events.
 
 mod anthropic; // Anthropic Messages
 mod openai; // OpenAI Chat Completions
 
 use bytes::Bytes;
-use hardpan_economy::Amounts;
+use hardpan_economy::InputTokens;
 use hardpan_models::{Protocol, ReasoningField};
 use hardpan_prompt::Hash;
 use serde_json::Value;
 
-use crate::said::{Said, Spoken};
+use crate::answer::{AnswerTokens, SimulatedAnswer};
 
-/// What an answer says of itself.
+/// The metadata of an answer.
 #[derive(Clone, Debug)]
-pub struct Head {
-    /// Its number, from which ids are made: the same run gives the same ids.
+pub struct AnswerHead {
+    /// The number of the request, from which ids are derived: the same run gives the same ids.
     pub number: u64,
-    /// The model, as the request named it.
+    /// The model's name, as in the request.
     pub model: String,
-    /// Seconds since 1970.
+    /// When the answer was created, in seconds since 1970.
     pub created: i64,
-    /// The prompt, by how it is billed.
-    pub billed: Amounts,
-    /// The answer.
-    pub spoken: Spoken,
-    /// Where the server shows reasoning, if it does. Anthropic's place is fixed.
+    /// The tokens of the prompt, by how they are billed.
+    pub billed: InputTokens,
+    /// The tokens of the answer.
+    pub tokens: AnswerTokens,
+    /// The field in which a Chat Completions server sends reasoning, if it does.
     pub reasoning: ReasoningField,
-    /// How usage is told.
-    pub usage: UsageForm,
+    /// Which usage fields a Chat Completions server sends.
+    pub usage: UsageFormat,
 }
 
-/// How a Chat Completions server tells what was read and written.
+/// How a Chat Completions server reports cached tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsageForm {
-    /// `prompt_tokens_details.cached_tokens`.
+pub enum UsageFormat {
+    /// Cache reads, in `prompt_tokens_details.cached_tokens`.
     Reads,
-    /// The same, and `cache_write_tokens` beside it.
+    /// Like `Reads`, and cache writes in `cache_write_tokens`.
     ReadsAndWrites,
-    /// The same as `Reads`, and DeepSeek's own two fields.
+    /// Like `Reads`, and DeepSeek's `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
     HitsAndMisses,
 }
 
-/// Whether a stream ends with its usage.
+/// Whether a Chat Completions stream ends with a usage chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageChunk {
-    /// The request asked for it.
+    /// The request asked for usage, or the server always sends it.
     Sent,
-    /// It did not.
+    /// The request did not ask for usage.
     Omitted,
 }
 
-/// What an event is to a stream: faults tell them apart.
+/// The role of an event in its stream: faults treat them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A beginning or an end of something.
+    /// The beginning or end of a message or block, and everything else.
     Frame,
     /// A piece of text, reasoning or arguments.
     Delta,
-    /// The marker that nothing follows.
+    /// The end marker of the stream.
     End,
 }
 
-/// One event of a stream, as its bytes.
+/// One event of a stream, encoded.
 #[derive(Clone, Debug)]
-pub struct Sent {
-    /// What it is.
+pub struct StreamEvent {
+    /// Its role in the stream.
     pub kind: EventKind,
-    /// The event with its empty line.
+    /// The encoded event, including the blank line.
     pub bytes: Bytes,
 }
 
-/// The body of an answer that is not streamed.
-pub fn whole(protocol: Protocol, said: &Said, head: &Head) -> Bytes {
+/// Encodes an answer that is not streamed.
+pub fn answer_body(protocol: Protocol, answer: &SimulatedAnswer, head: &AnswerHead) -> Bytes {
     let body = match protocol {
-        Protocol::Anthropic => anthropic::whole(said, head),
-        Protocol::Openai => openai::whole(said, head),
+        Protocol::Anthropic => anthropic::answer_body(answer, head),
+        Protocol::Openai => openai::answer_body(answer, head),
     };
     body.to_string().into()
 }
 
-/// The events of an answer that is.
-pub fn stream(protocol: Protocol, said: &Said, head: &Head, usage: UsageChunk) -> Vec<Sent> {
+/// Encodes a streamed answer.
+pub fn answer_events(
+    protocol: Protocol,
+    answer: &SimulatedAnswer,
+    head: &AnswerHead,
+    usage: UsageChunk,
+) -> Vec<StreamEvent> {
     match protocol {
-        Protocol::Anthropic => anthropic::stream(said, head),
-        Protocol::Openai => openai::stream(said, head, usage),
+        Protocol::Anthropic => anthropic::answer_events(answer, head),
+        Protocol::Openai => openai::answer_events(answer, head, usage),
     }
 }
 
-/// An error in the middle of a stream.
+/// Encodes an error event in the middle of a stream.
 pub fn error_event(protocol: Protocol, body: &Value) -> Bytes {
     match protocol {
         Protocol::Anthropic => format!("event: error\ndata: {body}\n\n").into(),
@@ -95,33 +100,35 @@ pub fn error_event(protocol: Protocol, body: &Value) -> Bytes {
     }
 }
 
-/// An id of the look that a provider's has, made of numbers.
-pub fn id(prefix: &str, number: u64, part: usize) -> String {
+/// An id that looks like a provider's, derived from the numbers.
+pub fn make_id(prefix: &str, number: u64, part: usize) -> String {
     let hash = Hash::of(format!("{prefix} {number} {part}").as_bytes()).to_string();
     format!("{prefix}{}", &hash[..24])
 }
 
-/// The signature that the simulator gives its reasoning, by which it knows it again, whichever model is asked.
-pub fn signature(reasoning: &str) -> String {
+/// The simulator's signature for a piece of reasoning. It depends on the text only, so that it is
+/// valid for every model.
+pub fn sign_reasoning(reasoning: &str) -> String {
     let hash = Hash::chain([Hash::of(b"simulated"), Hash::of(reasoning.as_bytes())]);
     format!("sim{hash}")
 }
 
-/// Pieces of text as a stream brings them: a few words each. At least one, which may be empty.
-fn pieces(text: &str) -> Vec<&str> {
+/// Splits a text into pieces of a few words, as streams send them. At least one, which may be
+/// empty.
+fn split_text(text: &str) -> Vec<&str> {
     const ENOUGH: usize = 16; // bytes after which a piece ends with the word
     const MOST: usize = 48; // bytes after which it ends anyway
-    let (mut pieces, mut start, mut after_space) = (Vec::new(), 0, false);
+    let (mut split_text, mut start, mut after_space) = (Vec::new(), 0, false);
     for (at, character) in text.char_indices() {
         let size = at - start;
         if (size >= ENOUGH && after_space) || size >= MOST {
-            pieces.push(&text[start..at]);
+            split_text.push(&text[start..at]);
             start = at;
         }
         after_space = character.is_whitespace() || character == ',';
     }
-    pieces.push(&text[start..]);
-    pieces
+    split_text.push(&text[start..]);
+    split_text
 }
 
 #[cfg(test)]
@@ -131,8 +138,8 @@ mod tests {
     #[test]
     fn pieces_make_up_the_text() {
         for text in ["", "a", "größer als alles, was bisher gesagt wurde, und länger", &"é".repeat(200)] {
-            assert_eq!(pieces(text).concat(), text);
+            assert_eq!(split_text(text).concat(), text);
         }
-        assert!(pieces(&"some words of a longer text ".repeat(4)).len() > 3);
+        assert!(split_text(&"some words of a longer text ".repeat(4)).len() > 3);
     }
 }

@@ -1,14 +1,15 @@
 //! What the index costs, as ratios to parsing the same files with tree-sitter alone.
 //!
-//! `cargo bench -p hardpan-symbols` prints one line per figure with its limit. Both sides of a ratio run in the same
-//! process, in turns, on the same threads, and the best of several rounds counts, so that a busy machine changes little.
-//! A figure over its limit fails the run only with `HARDPAN_BENCH=strict`.
+//! `cargo bench -p hardpan-symbols` prints one line per figure with its limit. Both sides of a
+//! ratio run in the same process, in turns, on the same threads, and the best of several rounds
+//! counts, so that a busy machine changes little. A figure over its limit fails the run only with
+//! `HARDPAN_BENCH=strict`.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use hardpan_symbols::{Budget, Focus, Index, Map, MapRequest, Source};
+use hardpan_symbols::{CodeMap, FileSource, Focus, MapRequest, SymbolIndex, TokenBudget};
 use rayon::prelude::*;
 use tree_sitter::Parser;
 
@@ -36,8 +37,8 @@ fn main() {
 
     let mut strict = Limits::default();
     let build = || {
-        let mut index = Index::default();
-        index.fill(&paths, |path, _| Source::Content(tree[path].1.clone().into_bytes()), |_| ());
+        let mut index = SymbolIndex::default();
+        index.add_files(&paths, |path, _| FileSource::Content(tree[path].1.clone().into_bytes()), |_| ());
         index
     };
     let mut index = build();
@@ -50,14 +51,14 @@ fn main() {
     strict.ratio("cold index", cold, parse, 2.0);
 
     let stored = index.save();
-    let warm = best(|| Index::load(&stored).expect("whole"));
+    let warm = best(|| SymbolIndex::load(&stored).expect("whole"));
     strict.ratio("warm start", warm, parse, 0.1);
 
     let count = |text: &str| text.len().div_ceil(4);
-    let budget = Some(Budget { tokens: 20_000, count: &count });
+    let budget = Some(TokenBudget { tokens: 20_000, count_tokens: &count });
     let whole = index.map(&MapRequest::default());
     let chosen = index.map(&MapRequest { budget, ..MapRequest::default() });
-    let mut edit = |previous: &Map, choose: bool| {
+    let mut edit = |previous: &CodeMap, choose: bool| {
         let mut worst = Duration::ZERO;
         for (round, path) in paths.iter().step_by(97).enumerate() {
             let text = format!("{}\n{}", tree[*path].1, addition(path, round));

@@ -1,12 +1,12 @@
-//! Prints what the index finds below some folders, one JSON object per file and line: for scripts that compare it with
-//! other tools.
+//! Prints what the index finds below some folders, one JSON object per file and line: for scripts
+//! that compare it with other tools.
 //!
 //! `cargo run -p hardpan-symbols --example dump -- FOLDER…`
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use hardpan_symbols::{Languages, Outline, Skip};
+use hardpan_symbols::{Languages, Outline, SkipReason};
 use serde_json::json;
 
 fn main() -> io::Result<()> {
@@ -39,7 +39,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 fn dump(file: &Path, out: &mut impl Write) -> io::Result<()> {
     // Only the name decides here: which folder somebody unpacked a tree into says nothing about it.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let outline = Outline::of(&name, &std::fs::read(file)?);
+    let outline = Outline::parse(&name, &std::fs::read(file)?);
     let language =
         outline.language.and_then(|id| Languages::builtin().get(id)).map(|language| &language.name);
     if language.is_none() && outline.skipped.is_none() {
@@ -54,12 +54,12 @@ fn dump(file: &Path, out: &mut impl Write) -> io::Result<()> {
                 "name": definition.name,
                 "parent": outline.parent(definition).map(|parent| &parent.name),
                 "line": definition.line,
-                "reach": format!("{:?}", definition.reach).to_lowercase(),
+                "reach": format!("{:?}", definition.visibility).to_lowercase(),
                 "signature": definition.signature,
             })
         })
         .collect();
-    let skipped = outline.skipped.map(Skip::word);
+    let skipped = outline.skipped.map(SkipReason::as_str);
     let imports: Vec<_> = outline.imports.iter().map(|import| &import.path).collect();
     let line = json!({
         "path": file.to_string_lossy(),

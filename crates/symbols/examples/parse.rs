@@ -1,7 +1,8 @@
 //! Parses files with tree-sitter and does nothing else: what an index is compared with.
 //!
-//! Names come on standard input, one per line; seconds and bytes go to standard output. The files are read before the clock
-//! starts. `git ls-files | cargo run --release -p hardpan-symbols --example parse`
+//! Names come on standard input, one per line; seconds and bytes go to standard output. The files
+//! are read before the clock starts. `git ls-files | cargo run --release -p hardpan-symbols
+//! --example parse`
 
 use std::io::BufRead;
 use std::time::Instant;

@@ -1,40 +1,41 @@
-//! What a capture of a query means. `queries/README.md` is the same list, in words.
+//! [`SymbolKind`] and [`Capture`]: what the captures of a query mean. `queries/README.md` has the
+//! same list for people who write queries.
 
 use serde::{Deserialize, Serialize};
 
-/// What sort of thing a definition is.
+/// The kind of a definition, common to all languages.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A class.
+pub enum SymbolKind {
+    /// A class of an object-oriented language.
     Class,
     /// A struct or record.
     Struct,
     /// A trait or protocol.
     Trait,
-    /// An interface.
+    /// An interface declaration (TypeScript, Java, Go, …).
     Interface,
-    /// An enumeration.
+    /// An enumeration, with or without data in its cases.
     Enum,
-    /// A union.
+    /// A C-like union.
     Union,
     /// A type alias, or a named type without members.
     Type,
-    /// A function.
+    /// A free function.
     Function,
-    /// A function of a type.
+    /// A function that belongs to a type.
     Method,
-    /// A macro.
+    /// A macro definition.
     Macro,
     /// A field of a type.
     Field,
-    /// A case of an enumeration.
+    /// One case of an enumeration.
     Variant,
-    /// A computed property.
+    /// A property with a getter or setter.
     Property,
-    /// A named constant.
+    /// A constant at the top level of a file or module.
     Constant,
-    /// A named value.
+    /// A variable at the top level of a file or module.
     Variable,
     /// A namespace or inline module.
     Module,
@@ -46,75 +47,92 @@ pub enum Kind {
     Extension,
 }
 
-impl Kind {
-    const ALL: [(Kind, &'static str); 19] = [
-        (Kind::Class, "class"),
-        (Kind::Struct, "struct"),
-        (Kind::Trait, "trait"),
-        (Kind::Interface, "interface"),
-        (Kind::Enum, "enum"),
-        (Kind::Union, "union"),
-        (Kind::Type, "type"),
-        (Kind::Function, "function"),
-        (Kind::Method, "method"),
-        (Kind::Macro, "macro"),
-        (Kind::Field, "field"),
-        (Kind::Variant, "variant"),
-        (Kind::Property, "property"),
-        (Kind::Constant, "constant"),
-        (Kind::Variable, "variable"),
-        (Kind::Module, "module"),
-        (Kind::Heading, "heading"),
-        (Kind::Key, "key"),
-        // Captured as a scope; whether it extends a type of another file is known only in the end.
-        (Kind::Extension, "scope"),
+impl SymbolKind {
+    const ALL: [(SymbolKind, &'static str); 19] = [
+        (SymbolKind::Class, "class"),
+        (SymbolKind::Struct, "struct"),
+        (SymbolKind::Trait, "trait"),
+        (SymbolKind::Interface, "interface"),
+        (SymbolKind::Enum, "enum"),
+        (SymbolKind::Union, "union"),
+        (SymbolKind::Type, "type"),
+        (SymbolKind::Function, "function"),
+        (SymbolKind::Method, "method"),
+        (SymbolKind::Macro, "macro"),
+        (SymbolKind::Field, "field"),
+        (SymbolKind::Variant, "variant"),
+        (SymbolKind::Property, "property"),
+        (SymbolKind::Constant, "constant"),
+        (SymbolKind::Variable, "variable"),
+        (SymbolKind::Module, "module"),
+        (SymbolKind::Heading, "heading"),
+        (SymbolKind::Key, "key"),
+        // Captured as a scope; whether it extends a type of another file is known only at the end.
+        (SymbolKind::Extension, "scope"),
     ];
 
-    /// Its letter in the map.
+    /// The letter that stands for it in the map; the legend explains them.
     pub fn letter(self) -> &'static str {
         match self {
-            Kind::Class | Kind::Struct | Kind::Trait | Kind::Interface | Kind::Enum | Kind::Union => "c",
-            Kind::Extension => "c+",
-            Kind::Type => "t",
-            Kind::Function | Kind::Macro => "f",
-            Kind::Method => "m",
-            Kind::Field | Kind::Variant | Kind::Constant | Kind::Variable => "v",
-            Kind::Property => "p",
-            Kind::Module => "n",
-            Kind::Heading => "h",
-            Kind::Key => "k",
+            SymbolKind::Class
+            | SymbolKind::Struct
+            | SymbolKind::Trait
+            | SymbolKind::Interface
+            | SymbolKind::Enum
+            | SymbolKind::Union => "c",
+            SymbolKind::Extension => "c+",
+            SymbolKind::Type => "t",
+            SymbolKind::Function | SymbolKind::Macro => "f",
+            SymbolKind::Method => "m",
+            SymbolKind::Field | SymbolKind::Variant | SymbolKind::Constant | SymbolKind::Variable => "v",
+            SymbolKind::Property => "p",
+            SymbolKind::Module => "n",
+            SymbolKind::Heading => "h",
+            SymbolKind::Key => "k",
         }
     }
 
-    /// Whether it is a function of some sort, whose insides are its own business.
+    /// Whether it is a function, method or macro: definitions inside it are local.
     pub fn is_callable(self) -> bool {
-        matches!(self, Kind::Function | Kind::Method | Kind::Macro)
+        matches!(self, SymbolKind::Function | SymbolKind::Method | SymbolKind::Macro)
     }
 
-    /// Whether functions inside it are its methods.
+    /// Whether functions inside it are methods of it.
     pub(crate) fn has_members(self) -> bool {
-        !self.is_callable() && !matches!(self, Kind::Module | Kind::Heading | Kind::Key | Kind::Property)
+        !self.is_callable()
+            && !matches!(
+                self,
+                SymbolKind::Module | SymbolKind::Heading | SymbolKind::Key | SymbolKind::Property
+            )
     }
 
-    /// Whether a use of its name may lead to it. Names of fields and cases are too common to say anything.
-    pub(crate) fn links(self) -> bool {
-        !matches!(self, Kind::Field | Kind::Variant | Kind::Heading | Kind::Key | Kind::Extension)
+    /// Whether a use of its name counts as a reference to it. Names of fields and cases are too
+    /// common to tell anything.
+    pub(crate) fn is_linkable(self) -> bool {
+        !matches!(
+            self,
+            SymbolKind::Field
+                | SymbolKind::Variant
+                | SymbolKind::Heading
+                | SymbolKind::Key
+                | SymbolKind::Extension
+        )
     }
 
-    /// Its number on disk.
+    /// Its number in the cache file.
     pub(crate) fn code(self) -> u8 {
         self as u8
     }
 
-    pub(crate) fn from_code(code: u8) -> Option<Kind> {
-        Kind::ALL.get(usize::from(code)).map(|(kind, _)| *kind)
+    pub(crate) fn from_code(code: u8) -> Option<SymbolKind> {
+        SymbolKind::ALL.get(usize::from(code)).map(|(kind, _)| *kind)
     }
 }
 
-/// What a capture says about the node that it stands on.
+/// What a capture says about the node it is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Capture {
-    Definition(Kind),
+    Definition(SymbolKind),
     Name,
     Params,
     Param(ParamForm),
@@ -129,7 +147,7 @@ pub(crate) enum Capture {
     ImportName,
     ImportPublic,
     Submodule,
-    /// For the predicates of its own pattern alone, by number.
+    /// A capture that only the predicates of its own pattern use, by number.
     Private(u8),
 }
 
@@ -142,8 +160,8 @@ pub(crate) enum ParamForm {
 }
 
 impl Capture {
-    pub(crate) fn named(name: &str) -> Option<Capture> {
-        if let Some((kind, _)) = Kind::ALL.iter().find(|(_, known)| *known == name) {
+    pub(crate) fn from_name(name: &str) -> Option<Capture> {
+        if let Some((kind, _)) = SymbolKind::ALL.iter().find(|(_, known)| *known == name) {
             return Some(Capture::Definition(*kind));
         }
         Some(match name {
@@ -174,10 +192,10 @@ mod tests {
 
     #[test]
     fn the_number_on_disk_is_the_place_in_the_list() {
-        for (code, (kind, _)) in Kind::ALL.iter().enumerate() {
+        for (code, (kind, _)) in SymbolKind::ALL.iter().enumerate() {
             assert_eq!(usize::from(kind.code()), code);
-            assert_eq!(Kind::from_code(kind.code()), Some(*kind));
+            assert_eq!(SymbolKind::from_code(kind.code()), Some(*kind));
         }
-        assert_eq!(Kind::from_code(19), None);
+        assert_eq!(SymbolKind::from_code(19), None);
     }
 }

@@ -1,7 +1,8 @@
-//! From a syntax tree to an outline: the query's captures are gathered flat, then put together by where they stand.
+//! From a syntax tree to an [`Outline`]: the captures of the query are collected flat
+//! ([`RawCaptures`]), then put together by their position.
 
 mod assemble;
-mod mend;
+mod error_recovery;
 mod words;
 
 use std::cell::RefCell;
@@ -10,31 +11,32 @@ use std::ops::Range;
 
 use tree_sitter::{Node, Parser, Tree};
 
-use crate::capture::{Capture, Kind, ParamForm};
-use crate::language::{Language, Reader};
+use crate::capture::{Capture, ParamForm, SymbolKind};
+use crate::language::{CompiledGrammar, Language};
 use crate::outline::Outline;
-use crate::search::Scratch;
+use crate::query_matcher::MatchBuffers;
 
-/// A piece of the text, in bytes.
+/// A range of the text, in bytes.
 type Span = Range<usize>;
 
-/// Everything that the captures say, not yet put together.
+/// All captures of a file, not yet put together.
 #[derive(Default)]
-struct Gathered {
-    /// Definitions by where the name begins: a name is defined once, whatever number of patterns find it.
+struct RawCaptures {
+    /// Index of each definition by the start of its name: a name is defined once, however many
+    /// patterns find it.
     names: BTreeMap<usize, usize>,
     definitions: Vec<RawDefinition>,
     params: Vec<Param>,
-    /// Details whose match held no definition.
-    loose: Vec<(Capture, Span)>,
+    /// Details from matches without a definition; they go to the innermost definition around them.
+    unowned: Vec<(Capture, Span)>,
     calls: Vec<Span>,
     imports: BTreeMap<usize, RawImport>,
     tests: Vec<Span>,
-    /// Comments and strings.
+    /// Comments and string literals, whose words are no references.
     texts: Vec<Span>,
 }
 
-/// A parameter of the list that begins and ends there.
+/// One parameter, with the range of the parameter list it belongs to.
 struct Param {
     list: (usize, usize),
     span: Span,
@@ -42,8 +44,8 @@ struct Param {
 }
 
 struct RawDefinition {
-    kind: Kind,
-    /// The pattern that found it; the first in the file decides what it is.
+    kind: SymbolKind,
+    /// The pattern that found it. If several do, the first in the query file decides the kind.
     pattern: usize,
     node: Span,
     name: Span,
@@ -51,7 +53,7 @@ struct RawDefinition {
     params: Option<(usize, usize)>,
     returns: Option<Span>,
     parent: Option<Span>,
-    /// By where they begin: each once, in order.
+    /// By start position: each once, in order.
     bases: BTreeMap<usize, Span>,
     is_async: bool,
 }
@@ -65,44 +67,52 @@ struct RawImport {
 }
 
 thread_local! {
-    /// Costly to make and cheap to use again.
-    static TOOLS: RefCell<(Parser, Scratch)> = RefCell::new((Parser::new(), Scratch::default()));
+    /// Costly to create and cheap to reuse.
+    static PARSER_AND_BUFFERS: RefCell<(Parser, MatchBuffers)> = RefCell::new((Parser::new(), MatchBuffers::default()));
 }
 
-/// The outline of a text. Empty where the grammar cannot be loaded or gives up.
-pub(crate) fn outline(language: &Language, reader: &Reader, text: &str) -> Outline {
-    TOOLS.with_borrow_mut(|(parser, scratch)| {
-        if parser.set_language(&reader.grammar).is_err() {
+/// Builds the outline of a text. It is empty if the grammar cannot be loaded or the parser gives
+/// up.
+pub(crate) fn outline(language: &Language, grammar: &CompiledGrammar, text: &str) -> Outline {
+    PARSER_AND_BUFFERS.with_borrow_mut(|(parser, buffers)| {
+        if parser.set_language(&grammar.grammar).is_err() {
             return Outline::default();
         }
         let Some(tree) = parser.parse(text, None) else { return Outline::default() };
-        let mut gathered = Gathered::default();
-        gather(reader, &tree, text, scratch, &mut gathered);
-        for piece in mend::mend(parser, &tree, text) {
-            gather(reader, &piece, text, scratch, &mut gathered);
+        let mut captures = RawCaptures::default();
+        collect_captures(grammar, &tree, text, buffers, &mut captures);
+        for piece in error_recovery::reparse_errors(parser, &tree, text) {
+            collect_captures(grammar, &piece, text, buffers, &mut captures);
         }
-        let words = words::words(language, text, &gathered);
-        assemble::assemble(gathered, words, text)
+        let words = words::collect_words(language, text, &captures);
+        assemble::assemble_outline(captures, words, text)
     })
 }
 
-fn gather(reader: &Reader, tree: &Tree, text: &str, scratch: &mut Scratch, gathered: &mut Gathered) {
-    reader.search.each(tree, text, scratch, |(pattern, seen)| match seen {
-        // By far the most frequent matches, so they take no detour.
-        [(Capture::Call, node)] => gathered.calls.push(node.byte_range()),
-        [(Capture::Text, node)] => gathered.texts.push(node.byte_range()),
-        _ => gathered.add(seen, pattern),
+fn collect_captures(
+    grammar: &CompiledGrammar,
+    tree: &Tree,
+    text: &str,
+    buffers: &mut MatchBuffers,
+    collected: &mut RawCaptures,
+) {
+    grammar.matcher.for_each_match(tree, text, buffers, |(pattern, captures)| match captures {
+        // By far the most frequent matches, handled first.
+        [(Capture::Call, node)] => collected.calls.push(node.byte_range()),
+        [(Capture::Text, node)] => collected.texts.push(node.byte_range()),
+        _ => collected.add_match(captures, pattern),
     });
 }
 
-impl Gathered {
-    /// One match of the query.
-    fn add(&mut self, seen: &[(Capture, Node<'_>)], pattern: usize) {
-        let of = |wanted: Capture| seen.iter().find(|(capture, _)| *capture == wanted).map(|(_, node)| *node);
-        // What no single node covers (`char *`, `a.b.c`) is captured by its ends.
+impl RawCaptures {
+    /// Adds one match of the query.
+    fn add_match(&mut self, captures: &[(Capture, Node<'_>)], pattern: usize) {
+        let of =
+            |wanted: Capture| captures.iter().find(|(capture, _)| *capture == wanted).map(|(_, node)| *node);
+        // Ranges that no single node covers (`char *`, `a.b.c`) are captured by their ends.
         let whole = |wanted: Capture| {
             let mut ends =
-                seen.iter().filter(|(capture, _)| *capture == wanted).map(|(_, node)| node.byte_range());
+                captures.iter().filter(|(capture, _)| *capture == wanted).map(|(_, node)| node.byte_range());
             let first = ends.next()?;
             Some(first.start..ends.next_back().map_or(first.end, |last| last.end))
         };
@@ -111,19 +121,19 @@ impl Gathered {
             import.path = path;
             import.is_submodule |= of(Capture::Submodule).is_some();
             import.is_public |= of(Capture::ImportPublic).is_some();
-            let names = seen.iter().filter(|(capture, _)| *capture == Capture::ImportName);
+            let names = captures.iter().filter(|(capture, _)| *capture == Capture::ImportName);
             import.names.extend(names.map(|(_, node)| (node.start_byte(), node.byte_range())));
         }
         if let Some(list) = of(Capture::Params) {
             let list = (list.start_byte(), list.end_byte());
-            for (capture, node) in seen {
+            for (capture, node) in captures {
                 if let Capture::Param(form) = *capture {
                     self.params.push(Param { list, span: node.byte_range(), form });
                 }
             }
         }
-        let definition = self.define(seen, pattern);
-        for (capture, node) in seen {
+        let definition = self.add_definition(captures, pattern);
+        for (capture, node) in captures {
             let span = match capture {
                 Capture::Returns => whole(Capture::Returns).unwrap_or_else(|| node.byte_range()),
                 _ => node.byte_range(),
@@ -131,10 +141,10 @@ impl Gathered {
             match (capture, definition.and_then(|at| self.definitions.get_mut(at))) {
                 (Capture::Params, Some(owner)) => owner.params = Some((span.start, span.end)),
                 (Capture::Returns | Capture::Async | Capture::Base | Capture::Parent, Some(owner)) => {
-                    owner.take(*capture, span);
+                    owner.add_detail(*capture, span);
                 }
                 (Capture::Returns | Capture::Async | Capture::Base, None) => {
-                    self.loose.push((*capture, span));
+                    self.unowned.push((*capture, span));
                 }
                 (Capture::Call, _) => self.calls.push(span),
                 (Capture::Test, _) => self.tests.push(span),
@@ -144,13 +154,13 @@ impl Gathered {
         }
     }
 
-    /// Notes the definition of a match, and tells its place.
-    fn define(&mut self, seen: &[(Capture, Node<'_>)], pattern: usize) -> Option<usize> {
-        let (kind, node) = seen.iter().find_map(|(capture, node)| match capture {
+    /// Adds the definition of a match, if it has one, and returns its index.
+    fn add_definition(&mut self, captures: &[(Capture, Node<'_>)], pattern: usize) -> Option<usize> {
+        let (kind, node) = captures.iter().find_map(|(capture, node)| match capture {
             Capture::Definition(kind) => Some((*kind, node)),
             _ => None,
         })?;
-        let (_, name) = seen.iter().find(|(capture, _)| *capture == Capture::Name)?;
+        let (_, name) = captures.iter().find(|(capture, _)| *capture == Capture::Name)?;
         let line = u32::try_from(name.start_position().row + 1).unwrap_or(u32::MAX);
         let at = *self.names.entry(name.start_byte()).or_insert(self.definitions.len());
         if at == self.definitions.len() {
@@ -176,8 +186,8 @@ impl Gathered {
     }
 }
 
-impl Gathered {
-    /// Puts the parameters in order, each once.
+impl RawCaptures {
+    /// Sorts the parameters and removes duplicates.
     fn sort_params(&mut self) {
         self.params.sort_by_key(|param| (param.list, param.span.start));
         self.params.dedup_by(|later, first| {
@@ -197,7 +207,7 @@ impl Gathered {
 }
 
 impl RawDefinition {
-    fn take(&mut self, capture: Capture, span: Span) {
+    fn add_detail(&mut self, capture: Capture, span: Span) {
         match capture {
             Capture::Returns => self.returns = self.returns.take().or(Some(span)),
             Capture::Async => self.is_async = true,

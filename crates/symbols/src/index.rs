@@ -1,10 +1,11 @@
-//! The repository: every file's outline, who uses whose names, and what an edit changes in that.
+//! [`SymbolIndex`]: the outlines of all files of a repository, the references between them, and
+//! incremental updates of both.
 
-mod change;
 mod file;
 mod links;
-mod query;
-mod store;
+mod report;
+mod storage;
+mod update;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,19 +14,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use crate::language::{Language, Languages};
-use crate::names::{NameId, Names};
-use crate::outline::{Outline, Skip};
-use crate::resolve::{FileId, Meaning, Paths, split};
+use crate::name_table::{NameId, NameTable};
+use crate::outline::{Outline, SkipReason};
+use crate::resolve::{FileId, ImportResolution, PathLookup, split_path};
 
-pub use change::Change;
 pub(crate) use file::File;
-use file::{Imports, Member, Target, is_package};
-pub use query::{FileReport, Place, Report, SkippedReport, SymbolReport};
+use file::{FileImports, ImportTarget, Member, is_package};
+pub use report::{DefinitionReport, FileReport, IndexReport, SkippedReport, SymbolReport};
+pub use update::IndexUpdate;
 
-/// The hash of a file's content: the first half of its BLAKE3.
+/// Hash of a file's content: the first 16 bytes of its BLAKE3 hash.
 pub type ContentHash = [u8; 16];
 
-/// The hash of some content.
+/// Hashes the content of a file.
 pub fn content_hash(content: &[u8]) -> ContentHash {
     let mut half = [0; 16];
     half.copy_from_slice(&blake3::hash(content).as_bytes()[..16]);
@@ -38,146 +39,149 @@ fn next_revision() -> u64 {
 }
 
 thread_local! {
-    /// For the content of one file after the other: so much memory is not asked for and given back each time.
+    /// Reused for one file after the other, so that large buffers are not allocated and freed each
+    /// time.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What the caller knows about a file as an outline.
-fn outline(path: &str, read: impl Fn(&str, Vec<u8>) -> Source) -> (ContentHash, Outline) {
+/// Turns what the caller knows about a file into an outline.
+fn read_outline(path: &str, read: impl Fn(&str, Vec<u8>) -> FileSource) -> (ContentHash, Outline) {
     match read(path, BUFFER.take()) {
-        Source::Content(mut content) => {
-            let made = (content_hash(&content), Outline::of(path, &content));
+        FileSource::Content(mut content) => {
+            let made = (content_hash(&content), Outline::parse(path, &content));
             content.clear();
             BUFFER.set(content);
             made
         }
-        Source::Known(hash, outline) => (hash, *outline),
-        Source::Unreadable => (ContentHash::default(), Outline::skipped(Skip::Unreadable)),
+        FileSource::Cached(hash, outline) => (hash, *outline),
+        FileSource::Unreadable => (ContentHash::default(), Outline::for_skipped(SkipReason::Unreadable)),
     }
 }
 
-/// How many files are read before their outlines are added: enough to keep all threads busy, few enough to hold in memory.
-const BATCH: usize = 512;
+/// How many files are parsed before their outlines are added: enough to keep all threads busy, few
+/// enough to hold in memory.
+const BATCH_FILES: usize = 512;
 
-/// What the caller knows about a file when the index asks for it.
+/// What the caller provides when the index asks for a file.
 #[derive(Debug)]
-pub enum Source {
-    /// Its content.
+pub enum FileSource {
+    /// The bytes of the file.
     Content(Vec<u8>),
-    /// Its outline, from a cache, and the hash of the content that the outline was made from.
-    Known(ContentHash, Box<Outline>),
-    /// It cannot be read.
+    /// The outline from a cache, and the hash of the content it was made from.
+    Cached(ContentHash, Box<Outline>),
+    /// The file cannot be read; only its name is listed.
     Unreadable,
 }
 
-/// What a repository contains.
+/// The symbol index of a repository.
 ///
 /// ```
-/// use hardpan_symbols::Index;
+/// use hardpan_symbols::SymbolIndex;
 ///
-/// let mut index = Index::default();
+/// let mut index = SymbolIndex::default();
 /// index.update("clock.py", b"def now(): ...");
 /// index.update("main.py", b"from clock import now\nnow()");
-/// assert_eq!(index.places("now")[0].used_by, ["main.py"]);
+/// assert_eq!(index.find_definitions("now")[0].used_by, ["main.py"]);
 /// ```
 #[derive(Debug, Default)]
-pub struct Index {
-    /// In the order of the paths, which is the order of everything that is shown.
+pub struct SymbolIndex {
+    /// In path order, which is the order of everything that is shown.
     paths: BTreeMap<Box<str>, FileId>,
-    lookup: Paths,
+    path_lookup: PathLookup,
     files: Vec<Option<File>>,
     free: Vec<FileId>,
-    names: Names,
-    uses: Vec<Uses>,
-    /// By the file that they start from, sorted by the file that they lead to.
+    names: NameTable,
+    uses: Vec<NameUses>,
+    /// References by the file they start from, sorted by the file they lead to.
     edges: Vec<Vec<Edge>>,
-    /// How many files that are no tests lead to each.
+    /// How many files (tests not counted) refer to each file.
     used_by: Vec<u32>,
 }
 
-/// Who defines a name and who uses it.
+/// Which files define a name, and which use it.
 #[derive(Debug, Default)]
-struct Uses {
+struct NameUses {
     /// Sorted by file.
-    sites: Vec<Site>,
+    sites: Vec<DefinitionSite>,
     /// Sorted.
     users: Vec<FileId>,
-    /// How many files have members of a type of that name.
-    owned: u32,
+    /// How many files define members of a type of that name.
+    owner_files: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Site {
+struct DefinitionSite {
     file: FileId,
-    /// How many files that are no tests use it.
+    /// How many files (tests not counted) use this definition.
     uses: u32,
 }
 
-/// One file leads to another.
+/// A reference from one file to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) to: FileId,
-    /// Names and imports that make it.
+    /// How many names and imports it consists of.
     count: u32,
-    /// In fixed point, since sums of whole numbers do not depend on their order.
+    /// Weight in fixed point: sums of whole numbers do not depend on their order.
     pub(crate) weight: u64,
 }
 
-impl Index {
-    /// Adds or replaces many files at once, in parallel on rayon's current pool, and works out the references anew.
+impl SymbolIndex {
+    /// Adds or replaces many files at once, in parallel on rayon's current pool, and rebuilds all
+    /// references.
     ///
-    /// `read` is called once for each path, from any thread, with an empty buffer that it may use for the content; `done`
-    /// after each batch, with the number of files so far.
-    /// Paths are relative to the repository, with forward slashes. The result does not depend on the order of the paths
-    /// or on the number of threads.
-    pub fn fill<P: AsRef<str> + Sync>(
+    /// `read` is called once for each path, from any thread, with an empty buffer that it may use
+    /// for the content; `done` is called after each batch with the number of files so far. Paths
+    /// are relative to the repository, with forward slashes. The result does not depend on the
+    /// order of the paths or on the number of threads.
+    pub fn add_files<P: AsRef<str> + Sync>(
         &mut self,
         paths: &[P],
-        read: impl Fn(&str, Vec<u8>) -> Source + Sync,
+        read: impl Fn(&str, Vec<u8>) -> FileSource + Sync,
         mut done: impl FnMut(usize),
     ) {
         let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let mut batches = sorted.chunks(BATCH);
+        let mut batches = sorted.chunks(BATCH_FILES);
         let (mut count, mut last): (usize, (&[&str], Vec<_>)) = (0, (&[], Vec::new()));
-        // While one batch is read, the one before it is added.
+        // While one batch is parsed, the previous one is added.
         while count < sorted.len() {
             let batch = batches.next().unwrap_or_default();
             let (paths, outlines) = last;
             let (next, ()) = rayon::join(
-                || batch.par_iter().map(|path| outline(path, &read)).collect(),
-                || self.add(paths, outlines),
+                || batch.par_iter().map(|path| read_outline(path, &read)).collect(),
+                || self.add_unlinked(paths, outlines),
             );
             count += paths.len();
             done(count);
             last = (batch, next);
         }
-        self.relate();
+        self.rebuild_links();
     }
 
-    /// Adds files that are not yet related to any other.
-    fn add(&mut self, paths: &[&str], outlines: Vec<(ContentHash, Outline)>) {
+    /// Adds files without links; [`rebuild_links`](Self::rebuild_links) must follow.
+    fn add_unlinked(&mut self, paths: &[&str], outlines: Vec<(ContentHash, Outline)>) {
         for (path, (hash, outline)) in paths.iter().zip(outlines) {
-            let id = self.number_of(path);
-            self.lookup.insert(path, id, outline.manifest.as_ref());
-            self.files[id as usize] = Some(self.file(path, hash, outline));
+            let id = self.id_for_path(path);
+            self.path_lookup.insert(path, id, outline.manifest.as_ref());
+            self.files[id as usize] = Some(self.new_file(path, hash, outline));
         }
     }
 
-    /// The hash of the content that a file was read from.
+    /// Hash of the content a file was parsed from; `None` for an unknown path.
     pub fn hash(&self, path: &str) -> Option<ContentHash> {
         self.get(path).map(|file| file.hash)
     }
 
-    /// The outline of a file, complete.
+    /// The complete outline of a file, words included.
     pub fn outline(&self, path: &str) -> Option<Outline> {
         let file = self.get(path)?;
         let words = file.words.iter().map(|word| self.names.get(*word).into()).collect();
         Some(Outline { words, ..file.outline.clone() })
     }
 
-    /// All paths, sorted.
+    /// All paths, sorted by their bytes.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &str> {
         self.paths.keys().map(|path| &**path)
     }
@@ -190,49 +194,49 @@ impl Index {
         self.files.get(id as usize)?.as_ref()
     }
 
-    /// All files in the order of their paths.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (FileId, &File)> {
+    /// All files in path order.
+    pub(crate) fn files_by_path(&self) -> impl Iterator<Item = (FileId, &File)> {
         self.paths.values().filter_map(|id| Some((*id, self.by_id(*id)?)))
     }
 
-    /// One more than the greatest number of a file.
+    /// One more than the greatest file id.
     pub(crate) fn capacity(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether a file defines a name that others can use.
+    /// Whether a file defines a name that other files can use.
     pub(crate) fn defines(&self, file: &File, name: &str) -> bool {
-        self.names.find(name).is_some_and(|name| file.sites.binary_search(&name).is_ok())
+        self.names.find_id(name).is_some_and(|name| file.sites.binary_search(&name).is_ok())
     }
 
     pub(crate) fn edges_of(&self, id: FileId) -> &[Edge] {
         self.edges.get(id as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// How many files use a file.
+    /// How many files (tests not counted) refer to a file.
     pub(crate) fn used_by(&self, id: FileId) -> u32 {
         self.used_by.get(id as usize).copied().unwrap_or(0)
     }
 
-    /// How many files use a name of a file.
+    /// How many files (tests not counted) use a name that this file defines.
     pub(crate) fn uses_of(&self, id: FileId, name: NameId) -> u32 {
         let sites = self.uses.get(name as usize).map_or(&[][..], |uses| &uses.sites);
         sites.binary_search_by_key(&id, |site| site.file).map_or(0, |at| sites[at].uses)
     }
 
-    /// Notes that the map may say something else about a file.
-    fn touch(&mut self, id: FileId) {
+    /// Marks that the map of a file may have changed.
+    fn bump_revision(&mut self, id: FileId) {
         if let Some(file) = self.files.get_mut(id as usize).and_then(Option::as_mut) {
             file.revision = next_revision();
         }
     }
 
-    pub(crate) fn word(&self, name: NameId) -> &str {
+    pub(crate) fn name_text(&self, name: NameId) -> &str {
         self.names.get(name)
     }
 
-    /// The number of a path, new or known.
-    fn number_of(&mut self, path: &str) -> FileId {
+    /// The id of a path; a new path gets a new id.
+    fn id_for_path(&mut self, path: &str) -> FileId {
         if let Some(id) = self.paths.get(path) {
             return *id;
         }
@@ -246,42 +250,44 @@ impl Index {
         id
     }
 
-    /// A file that is not yet related to any other.
-    fn file(&mut self, path: &str, hash: ContentHash, mut outline: Outline) -> File {
+    /// Creates a file without links.
+    fn new_file(&mut self, path: &str, hash: ContentHash, mut outline: Outline) -> File {
         let words = std::mem::take(&mut outline.words);
         let words = words.iter().map(|word| self.names.intern(word)).collect();
         let names =
             outline.definitions.iter().map(|definition| self.names.intern(&definition.name)).collect();
-        let package = is_package(&outline).then(|| self.names.intern(split(path).0));
-        self.uses.resize_with(self.names.len(), Uses::default);
+        let package = is_package(&outline).then(|| self.names.intern(split_path(path).0));
+        self.uses.resize_with(self.names.len(), NameUses::default);
         outline.definitions.shrink_to_fit();
         outline.imports.shrink_to_fit();
         let rows = outline.rows();
         File::new(path, hash, outline, rows, words, names, package)
     }
 
-    /// Where the imports of a file lead today.
-    fn resolve(&self, file: &File) -> Imports {
+    /// Resolves all imports of a file against the current paths.
+    fn resolve_imports(&self, file: &File) -> FileImports {
         let language = file.outline.language.and_then(|id| Languages::builtin().get(id));
-        let Some(language) = language else { return Imports::default() };
+        let Some(language) = language else { return FileImports::default() };
         let passes_on = language.passes_imports_on(&file.path);
-        let mut imports = Imports::default();
+        let mut imports = FileImports::default();
         for import in &file.outline.imports {
             let is_public = passes_on || import.form.is_public();
-            for meaning in self.meanings(language, file, import) {
-                match meaning {
-                    Meaning::Files(files) => {
-                        imports.targets.extend(files.into_iter().map(|file| Target { file, is_public }));
+            for resolution in self.resolve_import(language, file, import) {
+                match resolution {
+                    ImportResolution::Files(files) => {
+                        imports
+                            .targets
+                            .extend(files.into_iter().map(|file| ImportTarget { file, is_public }));
                     }
-                    Meaning::External(name) if language.is_library(&name) => {}
-                    Meaning::External(name) => imports.externals.push(name.into()),
-                    Meaning::Nothing => {}
+                    ImportResolution::External(name) if language.is_library(&name) => {}
+                    ImportResolution::External(name) => imports.externals.push(name.into()),
+                    ImportResolution::Ignored => {}
                 }
             }
         }
         let own = self.paths.get(&file.path).copied();
         imports.targets.retain(|target| Some(target.file) != own);
-        // Public first, so that what is kept of two is the public one.
+        // Public first, so that of two targets the public one is kept.
         imports.targets.sort_unstable_by_key(|target| (target.file, !target.is_public));
         imports.targets.dedup_by_key(|target| target.file);
         imports.externals.sort_unstable();
@@ -289,8 +295,13 @@ impl Index {
         imports
     }
 
-    fn meanings(&self, language: &Language, file: &File, import: &crate::outline::Import) -> Vec<Meaning> {
-        self.lookup.resolve(language, &file.path, import)
+    fn resolve_import(
+        &self,
+        language: &Language,
+        file: &File,
+        import: &crate::outline::Import,
+    ) -> Vec<ImportResolution> {
+        self.path_lookup.resolve(language, &file.path, import)
     }
 }
 

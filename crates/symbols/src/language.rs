@@ -1,4 +1,5 @@
-//! The languages, read from `languages.toml` and `queries/`: which one a file is written in, and how it is read.
+//! [`Languages`]: the table of languages, read from `languages.toml` and `queries/`: which language
+//! a file is written in, and how to parse it.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -6,10 +7,10 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::pattern::PathPattern;
-use crate::search::{Search, Unfit};
+use crate::path_pattern::PathPattern;
+use crate::query_matcher::{QueryCompileError, QueryMatcher};
 
-/// The query files. Adding a language adds its line here.
+/// The query files. A new language needs its line here.
 const QUERIES: &[(&str, &str)] = &[
     ("bash", include_str!("../queries/bash.scm")),
     ("c", include_str!("../queries/c.scm")),
@@ -44,62 +45,63 @@ const QUERIES: &[(&str, &str)] = &[
 
 const TABLE: &str = include_str!("../languages.toml");
 
-/// All the data, as it was compiled in.
-pub(crate) fn embedded() -> impl Iterator<Item = &'static str> {
+/// All embedded data, for the format id of the cache.
+pub(crate) fn embedded_data() -> impl Iterator<Item = &'static str> {
     std::iter::once(TABLE).chain(QUERIES.iter().map(|(_, query)| *query))
 }
 
-/// Why a language's data cannot be used. The built-in data is tested, so this speaks to whoever edits it.
+/// Why the data of a language cannot be used. The built-in data is tested, so only people who edit
+/// it see this.
 #[derive(Debug, Error)]
 pub enum LanguageError {
-    /// The table itself.
+    /// `languages.toml` cannot be parsed.
     #[error("languages.toml: {0}")]
     Table(#[from] toml::de::Error),
-    /// A query file that is not embedded.
+    /// The table names a query file that is not embedded.
     #[error(
         "languages.toml: {language} names queries/{query}.scm, which src/language.rs does not embed: add it to QUERIES"
     )]
     NoQuery {
-        /// The language.
+        /// Name of the language.
         language: String,
-        /// The query file, without its ending.
+        /// Name of the query file, without `.scm`.
         query: String,
     },
-    /// A query that its grammar refuses.
+    /// The grammar rejects the query.
     #[error("the query of {language} does not fit its grammar: {error}")]
     Query {
-        /// The language.
+        /// Name of the language.
         language: String,
-        /// Row, column and reason, as tree-sitter tells them.
+        /// Row, column and reason from tree-sitter.
         error: tree_sitter::QueryError,
     },
-    /// A capture that queries/README.md does not know.
+    /// The query uses a capture that queries/README.md does not list.
     #[error(
         "the query of {language} captures @{capture}, which queries/README.md does not know: begin it with `_` if it is for a predicate"
     )]
     Capture {
-        /// The language.
+        /// Name of the language.
         language: String,
-        /// The capture's name.
+        /// Name of the capture, without `@`.
         capture: String,
     },
-    /// A pattern that could begin at any node.
+    /// A pattern could start at any node, which would make it slow.
     #[error(
         "the query of {language} has a pattern that does not begin with the name of a node, so that it would be tried everywhere: {pattern}"
     )]
     Pattern {
-        /// The language.
+        /// Name of the language.
         language: String,
-        /// The pattern.
+        /// Text of the pattern.
         pattern: String,
     },
 }
 
-/// How imports of a language become files.
+/// How imports of a language are resolved to files.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportRule {
-    /// Imports are listed as they are written.
+    /// Imports are not resolved, only listed as written.
     #[default]
     None,
     /// `crate::`, `super::`, `self::`, `mod name;`, and the crates of the workspace.
@@ -108,19 +110,19 @@ pub enum ImportRule {
     Python,
     /// Relative paths with extensions and index files, and the packages of the workspace.
     Ecmascript,
-    /// Folders below the module's path.
+    /// Import paths below the module's path are folders.
     Go,
-    /// Dotted names whose last parts are a path to a file (Java, Kotlin, Scala, C#).
+    /// Dotted names whose last parts are the path of a file (Java, Kotlin, Scala, C#).
     Dotted,
     /// Paths relative to the file or to any folder (C, C++, Ruby, PHP, Bash, Lua, CSS).
     Path,
 }
 
-/// One language, as `languages.toml` has it.
+/// One language, as `languages.toml` describes it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Language {
-    /// Its name.
+    /// Name in the table: `rust`, `python`, …
     pub name: String,
     #[serde(default)]
     family: Option<String>,
@@ -134,14 +136,14 @@ pub struct Language {
     queries: Vec<String>,
     #[serde(default)]
     word_endings: String,
-    #[serde(default, deserialize_with = "words")]
+    #[serde(default, deserialize_with = "deserialize_words")]
     keywords: BTreeSet<String>,
-    #[serde(default, deserialize_with = "words")]
+    #[serde(default, deserialize_with = "deserialize_words")]
     library: BTreeSet<String>,
-    /// How its imports become files.
+    /// How its imports are resolved to files.
     #[serde(default)]
     pub imports: ImportRule,
-    /// Whether files of one folder see each other's names without an import.
+    /// Whether files of one folder see each other's names without an import (Go, Java).
     #[serde(default)]
     pub packages: bool,
     #[serde(default)]
@@ -149,65 +151,65 @@ pub struct Language {
     #[serde(default)]
     tests: Vec<PathPattern>,
     #[serde(skip)]
-    reader: OnceLock<Option<Reader>>,
+    compiled_grammar: OnceLock<Option<CompiledGrammar>>,
 }
 
-/// A text with blanks as a set of words.
-fn words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeSet<String>, D::Error> {
+/// Deserializes a text as a set of words.
+fn deserialize_words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeSet<String>, D::Error> {
     Ok(String::deserialize(from)?.split_whitespace().map(str::to_owned).collect())
 }
 
-/// A grammar with its compiled query.
+/// A grammar with its compiled queries.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct CompiledGrammar {
     pub(crate) grammar: hardpan_grammars::Language,
-    pub(crate) search: Search,
+    pub(crate) matcher: QueryMatcher,
 }
 
 impl Language {
-    /// The name of its grammar.
+    /// Name of its grammar in `hardpan_grammars`.
     pub fn grammar(&self) -> &str {
         &self.grammar
     }
 
-    /// The family inside which names link.
+    /// The family within which names are linked: C and C++, JavaScript and TypeScript.
     pub fn family(&self) -> &str {
         self.family.as_deref().unwrap_or(&self.name)
     }
 
-    /// The extensions of its files, most usual first.
+    /// File extensions without the dot, most common first.
     pub fn extensions(&self) -> &[String] {
         &self.extensions
     }
 
-    /// Characters that a word may end with, besides letters and digits.
+    /// Characters a word may end with besides letters and digits, such as `?` in Ruby.
     pub(crate) fn word_endings(&self) -> &[u8] {
         self.word_endings.as_bytes()
     }
 
-    /// Whether a word belongs to the language and refers to nothing.
+    /// Whether a word is a keyword and so refers to nothing.
     pub(crate) fn is_keyword(&self, word: &str) -> bool {
         self.keywords.contains(word)
     }
 
-    /// Whether a package comes with the language.
+    /// Whether a package is part of the standard library.
     pub(crate) fn is_library(&self, package: &str) -> bool {
         self.library.contains(package)
     }
 
-    /// Whether the imports of that file are passed on to whoever imports it.
+    /// Whether that file re-exports its imports, such as `__init__.py`.
     pub(crate) fn passes_imports_on(&self, path: &str) -> bool {
         self.public.iter().any(|pattern| pattern.matches(path))
     }
 
-    /// The grammar and query, compiled at the first use; `None` where the grammar is not compiled in.
-    pub(crate) fn reader(&self) -> Option<&Reader> {
-        // The error is what `check` reports; here the file is then treated as one of an unknown language.
-        self.reader.get_or_init(|| self.compile().unwrap_or_default()).as_ref()
+    /// Grammar and queries, compiled at first use; `None` if the grammar is not compiled in.
+    pub(crate) fn compiled_grammar(&self) -> Option<&CompiledGrammar> {
+        // `check` reports the error; here the file is treated as one of an unknown language.
+        self.compiled_grammar.get_or_init(|| self.compile().unwrap_or_default()).as_ref()
     }
 
-    /// Its query files, joined.
-    pub(crate) fn query(&self) -> Result<String, LanguageError> {
+    /// Joins the text of its query files.
+    pub(crate) fn joined_queries(&self) -> Result<String, LanguageError> {
         let mut source = String::new();
         for name in &self.queries {
             let Some((_, text)) = QUERIES.iter().find(|(known, _)| known == name) else {
@@ -219,31 +221,35 @@ impl Language {
         Ok(source)
     }
 
-    fn compile(&self) -> Result<Option<Reader>, LanguageError> {
+    fn compile(&self) -> Result<Option<CompiledGrammar>, LanguageError> {
         let Some(grammar) = hardpan_grammars::language(&self.grammar) else { return Ok(None) };
         let language = || self.name.clone();
-        let source = self.query()?;
-        match Search::new(&grammar, &source) {
-            Ok(search) => Ok(Some(Reader { grammar, search })),
-            Err(Unfit::Query(error)) => Err(LanguageError::Query { language: language(), error }),
-            Err(Unfit::Capture(capture)) => Err(LanguageError::Capture { language: language(), capture }),
-            Err(Unfit::Pattern(pattern)) => Err(LanguageError::Pattern { language: language(), pattern }),
+        let source = self.joined_queries()?;
+        match QueryMatcher::new(&grammar, &source) {
+            Ok(matcher) => Ok(Some(CompiledGrammar { grammar, matcher })),
+            Err(QueryCompileError::Query(error)) => Err(LanguageError::Query { language: language(), error }),
+            Err(QueryCompileError::Capture(capture)) => {
+                Err(LanguageError::Capture { language: language(), capture })
+            }
+            Err(QueryCompileError::Pattern(pattern)) => {
+                Err(LanguageError::Pattern { language: language(), pattern })
+            }
         }
     }
 }
 
-/// All languages, and the patterns that hold for every one of them.
+/// All languages, and the path patterns that apply to every one of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Languages {
     #[serde(rename = "language")]
     list: Vec<Language>,
-    tests: Tests,
+    tests: TestPatterns,
     pub(crate) skip: SkipPatterns,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Tests {
+struct TestPatterns {
     patterns: Vec<PathPattern>,
 }
 
@@ -254,11 +260,11 @@ pub(crate) struct SkipPatterns {
     pub(crate) markers: Vec<String>,
 }
 
-/// The number of a language in the table. One byte, since every file keeps one.
+/// Index of a language in the table. One byte, since every file stores one.
 pub type LanguageId = u8;
 
 impl Languages {
-    /// The built-in table.
+    /// The table that is compiled in.
     pub fn builtin() -> &'static Languages {
         static BUILTIN: OnceLock<Languages> = OnceLock::new();
         BUILTIN.get_or_init(|| Languages::parse(TABLE).unwrap_or_default())
@@ -268,29 +274,30 @@ impl Languages {
         Ok(toml::from_str(text)?)
     }
 
-    /// The number of the language of that name.
-    pub fn named(&self, name: &str) -> Option<LanguageId> {
+    /// Finds a language by its name.
+    pub fn find_by_name(&self, name: &str) -> Option<LanguageId> {
         LanguageId::try_from(self.list.iter().position(|language| language.name == name)?).ok()
     }
 
-    /// The language of that number.
+    /// The language with this id.
     pub fn get(&self, id: LanguageId) -> Option<&Language> {
         self.list.get(usize::from(id))
     }
 
-    /// The first language of the same family.
-    pub(crate) fn family(&self, id: LanguageId) -> LanguageId {
+    /// Id of the first language of the same family.
+    pub(crate) fn family_id(&self, id: LanguageId) -> LanguageId {
         let family = self.get(id).map(Language::family);
         let first = self.list.iter().position(|language| Some(language.family()) == family);
         first.and_then(|first| LanguageId::try_from(first).ok()).unwrap_or(id)
     }
 
-    /// All of them, in the order of the table.
+    /// All languages in table order.
     pub fn iter(&self) -> impl Iterator<Item = &Language> {
         self.list.iter()
     }
 
-    /// The language a file is written in, by its name. One whose grammar is not compiled in does not count.
+    /// Detects the language of a file by its name. A language whose grammar is not compiled in does
+    /// not count.
     pub fn detect(&self, path: &str) -> Option<LanguageId> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let lower = name.to_ascii_lowercase();
@@ -313,7 +320,8 @@ impl Languages {
         LanguageId::try_from(id).ok()
     }
 
-    /// The language of a script without an extension, by its first line: `#!/usr/bin/env python3`.
+    /// Detects the language of a script without an extension by its first line: `#!/usr/bin/env
+    /// python3`.
     pub fn detect_script(&self, content: &[u8]) -> Option<LanguageId> {
         let line = content.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
         let words = std::str::from_utf8(line.get(..line.len().min(100))?).ok()?.split_whitespace();
@@ -330,22 +338,23 @@ impl Languages {
         LanguageId::try_from(id).ok()
     }
 
-    /// Whether a file holds tests, by its name.
+    /// Whether a file contains tests, by its path.
     pub fn is_test(&self, path: &str, language: Option<LanguageId>) -> bool {
         let own = language.and_then(|id| self.get(id)).map(|language| language.tests.as_slice());
         self.tests.patterns.iter().chain(own.unwrap_or_default()).any(|pattern| pattern.matches(path))
     }
 
-    /// Whether all the data fits the grammars that are compiled in.
+    /// Checks all the data against the grammars that are compiled in.
     ///
     /// # Errors
-    /// The first thing that does not.
+    /// The first problem found.
     pub fn check() -> Result<(), LanguageError> {
         let languages = Self::parse(TABLE)?;
         languages.list.iter().try_for_each(|language| {
-            // Whole first: then rows and columns are those of the file, and shapes that no tree can have are noticed.
+            // The joined queries first: then rows and columns are those of the file, and impossible
+            // shapes are noticed.
             if let Some(grammar) = hardpan_grammars::language(&language.grammar) {
-                let fits = tree_sitter::Query::new(&grammar, &language.query()?);
+                let fits = tree_sitter::Query::new(&grammar, &language.joined_queries()?);
                 fits.map_err(|error| LanguageError::Query { language: language.name.clone(), error })?;
             }
             language.compile().map(drop)

@@ -1,20 +1,24 @@
-//! What the code contains: definitions, references and clusters of a repository, and the compact map of all that.
+//! The symbol index of a repository: its definitions, references and clusters, and a compact map of
+//! them for a model.
 //!
-//! - [`Outline`] is what one file contains, told by its path and bytes alone: definitions, imports, words.
-//! - [`Index`] is the repository: outlines, who uses whose names, and what an edit changes in that. A cache keeps it as bytes
-//!   ([`Index::save`], [`Index::load`], [`format_id`]).
-//! - [`Map`] is what a model sees: a legend and one block of lines per file, whole or within a [`Budget`].
+//! - [`Outline`] is what one file contains (definitions, imports, words), derived from its path and
+//!   bytes alone.
+//! - [`SymbolIndex`] is the whole repository: outlines, references between files, and incremental
+//!   updates. A cache stores it as bytes ([`SymbolIndex::save`], [`SymbolIndex::load`],
+//!   [`format_id`]).
+//! - [`CodeMap`] is what a model sees: a legend and one block of lines per file, complete or within
+//!   a [`TokenBudget`].
 //!
 //! ```
-//! use hardpan_symbols::{Focus, Index, MapRequest, Source};
+//! use hardpan_symbols::{FileSource, Focus, MapRequest, SymbolIndex};
 //!
 //! let files = [("clock.py", "def now(zone=None): ..."), ("main.py", "from clock import now\n\nasync def main(): now()\n")];
 //! let read = |path: &str, _buffer| match files.iter().find(|(known, _)| *known == path) {
-//!     Some((_, text)) => Source::Content(text.as_bytes().to_vec()),
-//!     None => Source::Unreadable,
+//!     Some((_, text)) => FileSource::Content(text.as_bytes().to_vec()),
+//!     None => FileSource::Unreadable,
 //! };
-//! let mut index = Index::default();
-//! index.fill(&["main.py", "clock.py"], read, |_done| ());
+//! let mut index = SymbolIndex::default();
+//! index.add_files(&["main.py", "clock.py"], read, |_done| ());
 //! let map = index.map(&MapRequest::default());
 //! assert_eq!(&*map.blocks[0].text, "clock.py: ←1\nf now(zone?) ←1\n");
 //! assert_eq!(&*map.blocks[1].text, "main.py:\ni→ clock.py\naf main() →now\n");
@@ -23,34 +27,36 @@
 //! assert!(index.ranks(&Focus::default())[0] > 0.5);
 //! ```
 //!
-//! The crate does no input or output: callers read files and keep the cache. The same tree gives the same bytes, whatever
-//! the number of threads, the order of the files or the state of a cache; so nothing that is shown may depend on the
-//! numbers of names and files, and references are counted in whole numbers.
+//! The crate does no input or output: callers read the files and keep the cache. The same tree
+//! gives the same bytes, whatever the number of threads, the order of the files or the state of the
+//! cache; so nothing that is shown may depend on the numbers of names and files, and references are
+//! counted in whole numbers.
 //!
 //! Languages are data: `languages.toml` and `queries/`, whose README tells how to add one.
 
-mod capture; // Kind, and what the captures of a query mean
-mod cluster; // Index::clusters: files that belong together
+mod capture; // SymbolKind, and what the captures of a query mean
+mod cluster; // SymbolIndex::clusters: files that belong together
+mod encoding;
 mod extract; // from a syntax tree to an outline
-mod index; // Index: files, names, references, and what an edit changes
-mod language; // Languages: the table and the compiled queries
-mod manifest; // Manifest: what package files say about names
-mod map; // Map: aliases, choice, lines
-mod names; // names by number
+mod index; // SymbolIndex: files, names, references, and what an edit changes
+mod language; // Languages: the table of languages and their compiled queries
+mod manifest; // Manifest: what package files say about imports
+mod map; // CodeMap: folder aliases, selection within a budget, rendering
+mod name_table; // NameTable: names interned as numbers
 mod outline; // Outline: what one file contains
-mod pattern; // PathPattern: file names with stars, folders
-mod rank; // Index::ranks: how much each file matters
-mod resolve; // from an import to the files that it means
-mod search; // Search: where the patterns of a query match
-mod wire; // numbers, texts and lists as bytes
+mod path_pattern; // PathPattern: file names with stars, or folders
+mod query_matcher; // QueryMatcher: finds where the patterns of a query match
+mod rank; // SymbolIndex::ranks: how much each file matters
+mod resolve; // PathLookup: from an import to the files it means // ByteReader: numbers, texts and lists as bytes, for the cache
 
-pub use capture::Kind;
+pub use capture::SymbolKind;
+pub use encoding::{IndexDecodeError, format_id};
 pub use index::{
-    Change, ContentHash, FileReport, Index, Place, Report, SkippedReport, Source, SymbolReport, content_hash,
+    ContentHash, DefinitionReport, FileReport, FileSource, IndexReport, IndexUpdate, SkippedReport,
+    SymbolIndex, SymbolReport, content_hash,
 };
 pub use language::{ImportRule, Language, LanguageError, LanguageId, Languages};
 pub use manifest::Manifest;
-pub use map::{Block, Budget, LeftOut, Map, MapMemory, MapRequest, Part};
-pub use outline::{Definition, Import, ImportForm, Outline, Reach, SIZE_LIMIT, Skip, Waits};
+pub use map::{CodeMap, FileSelection, MapBlock, MapMemory, MapOmissions, MapRequest, TokenBudget};
+pub use outline::{Asyncness, Definition, Import, ImportForm, Outline, SIZE_LIMIT, SkipReason, Visibility};
 pub use rank::Focus;
-pub use wire::{Damaged, format_id};

@@ -1,28 +1,29 @@
-//! What package files say about where names lead: `Cargo.toml`, `go.mod`, `package.json`, `tsconfig.json`.
+//! [`Manifest`]: what package files (`Cargo.toml`, `go.mod`, `package.json`, `tsconfig.json`) say
+//! about imports.
 
 use serde::Deserialize;
 
-/// The part of a package file that imports need.
+/// The part of a package file that is needed to resolve imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manifest {
-    /// The name of a Rust crate, as code writes it.
+    /// Name of a Rust crate as code spells it, with underscores.
     Crate(String),
-    /// The path of a Go module.
+    /// Import path of a Go module.
     GoModule(String),
-    /// The name of a JavaScript package.
+    /// Name of a JavaScript package, with its scope: `@a/b`.
     Package(String),
-    /// TypeScript's short names: a prefix in front of `*`, and what it stands for.
+    /// Path aliases of TypeScript: the prefix before `*`, and what it stands for.
     Paths(Vec<(String, String)>),
 }
 
 #[derive(Deserialize)]
 struct CargoFile {
-    package: Option<Named>,
-    lib: Option<Named>,
+    package: Option<PackageName>,
+    lib: Option<PackageName>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct PackageName {
     name: Option<String>,
 }
 
@@ -41,8 +42,8 @@ struct TypeScriptOptions {
 }
 
 impl Manifest {
-    /// Reads a package file; `None` for any other, and for one that cannot be read.
-    pub fn of(path: &str, content: &[u8]) -> Option<Manifest> {
+    /// Parses a package file; `None` for any other file, and for one that cannot be parsed.
+    pub fn parse(path: &str, content: &[u8]) -> Option<Manifest> {
         let text = std::str::from_utf8(content).ok()?;
         match path.rsplit('/').next()? {
             "Cargo.toml" => {
@@ -55,16 +56,19 @@ impl Manifest {
                 let module = module.split("//").next()?.trim().trim_matches('"');
                 Some(Manifest::GoModule(module.into()))
             }
-            "package.json" => Some(Manifest::Package(serde_json::from_str::<Named>(text).ok()?.name?)),
+            "package.json" => Some(Manifest::Package(serde_json::from_str::<PackageName>(text).ok()?.name?)),
             "tsconfig.json" | "jsconfig.json" => {
                 let file: TypeScriptFile = serde_json::from_str(&without_comments(text)).ok()?;
                 let base = file.options.base_url.unwrap_or_default();
                 let long = |long: &str| {
-                    format!("{}/{}", base.trim_end_matches('/'), star(long)).trim_start_matches('/').into()
+                    format!("{}/{}", base.trim_end_matches('/'), strip_star(long))
+                        .trim_start_matches('/')
+                        .into()
                 };
                 let paths = file.options.paths.iter();
-                let mut pairs: Vec<(String, String)> =
-                    paths.filter_map(|(short, to)| Some((star(short).into(), long(to.first()?)))).collect();
+                let mut pairs: Vec<(String, String)> = paths
+                    .filter_map(|(short, to)| Some((strip_star(short).into(), long(to.first()?))))
+                    .collect();
                 if !base.is_empty() {
                     // The empty prefix: any name may be a path below the base.
                     pairs.push((String::new(), format!("{}/", base.trim_end_matches('/'))));
@@ -76,12 +80,12 @@ impl Manifest {
     }
 }
 
-/// Without the star at the end.
-fn star(path: &str) -> &str {
+/// Removes the star at the end.
+fn strip_star(path: &str) -> &str {
     path.strip_suffix('*').unwrap_or(path)
 }
 
-/// JSON as people write it: without comments, and without commas in front of a closing bracket.
+/// Removes comments, and commas before a closing bracket, from JSON as people write it.
 fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -120,7 +124,7 @@ mod tests {
 
     #[test]
     fn package_files_tell_their_names() {
-        let of = |path: &str, text: &str| Manifest::of(path, text.as_bytes());
+        let of = |path: &str, text: &str| Manifest::parse(path, text.as_bytes());
         assert_eq!(of("a/Cargo.toml", "[package]\nname = \"a-b\"\n"), Some(Manifest::Crate("a_b".into())));
         assert_eq!(of("Cargo.toml", "[workspace]\n"), None);
         assert_eq!(
@@ -139,6 +143,6 @@ mod tests {
         }"#;
         let pair = |short: &str, long: &str| (short.to_string(), long.to_string());
         let expected = vec![pair("@app/", "./src/app/"), pair("x", "./src///y"), pair("", "./src/")];
-        assert_eq!(Manifest::of("tsconfig.json", text.as_bytes()), Some(Manifest::Paths(expected)));
+        assert_eq!(Manifest::parse("tsconfig.json", text.as_bytes()), Some(Manifest::Paths(expected)));
     }
 }

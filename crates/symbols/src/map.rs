@@ -1,8 +1,8 @@
-//! The map: what the code contains, in few tokens, and the same bytes for the same tree.
+//! [`CodeMap`]: what the code contains, in few tokens; the same tree gives the same bytes.
 
 mod alias;
-mod choose;
 mod render;
+mod selection;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,94 +10,95 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::index::{File, Index};
+use crate::index::{File, SymbolIndex};
 use crate::rank::Focus;
 use crate::resolve::FileId;
 
 use alias::Aliases;
-use render::Page;
+use render::MapRenderer;
 
-/// What the letters mean. The folders' short names follow it.
+/// Explains the letters of the map. The folder aliases follow it.
 const LEGEND: &str = include_str!("../../../prompts/legend.txt");
 
-/// What a map is wanted of.
+/// What a map should cover.
 #[derive(Clone, Copy, Default)]
 pub struct MapRequest<'a> {
-    /// Files and folders; empty for everything.
-    pub within: &'a [String],
-    /// What the conversation is about; it decides what a budget is spent on.
+    /// Files and folders to cover; empty for everything.
+    pub scope: &'a [String],
+    /// What the conversation is about; it decides which definitions fit into the budget.
     pub focus: Option<&'a Focus>,
-    /// How long the map may be; without it everything is in.
-    pub budget: Option<Budget<'a>>,
-    /// The memory of an earlier map, whose short names and choice this one keeps.
+    /// How long the map may be; `None` for everything.
+    pub budget: Option<TokenBudget<'a>>,
+    /// Memory of an earlier map; the new one keeps its aliases and its selection.
     pub memory: Option<&'a MapMemory>,
-    /// An earlier map of the same index: blocks about which nothing changed are taken from it. It saves time and changes
-    /// nothing.
-    pub previous: Option<&'a Map>,
+    /// An earlier map of the same index: unchanged blocks are copied from it. This saves time and
+    /// changes nothing.
+    pub previous: Option<&'a CodeMap>,
 }
 
-/// How long a map may be.
+/// A limit for the length of a map.
 #[derive(Clone, Copy)]
-pub struct Budget<'a> {
-    /// In tokens, the legend included.
+pub struct TokenBudget<'a> {
+    /// Limit in tokens, the legend included.
     pub tokens: usize,
-    /// How many tokens a text has.
-    pub count: &'a (dyn Fn(&str) -> usize + Sync),
+    /// Counts the tokens of a text.
+    pub count_tokens: &'a (dyn Fn(&str) -> usize + Sync),
 }
 
-/// A map.
+/// A compact description of the code, for a model.
 #[derive(Clone, Debug, Default)]
-pub struct Map {
-    /// Letters and short names; every block needs it.
+pub struct CodeMap {
+    /// Explains letters and aliases; the model needs it to read the blocks.
     pub legend: String,
-    /// One per file, sorted by path.
-    pub blocks: Vec<Block>,
-    /// What the budget had no room for.
-    pub left_out: LeftOut,
-    /// To pass in with the next request, so that it keeps short names and choice.
+    /// One block per file, sorted by path.
+    pub blocks: Vec<MapBlock>,
+    /// What did not fit into the budget.
+    pub left_out: MapOmissions,
+    /// Pass it in with the next request to keep aliases and selection.
     pub memory: MapMemory,
 }
 
-/// What the map says about one file.
+/// The lines of the map about one file.
 #[derive(Clone, Debug)]
-pub struct Block {
-    /// The file.
+pub struct MapBlock {
+    /// Path relative to the root.
     pub path: Arc<str>,
-    /// Lines, each with its end.
+    /// Complete lines, the last newline included.
     pub text: Arc<str>,
     revision: u64,
 }
 
-/// What a map does not say.
+/// How much of the code a map leaves out.
 #[derive(Clone, Copy, Debug, Default, Serialize, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Files that would have a block.
+pub struct MapOmissions {
+    /// Files without a block.
     pub files: usize,
-    /// Definitions, in those files and in others.
+    /// Definitions without a line, in those files and in others.
     pub definitions: usize,
 }
 
-/// What a map must keep from one request to the next.
+/// State to keep from one map to the next, so that unchanged blocks keep their bytes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 pub struct MapMemory {
-    /// The folders that have short names: `@1` is the first.
+    /// Folders with aliases: the first is `@1`.
     pub aliases: Vec<String>,
-    /// What was chosen of each file: its definitions by their names, or everything. Without a budget, nothing was chosen.
-    pub choice: Option<BTreeMap<String, Part>>,
+    /// The selected part of each file, by path. `None` if there was no budget and nothing was
+    /// selected.
+    pub choice: Option<BTreeMap<String, FileSelection>>,
 }
 
-/// How much of a file is in the map.
+/// Which part of a file is in the map.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
-    /// Everything, also what comes later.
+pub enum FileSelection {
+    /// The whole file, also definitions that are added later.
     Whole,
-    /// These definitions, each with the names of what holds it: `RetryPolicy.next_delay`.
+    /// Only these definitions, with the names of their parents: `RetryPolicy.next_delay`.
     Names(Vec<String>),
 }
 
-impl Map {
-    /// Legend and blocks as one text.
+impl CodeMap {
+    /// Joins legend and blocks into one text.
     pub fn text(&self) -> String {
         let mut text = self.legend.clone();
         self.blocks.iter().for_each(|block| text.push_str(&block.text));
@@ -105,50 +106,54 @@ impl Map {
     }
 }
 
-impl Index {
-    /// The map of what is wanted.
+impl SymbolIndex {
+    /// Builds a map.
     ///
     /// ```
-    /// use hardpan_symbols::{Index, MapRequest};
+    /// use hardpan_symbols::{MapRequest, SymbolIndex};
     ///
-    /// let mut index = Index::default();
+    /// let mut index = SymbolIndex::default();
     /// index.update("clock.py", b"class Clock(Base):\n    async def wait(self, seconds=1): ...\n");
     /// let map = index.map(&MapRequest::default());
     /// assert_eq!(&*map.blocks[0].text, "clock.py:\nc Clock(Base)\n  am wait(self, seconds?)\n");
     /// ```
-    pub fn map(&self, request: &MapRequest<'_>) -> Map {
+    pub fn map(&self, request: &MapRequest<'_>) -> CodeMap {
         let files: Vec<(FileId, &File)> = self
-            .in_order()
-            .filter(|(_, file)| is_within(request.within, &file.path) && has_block(file))
+            .files_by_path()
+            .filter(|(_, file)| is_in_scope(request.scope, &file.path) && has_block(file))
             .collect();
         match (request.memory, request.budget) {
-            (Some(memory), _) => {
-                self.draw(&files, Aliases::known(&memory.aliases), memory.choice.clone(), request.previous)
-            }
-            (None, None) => self.draw(&files, Aliases::choose(self, &files), None, request.previous),
+            (Some(memory), _) => self.render_map(
+                &files,
+                Aliases::from_folders(&memory.aliases),
+                memory.choice.clone(),
+                request.previous,
+            ),
+            (None, None) => self.render_map(&files, Aliases::choose(self, &files), None, request.previous),
             (None, Some(budget)) => {
                 let focus = request.focus.cloned().unwrap_or_default();
-                choose::choose(self, &files, &focus, budget)
+                selection::choose_map(self, &files, &focus, budget)
             }
         }
     }
 
-    /// Draws what was chosen.
-    fn draw(
+    /// Renders the selected parts.
+    fn render_map(
         &self,
         files: &[(FileId, &File)],
         aliases: Aliases,
-        choice: Option<BTreeMap<String, Part>>,
-        previous: Option<&Map>,
-    ) -> Map {
-        let page = Page { index: self, aliases: &aliases };
-        let same_page = |map: &&Map| map.memory.aliases == aliases.folders() && map.memory.choice == choice;
+        choice: Option<BTreeMap<String, FileSelection>>,
+        previous: Option<&CodeMap>,
+    ) -> CodeMap {
+        let renderer = MapRenderer { index: self, aliases: &aliases };
+        let same_page =
+            |map: &&CodeMap| map.memory.aliases == aliases.folders() && map.memory.choice == choice;
         let known = previous.filter(same_page).map_or(&[][..], |map| &map.blocks);
         let part = |file: &File| match &choice {
-            None => Some(&Part::Whole),
+            None => Some(&FileSelection::Whole),
             Some(choice) => choice.get(&*file.path),
         };
-        let draw = |(id, file): &(FileId, &File)| {
+        let render_block = |(id, file): &(FileId, &File)| {
             let part = part(file)?;
             let earlier =
                 known.binary_search_by(|block| (*block.path).cmp(&*file.path)).ok().map(|at| &known[at]);
@@ -156,21 +161,23 @@ impl Index {
                 return Some(earlier.clone());
             }
             let text = match part {
-                Part::Whole => page.whole(*id, file),
-                Part::Names(names) => page.part(*id, file, &render::named(file, names)),
+                FileSelection::Whole => renderer.render_whole(*id, file),
+                FileSelection::Names(names) => {
+                    renderer.render_rows(*id, file, &render::rows_named(file, names))
+                }
             };
-            Some(Block { path: (*file.path).into(), text: text.into(), revision: file.revision })
+            Some(MapBlock { path: (*file.path).into(), text: text.into(), revision: file.revision })
         };
-        let blocks: Vec<Block> = files.par_iter().filter_map(draw).collect();
-        let mut left_out = LeftOut { files: files.len() - blocks.len(), definitions: 0 };
+        let blocks: Vec<MapBlock> = files.par_iter().filter_map(render_block).collect();
+        let mut left_out = MapOmissions { files: files.len() - blocks.len(), definitions: 0 };
         for (_, file) in files.iter().filter(|(_, file)| !file.is_test) {
             left_out.definitions += match part(file) {
                 None => file.rows.len(),
-                Some(Part::Whole) => 0,
-                Some(Part::Names(names)) => file.rows.len() - render::named(file, names).len(),
+                Some(FileSelection::Whole) => 0,
+                Some(FileSelection::Names(names)) => file.rows.len() - render::rows_named(file, names).len(),
             };
         }
-        Map {
+        CodeMap {
             legend: aliases.legend(),
             blocks,
             left_out,
@@ -179,13 +186,13 @@ impl Index {
     }
 }
 
-/// Whether the map has anything to say about a file. The others are in the tree of files.
+/// Whether a file gets a block. The others appear in the file tree only.
 fn has_block(file: &File) -> bool {
     let outline = &file.outline;
     outline.skipped.is_some() || !outline.definitions.is_empty() || !outline.imports.is_empty()
 }
 
-fn is_within(within: &[String], path: &str) -> bool {
+fn is_in_scope(within: &[String], path: &str) -> bool {
     let below =
         |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     within.is_empty()
@@ -194,8 +201,8 @@ fn is_within(within: &[String], path: &str) -> bool {
             .any(|folder| matches!(folder.as_str(), "" | ".") || below(folder.trim_end_matches('/')))
 }
 
-/// A number that changes rarely: rounded down to 1, 2, 3, 5, 10, 20, 50, 100, …
-fn rounded(count: u32) -> u32 {
+/// Rounds down to 1, 2, 3, 5, 10, 20, 50, 100, …, so that the shown number changes rarely.
+fn round_down(count: u32) -> u32 {
     let mut best = count.min(3);
     let mut ten = 1_u32;
     while let Some(next) = ten.checked_mul(10) {

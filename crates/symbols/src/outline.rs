@@ -1,50 +1,50 @@
-//! What one file contains, told by its name and its bytes alone.
+//! [`Outline`]: what one file contains, derived from its path and bytes alone.
 
 mod rows;
 
 use serde::Serialize;
 
-use crate::capture::Kind;
+use crate::capture::SymbolKind;
 use crate::extract;
 use crate::language::{LanguageId, Languages};
 use crate::manifest::Manifest;
 
-pub(crate) use rows::Row;
+pub(crate) use rows::OutlineRow;
 
-/// Files over this many bytes are listed by name only.
+/// Files larger than this, in bytes, are listed by name only.
 pub const SIZE_LIMIT: usize = 1 << 20;
-/// A file whose lines are longer than this on average is meant for machines.
+/// A file with a longer average line, in bytes, counts as minified.
 const LINE_LIMIT: usize = 400;
-/// Below this size nobody minifies, and long lines are prose.
+/// Smaller files, in bytes, are never minified; long lines there are prose.
 const MINIFIED_FROM: usize = 4 << 10;
-/// How far into a file a mark of a generator is looked for.
+/// How many bytes are searched for the mark of a code generator.
 const MARKER_WINDOW: usize = 1 << 10;
 
-/// What one file contains.
+/// Definitions, imports and words of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
-    /// The language, where it is known.
+    /// The language; `None` if unknown.
     pub language: Option<LanguageId>,
-    /// Why there is no more than the name, if so.
-    pub skipped: Option<Skip>,
-    /// What is defined, in the order of the file.
+    /// Why the file was not parsed; `None` if it was.
+    pub skipped: Option<SkipReason>,
+    /// Definitions in file order.
     pub definitions: Vec<Definition>,
-    /// What is imported, in the order of the file.
+    /// Imports in file order.
     pub imports: Vec<Import>,
-    /// Every word that may refer to something: sorted, each once.
+    /// Words that may refer to a definition: sorted, each once.
     pub words: Vec<Box<str>>,
-    /// Where it is a package file: what that says about names.
+    /// For a package file: what it says about imports.
     pub manifest: Option<Manifest>,
 }
 
-/// One definition.
+/// A class, function, constant, heading, … that a file defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What sort of thing it is.
-    pub kind: Kind,
-    /// Its name.
+    /// Class, function, method, …
+    pub kind: SymbolKind,
+    /// Name without its parents, on one line.
     pub name: Box<str>,
-    /// The definition that holds it, as its place in the outline.
+    /// Index of the enclosing definition in the outline; `None` at the top level.
     pub parent: Option<u32>,
     /// The line of its name, from 1.
     pub line: u32,
@@ -52,60 +52,60 @@ pub struct Definition {
     pub signature: Box<str>,
     /// Base classes, implemented interfaces and traits.
     pub bases: Box<[Box<str>]>,
-    /// Whether calling it gives something to wait for.
-    pub waits: Waits,
-    /// Who can see it.
-    pub reach: Reach,
-    /// What it calls, as places in the outline's words: each once, in the order of the file.
+    /// Whether it is an asynchronous function.
+    pub asyncness: Asyncness,
+    /// From where it can be used.
+    pub visibility: Visibility,
+    /// Names it calls, as indices into the outline's words: each once, in file order.
     pub calls: Box<[u32]>,
 }
 
 /// Whether a function is asynchronous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Waits {
+pub enum Asyncness {
     /// An ordinary function, or no function at all.
     #[default]
-    No,
-    /// An asynchronous one.
+    Sync,
+    /// An `async` function.
     Async,
 }
 
-/// Who can see a definition.
+/// From where a definition can be used, and so whether the map shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// Other files can.
+pub enum Visibility {
+    /// Other files can use it.
     #[default]
     Shared,
-    /// It lies inside a function.
+    /// It is local to a function.
     Local,
-    /// It is there for tests only.
+    /// It exists for tests only.
     Test,
-    /// It does what a base of its type asks for: the base says all there is to say.
+    /// It implements a method of a base or trait, which already says all there is to say.
     Implied,
 }
 
-/// One import.
+/// An import statement, or one path of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// The path as it is written, without quotes.
+    /// Imported path as written, without quotes.
     pub path: Box<str>,
-    /// The names taken from it, where the language tells.
+    /// Names taken from it, if the statement lists them.
     pub names: Box<[Box<str>]>,
-    /// What is done with it.
+    /// Whether it is re-exported or declares a submodule.
     pub form: ImportForm,
 }
 
-/// What is done with an import.
+/// What kind of import it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ImportForm {
-    /// Used here.
+    /// Used in this file only.
     #[default]
     Use,
-    /// Also passed on to those who import this file.
+    /// Re-exported to files that import this one.
     Public,
-    /// The path names a module whose file lies below this one.
+    /// Declares a module in a file below this one (`mod name;`).
     Submodule,
-    /// The same, passed on.
+    /// Declares such a module and re-exports it.
     PublicSubmodule,
 }
 
@@ -118,55 +118,62 @@ impl ImportForm {
 /// Why a file is listed by name only.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
-pub enum Skip {
-    /// Over [`SIZE_LIMIT`].
+pub enum SkipReason {
+    /// Larger than [`SIZE_LIMIT`].
     Large,
-    /// Lines that nobody wrote.
+    /// Minified code: its lines are too long to be written by people.
     Minified,
-    /// Made by a program, by its name or its first lines.
+    /// Generated by a program, judging by its name or first lines.
     Generated,
-    /// Somebody else's code.
+    /// A copy of third-party code, judging by its folder.
     Vendored,
-    /// No text.
+    /// Binary data instead of text.
     Binary,
     /// The caller could not read it.
     Unreadable,
 }
 
-impl Skip {
-    pub(crate) const ALL: [Skip; 6] =
-        [Skip::Large, Skip::Minified, Skip::Generated, Skip::Vendored, Skip::Binary, Skip::Unreadable];
+impl SkipReason {
+    pub(crate) const ALL: [SkipReason; 6] = [
+        SkipReason::Large,
+        SkipReason::Minified,
+        SkipReason::Generated,
+        SkipReason::Vendored,
+        SkipReason::Binary,
+        SkipReason::Unreadable,
+    ];
 
-    /// The reason in one word, as the map says it.
-    pub fn word(self) -> &'static str {
+    /// The reason in one word, as the map shows it.
+    pub fn as_str(self) -> &'static str {
         match self {
-            Skip::Large => "large",
-            Skip::Minified => "minified",
-            Skip::Generated => "generated",
-            Skip::Vendored => "vendored",
-            Skip::Binary => "binary",
-            Skip::Unreadable => "unreadable",
+            SkipReason::Large => "large",
+            SkipReason::Minified => "minified",
+            SkipReason::Generated => "generated",
+            SkipReason::Vendored => "vendored",
+            SkipReason::Binary => "binary",
+            SkipReason::Unreadable => "unreadable",
         }
     }
 }
 
 impl Outline {
-    /// Reads a file. Whatever the bytes are, there is an answer: a broken line costs itself, bytes that are no UTF-8 are
-    /// replaced, and what is too large or was not written by a person is a name with a reason.
+    /// Parses a file. Every input gives an outline: a syntax error costs only its line, invalid
+    /// UTF-8 is replaced, and a file that is too large or not written by people is skipped with a
+    /// reason.
     ///
     /// `path` is relative to the repository, with forward slashes.
     ///
     /// ```
-    /// let outline = hardpan_symbols::Outline::of("a.py", b"def area(width, height=1): ...");
+    /// let outline = hardpan_symbols::Outline::parse("a.py", b"def area(width, height=1): ...");
     /// assert_eq!(&*outline.definitions[0].name, "area");
     /// assert_eq!(&*outline.definitions[0].signature, "(width, height?)");
     /// ```
-    pub fn of(path: &str, content: &[u8]) -> Outline {
+    pub fn parse(path: &str, content: &[u8]) -> Outline {
         let languages = Languages::builtin();
         if let Some(skip) = skip_by_path(languages, path) {
-            return Outline::skipped(skip);
+            return Outline::for_skipped(skip);
         }
-        let manifest = Manifest::of(path, content);
+        let manifest = Manifest::parse(path, content);
         let Some((id, language)) = languages
             .detect(path)
             .or_else(|| languages.detect_script(content))
@@ -175,57 +182,65 @@ impl Outline {
             return Outline { manifest, ..Outline::default() };
         };
         if let Some(skip) = skip_by_content(languages, content) {
-            return Outline { language: Some(id), manifest, ..Outline::skipped(skip) };
+            return Outline { language: Some(id), manifest, ..Outline::for_skipped(skip) };
         }
-        let outline = language.reader().map(|reader| extract::outline(language, reader, &text_of(content)));
+        let outline = language
+            .compiled_grammar()
+            .map(|grammar| extract::outline(language, grammar, &decode_text(content)));
         Outline { language: Some(id), manifest, ..outline.unwrap_or_default() }
     }
 
-    /// A file of which only the name is known.
-    pub fn skipped(skip: Skip) -> Outline {
+    /// The outline of a file that is not parsed.
+    pub fn for_skipped(skip: SkipReason) -> Outline {
         Outline { skipped: Some(skip), ..Outline::default() }
     }
 
-    /// The definition that holds another.
+    /// The enclosing definition, if there is one.
     pub fn parent(&self, definition: &Definition) -> Option<&Definition> {
         self.definitions.get(usize::try_from(definition.parent?).ok()?)
     }
 }
 
-fn skip_by_path(languages: &Languages, path: &str) -> Option<Skip> {
+fn skip_by_path(languages: &Languages, path: &str) -> Option<SkipReason> {
     if languages.skip.vendored.iter().any(|pattern| pattern.matches(path)) {
-        return Some(Skip::Vendored);
+        return Some(SkipReason::Vendored);
     }
-    languages.skip.generated.iter().any(|pattern| pattern.matches(path)).then_some(Skip::Generated)
+    languages.skip.generated.iter().any(|pattern| pattern.matches(path)).then_some(SkipReason::Generated)
 }
 
-fn skip_by_content(languages: &Languages, content: &[u8]) -> Option<Skip> {
+fn skip_by_content(languages: &Languages, content: &[u8]) -> Option<SkipReason> {
     if content.len() > SIZE_LIMIT {
-        return Some(Skip::Large);
+        return Some(SkipReason::Large);
     }
     let window = &content[..content.len().min(MARKER_WINDOW)];
-    if window.contains(&0) && utf16(content).is_none() {
-        return Some(Skip::Binary);
+    if window.contains(&0) && decode_utf16(content).is_none() {
+        return Some(SkipReason::Binary);
     }
     let lines = content.iter().filter(|byte| **byte == b'\n').count() + 1;
     if content.len() > MINIFIED_FROM && content.len() / lines > LINE_LIMIT {
-        return Some(Skip::Minified);
+        return Some(SkipReason::Minified);
     }
     let head = String::from_utf8_lossy(window);
-    languages.skip.markers.iter().any(|marker| head.contains(marker.as_str())).then_some(Skip::Generated)
+    languages
+        .skip
+        .markers
+        .iter()
+        .any(|marker| head.contains(marker.as_str()))
+        .then_some(SkipReason::Generated)
 }
 
-/// The text of a file: UTF-8 with or without a mark, UTF-16 with one, anything else with its bad bytes replaced.
-fn text_of(content: &[u8]) -> std::borrow::Cow<'_, str> {
-    if let Some(text) = utf16(content) {
+/// Decodes a file: UTF-8 with or without a byte order mark, UTF-16 with one, anything else with its
+/// invalid bytes replaced.
+fn decode_text(content: &[u8]) -> std::borrow::Cow<'_, str> {
+    if let Some(text) = decode_utf16(content) {
         return text.into();
     }
     let content = content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content);
-    // Quicker than the other, and nearly always enough.
+    // Faster than the lossy conversion, and nearly always enough.
     std::str::from_utf8(content).map_or_else(|_| String::from_utf8_lossy(content), Into::into)
 }
 
-fn utf16(content: &[u8]) -> Option<String> {
+fn decode_utf16(content: &[u8]) -> Option<String> {
     let (read, rest): (fn([u8; 2]) -> u16, _) = match content {
         [0xFF, 0xFE, rest @ ..] => (u16::from_le_bytes, rest),
         [0xFE, 0xFF, rest @ ..] => (u16::from_be_bytes, rest),

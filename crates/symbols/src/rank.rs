@@ -1,46 +1,49 @@
-//! How much each file matters: PageRank over the references, leaning towards what the conversation is about.
+//! [`SymbolIndex::ranks`]: how much each file matters, by PageRank over the references, biased
+//! towards the conversation's focus.
 
 use serde::{Deserialize, Serialize};
 
-use crate::index::Index;
+use crate::index::SymbolIndex;
 
-/// The part of the mass that follows references; the rest starts anew. The usual value.
-const FOLLOW: f64 = 0.85;
-/// Enough for the order to settle: the error shrinks by [`FOLLOW`] each time.
+/// PageRank's damping factor: the share of rank that follows references. The usual value.
+const DAMPING: f64 = 0.85;
+/// Iterations; enough for the order to settle, as the error shrinks by [`DAMPING`] each time.
 const ROUNDS: usize = 30;
-/// The part of what starts anew that starts at the focus, where there is one. The rest keeps the repository in sight.
-const LEAN: f64 = 0.7;
+/// Share of the restarts that start at the focus, if there is one. The rest keeps the whole
+/// repository in view.
+const FOCUS_SHARE: f64 = 0.7;
 
-/// What the conversation is about.
+/// What the conversation is about; it biases ranks and the selection of a map.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Focus {
-    /// Files that are open or were mentioned.
+    /// Paths of files that are open or were mentioned.
     pub files: Vec<String>,
-    /// Names that were mentioned.
+    /// Names of definitions that were mentioned.
     pub names: Vec<String>,
 }
 
-impl Index {
-    /// How much each file matters, in the order of [`Index::paths`]; the sum is 1 unless there are no files.
+impl SymbolIndex {
+    /// The rank of each file, in the order of [`SymbolIndex::paths`]; the sum is 1 unless there are no
+    /// files.
     ///
-    /// The same index and focus give the same bits: sums run in the order of the paths, for a fixed number of rounds.
-    /// Tests pass on what the focus gives them and start with nothing.
+    /// The same index and focus give the same bits: sums run in path order, for a fixed number of
+    /// rounds. Tests start with rank 0, but pass on what the focus gives them.
     pub fn ranks(&self, focus: &Focus) -> Vec<f64> {
-        let start = self.start(focus);
-        // Where each file's references lead, as parts of 1.
+        let start = self.start_distribution(focus);
+        // The references of each file, with weights that sum to 1.
         let mut place = vec![0_usize; self.capacity()];
-        for (at, (id, _)) in self.in_order().enumerate() {
+        for (at, (id, _)) in self.files_by_path().enumerate() {
             place[id as usize] = at;
         }
         let mut ends = Vec::with_capacity(start.len());
-        let mut leads: Vec<(usize, f64)> = Vec::new();
-        for (id, _) in self.in_order() {
+        let mut targets: Vec<(usize, f64)> = Vec::new();
+        for (id, _) in self.files_by_path() {
             let edges = self.edges_of(id);
             let total: u64 = edges.iter().map(|edge| edge.weight).sum();
-            leads.extend(
+            targets.extend(
                 edges.iter().map(|edge| (place[edge.to as usize], edge.weight as f64 / total as f64)),
             );
-            ends.push(leads.len());
+            ends.push(targets.len());
         }
         let mut ranks = start.clone();
         for _ in 0..ROUNDS {
@@ -50,23 +53,23 @@ impl Index {
                 if from == *end {
                     lost += rank;
                 }
-                for (to, part) in &leads[from..*end] {
+                for (to, part) in &targets[from..*end] {
                     next[*to] += rank * part;
                 }
                 from = *end;
             }
-            // What leads nowhere starts anew.
-            let anew = 1.0 - FOLLOW + FOLLOW * lost;
-            ranks = next.iter().zip(&start).map(|(next, start)| FOLLOW * next + anew * start).collect();
+            // The rank of files without references restarts.
+            let anew = 1.0 - DAMPING + DAMPING * lost;
+            ranks = next.iter().zip(&start).map(|(next, start)| DAMPING * next + anew * start).collect();
         }
         ranks
     }
 
-    /// Where the mass starts: even over files with definitions, leaning towards the focus.
-    fn start(&self, focus: &Focus) -> Vec<f64> {
+    /// The restart distribution: even over files with definitions, biased towards the focus.
+    fn start_distribution(&self, focus: &Focus) -> Vec<f64> {
         let mut even: Vec<f64> = Vec::with_capacity(self.paths().len());
         let mut leaning = Vec::with_capacity(self.paths().len());
-        for (_, file) in self.in_order() {
+        for (_, file) in self.files_by_path() {
             even.push(if file.is_test || file.outline.definitions.is_empty() { 0.0 } else { 1.0 });
             let named = focus.files.iter().filter(|path| **path == *file.path).count();
             let defines = |name: &&String| self.defines(file, name);
@@ -76,7 +79,7 @@ impl Index {
             even.fill(1.0);
         }
         let (all, focused): (f64, f64) = (even.iter().sum(), leaning.iter().sum());
-        let lean = if focused > 0.0 { LEAN } else { 0.0 };
+        let lean = if focused > 0.0 { FOCUS_SHARE } else { 0.0 };
         let share =
             |(even, leaning): (&f64, &f64)| (1.0 - lean) * even / all + lean * leaning / focused.max(1.0);
         even.iter().zip(&leaning).map(share).collect()
@@ -87,8 +90,8 @@ impl Index {
 mod tests {
     use super::*;
 
-    fn index() -> Index {
-        let mut index = Index::default();
+    fn index() -> SymbolIndex {
+        let mut index = SymbolIndex::default();
         index.update("core.py", b"def core_thing(): ...\ndef other(): ...");
         index.update("a.py", b"from core import core_thing\ndef a_thing(): core_thing()");
         index.update("b.py", b"from core import core_thing\ndef b_thing(): core_thing()");
@@ -96,7 +99,7 @@ mod tests {
         index
     }
 
-    fn order(index: &Index, focus: &Focus) -> Vec<String> {
+    fn order(index: &SymbolIndex, focus: &Focus) -> Vec<String> {
         let ranks = index.ranks(focus);
         let mut order: Vec<(String, f64)> = index.paths().map(str::to_owned).zip(ranks).collect();
         order.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -123,8 +126,8 @@ mod tests {
 
     #[test]
     fn nothing_is_ranked_without_a_panic() {
-        assert_eq!(Index::default().ranks(&Focus::default()), Vec::<f64>::new());
-        let mut index = Index::default();
+        assert_eq!(SymbolIndex::default().ranks(&Focus::default()), Vec::<f64>::new());
+        let mut index = SymbolIndex::default();
         index.update("notes.txt", b"");
         assert_eq!(index.ranks(&Focus { files: vec!["gone".into()], names: vec!["gone".into()] }), [1.0]);
     }

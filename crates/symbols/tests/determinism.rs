@@ -1,26 +1,27 @@
-//! Same tree, same bytes: whatever the number of threads, the order of the files and the state of the cache.
+//! Same tree, same bytes: whatever the number of threads, the order of the files and the state of
+//! the cache.
 
 mod projects;
 
-use hardpan_symbols::{Budget, Focus, Index, MapRequest, Source};
-use projects::Tree;
+use hardpan_symbols::{FileSource, Focus, MapRequest, SymbolIndex, TokenBudget};
+use projects::ProjectFiles;
 
 /// All golden projects side by side, many times over, so that there is more than one batch.
-fn tree() -> Tree {
-    let mut found = Tree::new();
+fn tree() -> ProjectFiles {
+    let mut files = ProjectFiles::new();
     for copy in 0..8 {
-        projects::read(&projects::root(), &format!("copy{copy}"), &mut found);
+        projects::read(&projects::root(), &format!("copy{copy}"), &mut files);
     }
-    found
+    files
 }
 
 /// Everything that comes out, as text.
-fn shown(index: &Index) -> String {
+fn shown(index: &SymbolIndex) -> String {
     let focus = Focus {
         files: vec!["copy1/rust/src/lib.rs".into()],
         names: vec!["RetryPolicy".into(), "Order".into()],
     };
-    let budget = Some(Budget { tokens: 2000, count: &|text| text.len().div_ceil(4) });
+    let budget = Some(TokenBudget { tokens: 2000, count_tokens: &|text| text.len().div_ceil(4) });
     let whole = index.map(&MapRequest::default());
     let small = index.map(&MapRequest { focus: Some(&focus), budget, ..MapRequest::default() });
     let ranks: Vec<u64> = index.ranks(&focus).into_iter().map(f64::to_bits).collect();
@@ -28,13 +29,13 @@ fn shown(index: &Index) -> String {
     format!("{}\n{}\n{ranks:?}\n{:?}\n{report}", whole.text(), small.text(), index.clusters())
 }
 
-fn build(tree: &Tree, order: &[&String], threads: usize, cached: bool) -> String {
-    let mut index = Index::default();
+fn build(tree: &ProjectFiles, order: &[&String], threads: usize, cached: bool) -> String {
+    let mut index = SymbolIndex::default();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had");
     pool.install(|| {
-        index.fill(order, |path, _| Source::Content(tree[path].clone()), |_| ());
+        index.add_files(order, |path, _| FileSource::Content(tree[path].clone()), |_| ());
         if cached {
-            index = Index::load(&index.save()).expect("just saved");
+            index = SymbolIndex::load(&index.save()).expect("just saved");
         }
     });
     shown(&index)
@@ -68,10 +69,10 @@ fn files_that_come_one_by_one_give_the_same_bytes() {
     let tree = tree();
     let paths: Vec<&String> =
         tree.keys().filter(|path| path.starts_with("copy1/") || path.starts_with("copy2/")).collect();
-    let part: Tree = paths.iter().map(|path| ((*path).clone(), tree[*path].clone())).collect();
+    let part: ProjectFiles = paths.iter().map(|path| ((*path).clone(), tree[*path].clone())).collect();
     let expected = build(&part, &paths, 2, false);
     for run in 0..3 {
-        let mut index = Index::default();
+        let mut index = SymbolIndex::default();
         for path in shuffled(&paths, run) {
             index.update(path, b"fn something_else() {}");
             index.update(path, &tree[path]);
@@ -79,7 +80,7 @@ fn files_that_come_one_by_one_give_the_same_bytes() {
         index.update("copy1/gone.py", b"def gone(): ...");
         index.remove("copy1/gone.py");
         assert!(shown(&index) == expected, "run {run} differs");
-        let loaded = Index::load(&index.save()).expect("just saved");
+        let loaded = SymbolIndex::load(&index.save()).expect("just saved");
         assert!(shown(&loaded) == expected, "run {run}, loaded, differs");
         assert_eq!(loaded.save(), index.save(), "how it came about is not to be seen");
     }

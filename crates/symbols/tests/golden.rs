@@ -1,19 +1,20 @@
 //! Every language's hard cases, as the map shows them.
 //!
-//! Each folder below `golden/` is a small project; `expected.map` beside it is its map without the legend's fixed lines.
-//! `HARDPAN_GOLDEN=write` writes what was found, to be read before it is committed. A language whose grammar is not
-//! compiled in is left out: `--features giants` has them all.
+//! Each folder below `golden/` is a small project; `expected.map` beside it is its map without the
+//! legend's fixed lines. `HARDPAN_GOLDEN=write` writes what was found, to be read before it is
+//! committed. A language whose grammar is not compiled in is left out: `--features giants` has them
+//! all.
 
 mod projects;
 
-use hardpan_symbols::{Index, Languages, MapRequest, Source};
-use projects::{EXPECTED, Tree, read, root};
+use hardpan_symbols::{FileSource, Languages, MapRequest, SymbolIndex};
+use projects::{EXPECTED, ProjectFiles, read, root};
 
 /// The short names and the blocks.
-fn map(project: &Tree) -> String {
-    let mut index = Index::default();
+fn map(project: &ProjectFiles) -> String {
+    let mut index = SymbolIndex::default();
     let paths: Vec<&String> = project.keys().collect();
-    index.fill(&paths, |path, _| Source::Content(project[path].clone()), |_| ());
+    index.add_files(&paths, |path, _| FileSource::Content(project[path].clone()), |_| ());
     let text = index.map(&MapRequest::default()).text();
     text.lines().skip(2).skip_while(|line| line.is_empty()).flat_map(|line| [line, "\n"]).collect()
 }
@@ -26,7 +27,7 @@ fn every_project_has_the_map_that_is_written_down() {
     folders.sort();
     for folder in folders {
         let name = folder.file_name().unwrap().to_str().unwrap().to_string();
-        let mut project = Tree::new();
+        let mut project = ProjectFiles::new();
         read(&folder, "", &mut project);
         let is_known = |path: &String| Languages::builtin().detect(path).is_some();
         if !project.keys().any(is_known) {
@@ -45,7 +46,7 @@ fn every_project_has_the_map_that_is_written_down() {
 
 #[test]
 fn every_language_that_is_compiled_in_has_a_project() {
-    let mut project = Tree::new();
+    let mut project = ProjectFiles::new();
     read(&root(), "", &mut project);
     let covered: Vec<_> = project.keys().filter_map(|path| Languages::builtin().detect(path)).collect();
     let missing: Vec<_> = Languages::builtin()

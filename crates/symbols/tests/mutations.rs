@@ -1,13 +1,13 @@
-//! Whatever a file holds, there is an outline, and it is sound.
+//! Property tests: every input, however damaged, has a valid outline.
 
 mod projects;
 
-use hardpan_symbols::{Index, MapRequest, Outline};
+use hardpan_symbols::{MapRequest, Outline, SymbolIndex};
 use proptest::prelude::*;
 
 /// The golden files by place, and how they are damaged.
 fn damaged() -> impl Strategy<Value = (String, Vec<u8>)> {
-    let mut tree = projects::Tree::new();
+    let mut tree = projects::ProjectFiles::new();
     projects::read(&projects::root(), "", &mut tree);
     let files: Vec<(String, Vec<u8>)> = tree.into_iter().collect();
     let cuts = prop::collection::vec(
@@ -44,17 +44,17 @@ proptest! {
 
     #[test]
     fn damaged_files_have_sound_outlines((path, content) in damaged()) {
-        let outline = Outline::of(&path, &content);
+        let outline = Outline::parse(&path, &content);
         check(&outline);
-        let mut index = Index::default();
+        let mut index = SymbolIndex::default();
         index.update(&path, &content);
-        let loaded = Index::load(&index.save()).unwrap();
+        let loaded = SymbolIndex::load(&index.save()).unwrap();
         prop_assert_eq!(loaded.outline(&path), Some(outline));
     }
 
     #[test]
     fn a_path_may_be_anything(path in any::<String>(), content in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut index = Index::default();
+        let mut index = SymbolIndex::default();
         for path in [path.clone(), format!("{path}.rs"), format!("{path}/../a\n.py")] {
             index.update(&path, &content);
             index.update(&path, b"fn a() {}\ndef b(): pass\n");

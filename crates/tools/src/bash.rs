@@ -1,4 +1,5 @@
-//! `bash`: a command, its output as it comes, and its end.
+//! The tool `bash`: runs a command, streams its output, and ends all its processes when the call is
+//! dropped.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -15,51 +16,52 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::sandbox::{Policy, Sandbox, denied};
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool, arguments};
+use crate::declarations::load_declaration;
+use crate::sandbox::{Sandbox, SandboxPolicy, explain_denials};
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome, parse_arguments};
 use crate::{Scope, limits};
 
-pub(crate) mod clean; // output without what a terminal would obey
-mod environment; // variables without keys
-mod group; // a group of processes that ends with its owner
-mod output; // the end of an output, and the whole of it on disk
+mod environment; // the variables of commands, without secrets
+mod output; // CommandOutput: its end in memory, all of it on disk
+mod process_group; // ProcessGroup: a command and its descendants
+pub(crate) mod sanitize; // removes what a terminal would interpret
 
-pub use environment::scrubbed;
-use group::{Ended, Group};
-use output::Output;
+pub use environment::scrub_environment;
+use output::CommandOutput;
+use process_group::{ProcessEnd, ProcessGroup};
 
-/// How long a command may take where the call does not say, and at most. Seconds.
+/// How long a command may run, in seconds, unless the call sets `timeout`, and at most.
 const DEFAULT_TIMEOUT: u64 = 120;
-const LONGEST_TIMEOUT: u64 = 600;
+const MAX_TIMEOUT: u64 = 600;
 
-/// How long a group has to end by itself after SIGTERM.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long the processes have to end by themselves between SIGTERM and SIGKILL.
+const TERMINATION_GRACE: Duration = Duration::from_secs(2);
 
-/// How long output is still taken after the command has ended: a process in the background may hold the pipe.
-const DRAIN: Duration = Duration::from_secs(1);
+/// How long output is still read after the command has ended: a background process may keep the
+/// pipe open.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// How often the output so far is shown.
-const PROGRESS: Duration = Duration::from_millis(100);
+/// How often the output so far is reported as progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How commands are run.
+/// How `bash` runs commands.
 #[derive(Clone, Debug)]
-pub struct Shell {
-    /// Where outputs that are too long for an answer are kept whole.
+pub struct ShellOptions {
+    /// The folder that receives outputs which are too long for an answer.
     pub outputs: PathBuf,
-    /// The commands' own folder for temporary files (`TMPDIR`), made when it is needed.
+    /// The value of `TMPDIR` for commands. The folder is created when the first command runs.
     pub temp: PathBuf,
-    /// The variables that commands see; see [`scrubbed`].
+    /// The environment variables of commands, usually from [`scrub_environment`].
     pub environment: Vec<(OsString, OsString)>,
-    /// What commands are kept from; none runs them with all that the person may do.
+    /// What commands are kept from. `None` runs them with all the rights of the user.
     pub sandbox: Option<Sandbox>,
 }
 
-/// The tool `bash`.
-pub(crate) struct Bash(pub Shell);
+/// The tool `bash`, and the `!` commands of the user.
+pub(crate) struct Bash(pub ShellOptions);
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
-    LazyLock::new(|| declare("bash", include_str!("../texts/bash.toml")));
+    LazyLock::new(|| load_declaration("bash", include_str!("../texts/bash.toml")));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,25 +79,24 @@ impl Tool for Bash {
         Effect::Changes
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move { self.call(&call).await.unwrap_or_else(|failed| failed) })
     }
 }
 
-/// How a command ended, and what it left.
-struct Finish {
-    ended: Ended,
+struct CommandEnd {
+    ended: ProcessEnd,
     timed_out: bool,
-    /// A process in the background still held the output.
-    held: bool,
+    /// A background process still had the output open when the command had ended.
+    output_still_open: bool,
 }
 
 impl Bash {
-    async fn call(&self, call: &Call<'_>) -> Result<Outcome, Outcome> {
-        let Arguments { command, timeout } = arguments(call)?;
-        let seconds = timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(1, LONGEST_TIMEOUT);
+    async fn call(&self, call: &ToolInvocation<'_>) -> Result<ToolOutcome, ToolOutcome> {
+        let Arguments { command, timeout } = parse_arguments(call)?;
+        let seconds = timeout.unwrap_or(DEFAULT_TIMEOUT).clamp(1, MAX_TIMEOUT);
         if command.contains('\0') {
-            return Err(Outcome::failed(
+            return Err(ToolOutcome::failed(
                 "The command holds a NUL character, which no command can: leave it out.",
             ));
         }
@@ -103,23 +104,25 @@ impl Bash {
         let _ = std::fs::create_dir_all(&self.0.temp);
         let policy = self.0.sandbox.as_ref().map(|sandbox| sandbox.policy(&call.scope.root, &self.0.temp));
         let (group, pipe) = self.start(&command, call.scope, policy.as_ref()).map_err(|error| {
-            let folder = call.scope.shown(&call.scope.folder);
-            Outcome::failed(format!("The command could not be started in {folder}: {error}."))
+            let folder = call.scope.display_name(&call.scope.folder);
+            ToolOutcome::failed(format!("The command could not be started in {folder}: {error}."))
         })?;
-        let mut output = Output::new(&self.0.outputs);
-        let finish = follow(group, pipe, &mut output, Duration::from_secs(seconds), call.progress).await;
-        let denied =
-            policy.map(|policy| denied(&policy, &call.scope.folder, output.tail())).unwrap_or_default();
-        Ok(answer(&finish, &output, &denied, seconds))
+        let mut output = CommandOutput::new(&self.0.outputs);
+        let command_end =
+            collect_output(group, pipe, &mut output, Duration::from_secs(seconds), call.progress).await;
+        let denied = policy
+            .map(|policy| explain_denials(&policy, &call.scope.folder, output.tail()))
+            .unwrap_or_default();
+        Ok(build_outcome(&command_end, &output, &denied, seconds))
     }
 
     fn start(
         &self,
         line: &str,
         scope: &Scope,
-        policy: Option<&Policy>,
-    ) -> std::io::Result<(Group, Receiver)> {
-        let shell = shell(&self.0.environment);
+        policy: Option<&SandboxPolicy>,
+    ) -> std::io::Result<(ProcessGroup, Receiver)> {
+        let shell = find_shell(&self.0.environment);
         let mut command = match (&self.0.sandbox, policy) {
             (Some(sandbox), Some(policy)) => sandbox.launcher.command(policy, &shell)?,
             _ => {
@@ -140,13 +143,13 @@ impl Bash {
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
             .stderr(writer);
-        let group = Group::start(command)?;
+        let group = ProcessGroup::start(command)?;
         Ok((group, Receiver::from_owned_fd(reader.into())?))
     }
 }
 
-/// The first bash of the path; sh where there is none.
-fn shell(environment: &[(OsString, OsString)]) -> PathBuf {
+/// The first `bash` in `PATH`, then in the usual places; `/bin/sh` where there is none.
+fn find_shell(environment: &[(OsString, OsString)]) -> PathBuf {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
     let folders = path.map(std::env::split_paths).into_iter().flatten();
     let is_there = |path: &PathBuf| path.is_absolute() && path.is_file();
@@ -155,16 +158,17 @@ fn shell(environment: &[(OsString, OsString)]) -> PathBuf {
     in_path.or_else(known).unwrap_or_else(|| Path::new("/bin/sh").to_owned())
 }
 
-/// Takes the output until the command has ended. Dropping this ends the whole group.
-async fn follow(
-    mut group: Group,
+/// Collects the output until the command has ended. Dropping the future kills the whole process
+/// group.
+async fn collect_output(
+    mut group: ProcessGroup,
     mut pipe: Receiver,
-    output: &mut Output,
+    output: &mut CommandOutput,
     timeout: Duration,
     progress: &(dyn Fn(&str) + Send + Sync),
-) -> Finish {
+) -> CommandEnd {
     let mut buffer = vec![0; 64 * 1024];
-    let mut ticks = interval(PROGRESS);
+    let mut ticks = interval(PROGRESS_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut deadline = std::pin::pin!(sleep(timeout));
     let (mut open, mut news, mut timed_out) = (true, false, false);
@@ -178,9 +182,9 @@ async fn follow(
                     news = true;
                 }
             },
-            how = group.ended(), if ended.is_none() => {
+            how = group.wait(), if ended.is_none() => {
                 ended = Some(how);
-                deadline.set(sleep(DRAIN));
+                deadline.set(sleep(DRAIN_TIME));
             }
             () = &mut deadline => {
                 if ended.is_some() {
@@ -189,58 +193,66 @@ async fn follow(
                 // First a request, then no longer.
                 group.signal(if timed_out { Signal::KILL } else { Signal::TERM });
                 timed_out = true;
-                deadline.set(sleep(GRACE));
+                deadline.set(sleep(TERMINATION_GRACE));
             }
             _ = ticks.tick(), if news => {
                 news = false;
-                progress(&output.shown());
+                progress(&output.visible_text());
             }
         }
     }
     output.end();
-    Finish { ended: ended.unwrap_or(Ended::Unknown), timed_out, held: open }
+    CommandEnd { ended: ended.unwrap_or(ProcessEnd::Unknown), timed_out, output_still_open: open }
 }
 
-fn answer(finish: &Finish, output: &Output, denied: &[String], seconds: u64) -> Outcome {
+fn build_outcome(
+    command_end: &CommandEnd,
+    output: &CommandOutput,
+    denied: &[String],
+    seconds: u64,
+) -> ToolOutcome {
     let mut notices = Vec::new();
     notices.extend(output.notice());
-    if finish.held {
+    if command_end.output_still_open {
         notices.push(
             "a process in the background still held the output; it was ended with the command".to_owned(),
         );
     }
-    if finish.timed_out {
+    if command_end.timed_out {
         notices.push(format!("stopped after {seconds} seconds: give a longer timeout, or do less at once"));
     }
-    match finish.ended {
-        Ended::Exit(0) => {}
-        Ended::Exit(code) => notices.push(format!("exit code {code}")),
-        Ended::Signal(signal) => notices.push(format!("ended by signal {signal}")),
-        Ended::Unknown => notices.push("how it ended is not known".to_owned()),
+    match command_end.ended {
+        ProcessEnd::Exit(0) => {}
+        ProcessEnd::Exit(code) => notices.push(format!("exit code {code}")),
+        ProcessEnd::Signal(signal) => notices.push(format!("ended by signal {signal}")),
+        ProcessEnd::Unknown => notices.push("how it ended is not known".to_owned()),
     }
-    let mut text = output.shown();
+    let mut text = output.visible_text();
     if text.trim().is_empty() && notices.is_empty() {
         text = "(no output)".to_owned();
     }
-    let mut text = limits::with_notices(text, &notices);
+    let mut text = limits::append_notices(text, &notices);
     for sentence in denied {
         text = text + "\n" + sentence;
     }
-    let (code, signal) = match finish.ended {
-        Ended::Exit(code) => (Some(code), None),
-        Ended::Signal(signal) => (None, Some(signal)),
-        Ended::Unknown => (None, None),
+    let (code, signal) = match command_end.ended {
+        ProcessEnd::Exit(code) => (Some(code), None),
+        ProcessEnd::Signal(signal) => (None, Some(signal)),
+        ProcessEnd::Unknown => (None, None),
     };
     let details = json!({
         "exit_code": code,
         "signal": signal,
-        "timed_out": finish.timed_out,
+        "timed_out": command_end.timed_out,
         "lines": output.lines(),
         "bytes": output.bytes(),
         "full_output": output.file(),
         "denied": denied,
     });
-    Outcome { is_error: finish.timed_out || code != Some(0), ..Outcome::text(text).with_details(details) }
+    ToolOutcome {
+        is_error: command_end.timed_out || code != Some(0),
+        ..ToolOutcome::text(text).with_details(details)
+    }
 }
 
 #[cfg(test)]

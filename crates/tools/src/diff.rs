@@ -1,31 +1,32 @@
-//! What changed, in few lines.
+//! [`diff_texts`]: a unified diff of bounded length.
 
 use std::time::Duration;
 
 use similar::{Algorithm, TextDiff};
 
-/// A change as a unified diff.
+/// How one text became another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
-    /// The hunks.
+pub(crate) struct TextChange {
+    /// Unified hunks without file headers, cut after a number of bytes.
     pub diff: String,
-    /// Whether all of it is there.
-    pub extent: Extent,
+    /// Whether `diff` is complete.
+    pub extent: DiffExtent,
     /// The first line that differs, in the new text, from 1.
     pub first_line: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum DiffExtent {
     Whole,
     Cut,
 }
 
-/// After this long, a diff need no longer be the shortest one.
+/// After this time the algorithm gives up looking for the shortest diff.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How two texts differ: hunks with three lines of context, at most `limit` bytes of them.
-pub(crate) fn change(old: &str, new: &str, limit: usize) -> Change {
+/// Compares two texts. The diff has three lines of context and at most `limit` bytes, plus a line
+/// that counts what was cut.
+pub(crate) fn diff_texts(old: &str, new: &str, limit: usize) -> TextChange {
     let diff = TextDiff::configure().algorithm(Algorithm::Patience).timeout(PATIENCE).diff_lines(old, new);
     let mut text = String::new();
     let mut left_out = 0;
@@ -38,11 +39,11 @@ pub(crate) fn change(old: &str, new: &str, limit: usize) -> Change {
             }
         }
     }
-    let extent = if left_out == 0 { Extent::Whole } else { Extent::Cut };
+    let extent = if left_out == 0 { DiffExtent::Whole } else { DiffExtent::Cut };
     if left_out > 0 {
         text.push_str(&format!("… ({left_out} more lines of the diff)\n"));
     }
-    Change { diff: text, extent, first_line: first_line(old, new) }
+    TextChange { diff: text, extent, first_line: first_line(old, new) }
 }
 
 fn first_line(old: &str, new: &str) -> usize {

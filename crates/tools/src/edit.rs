@@ -1,4 +1,4 @@
-//! `edit`: texts replaced where they occur exactly once.
+//! The tool `edit`: replaces texts that occur exactly once in a file.
 
 use std::sync::LazyLock;
 
@@ -7,27 +7,27 @@ use hardpan_prompt::Json;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::anchor::Folders;
-use crate::change::{Changes, DIFF_KEPT, DIFF_SHOWN};
-use crate::diff::change;
-use crate::limits::counted;
-use crate::nearest::missing;
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool};
+use crate::anchored_file::MissingFolders;
+use crate::declarations::load_declaration;
+use crate::diff::diff_texts;
+use crate::file_change::{FileChanger, MAX_KEPT_DIFF_BYTES, MAX_SHOWN_DIFF_BYTES};
+use crate::limits::pluralize;
+use crate::similar_names::missing_path;
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
 use crate::{Scope, blocking};
 
-mod diagnosis; // why an edit cannot be made, and what would help
-mod lines; // line endings: texts are matched without regard to them, and keep them
+mod line_endings; // LineEndings: edits match regardless of them, and keep them
+mod locate; // EditError: why an edit cannot be made, and what would help
 
-use diagnosis::Diagnosis;
-use lines::Document;
-pub(crate) use lines::{Endings, MARK};
+use line_endings::NormalizedText;
+pub(crate) use line_endings::{BYTE_ORDER_MARK, LineEndings};
+use locate::EditError;
 
-/// The tool `edit`.
-pub(crate) struct Edit(pub Changes);
+/// The tool `edit`. All edits of a call are made, or none.
+pub(crate) struct Edit(pub FileChanger);
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> = LazyLock::new(|| {
-    let mut tool = declare("edit", include_str!("../texts/edit.toml"));
+    let mut tool = load_declaration("edit", include_str!("../texts/edit.toml"));
     let mut schema = tool.parameters.value();
     let text = json!({"type": "string"});
     schema["properties"]["edits"]["items"] = json!({
@@ -49,7 +49,6 @@ struct Arguments {
     edits: Vec<Replacement>,
 }
 
-/// One text in place of another.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Replacement {
@@ -66,45 +65,46 @@ impl Tool for Edit {
         Effect::Changes
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
-        let changes = self.0.clone();
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
+        let changer = self.0.clone();
         blocking::run(call, move |arguments, scope, cancel| {
-            changes.alone(cancel, || edit(&changes, arguments, scope))
+            changer.run_exclusively(cancel, || edit(&changer, arguments, scope))
         })
     }
 }
 
-fn edit(changes: &Changes, arguments: Arguments, scope: &Scope) -> Result<Outcome, Outcome> {
-    let (path, edits) = wanted(arguments)?;
-    let pending = changes.begin(scope, &path, Folders::Need)?;
+fn edit(changer: &FileChanger, arguments: Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome> {
+    let (path, edits) = requested_edits(arguments)?;
+    let pending = changer.begin_change(scope, &path, MissingFolders::Fail)?;
     let shown = &pending.shown;
-    let Some(found) = &pending.found else { return Err(missing(scope, &path, &pending.place)) };
-    pending.not_changed_since_seen()?;
-    let former = text(&found.bytes).map_err(|why| Outcome::failed(format!("{shown} {why}.")))?;
-    let new = replaced(former, &edits).map_err(|why| Outcome::failed(refusal(shown, &why, edits.len())))?;
+    let Some(found) = &pending.found else { return Err(missing_path(scope, &path, &pending.place)) };
+    pending.ensure_unchanged_since_view()?;
+    let former = decode_text(&found.bytes).map_err(|why| ToolOutcome::failed(format!("{shown} {why}.")))?;
+    let new = apply_edits(former, &edits)
+        .map_err(|why| ToolOutcome::failed(rejection_message(shown, &why, edits.len())))?;
 
     let hash = pending.commit(new.as_bytes())?;
-    let short = change(former, &new, DIFF_SHOWN);
+    let short = diff_texts(former, &new, MAX_SHOWN_DIFF_BYTES);
     let details = json!({
         "path": pending.key,
-        "diff": change(former, &new, DIFF_KEPT).diff,
+        "diff": diff_texts(former, &new, MAX_KEPT_DIFF_BYTES).diff,
         "first_changed_line": short.first_line,
         "hash": hash,
     });
-    let count = counted(edits.len(), "place", "places");
-    Ok(Outcome::text(format!("Edited {shown} in {count}:\n\n{}", short.diff)).with_details(details))
+    let count = pluralize(edits.len(), "place", "places");
+    Ok(ToolOutcome::text(format!("Edited {shown} in {count}:\n\n{}", short.diff)).with_details(details))
 }
 
-/// The edits that a call asks for, in either of the two forms.
-fn wanted(arguments: Arguments) -> Result<(String, Vec<Replacement>), Outcome> {
+/// The path and the edits of a call, which come as `old_text` and `new_text`, as a list, or both.
+fn requested_edits(arguments: Arguments) -> Result<(String, Vec<Replacement>), ToolOutcome> {
     let Arguments { path, old_text, new_text, mut edits } = arguments;
     match (old_text, new_text) {
         (Some(old_text), Some(new_text)) => edits.insert(0, Replacement { old_text, new_text }),
         (None, None) => {}
-        _ => return Err(Outcome::failed("Give old_text and new_text together; new_text may be empty.")),
+        _ => return Err(ToolOutcome::failed("Give old_text and new_text together; new_text may be empty.")),
     }
     if edits.is_empty() {
-        return Err(Outcome::failed(
+        return Err(ToolOutcome::failed(
             "There is no edit in the call. Give old_text and new_text, or a list of edits.",
         ));
     }
@@ -116,8 +116,9 @@ pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF])
 }
 
-/// What the bytes say, if they are text that can be written back as it was.
-fn text(bytes: &[u8]) -> Result<&str, String> {
+/// The content as text. Fails if it is not UTF-8 without NUL bytes, because it could not be written
+/// back unchanged.
+fn decode_text(bytes: &[u8]) -> Result<&str, String> {
     if is_utf16(bytes) {
         return Err("is UTF-16: convert it to UTF-8 first, for example with iconv".to_owned());
     }
@@ -132,32 +133,31 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
     })
 }
 
-/// Why edits cannot be made, and which one of them is to blame, from 0.
-struct Refused {
+/// The edit (by its index, from 0) because of which a call changes nothing.
+struct RejectedEdit {
     edit: usize,
-    diagnosis: Diagnosis,
+    error: EditError,
 }
 
-fn refusal(shown: &str, refused: &Refused, edits: usize) -> String {
-    let diagnosis = &refused.diagnosis;
+fn rejection_message(shown: &str, rejected: &RejectedEdit, edits: usize) -> String {
+    let error = &rejected.error;
     match edits {
-        1 => format!("{shown} was not changed. {diagnosis}"),
-        _ => format!(
-            "{shown} was not changed: edit {} of {edits} cannot be made. {diagnosis}",
-            refused.edit + 1
-        ),
+        1 => format!("{shown} was not changed. {error}"),
+        _ => {
+            format!("{shown} was not changed: edit {} of {edits} cannot be made. {error}", rejected.edit + 1)
+        }
     }
 }
 
-/// The text with all edits made. Every one is matched against the text as it was.
-fn replaced(former: &str, edits: &[Replacement]) -> Result<String, Refused> {
-    let document = Document::new(former);
+/// The text with all edits made. Every edit is matched against the text as it was before the call.
+fn apply_edits(former: &str, edits: &[Replacement]) -> Result<String, RejectedEdit> {
+    let document = NormalizedText::new(former);
     let mut places = Vec::new();
     for (edit, replacement) in edits.iter().enumerate() {
-        let old = Document::new(&replacement.old_text).text;
-        let new = Document::new(&replacement.new_text).text;
+        let old = NormalizedText::new(&replacement.old_text).text;
+        let new = NormalizedText::new(&replacement.new_text).text;
         let start =
-            diagnosis::place(&document.text, &old, &new).map_err(|diagnosis| Refused { edit, diagnosis })?;
+            locate::locate_text(&document.text, &old, &new).map_err(|error| RejectedEdit { edit, error })?;
         places.push((start..start + old.len(), edit, new));
     }
     places.sort_by_key(|(range, edit, _)| (range.start, *edit));
@@ -165,15 +165,15 @@ fn replaced(former: &str, edits: &[Replacement]) -> Result<String, Refused> {
         let [(before, one, _), (after, other, _)] = pair else { continue };
         if before.end > after.start {
             let (edit, with) = (*one.max(other), *one.min(other));
-            return Err(Refused { edit, diagnosis: Diagnosis::Overlaps { with } });
+            return Err(RejectedEdit { edit, error: EditError::OverlappingEdits { with } });
         }
     }
     let mut result = String::with_capacity(former.len());
     let mut done = 0;
     for (range, _, new) in places {
-        let raw = document.raw(range.start)..document.raw(range.end);
+        let raw = document.raw_offset(range.start)..document.raw_offset(range.end);
         result.push_str(&former[done..raw.start]);
-        result.push_str(&document.endings_at(range).applied(&new));
+        result.push_str(&document.endings_at(range).apply_to(&new));
         done = raw.end;
     }
     result.push_str(&former[done..]);

@@ -1,4 +1,4 @@
-//! `fetch`: a page of the web as Markdown.
+//! The tool `fetch`: a web page as Markdown.
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,66 +11,68 @@ use reqwest::{Client, Response, Url};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::bash::clean::clean;
-use crate::limits::{BYTES, with_notices};
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool, arguments};
+use crate::bash::sanitize::sanitize;
+use crate::declarations::load_declaration;
+use crate::limits::{MAX_ANSWER_BYTES, append_notices};
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome, parse_arguments};
 
-mod address; // which addresses may be fetched from
+mod address_guard; // AddressGuard: which addresses may be fetched from
 mod html; // HTML as a series of tags and texts
-mod markdown; // a page as Markdown
+mod markdown; // HTML to Markdown
 
-use address::Guard;
+use address_guard::AddressGuard;
 
-/// How often a page may send us on.
-const REDIRECTS: usize = 5;
+/// The most redirects that are followed, all on one host.
+const MAX_REDIRECTS: usize = 5;
 
-/// The longest address that is asked for.
-const ADDRESS: usize = 4096;
+/// The longest address that is requested, in bytes.
+const MAX_ADDRESS_BYTES: usize = 4096;
 
-/// What may be fetched.
+/// What `fetch` may reach, and how.
 #[derive(Clone, Debug, Default)]
-pub struct Web {
-    /// Hosts that may have private addresses (this machine, the local network), by name or number; `*` is all.
+pub struct WebOptions {
+    /// Hosts that may have private addresses (this machine, the local network), by name or IP
+    /// address; `*` allows all.
     pub private_hosts: Vec<String>,
-    /// The proxy to go through. It then finds the names' addresses, too: those found here are still checked.
+    /// The URL of an HTTP proxy. The proxy resolves host names then; addresses that this machine
+    /// finds for them are still checked.
     pub proxy: Option<String>,
 }
 
 /// The tool `fetch`.
 pub(crate) struct Fetch {
     client: Result<Client, String>,
-    guard: Guard,
+    guard: AddressGuard,
     proxied: bool,
-    limits: Limits,
-    /// The last page: going on in it is not fetching it again.
-    last: Mutex<Option<(String, Arc<Page>)>>,
+    limits: FetchLimits,
+    /// The last page and its address, so that continuing with `offset` does not fetch it again.
+    last: Mutex<Option<(String, Arc<FetchedPage>)>>,
 }
 
-/// How long a page may take, and how many bytes of it are taken.
+/// How long a page may take, and how many bytes of it are read.
 #[derive(Clone, Copy)]
-struct Limits {
+struct FetchLimits {
     time: Duration,
     bytes: usize,
 }
 
-const LIMITS: Limits = Limits { time: Duration::from_secs(30), bytes: 5 * 1024 * 1024 };
+const DEFAULT_LIMITS: FetchLimits = FetchLimits { time: Duration::from_secs(30), bytes: 5 * 1024 * 1024 };
 
-/// A page as it came.
+/// A page that was fetched and converted.
 #[derive(Debug)]
-struct Page {
+struct FetchedPage {
     url: Url,
     status: u16,
     title: Option<String>,
     text: String,
     bytes: usize,
     hash: Hash,
-    /// More would have come.
+    /// The page was longer than [`FetchLimits::bytes`].
     cut: bool,
 }
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
-    LazyLock::new(|| declare("fetch", include_str!("../texts/fetch.toml")));
+    LazyLock::new(|| load_declaration("fetch", include_str!("../texts/fetch.toml")));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,97 +92,99 @@ impl Tool for Fetch {
         Effect::Changes
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move { self.call(&call).await.unwrap_or_else(|failed| failed) })
     }
 }
 
 impl Fetch {
-    pub fn new(web: &Web) -> Self {
-        Fetch::with_limits(web, LIMITS)
+    pub fn new(web: &WebOptions) -> Self {
+        Fetch::with_limits(web, DEFAULT_LIMITS)
     }
 
-    fn with_limits(web: &Web, limits: Limits) -> Self {
+    fn with_limits(web: &WebOptions, limits: FetchLimits) -> Self {
         let proxy = web.proxy.as_ref().and_then(|proxy| proxy.parse::<Url>().ok());
         let proxy = proxy.as_ref().and_then(|proxy| proxy.host_str()).map(str::to_owned);
-        let guard = Guard { private_hosts: web.private_hosts.clone().into() };
+        let guard = AddressGuard { private_hosts: web.private_hosts.clone().into() };
         // The proxy was chosen by the person, wherever it is.
-        let for_client = Guard { private_hosts: web.private_hosts.iter().cloned().chain(proxy).collect() };
-        let client = client(web, for_client).map_err(|error| reason(&error));
+        let for_client =
+            AddressGuard { private_hosts: web.private_hosts.iter().cloned().chain(proxy).collect() };
+        let client = build_client(web, for_client).map_err(|error| innermost_cause(&error));
         Fetch { client, guard, proxied: web.proxy.is_some(), limits, last: Mutex::default() }
     }
 
-    async fn call(&self, call: &Call<'_>) -> Result<Outcome, Outcome> {
-        let Arguments { url, offset } = arguments(call)?;
-        let page = match self.last(&url).filter(|_| offset > 0) {
+    async fn call(&self, call: &ToolInvocation<'_>) -> Result<ToolOutcome, ToolOutcome> {
+        let Arguments { url, offset } = parse_arguments(call)?;
+        let page = match self.last_page(&url).filter(|_| offset > 0) {
             Some(page) => page,
             None => {
                 let fetched = tokio::time::timeout(self.limits.time, self.fetch(&url)).await;
                 let late = |_| format!("it took longer than {} seconds", self.limits.time.as_secs());
                 let page = fetched.map_err(late).flatten();
-                let page =
-                    page.map_err(|why| Outcome::failed(format!("{} was not fetched: {why}.", clean(&url))))?;
+                let page = page.map_err(|why| {
+                    ToolOutcome::failed(format!("{} was not fetched: {why}.", sanitize(&url)))
+                })?;
                 let page = Arc::new(page);
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((url, page.clone()));
                 page
             }
         };
-        answer(&page, offset, self.limits)
+        build_outcome(&page, offset, self.limits)
     }
 
-    fn last(&self, url: &str) -> Option<Arc<Page>> {
+    fn last_page(&self, url: &str) -> Option<Arc<FetchedPage>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().filter(|(fetched, _)| fetched == url).map(|(_, page)| page.clone())
     }
 
-    async fn fetch(&self, url: &str) -> Result<Page, String> {
+    async fn fetch(&self, url: &str) -> Result<FetchedPage, String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let mut url: Url =
             url.trim().parse().map_err(|error| format!("the address is not valid: {error}"))?;
-        for _ in 0..=REDIRECTS {
-            if url.as_str().len() > ADDRESS {
-                return Err(format!("the address is longer than {ADDRESS} bytes"));
+        for _ in 0..=MAX_REDIRECTS {
+            if url.as_str().len() > MAX_ADDRESS_BYTES {
+                return Err(format!("the address is longer than {MAX_ADDRESS_BYTES} bytes"));
             }
-            self.guard.check(&url).map_err(|refused| refused.to_string())?;
+            self.guard.check_url(&url).map_err(|refused| refused.to_string())?;
             if self.proxied {
-                self.check_name(&url).await?;
+                self.check_host_addresses(&url).await?;
             }
             let asked = client
                 .get(url.clone())
                 .header(ACCEPT, "text/html, text/*, application/json;q=0.9, */*;q=0.1");
-            let response = asked.send().await.map_err(|error| reason(&error))?;
-            match redirect(&response) {
+            let response = asked.send().await.map_err(|error| innermost_cause(&error))?;
+            match redirect_target(&response) {
                 Some(to) => {
                     let to = url.join(&to).map_err(|error| format!("it sends to {to:?}: {error}"))?;
-                    self.guard.check(&to).map_err(|refused| refused.to_string())?;
+                    self.guard.check_url(&to).map_err(|refused| refused.to_string())?;
                     if !is_same_host(&url, &to) {
                         return Err(format!("it sends to another host: fetch {to} if that is meant"));
                     }
                     url = to;
                 }
-                None => return self.page(url, response).await,
+                None => return self.read_page(url, response).await,
             }
         }
-        Err(format!("it sends from one address to the next more than {REDIRECTS} times"))
+        Err(format!("it sends from one address to the next more than {MAX_REDIRECTS} times"))
     }
 
-    /// Behind a proxy, names that are known here are checked here; the others only the proxy knows.
-    async fn check_name(&self, url: &Url) -> Result<(), String> {
-        match self.guard.addresses(url.host_str().unwrap_or_default()).await {
-            Err(refused @ address::Refused::Private { .. }) => Err(refused.to_string()),
+    /// Checks a host behind a proxy, as far as this machine can resolve it.
+    async fn check_host_addresses(&self, url: &Url) -> Result<(), String> {
+        match self.guard.resolve_host(url.host_str().unwrap_or_default()).await {
+            Err(refused @ address_guard::AddressError::Private { .. }) => Err(refused.to_string()),
             _ => Ok(()),
         }
     }
 
-    async fn page(&self, url: Url, response: Response) -> Result<Page, String> {
+    async fn read_page(&self, url: Url, response: Response) -> Result<FetchedPage, String> {
         let status = response.status().as_u16();
-        let kind = Kind::of(response.headers())?;
+        let kind = ContentKind::from_headers(response.headers())?;
         let latin = is_latin(response.headers());
         let mut body = Vec::new();
         let mut stream = response.bytes_stream();
         let mut cut = false;
         while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(|error| format!("it broke off: {}", reason(&error)))?;
+            let chunk = chunk.map_err(|error| format!("it broke off: {}", innermost_cause(&error)))?;
             let room = self.limits.bytes - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
@@ -189,26 +193,28 @@ impl Fetch {
             }
         }
         let (bytes, hash) = (body.len(), Hash::of(&body));
-        if kind == Kind::Unknown && body.contains(&0) {
+        if kind == ContentKind::Unknown && body.contains(&0) {
             return Err("it does not say what it is, and it is not text".to_owned());
         }
         let text = match latin {
             true => body.iter().copied().map(char::from).collect(),
             false => String::from_utf8_lossy(&body).into_owned(),
         };
-        let text = clean(&text).replace('\r', "\n");
+        let text = sanitize(&text).replace('\r', "\n");
         let base = url.clone();
         let converted = tokio::task::spawn_blocking(move || match kind {
-            Kind::Html => markdown::markdown(&text, &base),
-            Kind::Unknown if text.trim_start().starts_with('<') => markdown::markdown(&text, &base),
-            _ => markdown::Markdown { title: None, text },
+            ContentKind::Html => markdown::html_to_markdown(&text, &base),
+            ContentKind::Unknown if text.trim_start().starts_with('<') => {
+                markdown::html_to_markdown(&text, &base)
+            }
+            _ => markdown::MarkdownPage { title: None, text },
         });
-        let markdown::Markdown { title, text } = converted.await.map_err(|error| error.to_string())?;
-        Ok(Page { url, status, title, text, bytes, hash, cut })
+        let markdown::MarkdownPage { title, text } = converted.await.map_err(|error| error.to_string())?;
+        Ok(FetchedPage { url, status, title, text, bytes, hash, cut })
     }
 }
 
-fn client(web: &Web, guard: Guard) -> Result<Client, reqwest::Error> {
+fn build_client(web: &WebOptions, guard: AddressGuard) -> Result<Client, reqwest::Error> {
     // The first one to install a provider wins; any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
@@ -222,7 +228,8 @@ fn client(web: &Web, guard: Guard) -> Result<Client, reqwest::Error> {
     }
 }
 
-/// Whether two addresses are of one host, but for a leading `www.`: what was allowed for one says nothing about another.
+/// Whether two addresses are on the same host, but for a leading `www.`. A permission for one host
+/// says nothing about another.
 fn is_same_host(from: &Url, to: &Url) -> bool {
     let host = |url: &Url| {
         let host = url.host_str().unwrap_or_default();
@@ -231,38 +238,38 @@ fn is_same_host(from: &Url, to: &Url) -> bool {
     host(from) == host(to)
 }
 
-/// Where a response sends us.
-fn redirect(response: &Response) -> Option<String> {
+/// The `Location` of a redirect. `None` for other responses.
+fn redirect_target(response: &Response) -> Option<String> {
     let to = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
     Some(String::from_utf8_lossy(to.as_bytes()).into_owned())
 }
 
-/// What a page is.
+/// How the body of a response is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ContentKind {
     Html,
     Text,
-    /// It does not say.
+    /// There is no content type.
     Unknown,
 }
 
-impl Kind {
-    fn of(headers: &HeaderMap) -> Result<Self, String> {
-        let Some(kind) = content_type(headers) else { return Ok(Kind::Unknown) };
+impl ContentKind {
+    fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
+        let Some(kind) = content_type(headers) else { return Ok(ContentKind::Unknown) };
         let kind = kind.split(';').next().unwrap_or_default().trim();
         match kind {
-            "" => Ok(Kind::Unknown),
-            "text/html" | "application/xhtml+xml" => Ok(Kind::Html),
+            "" => Ok(ContentKind::Unknown),
+            "text/html" | "application/xhtml+xml" => Ok(ContentKind::Html),
             kind if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") => {
-                Ok(Kind::Text)
+                Ok(ContentKind::Text)
             }
             "application/json"
             | "application/xml"
             | "application/javascript"
             | "application/x-ndjson"
             | "application/yaml"
-            | "application/toml" => Ok(Kind::Text),
-            kind => Err(format!("it is {}, not text", clean(kind))),
+            | "application/toml" => Ok(ContentKind::Text),
+            kind => Err(format!("it is {}, not text", sanitize(kind))),
         }
     }
 }
@@ -272,26 +279,26 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     Some(String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase())
 }
 
-/// Whether the page says that it is in the old encoding of western Europe; all others are taken as UTF-8.
+/// Whether the page declares ISO-8859-1 or Windows-1252; all others are read as UTF-8.
 fn is_latin(headers: &HeaderMap) -> bool {
     let kind = content_type(headers).unwrap_or_default();
     ["iso-8859-1", "latin1", "windows-1252"].iter().any(|name| kind.contains(&format!("charset={name}")))
 }
 
-fn answer(page: &Page, offset: usize, limits: Limits) -> Result<Outcome, Outcome> {
+fn build_outcome(page: &FetchedPage, offset: usize, limits: FetchLimits) -> Result<ToolOutcome, ToolOutcome> {
     let text = &page.text;
     if offset > 0 && offset >= text.len() {
-        return Err(Outcome::failed(format!(
+        return Err(ToolOutcome::failed(format!(
             "The page has only {} bytes: offset {offset} is past its end.",
             text.len()
         )));
     }
     let start = text.floor_char_boundary(offset);
-    let mut end = text.floor_char_boundary((start + BYTES).min(text.len()));
+    let mut end = text.floor_char_boundary((start + MAX_ANSWER_BYTES).min(text.len()));
     if end < text.len() {
         // After a line, if there is one in the second half.
         let line_end = text[start..end].rfind('\n').map(|at| start + at + 1);
-        end = line_end.filter(|&line_end| line_end > start + BYTES / 2).unwrap_or(end);
+        end = line_end.filter(|&line_end| line_end > start + MAX_ANSWER_BYTES / 2).unwrap_or(end);
     }
     let mut notices = Vec::new();
     if page.status >= 400 {
@@ -307,7 +314,7 @@ fn answer(page: &Page, offset: usize, limits: Limits) -> Result<Outcome, Outcome
     }
     let title = page.title.as_deref().map(|title| format!("Title: {title}\n")).unwrap_or_default();
     let body = if text.is_empty() { "(the page holds no text)" } else { &text[start..end] };
-    let text = with_notices(format!("{title}Address: {}\n\n{body}", page.url), &notices);
+    let text = append_notices(format!("{title}Address: {}\n\n{body}", page.url), &notices);
     let details = json!({
         "url": page.url.as_str(),
         "title": page.title,
@@ -315,11 +322,12 @@ fn answer(page: &Page, offset: usize, limits: Limits) -> Result<Outcome, Outcome
         "bytes": page.bytes,
         "hash": page.hash,
     });
-    Ok(Outcome { is_error: page.status >= 400, ..Outcome::text(text).with_details(details) })
+    Ok(ToolOutcome { is_error: page.status >= 400, ..ToolOutcome::text(text).with_details(details) })
 }
 
-/// The innermost cause: it says what happened, the outer ones only that something did.
-fn reason(error: &reqwest::Error) -> String {
+/// The innermost cause of an error, which says what happened; the outer ones only say that
+/// something did.
+fn innermost_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

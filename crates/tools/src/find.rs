@@ -1,4 +1,4 @@
-//! `find`: files and folders by name.
+//! The tool `find`: files and folders by name.
 
 use std::sync::LazyLock;
 
@@ -8,21 +8,21 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Scope;
-use crate::blocking::{self, Cancel};
+use crate::blocking::{self, CancelFlag};
+use crate::declarations::load_declaration;
 use crate::glob::Glob;
-use crate::limits::{Full, Lines, counted};
-use crate::nearest::existing;
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool};
+use crate::limits::{LimitReached, LimitedLines, pluralize};
+use crate::similar_names::require_existing;
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
 
-/// The most paths, where nobody asks for fewer or more.
-const LIMIT: usize = 1000;
+/// The most paths in an answer, unless the call sets `limit`.
+const DEFAULT_LIMIT: usize = 1000;
 
-/// The tool `find`.
+/// The tool `find`: lists paths that match a glob, without those that git ignores.
 pub struct Find;
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
-    LazyLock::new(|| declare("find", include_str!("../texts/find.toml")));
+    LazyLock::new(|| load_declaration("find", include_str!("../texts/find.toml")));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,20 +41,23 @@ impl Tool for Find {
         Effect::Reads
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         blocking::run(call, |arguments, scope, cancel| find(&arguments, scope, cancel))
     }
 }
 
-fn find(arguments: &Arguments, scope: &Scope, cancel: &Cancel) -> Result<Outcome, Outcome> {
+fn find(arguments: &Arguments, scope: &Scope, cancel: &CancelFlag) -> Result<ToolOutcome, ToolOutcome> {
     let glob = Glob::new(&arguments.pattern)?;
     let path = arguments.path.as_deref().unwrap_or(".");
-    let folder = scope.to_read(path)?;
-    if !existing(scope, path, &folder)?.is_dir() {
-        return Err(Outcome::failed(format!("{} is a file: name a folder.", scope.shown(&folder))));
+    let folder = scope.resolve_for_read(path)?;
+    if !require_existing(scope, path, &folder)?.is_dir() {
+        return Err(ToolOutcome::failed(format!(
+            "{} is a file: name a folder.",
+            scope.display_name(&folder)
+        )));
     }
-    let bounds = scope.bounds();
-    let mut lines = Lines::new(arguments.limit.unwrap_or(LIMIT).max(1));
+    let resolved = scope.resolved();
+    let mut lines = LimitedLines::new(arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1));
     let (mut looked_at, mut unreadable, mut full) = (0, 0, None);
     for entry in walk(&folder) {
         if cancel.is_set() {
@@ -72,7 +75,7 @@ fn find(arguments: &Arguments, scope: &Scope, cancel: &Cancel) -> Result<Outcome
             continue;
         }
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let line = bounds.shown(entry.path()) + if is_folder { "/" } else { "" };
+        let line = resolved.display_name(entry.path()) + if is_folder { "/" } else { "" };
         if let Err(limit) = lines.push(&line) {
             full = Some(limit);
             break;
@@ -80,23 +83,23 @@ fn find(arguments: &Arguments, scope: &Scope, cancel: &Cancel) -> Result<Outcome
     }
     let mut notices = Vec::new();
     match full {
-        Some(Full::Lines) => {
+        Some(LimitReached::Lines) => {
             notices.push(format!("the first {}; narrow pattern or path, or raise limit", lines.count));
         }
-        Some(Full::Bytes) => {
+        Some(LimitReached::Bytes) => {
             notices.push(format!("the first {}, 50 KB; narrow pattern or path", lines.count));
         }
         None if lines.count == 0 => {
-            let looked = counted(looked_at, "path", "paths");
+            let looked = pluralize(looked_at, "path", "paths");
             notices.push(format!("nothing matches; {looked} looked at, without what git ignores"));
         }
         None => {}
     }
     if unreadable > 0 {
-        notices.push(format!("{} could not be read", counted(unreadable, "folder", "folders")));
+        notices.push(format!("{} could not be read", pluralize(unreadable, "folder", "folders")));
     }
     let details = json!({"paths": lines.count, "cut": full.is_some(), "unreadable": unreadable});
-    Ok(Outcome::text(lines.with_notices(&notices)).with_details(details))
+    Ok(ToolOutcome::text(lines.append_notices(&notices)).with_details(details))
 }
 
 #[cfg(test)]

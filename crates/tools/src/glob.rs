@@ -1,55 +1,59 @@
-//! Globs over paths in a folder.
+//! [`Glob`]: patterns for paths below a folder.
 
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::tool::Outcome;
+use crate::tool::ToolOutcome;
 
-/// A pattern for paths.
+/// A compiled pattern, such as `*.rs`, `src/**/*.ts` or `!*.lock`.
 pub(crate) struct Glob {
     matcher: GlobMatcher,
-    over: Over,
-    sense: Sense,
+    target: MatchTarget,
+    polarity: Polarity,
 }
 
-/// What a pattern is compared with.
-enum Over {
+enum MatchTarget {
     Names,
     Paths,
 }
 
-enum Sense {
-    Matching,
-    Others,
+enum Polarity {
+    Include,
+    Exclude,
 }
 
 impl Glob {
-    /// A pattern with `/` is meant from the folder, one without for names at any depth; `!` in front means all others.
-    pub fn new(pattern: &str) -> Result<Self, Outcome> {
-        let (sense, positive) = match pattern.strip_prefix('!') {
-            Some(rest) => (Sense::Others, rest),
-            None => (Sense::Matching, pattern),
+    /// Compiles a pattern. One with a `/` matches paths relative to the folder, one without matches
+    /// names at any depth; a leading `!` inverts it.
+    pub fn new(pattern: &str) -> Result<Self, ToolOutcome> {
+        let (polarity, positive) = match pattern.strip_prefix('!') {
+            Some(rest) => (Polarity::Exclude, rest),
+            None => (Polarity::Include, pattern),
         };
         let path = positive.trim_start_matches("./").trim_start_matches('/');
-        let over = if positive.trim_end_matches('/').contains('/') { Over::Paths } else { Over::Names };
+        let target = if positive.trim_end_matches('/').contains('/') {
+            MatchTarget::Paths
+        } else {
+            MatchTarget::Names
+        };
         let matcher = GlobBuilder::new(path.trim_end_matches('/'))
             .literal_separator(true)
             .build()
-            .map_err(|error| Outcome::failed(format!("The glob cannot be used: {error}")))?
+            .map_err(|error| ToolOutcome::failed(format!("The glob cannot be used: {error}")))?
             .compile_matcher();
-        Ok(Glob { matcher, over, sense })
+        Ok(Glob { matcher, target, polarity })
     }
 
-    /// Whether it matches a path that is relative to the folder.
+    /// Whether the pattern matches a path that is relative to the folder.
     pub fn matches(&self, path: &Path) -> bool {
-        let matches = match self.over {
-            Over::Names => path.file_name().is_some_and(|name| self.matcher.is_match(name)),
-            Over::Paths => self.matcher.is_match(path),
+        let matches = match self.target {
+            MatchTarget::Names => path.file_name().is_some_and(|name| self.matcher.is_match(name)),
+            MatchTarget::Paths => self.matcher.is_match(path),
         };
-        match self.sense {
-            Sense::Matching => matches,
-            Sense::Others => !matches,
+        match self.polarity {
+            Polarity::Include => matches,
+            Polarity::Exclude => !matches,
         }
     }
 }
@@ -85,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_broken_pattern_is_told_as_such() {
-        let expected = Outcome::failed(
+        let expected = ToolOutcome::failed(
             "The glob cannot be used: error parsing glob '[a': unclosed character class; missing ']'",
         );
         assert_eq!(Glob::new("[a").map(|_| ()), Err(expected));

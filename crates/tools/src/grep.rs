@@ -1,7 +1,7 @@
-//! `grep`: lines that match, over the files that git would not ignore.
+//! The tool `grep`: lines that match a pattern, in the files that git does not ignore.
 
-mod report; // the answer: matches in the order of their paths, until it is full
-mod search; // one file
+mod report; // GrepReport: the answer, until it is full
+mod search; // FileSearcher: the matches of one file
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -14,26 +14,27 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::Scope;
-use crate::blocking::{self, Cancel};
+use crate::blocking::{self, CancelFlag};
+use crate::declarations::load_declaration;
 use crate::glob::Glob;
-use crate::nearest::existing;
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool};
-use report::Report;
-use search::Search;
+use crate::similar_names::require_existing;
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
+use report::GrepReport;
+use search::FileSearcher;
 
-/// The most matching lines, where nobody asks for fewer or more.
-const LIMIT: usize = 100;
-/// The most lines of context on each side: more is what `read` is for.
-const CONTEXT: usize = 50;
-/// Files that are searched side by side before their matches are put in order: bounds what is held.
-const BATCH: usize = 256;
+/// The most matching lines in an answer, unless the call sets `limit`.
+const DEFAULT_LIMIT: usize = 100;
+/// The most lines of context on each side of a match: for more there is `read`.
+const MAX_CONTEXT: usize = 50;
+/// How many files are searched in parallel before their matches are put in order. This bounds the
+/// memory that waiting matches take.
+const BATCH_SIZE: usize = 256;
 
-/// The tool `grep`.
+/// The tool `grep`: searches a file or a folder for a regular expression or a literal text.
 pub struct Grep;
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
-    LazyLock::new(|| declare("grep", include_str!("../texts/grep.toml")));
+    LazyLock::new(|| load_declaration("grep", include_str!("../texts/grep.toml")));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,49 +60,53 @@ impl Tool for Grep {
         Effect::Reads
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         blocking::run(call, |arguments, scope, cancel| grep(&arguments, scope, cancel))
     }
 }
 
-fn grep(arguments: &Arguments, scope: &Scope, cancel: &Cancel) -> Result<Outcome, Outcome> {
-    let matcher = matcher(arguments)?;
+fn grep(arguments: &Arguments, scope: &Scope, cancel: &CancelFlag) -> Result<ToolOutcome, ToolOutcome> {
+    let matcher = build_matcher(arguments)?;
     let glob = arguments.glob.as_deref().map(Glob::new).transpose()?;
     let path = arguments.path.as_deref().unwrap_or(".");
-    let place = scope.to_read(path)?;
-    let metadata = existing(scope, path, &place)?;
+    let place = scope.resolve_for_read(path)?;
+    let metadata = require_existing(scope, path, &place)?;
     if !metadata.is_dir() && !metadata.is_file() {
-        return Err(Outcome::failed(format!("{} is neither a file nor a folder.", scope.shown(&place))));
+        return Err(ToolOutcome::failed(format!(
+            "{} is neither a file nor a folder.",
+            scope.display_name(&place)
+        )));
     }
-    let limit = arguments.limit.unwrap_or(LIMIT).max(1);
-    let context = arguments.context.min(CONTEXT);
-    let bounds = scope.bounds();
-    let search = Search { matcher, limit, context, bounds: &bounds, cancel };
-    let mut report = Report::new(limit);
+    let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1);
+    let context = arguments.context.min(MAX_CONTEXT);
+    let resolved = scope.resolved();
+    let search = FileSearcher { matcher, limit, context, resolved: &resolved, cancel };
+    let mut report = GrepReport::new(limit);
     if metadata.is_file() {
-        let found = search.file(&mut search.searcher(), &place);
-        report.add(&bounds.shown(&place), found);
-        return Ok(report.outcome());
+        let found = search.search_file(&mut search.build_searcher(), &place);
+        report.add_file(&resolved.display_name(&place), found);
+        return Ok(report.into_outcome());
     }
-    let mut files = files(&place, glob.as_ref());
+    let mut files = walk_files(&place, glob.as_ref());
     while !report.is_full() && !cancel.is_set() {
-        let batch: Vec<PathBuf> = files.by_ref().take(BATCH).collect();
+        let batch: Vec<PathBuf> = files.by_ref().take(BATCH_SIZE).collect();
         if batch.is_empty() {
             break;
         }
         let found: Vec<_> = batch
             .par_iter()
-            .map_init(|| search.searcher(), |searcher, path| search.file(searcher, path))
+            .map_init(|| search.build_searcher(), |searcher, path| search.search_file(searcher, path))
             .collect();
         for (path, found) in batch.iter().zip(found) {
-            report.add(&bounds.shown(path), found);
+            report.add_file(&resolved.display_name(path), found);
         }
     }
-    Ok(report.outcome())
+    Ok(report.into_outcome())
 }
 
-/// The regular files of a folder in the order of their paths. Links are left out: what they lead to is searched where it is.
-fn files(folder: &Path, glob: Option<&Glob>) -> impl Iterator<Item = PathBuf> {
+/// The regular files below a folder in the order of their paths. Links are skipped: a target inside
+/// the workspace is searched at its own path.
+fn walk_files(folder: &Path, glob: Option<&Glob>) -> impl Iterator<Item = PathBuf> {
     walk(folder).filter_map(move |entry| {
         let entry = entry.ok()?;
         let relative = entry.path().strip_prefix(folder).ok()?;
@@ -110,18 +115,20 @@ fn files(folder: &Path, glob: Option<&Glob>) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-fn matcher(arguments: &Arguments) -> Result<RegexMatcher, Outcome> {
+fn build_matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolOutcome> {
     if arguments.pattern.is_empty() {
-        return Err(Outcome::failed("The pattern is empty: every line would match. Say what to look for."));
+        return Err(ToolOutcome::failed(
+            "The pattern is empty: every line would match. Say what to look for.",
+        ));
     }
     if arguments.pattern.contains('\n') {
-        return Err(Outcome::failed(
+        return Err(ToolOutcome::failed(
             "The pattern has more than one line, and lines are searched one by one: search for one of them.",
         ));
     }
     let wrong = |error: &dyn Error| {
         let remedy = "To search for it as plain text, set literal: true.";
-        Outcome::failed(format!("The pattern is no regular expression: {error}\n{remedy}"))
+        ToolOutcome::failed(format!("The pattern is no regular expression: {error}\n{remedy}"))
     };
     if !arguments.literal {
         // Parsed as it was given, so that the place of a mistake is told right: the builder puts it in a group.

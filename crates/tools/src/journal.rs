@@ -1,4 +1,5 @@
-//! The journal of changes: what a turn did to files can be taken back.
+//! [`Journal`]: records every change that tools make to files, so that a turn's changes can be
+//! undone.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -10,118 +11,122 @@ use hardpan_prompt::Hash;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::anchor::{Anchor, Folders, Found};
+use crate::anchored_file::{AnchoredFile, FileContent, MissingFolders};
 
-/// The name of the list of changes within the journal's folder; former contents lie beside it, named by hash.
+/// The list of changes in the journal's folder, one JSON object per line. Former contents lie
+/// beside it in files named by their hash.
 const LIST: &str = "changes.jsonl";
 
-/// What was changed in which turn, and what was there before. Durable before the change happens.
+/// Which files were changed in which turn, and what they held before. An entry is durable before
+/// its change happens, so a crash never loses a former content.
 #[derive(Debug)]
-pub struct Journal(Mutex<State>);
+pub struct Journal(Mutex<JournalState>);
 
 #[derive(Debug)]
-struct State {
+struct JournalState {
     folder: PathBuf,
-    /// Made with the first change: where nothing was changed, nothing is left.
+    /// Created with the first change, so that a session without changes leaves no files.
     list: Option<File>,
     turn: u64,
-    lines: Vec<Line>,
+    lines: Vec<JournalEntry>,
 }
 
-/// One line of the list.
+/// One line of `changes.jsonl`. The names of variants and fields are the file's format.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
-    Changed(Change),
-    /// All changes of this turn so far were taken back.
+enum JournalEntry {
+    Changed(FileChange),
+    /// All changes of this turn up to here were undone.
     Undone(u64),
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Change {
+struct FileChange {
     turn: u64,
     path: PathBuf,
-    /// What was there: absent where there was no file.
+    /// The hash of the former content. `None` where there was no file.
     before: Option<Hash>,
     mode: Option<u32>,
     after: Hash,
-    /// Folders that were made for it.
+    /// Folders that were created for the file, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     made: Vec<PathBuf>,
 }
 
-/// A journal that cannot be used.
+/// Why a journal cannot be used, or a turn not undone.
 #[derive(Debug, Error)]
 pub enum JournalError {
     /// The folder or a file in it cannot be read or written.
     #[error("the journal {} cannot be used: {error}; free space, or correct the folder's permissions", path.display())]
     Io {
-        /// What cannot be used.
+        /// The folder or the file that failed.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// There is nothing to take back.
+    /// The turn changed no files, or was undone before.
     #[error("turn {turn} changed no files, or its changes were taken back already")]
-    Nothing {
-        /// The turn that was asked for.
+    NothingToUndo {
+        /// The turn that was to be undone.
         turn: u64,
     },
 }
 
-/// What became of one file.
+/// What [`Journal::undo`] did with one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Undone {
-    /// The file.
+pub struct UndoneFile {
+    /// Absolute path of the file.
     pub path: PathBuf,
-    /// What happened to it.
-    pub how: How,
+    /// Whether it was restored. Serialized as `how`.
+    #[serde(rename = "how")]
+    pub outcome: UndoOutcome,
 }
 
-/// How a file was taken back, or why it was not.
+/// How a file was restored, or why it was not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
-    /// It has its former content again.
+pub enum UndoOutcome {
+    /// The file has its former content again.
     Restored,
-    /// It did not exist before, and is gone.
+    /// The turn had created the file; it was removed.
     Removed,
-    /// It was already as it had been before the turn.
+    /// The file already was as before the turn.
     Unchanged,
-    /// Something changed it since; it was left alone.
+    /// Something changed the file after the turn, so it was left alone.
     ChangedSince,
-    /// It could not be written; it was left alone.
+    /// The file could not be written, for this reason, and was left alone.
     Failed(String),
 }
 
 impl Journal {
-    /// Opens the journal in this folder, or begins one. The folder is made with the first change.
+    /// Opens the journal in this folder. The folder need not exist; the first change creates it.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        State::read(folder.into()).map(|state| Journal(Mutex::new(state)))
+        JournalState::read(folder.into()).map(|state| Journal(Mutex::new(state)))
     }
 
-    /// Goes on with the journal in another folder: the conversation is another one.
-    pub fn turn_to(&self, folder: impl Into<PathBuf>) -> Result<(), JournalError> {
-        let state = State::read(folder.into())?;
+    /// Continues with the journal in another folder, because the user switched to another session.
+    pub fn switch_to(&self, folder: impl Into<PathBuf>) -> Result<(), JournalError> {
+        let state = JournalState::read(folder.into())?;
         *self.lock() = state;
         Ok(())
     }
 
-    /// From now on, changes belong to this turn.
-    pub fn begin(&self, turn: u64) {
+    /// Assigns all changes from now on to this turn.
+    pub fn begin_turn(&self, turn: u64) {
         self.lock().turn = turn;
     }
 
-    /// The last turn whose changes can be taken back.
-    pub fn last_turn(&self) -> Option<u64> {
+    /// The latest turn with changes that were not undone. `None` where there is none.
+    pub fn last_undoable_turn(&self) -> Option<u64> {
         let state = self.lock();
-        state.lines.iter().map(Line::turn).filter(|&turn| !state.of(turn).is_empty()).max()
+        state.lines.iter().map(JournalEntry::turn).filter(|&turn| !state.changes_of(turn).is_empty()).max()
     }
 
-    /// The files that a turn changed, in the order of the first change.
-    pub fn changed(&self, turn: u64) -> Vec<PathBuf> {
+    /// The files that a turn changed, in the order of their first change. Undone changes do not
+    /// count.
+    pub fn changed_files(&self, turn: u64) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = Vec::new();
-        for change in self.lock().of(turn) {
+        for change in self.lock().changes_of(turn) {
             if !paths.contains(&change.path) {
                 paths.push(change.path);
             }
@@ -129,17 +134,17 @@ impl Journal {
         paths
     }
 
-    /// Records a change that is about to happen.
+    /// Records a change durably, before it happens. `found` is what the file holds now.
     pub(crate) fn record(
         &self,
         place: &Path,
-        found: Option<&Found>,
+        found: Option<&FileContent>,
         after: Hash,
         made: &[PathBuf],
     ) -> Result<(), JournalError> {
         let mut state = self.lock();
-        let before = found.map(|found| state.keep(&found.bytes)).transpose()?;
-        let change = Change {
+        let before = found.map(|found| state.store_content(&found.bytes)).transpose()?;
+        let change = FileChange {
             turn: state.turn,
             path: place.to_owned(),
             before,
@@ -147,45 +152,47 @@ impl Journal {
             after,
             made: made.to_vec(),
         };
-        state.append(Line::Changed(change))
+        state.append(JournalEntry::Changed(change))
     }
 
-    /// Takes the changes of a turn back: every file becomes what it was before the turn, unless something changed
-    /// it since its last change in the turn. Such a file is left as it is, and named.
+    /// Undoes the changes of a turn: every file becomes what it was before the turn, unless
+    /// something changed it since its last change in the turn. Such a file is left alone and
+    /// reported as [`UndoOutcome::ChangedSince`].
     ///
-    /// What is replaced is kept in the journal's folder, so that even this loses nothing.
-    pub fn undo(&self, turn: u64) -> Result<Vec<Undone>, JournalError> {
+    /// The contents that an undo replaces are kept in the journal's folder, so even an undo loses
+    /// nothing.
+    pub fn undo(&self, turn: u64) -> Result<Vec<UndoneFile>, JournalError> {
         let mut state = self.lock();
-        let changes = state.of(turn);
+        let changes = state.changes_of(turn);
         if changes.is_empty() {
-            return Err(JournalError::Nothing { turn });
+            return Err(JournalError::NothingToUndo { turn });
         }
-        let mut files: BTreeMap<&Path, (&Change, &Change)> = BTreeMap::new();
+        let mut files: BTreeMap<&Path, (&FileChange, &FileChange)> = BTreeMap::new();
         for change in &changes {
             files.entry(&change.path).and_modify(|(_, last)| *last = change).or_insert((change, change));
         }
         let mut undone = Vec::new();
         for (path, (first, last)) in files {
-            let how = state.take_back(path, first, last)?;
-            undone.push(Undone { path: path.to_owned(), how });
+            let outcome = state.undo_file(path, first, last)?;
+            undone.push(UndoneFile { path: path.to_owned(), outcome });
         }
         // Innermost first; a folder that holds anything stays.
         for folder in changes.iter().flat_map(|change| &change.made).rev() {
             let _ = std::fs::remove_dir(folder);
         }
-        state.append(Line::Undone(turn))?;
+        state.append(JournalEntry::Undone(turn))?;
         Ok(undone)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, JournalState> {
         // A line is pushed only after it was written: what a panic left is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl JournalState {
     fn read(folder: PathBuf) -> Result<Self, JournalError> {
-        let open = || -> io::Result<(Option<File>, Vec<Line>)> {
+        let open = || -> io::Result<(Option<File>, Vec<JournalEntry>)> {
             let mut list = match OpenOptions::new().read(true).append(true).open(folder.join(LIST)) {
                 Ok(list) => list,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, Vec::new())),
@@ -201,38 +208,46 @@ impl State {
         };
         match open() {
             Ok((list, lines)) => {
-                let turn = lines.iter().map(Line::turn).max().unwrap_or(0);
-                Ok(State { folder, list, turn, lines })
+                let turn = lines.iter().map(JournalEntry::turn).max().unwrap_or(0);
+                Ok(JournalState { folder, list, turn, lines })
             }
             Err(error) => Err(JournalError::Io { path: folder, error }),
         }
     }
 
-    fn take_back(&self, path: &Path, first: &Change, last: &Change) -> Result<How, JournalError> {
-        let looked = Anchor::of(path, Folders::Need).and_then(|anchor| Ok((anchor.find()?, anchor)));
-        let (found, anchor) = match looked {
-            Ok((found, anchor)) => (found, anchor),
-            Err(_) if first.before.is_none() && !path.exists() => return Ok(How::Unchanged),
-            Err(trouble) => return Ok(How::Failed(trouble.to_string())),
+    fn undo_file(
+        &self,
+        path: &Path,
+        first: &FileChange,
+        last: &FileChange,
+    ) -> Result<UndoOutcome, JournalError> {
+        let looked = AnchoredFile::open(path, MissingFolders::Fail)
+            .and_then(|anchored| Ok((anchored.read()?, anchored)));
+        let (found, anchored) = match looked {
+            Ok((found, anchored)) => (found, anchored),
+            Err(_) if first.before.is_none() && !path.exists() => return Ok(UndoOutcome::Unchanged),
+            Err(trouble) => return Ok(UndoOutcome::Failed(trouble.to_string())),
         };
         let now = found.as_ref().map(|found| Hash::of(&found.bytes));
         if now == first.before {
-            return Ok(How::Unchanged);
+            return Ok(UndoOutcome::Unchanged);
         }
-        let Some(mut found) = found.filter(|_| now == Some(last.after)) else { return Ok(How::ChangedSince) };
-        self.keep(&found.bytes)?;
-        let (done, how) = match first.before {
-            None => (anchor.remove(&found), How::Removed),
+        let Some(mut found) = found.filter(|_| now == Some(last.after)) else {
+            return Ok(UndoOutcome::ChangedSince);
+        };
+        self.store_content(&found.bytes)?;
+        let (done, outcome) = match first.before {
+            None => (anchored.remove(&found), UndoOutcome::Removed),
             Some(hash) => {
                 found.mode = first.mode.unwrap_or(found.mode);
-                (anchor.replace(Some(&found), &self.kept(hash)?), How::Restored)
+                (anchored.replace(Some(&found), &self.load_content(hash)?), UndoOutcome::Restored)
             }
         };
-        Ok(done.map_or_else(|trouble| How::Failed(trouble.to_string()), |()| how))
+        Ok(done.map_or_else(|trouble| UndoOutcome::Failed(trouble.to_string()), |()| outcome))
     }
 
-    /// Keeps a content under its hash.
-    fn keep(&self, bytes: &[u8]) -> Result<Hash, JournalError> {
+    /// Stores a content in a file named by its hash.
+    fn store_content(&self, bytes: &[u8]) -> Result<Hash, JournalError> {
         let hash = Hash::of(bytes);
         let path = self.folder.join(hash.to_string());
         let keep = || -> io::Result<()> {
@@ -241,7 +256,7 @@ impl State {
             }
             std::fs::create_dir_all(&self.folder)?;
             let temp = path.with_extension("tmp");
-            let mut file = private().write(true).truncate(true).open(&temp)?;
+            let mut file = private_file_options().write(true).truncate(true).open(&temp)?;
             file.write_all(bytes)?;
             file.sync_all()?;
             std::fs::rename(&temp, &path)
@@ -249,7 +264,7 @@ impl State {
         keep().map(|()| hash).map_err(|error| JournalError::Io { path: path.clone(), error })
     }
 
-    fn kept(&self, hash: Hash) -> Result<Vec<u8>, JournalError> {
+    fn load_content(&self, hash: Hash) -> Result<Vec<u8>, JournalError> {
         let path = self.folder.join(hash.to_string());
         let bytes = std::fs::read(&path).and_then(|bytes| match Hash::of(&bytes) == hash {
             true => Ok(bytes),
@@ -258,12 +273,12 @@ impl State {
         bytes.map_err(|error| JournalError::Io { path, error })
     }
 
-    fn append(&mut self, line: Line) -> Result<(), JournalError> {
+    fn append(&mut self, line: JournalEntry) -> Result<(), JournalError> {
         let path = self.folder.join(LIST);
         let mut append = || -> io::Result<()> {
             if self.list.is_none() {
                 std::fs::create_dir_all(&self.folder)?;
-                self.list = Some(private().append(true).open(&path)?);
+                self.list = Some(private_file_options().append(true).open(&path)?);
             }
             let mut text = serde_json::to_vec(&line)?;
             text.push(b'\n');
@@ -276,30 +291,32 @@ impl State {
         Ok(())
     }
 
-    /// The changes of a turn that were not taken back.
-    fn of(&self, turn: u64) -> Vec<Change> {
-        let start =
-            self.lines.iter().rposition(|line| matches!(line, Line::Undone(undone) if *undone == turn));
+    /// The changes of a turn that were not undone.
+    fn changes_of(&self, turn: u64) -> Vec<FileChange> {
+        let start = self
+            .lines
+            .iter()
+            .rposition(|line| matches!(line, JournalEntry::Undone(undone) if *undone == turn));
         let lines = &self.lines[start.map_or(0, |start| start + 1)..];
-        let of_turn = |line: &Line| match line {
-            Line::Changed(change) if change.turn == turn => Some(change.clone()),
+        let of_turn = |line: &JournalEntry| match line {
+            JournalEntry::Changed(change) if change.turn == turn => Some(change.clone()),
             _ => None,
         };
         lines.iter().filter_map(of_turn).collect()
     }
 }
 
-impl Line {
+impl JournalEntry {
     fn turn(&self) -> u64 {
         match self {
-            Line::Changed(change) => change.turn,
-            Line::Undone(turn) => *turn,
+            JournalEntry::Changed(change) => change.turn,
+            JournalEntry::Undone(turn) => *turn,
         }
     }
 }
 
-/// Former contents may be secrets: only their owner can read them.
-fn private() -> OpenOptions {
+/// Options for files that only their owner can read: former contents may be secrets.
+fn private_file_options() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = OpenOptions::new();
     options.create(true).mode(0o600);

@@ -1,41 +1,41 @@
-//! How much an answer holds, and how what is cut off is told.
+//! [`LimitedLines`] and other means to keep answers short, and to say what was cut.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// The most bytes of one answer: some 12,000 tokens.
-pub(crate) const BYTES: usize = 50 * 1024;
+pub(crate) const MAX_ANSWER_BYTES: usize = 50 * 1024;
 
-/// An answer of lines that grows until it is full.
-pub(crate) struct Lines {
+/// An answer of whole lines that grows until it reaches a limit.
+pub(crate) struct LimitedLines {
     text: String,
-    /// How many lines were taken.
+    /// How many lines the answer has.
     pub count: usize,
     most: usize,
 }
 
-/// Which limit an answer came to.
+/// The limit because of which a line was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// As many lines as were asked for.
+pub(crate) enum LimitReached {
+    /// The number of lines given to [`LimitedLines::new`].
     Lines,
-    /// [`BYTES`].
+    /// [`MAX_ANSWER_BYTES`].
     Bytes,
 }
 
-impl Lines {
-    /// An answer of at most so many lines.
+impl LimitedLines {
+    /// An empty answer of at most `most` lines.
     pub fn new(most: usize) -> Self {
-        Lines { text: String::new(), count: 0, most }
+        LimitedLines { text: String::new(), count: 0, most }
     }
 
-    /// Takes a line, unless the answer is full.
-    pub fn push(&mut self, line: &str) -> Result<(), Full> {
+    /// Adds a line, unless the answer is full.
+    pub fn push(&mut self, line: &str) -> Result<(), LimitReached> {
         if self.count == self.most {
-            return Err(Full::Lines);
+            return Err(LimitReached::Lines);
         }
-        if self.text.len() + line.len() + 1 > BYTES {
-            return Err(Full::Bytes);
+        if self.text.len() + line.len() + 1 > MAX_ANSWER_BYTES {
+            return Err(LimitReached::Bytes);
         }
         self.text.push_str(line);
         self.text.push('\n');
@@ -43,17 +43,17 @@ impl Lines {
         Ok(())
     }
 
-    /// The answer, with what is to be noticed in brackets under it.
-    pub fn with_notices(mut self, notices: &[String]) -> String {
+    /// The answer, with the notices in brackets on a last line.
+    pub fn append_notices(mut self, notices: &[String]) -> String {
         if notices.is_empty() {
             self.text.pop(); // the last line end
         }
-        with_notices(self.text, notices)
+        append_notices(self.text, notices)
     }
 }
 
-/// A text, with what is to be noticed in brackets on a line of its own under it.
-pub(crate) fn with_notices(mut text: String, notices: &[String]) -> String {
+/// Appends notices in brackets on a line of their own: `[one; two]`.
+pub(crate) fn append_notices(mut text: String, notices: &[String]) -> String {
     if notices.is_empty() {
         return text;
     }
@@ -63,8 +63,8 @@ pub(crate) fn with_notices(mut text: String, notices: &[String]) -> String {
     text + "[" + &notices.join("; ") + "]"
 }
 
-/// A line of at most so many characters; what is cut off is counted. A line end stays.
-pub(crate) fn cut_end(line: &str, characters: usize) -> Cow<'_, str> {
+/// Cuts a line after so many characters and says how many were cut. The line ending stays.
+pub(crate) fn truncate_line(line: &str, characters: usize) -> Cow<'_, str> {
     // Most lines are short: bytes are never fewer than characters.
     if line.len() <= characters {
         return line.into();
@@ -79,8 +79,8 @@ pub(crate) fn cut_end(line: &str, characters: usize) -> Cow<'_, str> {
     }
 }
 
-/// At most so many bytes of a line around what was found in it, `…` where something is cut off.
-pub(crate) fn cut_around(line: &[u8], found: Range<usize>, bytes: usize) -> String {
+/// At most `bytes` bytes of a line around the match `found`, with `…` where something is cut.
+pub(crate) fn excerpt_around(line: &[u8], found: Range<usize>, bytes: usize) -> String {
     if line.len() <= bytes {
         return String::from_utf8_lossy(line).into_owned();
     }
@@ -98,8 +98,8 @@ pub(crate) fn cut_around(line: &[u8], found: Range<usize>, bytes: usize) -> Stri
     format!("{}{}{}", mark(start > 0), String::from_utf8_lossy(&line[start..end]), mark(end < line.len()))
 }
 
-/// A name as part of a line: its line ends are escaped, all else stays.
-pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
+/// Escapes the line breaks of a name, so that it stays on one line.
+pub(crate) fn escape_line_ends(name: &str) -> Cow<'_, str> {
     if name.contains(['\n', '\r']) {
         name.replace('\n', "\\n").replace('\r', "\\r").into()
     } else {
@@ -107,8 +107,8 @@ pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// `1 file`, `2 files`.
-pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
+/// A count with its noun: `1 file`, `2 files`.
+pub(crate) fn pluralize(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -120,40 +120,43 @@ mod tests {
 
     #[test]
     fn an_answer_takes_lines_until_it_is_full() {
-        let mut lines = Lines::new(2);
-        assert_eq!([lines.push("a"), lines.push("b"), lines.push("c")], [Ok(()), Ok(()), Err(Full::Lines)]);
-        assert_eq!(lines.with_notices(&["one".into(), "two".into()]), "a\nb\n[one; two]");
-        let mut lines = Lines::new(9);
-        assert_eq!(lines.push(&"x".repeat(BYTES - 1)), Ok(()));
-        assert_eq!(lines.push(""), Err(Full::Bytes));
-        assert_eq!(lines.with_notices(&[]).len(), BYTES - 1);
+        let mut lines = LimitedLines::new(2);
+        assert_eq!(
+            [lines.push("a"), lines.push("b"), lines.push("c")],
+            [Ok(()), Ok(()), Err(LimitReached::Lines)]
+        );
+        assert_eq!(lines.append_notices(&["one".into(), "two".into()]), "a\nb\n[one; two]");
+        let mut lines = LimitedLines::new(9);
+        assert_eq!(lines.push(&"x".repeat(MAX_ANSWER_BYTES - 1)), Ok(()));
+        assert_eq!(lines.push(""), Err(LimitReached::Bytes));
+        assert_eq!(lines.append_notices(&[]).len(), MAX_ANSWER_BYTES - 1);
     }
 
     #[test]
     fn a_line_is_cut_after_characters_and_keeps_its_end() {
-        assert_eq!(cut_end("äöü\r\n", 3), "äöü\r\n");
-        assert_eq!(cut_end("äöüß\r\n", 3), "äöü…[1 more characters]\r\n");
-        assert_eq!(cut_end("abc", 3), "abc");
+        assert_eq!(truncate_line("äöü\r\n", 3), "äöü\r\n");
+        assert_eq!(truncate_line("äöüß\r\n", 3), "äöü…[1 more characters]\r\n");
+        assert_eq!(truncate_line("abc", 3), "abc");
     }
 
     #[test]
     fn a_line_is_cut_around_what_was_found() {
         let line = format!("{}needle{}", "a".repeat(50), "b".repeat(50));
-        assert_eq!(cut_around(line.as_bytes(), 50..56, 16), "…aaaaneedlebbbbbb…");
-        assert_eq!(cut_around(line.as_bytes(), 0..1, 4), "aaaa…");
-        assert_eq!(cut_around(line.as_bytes(), 105..106, 4), "…bbbb");
-        assert_eq!(cut_around("äääää".as_bytes(), 4..6, 4), "…ä…");
+        assert_eq!(excerpt_around(line.as_bytes(), 50..56, 16), "…aaaaneedlebbbbbb…");
+        assert_eq!(excerpt_around(line.as_bytes(), 0..1, 4), "aaaa…");
+        assert_eq!(excerpt_around(line.as_bytes(), 105..106, 4), "…bbbb");
+        assert_eq!(excerpt_around("äääää".as_bytes(), 4..6, 4), "…ä…");
     }
 
     #[test]
     fn only_line_ends_of_names_are_escaped() {
-        assert_eq!(one_line("a\nb\rc\x1b[0m"), "a\\nb\\rc\x1b[0m");
+        assert_eq!(escape_line_ends("a\nb\rc\x1b[0m"), "a\\nb\\rc\x1b[0m");
     }
 
     proptest! {
         #[test]
         fn a_cut_never_splits_a_character(line in ".{0,40}", at in 0usize..50, bytes in 4usize..20) {
-            let cut = cut_around(line.as_bytes(), at..at + 1, bytes);
+            let cut = excerpt_around(line.as_bytes(), at..at + 1, bytes);
             let is_split = cut.contains(char::REPLACEMENT_CHARACTER) && !line.contains(char::REPLACEMENT_CHARACTER);
             prop_assert!(!is_split);
             prop_assert!(cut.len() <= bytes + 2 * '…'.len_utf8());

@@ -1,4 +1,4 @@
-//! `ls`: the names in one folder.
+//! The tool `ls`: the names in one folder.
 
 use std::collections::BinaryHeap;
 use std::ffi::OsString;
@@ -11,20 +11,20 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::Scope;
-use crate::blocking::{self, Cancel};
-use crate::limits::{BYTES, Lines, counted, one_line};
-use crate::nearest::existing;
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool};
+use crate::blocking::{self, CancelFlag};
+use crate::declarations::load_declaration;
+use crate::limits::{LimitedLines, MAX_ANSWER_BYTES, escape_line_ends, pluralize};
+use crate::similar_names::require_existing;
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
 
-/// The most names, where nobody asks for fewer or more.
-const LIMIT: usize = 500;
+/// The most names in an answer, unless the call sets `limit`.
+const DEFAULT_LIMIT: usize = 500;
 
-/// The tool `ls`.
+/// The tool `ls`: lists one folder; folders end in `/`, links show their target.
 pub struct Ls;
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
-    LazyLock::new(|| declare("ls", include_str!("../texts/ls.toml")));
+    LazyLock::new(|| load_declaration("ls", include_str!("../texts/ls.toml")));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,23 +42,27 @@ impl Tool for Ls {
         Effect::Reads
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
-        blocking::run(call, |arguments, scope, cancel| list(&arguments, scope, cancel))
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
+        blocking::run(call, |arguments, scope, cancel| list_folder(&arguments, scope, cancel))
     }
 }
 
-fn list(arguments: &Arguments, scope: &Scope, cancel: &Cancel) -> Result<Outcome, Outcome> {
+fn list_folder(
+    arguments: &Arguments,
+    scope: &Scope,
+    cancel: &CancelFlag,
+) -> Result<ToolOutcome, ToolOutcome> {
     let path = arguments.path.as_deref().unwrap_or(".");
-    let place = scope.to_read(path)?;
-    let shown = scope.shown(&place);
-    if !existing(scope, path, &place)?.is_dir() {
-        return Err(Outcome::failed(format!("{shown} is a file: show it with read.")));
+    let place = scope.resolve_for_read(path)?;
+    let shown = scope.display_name(&place);
+    if !require_existing(scope, path, &place)?.is_dir() {
+        return Err(ToolOutcome::failed(format!("{shown} is a file: show it with read.")));
     }
     // No answer holds more names than bytes.
-    let limit = arguments.limit.unwrap_or(LIMIT).clamp(1, BYTES);
-    let listed = names(&place, limit, cancel)
-        .map_err(|error| Outcome::failed(format!("{shown} cannot be listed: {error}")))?;
-    let mut lines = Lines::new(limit);
+    let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_ANSWER_BYTES);
+    let listed = list_names(&place, limit, cancel)
+        .map_err(|error| ToolOutcome::failed(format!("{shown} cannot be listed: {error}")))?;
+    let mut lines = LimitedLines::new(limit);
     for (_, line) in &listed.first {
         if lines.push(line).is_err() {
             break;
@@ -70,20 +74,20 @@ fn list(arguments: &Arguments, scope: &Scope, cancel: &Cancel) -> Result<Outcome
     }
     if lines.count < listed.total {
         let hint = "raise limit, or use find with a pattern";
-        notices.push(format!("{} of {}; {hint}", lines.count, counted(listed.total, "name", "names")));
+        notices.push(format!("{} of {}; {hint}", lines.count, pluralize(listed.total, "name", "names")));
     }
-    let details = json!({"path": scope.key(&place), "names": listed.total, "shown": lines.count});
-    Ok(Outcome::text(lines.with_notices(&notices)).with_details(details))
+    let details = json!({"path": scope.workspace_path(&place), "names": listed.total, "shown": lines.count});
+    Ok(ToolOutcome::text(lines.append_notices(&notices)).with_details(details))
 }
 
-struct Names {
-    /// Those that come first, with their lines, sorted by the bytes of their names.
+struct FolderListing {
+    /// The first names and the lines that show them, sorted by the bytes of the names.
     first: Vec<(OsString, String)>,
     total: usize,
 }
 
-/// Reads a folder, holding no more names than are to be shown: it may have millions.
-fn names(folder: &Path, limit: usize, cancel: &Cancel) -> std::io::Result<Names> {
+/// Reads a folder, keeping no more than `limit` names in memory: it may have millions.
+fn list_names(folder: &Path, limit: usize, cancel: &CancelFlag) -> std::io::Result<FolderListing> {
     let mut first: BinaryHeap<(OsString, String)> = BinaryHeap::new();
     let mut total = 0;
     for entry in folder.read_dir()? {
@@ -95,23 +99,23 @@ fn names(folder: &Path, limit: usize, cancel: &Cancel) -> std::io::Result<Names>
         let name = entry.file_name();
         let is_last = first.len() == limit && first.peek().is_some_and(|(last, _)| name > *last);
         if !is_last {
-            let line = line_of(&entry);
+            let line = format_entry(&entry);
             first.push((name, line));
         }
         if first.len() > limit {
             first.pop();
         }
     }
-    Ok(Names { first: first.into_sorted_vec(), total })
+    Ok(FolderListing { first: first.into_sorted_vec(), total })
 }
 
-fn line_of(entry: &DirEntry) -> String {
+fn format_entry(entry: &DirEntry) -> String {
     let name = entry.file_name();
-    let name = one_line(&name.to_string_lossy()).into_owned();
+    let name = escape_line_ends(&name.to_string_lossy()).into_owned();
     match entry.file_type() {
         Ok(kind) if kind.is_dir() => name + "/",
         Ok(kind) if kind.is_symlink() => match entry.path().read_link() {
-            Ok(target) => format!("{name} -> {}", one_line(&target.to_string_lossy())),
+            Ok(target) => format!("{name} -> {}", escape_line_ends(&target.to_string_lossy())),
             Err(_) => name,
         },
         _ => name,

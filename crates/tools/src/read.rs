@@ -1,32 +1,34 @@
-//! `read`: a text file, page by page, or an image.
+//! The tool `read`: a text file, page by page, or an image.
 
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use hardpan_prompt::{Hash, Image, Part};
-use hardpan_workspace::{ImageFileError, Reason, TextFile, open, read_image, read_text};
+use hardpan_prompt::{Hash, Image, MessagePart};
+use hardpan_workspace::{
+    ImageFileError, TextFile, UnreadableReason, open_regular_file, read_image, read_text,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::limits::{BYTES, counted, cut_end, with_notices};
-use crate::nearest::missing;
+use crate::declarations::load_declaration;
+use crate::limits::{MAX_ANSWER_BYTES, append_notices, pluralize, truncate_line};
 use crate::scope::open_path;
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool};
-use crate::{OutOfScope, Scope, blocking};
+use crate::similar_names::missing_path;
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
+use crate::{Scope, ScopeError, blocking};
 
-/// The most lines of one page, where nobody asks for fewer or more.
-const LINES: usize = 2000;
-/// The most characters of a line.
-const LINE_CHARACTERS: usize = 2000;
-/// How much of a file is looked at: what is behind is for `grep`.
-const WHOLE: usize = 16 * 1024 * 1024;
+/// The most lines in an answer, unless the call sets `limit`.
+const DEFAULT_LINES: usize = 2000;
+/// The most characters shown of one line.
+const MAX_LINE_CHARACTERS: usize = 2000;
+/// How many bytes of a file `read` looks at. What comes after them only `grep` can reach.
+const MAX_READ_BYTES: usize = 16 * 1024 * 1024;
 
-/// The tool `read`.
+/// The tool `read`: shows a text file page by page, or an image.
 pub struct Read;
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
-    LazyLock::new(|| declare("read", include_str!("../texts/read.toml")));
+    LazyLock::new(|| load_declaration("read", include_str!("../texts/read.toml")));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,33 +48,33 @@ impl Tool for Read {
         Effect::Reads
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
         blocking::run(call, |arguments, scope, _| read(&arguments, scope))
     }
 }
 
-fn read(arguments: &Arguments, scope: &Scope) -> Result<Outcome, Outcome> {
-    let place = scope.to_read(&arguments.path)?;
-    let shown = scope.shown(&place);
-    let failed = |reason: Reason| match reason {
-        Reason::Missing => missing(scope, &arguments.path, &place),
-        Reason::Directory => Outcome::failed(format!("{shown} is a folder: list it with ls.")),
-        reason => Outcome::failed(format!("{shown} {reason}")),
+fn read(arguments: &Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome> {
+    let place = scope.resolve_for_read(&arguments.path)?;
+    let shown = scope.display_name(&place);
+    let failed = |reason: UnreadableReason| match reason {
+        UnreadableReason::Missing => missing_path(scope, &arguments.path, &place),
+        UnreadableReason::Directory => ToolOutcome::failed(format!("{shown} is a folder: list it with ls.")),
+        reason => ToolOutcome::failed(format!("{shown} {reason}")),
     };
-    let (file, metadata) = open(&place).map_err(failed)?;
-    if !scope.bounds().holds_open(&file, &place) {
-        return Err(OutOfScope::Outside { path: arguments.path.clone() }.into());
+    let (file, metadata) = open_regular_file(&place).map_err(failed)?;
+    if !scope.resolved().may_read_open(&file, &place) {
+        return Err(ScopeError::Outside { path: arguments.path.clone() }.into());
     }
     let path = open_path(&file, &place);
-    let details = json!({"path": scope.key(&place)});
-    match read_text(&path, WHOLE) {
-        Ok(text) => page(&shown, &text, metadata.len(), arguments, details),
+    let details = json!({"path": scope.workspace_path(&place)});
+    match read_text(&path, MAX_READ_BYTES) {
+        Ok(text) => text_page(&shown, &text, metadata.len(), arguments, details),
         Err(error) => match (error.reason, read_image(&path)) {
-            (_, Ok(image)) => Ok(picture(&shown, image, details)),
+            (_, Ok(image)) => Ok(image_outcome(&shown, image, details)),
             (_, Err(ImageFileError::Refused { error, .. })) => {
-                Err(Outcome::failed(format!("{shown} cannot be sent: {error}")))
+                Err(ToolOutcome::failed(format!("{shown} cannot be sent: {error}")))
             }
-            (_, Err(ImageFileError::Damaged { media_type, .. })) => Err(Outcome::failed(format!(
+            (_, Err(ImageFileError::Damaged { media_type, .. })) => Err(ToolOutcome::failed(format!(
                 "{shown} begins like {} but its size cannot be found: it is damaged or cut off",
                 media_type.name()
             ))),
@@ -81,31 +83,31 @@ fn read(arguments: &Arguments, scope: &Scope) -> Result<Outcome, Outcome> {
     }
 }
 
-/// The lines that were asked for, as they are in the file, and how to go on.
-fn page(
+/// The requested lines as they are in the file, with a notice that says how to continue.
+fn text_page(
     shown: &str,
     file: &TextFile,
     bytes: u64,
     arguments: &Arguments,
     mut details: Value,
-) -> Result<Outcome, Outcome> {
+) -> Result<ToolOutcome, ToolOutcome> {
     let lines = file.text.split_inclusive('\n').count();
     let first = arguments.offset.max(1);
     if first > lines && first > 1 {
-        return Err(Outcome::failed(if file.cut.is_some() {
+        return Err(ToolOutcome::failed(if file.truncation.is_some() {
             format!(
                 "Line {first} of {shown} is beyond its first 16 MiB, where read ends: search it with grep."
             )
         } else {
-            format!("{shown} has only {}: offset {first} is past its end.", counted(lines, "line", "lines"))
+            format!("{shown} has only {}: offset {first} is past its end.", pluralize(lines, "line", "lines"))
         }));
     }
     let mut body = String::new();
     let mut next = first;
-    let most = arguments.limit.unwrap_or(LINES).max(1);
+    let most = arguments.limit.unwrap_or(DEFAULT_LINES).max(1);
     for line in file.text.split_inclusive('\n').skip(first - 1).take(most) {
-        let line = cut_end(line, LINE_CHARACTERS);
-        if !body.is_empty() && body.len() + line.len() > BYTES {
+        let line = truncate_line(line, MAX_LINE_CHARACTERS);
+        if !body.is_empty() && body.len() + line.len() > MAX_ANSWER_BYTES {
             break;
         }
         body.push_str(&line);
@@ -115,24 +117,25 @@ fn page(
     let mut notices = Vec::new();
     if lines == 0 {
         notices.push(format!("{shown} is empty"));
-    } else if first > 1 || last < lines || file.cut.is_some() {
-        let more = if file.cut.is_some() { "more than " } else { "" };
+    } else if first > 1 || last < lines || file.truncation.is_some() {
+        let more = if file.truncation.is_some() { "more than " } else { "" };
         notices.push(format!("lines {first}-{last} of {more}{lines}"));
     }
     if last < lines {
         notices.push(format!("go on with offset={next}"));
-    } else if file.cut.is_some() {
+    } else if file.truncation.is_some() {
         notices.push(format!("the file has {bytes} bytes and read ends here: search the rest with grep"));
     }
-    details["lines"] = if file.cut.is_some() { Value::Null } else { json!(lines) };
+    details["lines"] = if file.truncation.is_some() { Value::Null } else { json!(lines) };
     details["shown"] = json!([first, last]);
     details["bytes"] = json!(bytes);
     // Of a file that is too long to be held, nobody can say what was seen.
-    details["hash"] = if file.cut.is_some() { Value::Null } else { json!(Hash::of(file.text.as_bytes())) };
-    Ok(Outcome::text(with_notices(body, &notices)).with_details(details))
+    details["hash"] =
+        if file.truncation.is_some() { Value::Null } else { json!(Hash::of(file.text.as_bytes())) };
+    Ok(ToolOutcome::text(append_notices(body, &notices)).with_details(details))
 }
 
-fn picture(shown: &str, image: Image, mut details: Value) -> Outcome {
+fn image_outcome(shown: &str, image: Image, mut details: Value) -> ToolOutcome {
     let size = match (image.width, image.height) {
         (Some(width), Some(height)) => format!(", {width}x{height} pixels"),
         _ => String::new(),
@@ -140,8 +143,8 @@ fn picture(shown: &str, image: Image, mut details: Value) -> Outcome {
     details["media_type"] = json!(image.media_type.name());
     details["width"] = json!(image.width);
     details["height"] = json!(image.height);
-    let line = Part::text(format!("{shown}: {}{size}", image.media_type.name()));
-    Outcome { content: vec![line, Part::Image(image)], details: Some(details), is_error: false }
+    let line = MessagePart::text(format!("{shown}: {}{size}", image.media_type.name()));
+    ToolOutcome { content: vec![line, MessagePart::Image(image)], details: Some(details), is_error: false }
 }
 
 #[cfg(test)]

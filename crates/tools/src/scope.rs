@@ -1,4 +1,4 @@
-//! Which files a call may touch.
+//! [`Scope`]: which files tools may read and write.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -7,145 +7,149 @@ use std::path::{Component, Path, PathBuf};
 use hardpan_workspace::display_path;
 use thiserror::Error;
 
-use crate::limits::one_line;
-use crate::tool::Outcome;
+use crate::limits::escape_line_ends;
+use crate::tool::ToolOutcome;
 
-/// Where tools work: a workspace, and what the person allowed beside it.
+/// Where tools work: the workspace, and the folders beside it that the user made readable.
 ///
-/// A relative path is meant from the folder. Where nothing is there it is meant from the root, since trees and maps name
-/// files from the root.
+/// A relative path means one in `folder`. Where nothing exists there, it means one in `root`,
+/// because trees and maps name files from the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The folder that relative paths are meant from.
+    /// The working folder, which relative paths start from.
     pub folder: PathBuf,
-    /// The workspace: the repository, or the folder itself.
+    /// The workspace root: the repository, or the working folder itself. Only files in it can be
+    /// written.
     pub root: PathBuf,
-    /// Further folders that may be read.
+    /// Further folders outside of the workspace that tools may read (the setting `readable`).
     pub readable: Vec<PathBuf>,
-    /// Files and folders that are neither read nor written, wherever they lie: where keys are, and what the person allowed.
+    /// Files and folders that tools neither read nor write, wherever they lie: keys, and the
+    /// permissions that the user granted.
     pub hidden: Vec<PathBuf>,
 }
 
-/// A path that a call must not touch, as it was given, and why.
+/// Why a call may not use a path. The messages are answers to the model; `path` is always as the
+/// model wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum OutOfScope {
-    /// It lies elsewhere.
+pub enum ScopeError {
+    /// The path is outside of everything that may be read.
     #[error(
         "{path} is outside of the workspace. Only files below the working directory's project can be used; ask the user to add the folder to `readable` in the settings if you need it"
     )]
     Outside {
-        /// The path.
+        /// As the model wrote it.
         path: String,
     },
-    /// It lies elsewhere, and was to be changed.
+    /// The path was to be written and is outside of the workspace.
     #[error("{path} is outside of the workspace: only files in the workspace can be changed")]
     Unwritable {
-        /// The path.
+        /// As the model wrote it.
         path: String,
     },
-    /// It is the person's alone.
+    /// The path is in [`Scope::hidden`].
     #[error(
         "{path} holds the user's keys or permissions, which tools neither read nor write: ask the user to change it"
     )]
     Hidden {
-        /// The path.
+        /// As the model wrote it.
         path: String,
     },
-    /// It belongs to git.
+    /// The path was to be written and is in `.git`.
     #[error(
         "{path} lies in .git, which tools never write to: a hook or a setting there runs programs. Use git commands"
     )]
     Git {
-        /// The path.
+        /// As the model wrote it.
         path: String,
     },
-    /// It names nothing.
+    /// The path is an empty string.
     #[error("The path is empty: name a file, or `.` for the working folder")]
     Empty,
-    /// No system has such a name.
+    /// The path contains a NUL character.
     #[error("{path:?} holds a NUL character, which no path can: leave it out")]
     Nul {
-        /// The path.
+        /// As the model wrote it.
         path: String,
     },
-    /// A shell would have put the home folder there.
+    /// The path begins with `~`, which only a shell expands.
     #[error("{path}: `~` is not expanded: name the path from the working folder, or from `/`")]
     Tilde {
-        /// The path.
+        /// As the model wrote it.
         path: String,
     },
-    /// It goes up from where nothing is.
+    /// The path has a `..` after a folder that does not exist, so nobody can say where it leads.
     #[error("{path} goes up (`..`) from a folder that does not exist: name the path without it")]
-    Unclear {
-        /// The path.
+    ParentOfMissing {
+        /// As the model wrote it.
         path: String,
     },
-    /// The way to it breaks off.
+    /// A link is broken, or the system cannot follow the path.
     #[error("{path} cannot be followed: {why}")]
-    Broken {
-        /// The path.
+    Unresolvable {
+        /// As the model wrote it.
         path: String,
-        /// What the system says, or which link is broken.
+        /// The system's error, or which link is broken.
         why: String,
     },
 }
 
-impl From<OutOfScope> for Outcome {
-    fn from(error: OutOfScope) -> Self {
-        Outcome::failed(error.to_string())
+impl From<ScopeError> for ToolOutcome {
+    fn from(error: ScopeError) -> Self {
+        ToolOutcome::failed(error.to_string())
     }
 }
 
 impl Scope {
-    /// The scope of a workspace, with nothing beside it.
+    /// A scope with nothing readable outside of the workspace, and nothing hidden.
     pub fn new(root: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
         Scope { folder: folder.into(), root: root.into(), readable: Vec::new(), hidden: Vec::new() }
     }
 
-    /// The real place of a path that is to be read, links resolved. There may be nothing there.
-    pub fn to_read(&self, path: &str) -> Result<PathBuf, OutOfScope> {
-        let place = self.place(path)?;
-        let (bounds, named) = (self.bounds(), || path.to_owned());
-        if bounds.hides(&place) {
-            return Err(OutOfScope::Hidden { path: named() });
+    /// The absolute path of what is to be read, links resolved. It need not exist.
+    pub fn resolve_for_read(&self, path: &str) -> Result<PathBuf, ScopeError> {
+        let place = self.locate(path)?;
+        let (resolved, named) = (self.resolved(), || path.to_owned());
+        if resolved.is_hidden(&place) {
+            return Err(ScopeError::Hidden { path: named() });
         }
-        if bounds.holds(&place) { Ok(place) } else { Err(OutOfScope::Outside { path: named() }) }
+        if resolved.may_read(&place) { Ok(place) } else { Err(ScopeError::Outside { path: named() }) }
     }
 
-    /// The real place of a path that is to be written, links resolved: in the workspace, and not in `.git`. There may
-    /// be nothing there, nor the folders above it.
-    pub fn to_write(&self, path: &str) -> Result<PathBuf, OutOfScope> {
-        let place = self.place(path)?;
+    /// The absolute path of what is to be written, links resolved: in the workspace and not in
+    /// `.git`. Neither it nor its parent folders need exist.
+    pub fn resolve_for_write(&self, path: &str) -> Result<PathBuf, ScopeError> {
+        let place = self.locate(path)?;
         let named = || path.to_owned();
-        let bounds = self.bounds();
-        let inside = bounds.root.as_ref().and_then(|root| place.strip_prefix(root).ok());
-        let inside = inside.ok_or_else(|| OutOfScope::Unwritable { path: named() })?;
-        if bounds.hides(&place) {
-            return Err(OutOfScope::Hidden { path: named() });
+        let resolved = self.resolved();
+        let inside = resolved.root.as_ref().and_then(|root| place.strip_prefix(root).ok());
+        let inside = inside.ok_or_else(|| ScopeError::Unwritable { path: named() })?;
+        if resolved.is_hidden(&place) {
+            return Err(ScopeError::Hidden { path: named() });
         }
         // Some file systems know no case, and call it by a short name too.
         let is_git = |name: &str| name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1");
         if inside.iter().any(|part| part.to_str().is_some_and(is_git)) {
-            return Err(OutOfScope::Git { path: named() });
+            return Err(ScopeError::Git { path: named() });
         }
         Ok(place)
     }
 
-    /// How a place is called in answers, so that the name leads back to it: from the working folder where it is in the
-    /// workspace, else from `/`.
-    pub fn shown(&self, place: &Path) -> String {
-        self.bounds().shown(place)
+    /// The name of a path in answers, which a later call can use: relative to the working folder
+    /// inside the workspace, else absolute.
+    pub fn display_name(&self, place: &Path) -> String {
+        self.resolved().display_name(place)
     }
 
-    /// The name by which a place in the workspace is known to items and lists: from the root.
-    pub fn key(&self, place: &Path) -> String {
-        self.bounds().key(place)
+    /// The path relative to the workspace root, forward slashes: the key of items and permission
+    /// rules.
+    pub fn workspace_path(&self, place: &Path) -> String {
+        self.resolved().workspace_path(place)
     }
 
-    /// The same scope with its links resolved, for many questions at once.
-    pub(crate) fn bounds(&self) -> Bounds {
+    /// The scope with its links resolved once, for many questions.
+    pub(crate) fn resolved(&self) -> ResolvedScope {
         let real = |folder: &PathBuf| folder.canonicalize().ok();
-        Bounds {
+        ResolvedScope {
             root: real(&self.root),
             folder: real(&self.folder),
             readable: self.readable.iter().filter_map(real).collect(),
@@ -154,59 +158,61 @@ impl Scope {
         }
     }
 
-    fn place(&self, path: &str) -> Result<PathBuf, OutOfScope> {
+    fn locate(&self, path: &str) -> Result<PathBuf, ScopeError> {
         if path.is_empty() {
-            return Err(OutOfScope::Empty);
+            return Err(ScopeError::Empty);
         }
         let named = || path.to_owned();
         if path.contains('\0') {
-            return Err(OutOfScope::Nul { path: named() });
+            return Err(ScopeError::Nul { path: named() });
         }
         let meant = [self.folder.join(path), self.root.join(path)];
         let exists = |path: &Path| path.symlink_metadata().is_ok();
         let found = meant.iter().find(|path| exists(path));
         if found.is_none() && Path::new(path).starts_with("~") {
-            return Err(OutOfScope::Tilde { path: named() });
+            return Err(ScopeError::Tilde { path: named() });
         }
         let above = || meant.iter().find(|path| path.parent().is_some_and(exists));
         resolve(found.or_else(above).unwrap_or(&meant[0])).map_err(|lost| match lost {
-            Lost::Unclear => OutOfScope::Unclear { path: named() },
-            Lost::Link(link) => {
+            ResolveError::ParentOfMissing => ScopeError::ParentOfMissing { path: named() },
+            ResolveError::BrokenLink(link) => {
                 let why = format!("the link {} leads nowhere", link.display());
-                OutOfScope::Broken { path: named(), why }
+                ScopeError::Unresolvable { path: named(), why }
             }
-            Lost::Io(error) => OutOfScope::Broken { path: named(), why: error.to_string() },
+            ResolveError::Io(error) => ScopeError::Unresolvable { path: named(), why: error.to_string() },
         })
     }
 }
 
-/// A scope with its links resolved. A folder that does not exist holds nothing.
-pub(crate) struct Bounds {
+/// A scope with its links resolved. Folders that do not exist are left out.
+pub(crate) struct ResolvedScope {
     root: Option<PathBuf>,
     folder: Option<PathBuf>,
     readable: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
 }
 
-impl Bounds {
-    /// Whether a real place is the person's alone.
-    fn hides(&self, place: &Path) -> bool {
+impl ResolvedScope {
+    /// Whether a resolved path is in [`Scope::hidden`].
+    fn is_hidden(&self, place: &Path) -> bool {
         self.hidden.iter().any(|hidden| place.starts_with(hidden))
     }
 
-    /// Whether a real place may be read.
-    pub fn holds(&self, place: &Path) -> bool {
-        !self.hides(place) && self.root.iter().chain(&self.readable).any(|folder| place.starts_with(folder))
+    /// Whether a resolved path may be read.
+    pub fn may_read(&self, place: &Path) -> bool {
+        !self.is_hidden(place)
+            && self.root.iter().chain(&self.readable).any(|folder| place.starts_with(folder))
     }
 
-    /// Whether an open file may be read: between judging a path and opening it, a link may have taken its place.
-    pub fn holds_open(&self, file: &File, place: &Path) -> bool {
+    /// Whether an open file may be read: after the path was checked, a link may have taken its
+    /// place.
+    pub fn may_read_open(&self, file: &File, place: &Path) -> bool {
         let real = real_path(file).or_else(|| place.canonicalize().ok());
-        real.is_some_and(|real| self.holds(&real))
+        real.is_some_and(|real| self.may_read(&real))
     }
 
-    /// See [`Scope::shown`].
-    pub fn shown(&self, place: &Path) -> String {
+    /// See [`Scope::display_name`].
+    pub fn display_name(&self, place: &Path) -> String {
         let in_root = self.root.as_ref().is_some_and(|root| place.starts_with(root));
         let up = self.folder.as_ref().filter(|_| in_root).and_then(|folder| {
             folder.ancestors().enumerate().find(|(_, ancestor)| place.starts_with(ancestor))
@@ -217,11 +223,11 @@ impl Bounds {
             Some((steps, ancestor)) => "../".repeat(steps) + &display_path(ancestor, place),
             None => place.to_string_lossy().into_owned(),
         };
-        one_line(&name).into_owned()
+        escape_line_ends(&name).into_owned()
     }
 
-    /// See [`Scope::key`].
-    pub fn key(&self, place: &Path) -> String {
+    /// See [`Scope::workspace_path`].
+    pub fn workspace_path(&self, place: &Path) -> String {
         match &self.root {
             Some(root) => display_path(root, place),
             None => place.to_string_lossy().into_owned(),
@@ -229,12 +235,13 @@ impl Bounds {
     }
 }
 
-/// Where the system says that an open file is.
+/// The path of an open file as the system reports it. `None` where it does not.
 fn real_path(file: &File) -> Option<PathBuf> {
     descriptor(file)?.read_link().ok()
 }
 
-/// A path that leads to an open file whatever happens to its name, where the system has one; else its place.
+/// A path that leads to an open file even if its name is replaced (`/proc/self/fd/N`); `place`
+/// where the system has none.
 pub(crate) fn open_path(file: &File, place: &Path) -> PathBuf {
     descriptor(file).filter(|path| path.exists()).unwrap_or_else(|| place.to_owned())
 }
@@ -250,18 +257,18 @@ fn descriptor(_: &File) -> Option<PathBuf> {
     None
 }
 
-enum Lost {
-    Unclear,
-    Link(PathBuf),
+enum ResolveError {
+    ParentOfMissing,
+    BrokenLink(PathBuf),
     Io(io::Error),
 }
 
-/// The path with every link followed and `..` taken from where they lead. Names that do not exist yet follow as they
-/// are, but nothing goes up from them: nobody can say where that will lead.
-fn resolve(path: &Path) -> Result<PathBuf, Lost> {
+/// Follows every link, and takes `..` from where the links lead. Names that do not exist yet are
+/// appended as they are, but a `..` after one is an error: nobody can say where it will lead.
+fn resolve(path: &Path) -> Result<PathBuf, ResolveError> {
     match path.canonicalize() {
         Ok(real) => return Ok(real),
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Lost::Io(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(ResolveError::Io(error)),
         Err(_) => {}
     }
     let mut real = PathBuf::new();
@@ -269,14 +276,14 @@ fn resolve(path: &Path) -> Result<PathBuf, Lost> {
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir if missing != Path::new("") => return Err(Lost::Unclear),
+            Component::ParentDir if missing != Path::new("") => return Err(ResolveError::ParentOfMissing),
             _ if missing != Path::new("") => missing.push(part),
             _ => {
                 let next = real.join(part);
                 match next.canonicalize() {
                     Ok(place) => real = place,
-                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(Lost::Io(error)),
-                    Err(_) if next.symlink_metadata().is_ok() => return Err(Lost::Link(next)),
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(ResolveError::Io(error)),
+                    Err(_) if next.symlink_metadata().is_ok() => return Err(ResolveError::BrokenLink(next)),
                     Err(_) => missing.push(part),
                 }
             }

@@ -1,4 +1,4 @@
-//! `write`: a whole file.
+//! The tool `write`: creates or overwrites a whole file.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -7,20 +7,21 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::anchor::Folders;
-use crate::change::{Changes, DIFF_KEPT};
-use crate::diff::change;
-use crate::edit::{Endings, MARK, is_utf16};
-use crate::limits::counted;
-use crate::texts::declare;
-use crate::tool::{Call, Effect, Outcome, Tool};
+use crate::anchored_file::MissingFolders;
+use crate::declarations::load_declaration;
+use crate::diff::diff_texts;
+use crate::edit::{BYTE_ORDER_MARK, LineEndings, is_utf16};
+use crate::file_change::{FileChanger, MAX_KEPT_DIFF_BYTES};
+use crate::limits::pluralize;
+use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
 use crate::{Scope, blocking};
 
-/// The tool `write`.
-pub(crate) struct Write(pub Changes);
+/// The tool `write`. It refuses to overwrite a file that the model has not read, or that changed
+/// since.
+pub(crate) struct Write(pub FileChanger);
 
 static DECLARATION: LazyLock<hardpan_prompt::Tool> =
-    LazyLock::new(|| declare("write", include_str!("../texts/write.toml")));
+    LazyLock::new(|| load_declaration("write", include_str!("../texts/write.toml")));
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,62 +39,64 @@ impl Tool for Write {
         Effect::Changes
     }
 
-    fn run<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Outcome> {
-        let changes = self.0.clone();
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
+        let changer = self.0.clone();
         blocking::run(call, move |arguments, scope, cancel| {
-            changes.alone(cancel, || write(&changes, &arguments, scope))
+            changer.run_exclusively(cancel, || write(&changer, &arguments, scope))
         })
     }
 }
 
-fn write(changes: &Changes, arguments: &Arguments, scope: &Scope) -> Result<Outcome, Outcome> {
-    let pending = changes.begin(scope, &arguments.path, Folders::Make)?;
+fn write(changer: &FileChanger, arguments: &Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome> {
+    let pending = changer.begin_change(scope, &arguments.path, MissingFolders::Create)?;
     let (shown, content) = (&pending.shown, &arguments.content);
     let Some(found) = &pending.found else {
         let hash = pending.commit(content.as_bytes())?;
-        let diff = change("", content, DIFF_KEPT).diff;
+        let diff = diff_texts("", content, MAX_KEPT_DIFF_BYTES).diff;
         let details = json!({"path": pending.key, "diff": diff, "hash": hash});
-        return Ok(Outcome::text(format!("Created {shown} ({}).", lines(content))).with_details(details));
+        return Ok(
+            ToolOutcome::text(format!("Created {shown} ({}).", line_count(content))).with_details(details)
+        );
     };
 
     let former = String::from_utf8_lossy(&found.bytes);
-    let content = fitted(content, &former);
+    let content = keep_file_format(content, &former);
     if content.as_bytes() == found.bytes {
-        changes.seen.note_content(&pending.place, &found.bytes);
-        return Ok(Outcome::text(format!("{shown} already has this content; nothing was written.")));
+        changer.file_views.record_content(&pending.place, &found.bytes);
+        return Ok(ToolOutcome::text(format!("{shown} already has this content; nothing was written.")));
     }
     if is_utf16(&found.bytes) {
-        return Err(Outcome::failed(format!(
+        return Err(ToolOutcome::failed(format!(
             "{shown} is UTF-16: convert it to UTF-8 first, for example with iconv."
         )));
     }
-    pending.not_changed_since_seen()?;
+    pending.ensure_unchanged_since_view()?;
     // What is empty can be overwritten without loss.
-    if pending.seen().is_none() && !found.bytes.is_empty() {
-        return Err(Outcome::failed(format!(
+    if pending.viewed_hash().is_none() && !found.bytes.is_empty() {
+        return Err(ToolOutcome::failed(format!(
             "{shown} exists and you have not read it; nothing was written. Read it first, or choose another name."
         )));
     }
     let hash = pending.commit(content.as_bytes())?;
-    let diff = change(&former, &content, DIFF_KEPT).diff;
-    let answer = format!("Overwrote {shown} ({}, was {}).", lines(&content), lines(&former));
-    Ok(Outcome::text(answer).with_details(json!({"path": pending.key, "diff": diff, "hash": hash})))
+    let diff = diff_texts(&former, &content, MAX_KEPT_DIFF_BYTES).diff;
+    let answer = format!("Overwrote {shown} ({}, was {}).", line_count(&content), line_count(&former));
+    Ok(ToolOutcome::text(answer).with_details(json!({"path": pending.key, "diff": diff, "hash": hash})))
 }
 
-/// The content with the line endings and the byte order mark of what it replaces.
-fn fitted<'a>(content: &'a str, former: &str) -> Cow<'a, str> {
+/// The new content with the line endings and the byte order mark of the former one.
+fn keep_file_format<'a>(content: &'a str, former: &str) -> Cow<'a, str> {
     let mut content = Cow::Borrowed(content);
-    if Endings::of(former) == Endings::CrLf && Endings::of(&content) == Endings::Lf {
-        content = Cow::Owned(Endings::CrLf.applied(&content));
+    if LineEndings::detect(former) == LineEndings::CrLf && LineEndings::detect(&content) == LineEndings::Lf {
+        content = Cow::Owned(LineEndings::CrLf.apply_to(&content));
     }
-    if former.starts_with(MARK) && !content.starts_with(MARK) {
-        content.to_mut().insert(0, MARK);
+    if former.starts_with(BYTE_ORDER_MARK) && !content.starts_with(BYTE_ORDER_MARK) {
+        content.to_mut().insert(0, BYTE_ORDER_MARK);
     }
     content
 }
 
-fn lines(text: &str) -> String {
-    counted(text.lines().count(), "line", "lines")
+fn line_count(text: &str) -> String {
+    pluralize(text.lines().count(), "line", "lines")
 }
 
 #[cfg(test)]

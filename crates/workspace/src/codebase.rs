@@ -1,6 +1,6 @@
-//! The symbol index of a folder, kept on disk between runs.
+//! [`index_codebase`]: the symbol index of a folder, cached on disk between runs.
 
-mod cache; // the file it is kept in
+mod index_cache; // the file it is kept in
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,37 +8,39 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hardpan_symbols::{Change, ContentHash, Index, Outline, SIZE_LIMIT, Skip, Source, content_hash};
+use hardpan_symbols::{
+    ContentHash, FileSource, IndexUpdate, Outline, SIZE_LIMIT, SkipReason, SymbolIndex, content_hash,
+};
 
-use cache::{Cache, Stamp};
+use index_cache::{FileStamp, IndexCache};
 
-/// Up to so many files that came, went or changed are worked into the index one by one, at some milliseconds each; with more
-/// than that it is quicker to work out everything from the outlines.
-const FEW: usize = 24;
+/// Up to this many new, removed or changed files are worked into the cached index one by one, at
+/// some milliseconds each; above that, rebuilding all links from the outlines is faster.
+const INCREMENTAL_LIMIT: usize = 24;
 
-/// The index of a folder, and how it came about.
+/// The symbol index of a folder.
 #[derive(Debug)]
 pub struct Codebase {
-    /// What the code contains.
-    pub index: Index,
-    /// How many files had to be parsed; the others were known.
-    pub parsed: usize,
+    /// Definitions, imports and references of all files.
+    pub index: SymbolIndex,
+    /// How many files had to be parsed; the others came from the cache.
+    pub parsed_files: usize,
 }
 
-/// Indexes `files`, paths below `root` with forward slashes. What `cache_folder` holds from an earlier run is used where
-/// a file has not changed since; a cache that is missing, old or damaged is as good as none. `progress` is told how many
-/// files are done.
-pub fn codebase(
+/// Indexes `files`, which are paths below `root` with forward slashes. A file that has not changed
+/// since an earlier run is taken from the cache in `cache_folder`; a missing, old or damaged cache
+/// is ignored. `progress` is called with the number of files done.
+pub fn index_codebase(
     root: &Path,
     files: &[String],
     cache_folder: Option<&Path>,
     progress: &mut dyn FnMut(usize),
 ) -> Codebase {
-    let path = cache_folder.map(|folder| cache::path(folder, root));
-    // Stamps are taken before anything is read: what is written after that is noticed the next time.
-    let stamps = || files.iter().map(|name| (name.as_str(), stamp(root, name))).collect();
-    let (cache, stamps): (Cache, BTreeMap<&str, Option<Stamp>>) = std::thread::scope(|scope| {
-        let cache = scope.spawn(|| path.as_deref().map(Cache::read).unwrap_or_default());
+    let path = cache_folder.map(|folder| index_cache::cache_path(folder, root));
+    // Stamps are taken before anything is read, so that a later write is noticed in the next run.
+    let stamps = || files.iter().map(|name| (name.as_str(), read_stamp(root, name))).collect();
+    let (cache, stamps): (IndexCache, BTreeMap<&str, Option<FileStamp>>) = std::thread::scope(|scope| {
+        let cache = scope.spawn(|| path.as_deref().map(IndexCache::read).unwrap_or_default());
         let stamps = stamps();
         (cache.join().unwrap_or_default(), stamps)
     });
@@ -49,46 +51,46 @@ pub fn codebase(
         .collect();
     let gone: Vec<String> =
         cache.index.paths().filter(|name| !stamps.contains_key(name)).map(str::to_owned).collect();
-    let folder = Folder { root, stamps: &stamps };
+    let folder = CodebaseFiles { root, stamps: &stamps };
     let is_new = !changed.is_empty() || !gone.is_empty();
-    let codebase = if changed.len() + gone.len() <= FEW {
-        folder.update(cache.index, &changed, &gone)
+    let codebase = if changed.len() + gone.len() <= INCREMENTAL_LIMIT {
+        folder.update_index(cache.index, &changed, &gone)
     } else {
-        folder.fill(&cache, files, progress)
+        folder.build_index(&cache, files, progress)
     };
     if let Some(path) = path.filter(|_| is_new) {
-        // That it cannot be kept costs time in the next run, and nothing else.
-        let _ = cache::write(&path, &codebase.index, |name| stamps.get(name).copied().flatten());
+        // A cache that cannot be written only costs time in the next run.
+        let _ = index_cache::write_cache(&path, &codebase.index, |name| stamps.get(name).copied().flatten());
     }
     codebase
 }
 
-/// The files as they are.
-struct Folder<'a> {
+/// The files as they are on disk now.
+struct CodebaseFiles<'a> {
     root: &'a Path,
-    stamps: &'a BTreeMap<&'a str, Option<Stamp>>,
+    stamps: &'a BTreeMap<&'a str, Option<FileStamp>>,
 }
 
-impl Folder<'_> {
-    /// Works what changed into an index.
-    fn update(&self, mut index: Index, changed: &[&str], gone: &[String]) -> Codebase {
+impl CodebaseFiles<'_> {
+    /// Updates a cached index with the files that changed.
+    fn update_index(&self, mut index: SymbolIndex, changed: &[&str], gone: &[String]) -> Codebase {
         let mut parsed = 0;
         for name in gone {
             index.remove(name);
         }
         for name in changed {
-            let source = self.source(name, Vec::new());
-            let is_content = matches!(source, Source::Content(_));
+            let source = self.read_source(name, Vec::new());
+            let is_content = matches!(source, FileSource::Content(_));
             let change = index.update_from(name, source);
-            parsed += usize::from(is_content && change == Change::Some);
+            parsed += usize::from(is_content && change == IndexUpdate::Changed);
         }
-        Codebase { index, parsed }
+        Codebase { index, parsed_files: parsed }
     }
 
-    /// Makes an index, with what the cache knows.
-    fn fill(&self, cache: &Cache, files: &[String], progress: &mut dyn FnMut(usize)) -> Codebase {
+    /// Builds a new index, with outlines from the cache where files have not changed.
+    fn build_index(&self, cache: &IndexCache, files: &[String], progress: &mut dyn FnMut(usize)) -> Codebase {
         let parsed = AtomicUsize::new(0);
-        let known = |name: &str, hash| Some(Source::Known(hash, Box::new(cache.index.outline(name)?)));
+        let known = |name: &str, hash| Some(FileSource::Cached(hash, Box::new(cache.index.outline(name)?)));
         let read = |name: &str, buffer: Vec<u8>| {
             let stamp = self.stamps.get(name).copied().flatten();
             let hash = cache.index.hash(name);
@@ -97,8 +99,8 @@ impl Folder<'_> {
             {
                 return source;
             }
-            let source = self.source(name, buffer);
-            let Source::Content(content) = &source else { return source };
+            let source = self.read_source(name, buffer);
+            let FileSource::Content(content) = &source else { return source };
             // Touched, but not changed: a checkout of another branch and back.
             let same = hash.filter(|hash| content_hash(content) == *hash).and_then(|hash| known(name, hash));
             same.unwrap_or_else(|| {
@@ -106,32 +108,32 @@ impl Folder<'_> {
                 source
             })
         };
-        let mut index = Index::default();
-        index.fill(files, read, progress);
-        Codebase { index, parsed: parsed.into_inner() }
+        let mut index = SymbolIndex::default();
+        index.add_files(files, read, progress);
+        Codebase { index, parsed_files: parsed.into_inner() }
     }
 
-    /// A file as it is.
-    fn source(&self, name: &str, mut buffer: Vec<u8>) -> Source {
+    /// Reads one file for the index.
+    fn read_source(&self, name: &str, mut buffer: Vec<u8>) -> FileSource {
         match self.stamps.get(name).copied().flatten() {
-            None => Source::Unreadable,
+            None => FileSource::Unreadable,
             Some(stamp) if stamp.size > SIZE_LIMIT as u64 => {
-                Source::Known(ContentHash::default(), Box::new(Outline::skipped(Skip::Large)))
+                FileSource::Cached(ContentHash::default(), Box::new(Outline::for_skipped(SkipReason::Large)))
             }
             Some(_) => {
                 let read =
                     fs::File::open(self.root.join(name)).and_then(|mut file| file.read_to_end(&mut buffer));
-                read.map_or(Source::Unreadable, |_| Source::Content(buffer))
+                read.map_or(FileSource::Unreadable, |_| FileSource::Content(buffer))
             }
         }
     }
 }
 
-/// Size and time of a regular file; links are not followed, and nothing else is opened.
-fn stamp(root: &Path, name: &str) -> Option<Stamp> {
+/// Stamp of a regular file; `None` for anything else. Links are not followed.
+fn read_stamp(root: &Path, name: &str) -> Option<FileStamp> {
     let data = fs::symlink_metadata(root.join(name)).ok().filter(fs::Metadata::is_file)?;
     let modified = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(Stamp { size: data.len(), modified_ns: u64::try_from(modified.as_nanos()).ok()? })
+    Some(FileStamp { size: data.len(), modified_ns: u64::try_from(modified.as_nanos()).ok()? })
 }
 
 #[cfg(test)]

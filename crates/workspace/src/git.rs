@@ -1,4 +1,5 @@
-//! Which repository, which branch, what changed: git is asked, bounded in time and output.
+//! [`git_status`] and [`find_project_root`]: the repository, the branch and the changes. Git is run
+//! with limits on time and output.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,23 +8,24 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Longer than a warm status of the largest repositories, shorter than a person's patience.
+/// Longer than a warm status of the largest repositories takes, shorter than a person waits.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// Some 1,000 changed files: more would only push the conversation out.
+/// Enough for some 1,000 changed files; more would only fill the context window.
 const OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// A configuration has some hundred names.
+/// Limit for listing the configuration, which has some hundred names.
 const CONFIG_LIMIT: usize = 1024 * 1024;
 
-/// The branch and the changed files, as `git status --short --branch` tells them; none where git is absent or the
-/// folder is no repository. Where git takes longer than 5 seconds or prints more than 64 KiB, the text says so.
+/// The branch and the changed files, as `git status --short --branch` prints them; `None` if git is
+/// absent or the folder is not in a repository. If git takes longer than 5 seconds or prints more
+/// than 64 KiB, the text says so.
 ///
-/// Nothing is written, and no program that the repository names is run: no file monitor, no filter, no transport for
-/// objects that are missing. Filters that the user's own configuration names are: they belong to the user. What is changed
-/// within submodules is not told, since each of them could name programs, too.
+/// Git writes nothing, and runs no program that the repository names: no file monitor, no filter,
+/// no transport for missing objects. Filters from the user's own configuration do run. Changes
+/// within submodules are not reported, since a submodule could name programs, too.
 pub fn git_status(root: &Path) -> Option<String> {
-    let filters = own_filters(root)?;
-    let mut command = git(root);
+    let filters = repository_filters(root)?;
+    let mut command = git_command(root);
     command.args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).args([
         "status",
         "--porcelain=v1",
@@ -31,46 +33,49 @@ pub fn git_status(root: &Path) -> Option<String> {
         "--untracked-files=normal",
         "--ignore-submodules=dirty",
     ]);
-    // By variables, not by `-c`: a name may hold an equals sign. Those that are set already stay.
+    // By variables, not by `-c`, because a name may contain an equals sign. Variables that are
+    // already set stay.
     let set = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0_usize);
     for (at, key) in filters.iter().enumerate() {
         let at = set + at;
         command.env(format!("GIT_CONFIG_KEY_{at}"), key).env(format!("GIT_CONFIG_VALUE_{at}"), "");
     }
     command.env("GIT_CONFIG_COUNT", (set + filters.len()).to_string());
-    match output_of(command, TIME_LIMIT, OUTPUT_LIMIT) {
-        Output::Whole(text) => Some(text),
-        Output::Cut(text) => Some(format!("{text}(cut here: git status printed more than 64 KiB)\n")),
-        Output::Late => Some("(git status was stopped after 5 seconds)\n".into()),
-        Output::Failed => None,
+    match run_bounded(command, TIME_LIMIT, OUTPUT_LIMIT) {
+        CommandOutput::Whole(text) => Some(text),
+        CommandOutput::Truncated(text) => {
+            Some(format!("{text}(cut here: git status printed more than 64 KiB)\n"))
+        }
+        CommandOutput::TimedOut => Some("(git status was stopped after 5 seconds)\n".into()),
+        CommandOutput::Failed => None,
     }
 }
 
-/// Git, in this folder, for a look: it writes nothing, asks nothing and fetches nothing.
-fn git(root: &Path) -> Command {
+/// A git command that only looks: it writes nothing, prompts for nothing and fetches nothing.
+fn git_command(root: &Path) -> Command {
     let mut command = Command::new("git");
     command
         .arg("--no-pager")
         .current_dir(root)
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0")
-        // A partial clone fetches what it lacks, by a command that its configuration may name.
+        // A partial clone would fetch what it lacks, by a command that its configuration may name.
         .env("GIT_NO_LAZY_FETCH", "1")
         .env("GIT_ALLOW_PROTOCOL", "none")
         .env("LC_ALL", "C");
-    // Set when a hook of some repository started us; they would point git at that one.
+    // Set if a git hook started us; they would point git at the hook's repository.
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(variable);
     }
     command
 }
 
-/// The settings by which the repository itself names filters: programs that git runs over files when it compares them.
-/// None where the configuration cannot be read.
-fn own_filters(root: &Path) -> Option<Vec<String>> {
-    let mut command = git(root);
+/// The settings by which the repository itself names filters: programs that git runs on files when
+/// it compares them. `None` if the configuration cannot be read.
+fn repository_filters(root: &Path) -> Option<Vec<String>> {
+    let mut command = git_command(root);
     command.args(["config", "--show-scope", "-z", "--list", "--name-only"]);
-    let Output::Whole(listed) = output_of(command, TIME_LIMIT, CONFIG_LIMIT) else { return None };
+    let CommandOutput::Whole(listed) = run_bounded(command, TIME_LIMIT, CONFIG_LIMIT) else { return None };
     let mut fields = listed.split('\0');
     let mut filters = Vec::new();
     while let (Some(scope), Some(name)) = (fields.next(), fields.next()) {
@@ -83,28 +88,28 @@ fn own_filters(root: &Path) -> Option<Vec<String>> {
 }
 
 #[derive(Debug, PartialEq)]
-enum Output {
-    /// All it printed.
+enum CommandOutput {
+    /// Everything it printed.
     Whole(String),
-    /// The lines that fit.
-    Cut(String),
-    /// The time ran out.
-    Late,
-    /// It could not be started, or failed.
+    /// The complete lines within the limit.
+    Truncated(String),
+    /// It was killed because the time ran out.
+    TimedOut,
+    /// It could not be started, or exited with an error.
     Failed,
 }
 
-fn output_of(mut command: Command, time: Duration, limit: usize) -> Output {
+fn run_bounded(mut command: Command, time: Duration, limit: usize) -> CommandOutput {
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let Ok(mut child) = spawned else { return Output::Failed };
-    let Some(stdout) = child.stdout.take() else { return Output::Failed };
+    let Ok(mut child) = spawned else { return CommandOutput::Failed };
+    let Some(stdout) = child.stdout.take() else { return CommandOutput::Failed };
 
-    // A thread reads, so that the wait can end before the output does.
+    // A thread reads, so that waiting can end before the output does.
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout.take(limit as u64 + 1).read_to_end(&mut bytes);
-        // Nobody listens any more where the time ran out.
+        // Nobody listens any more if the time ran out.
         let _ = sender.send(read.map(|_| bytes));
     });
 
@@ -115,16 +120,18 @@ fn output_of(mut command: Command, time: Duration, limit: usize) -> Output {
     }
     match received {
         Ok(Ok(bytes)) if whole => match child.wait() {
-            Ok(status) if status.success() => Output::Whole(String::from_utf8_lossy(&bytes).into_owned()),
-            _ => Output::Failed,
+            Ok(status) if status.success() => {
+                CommandOutput::Whole(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            _ => CommandOutput::Failed,
         },
         cut_or_late => {
-            // Reaped elsewhere: a process stuck in the kernel outlives even its killing.
+            // Reaped on another thread: a process stuck in the kernel survives even SIGKILL.
             thread::spawn(move || child.wait());
             match cut_or_late {
-                Ok(Ok(bytes)) => Output::Cut(whole_lines(&bytes[..limit])),
-                Ok(Err(_)) => Output::Failed,
-                Err(_) => Output::Late,
+                Ok(Ok(bytes)) => CommandOutput::Truncated(whole_lines(&bytes[..limit])),
+                Ok(Err(_)) => CommandOutput::Failed,
+                Err(_) => CommandOutput::TimedOut,
             }
         }
     }
@@ -135,9 +142,9 @@ fn whole_lines(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// The top of the git repository that `path` (absolute) lies in, found by looking for `.git`, a folder or a file,
-/// upwards; `path` itself where there is none.
-pub fn root_of(path: &Path) -> PathBuf {
+/// The root of the git repository that contains `path` (absolute): the nearest folder upwards with
+/// a `.git` folder or file. `path` itself if there is none.
+pub fn find_project_root(path: &Path) -> PathBuf {
     path.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(path).to_owned()
 }
 
@@ -250,21 +257,30 @@ mod tests {
     #[test]
     fn a_program_that_does_not_end_is_stopped() {
         let time = Duration::from_millis(20);
-        assert_eq!(output_of(shell("exec sleep 600"), time, 100), Output::Late);
+        assert_eq!(run_bounded(shell("exec sleep 600"), time, 100), CommandOutput::TimedOut);
         // One that leaves a child behind, which holds the output open.
-        assert_eq!(output_of(shell("sleep 3 & wait"), time, 100), Output::Late);
+        assert_eq!(run_bounded(shell("sleep 3 & wait"), time, 100), CommandOutput::TimedOut);
     }
 
     #[test]
     fn endless_output_is_cut_after_a_line() {
-        assert_eq!(output_of(shell("exec yes abc"), TIME_LIMIT, 10), Output::Cut("abc\nabc\n".into()));
+        assert_eq!(
+            run_bounded(shell("exec yes abc"), TIME_LIMIT, 10),
+            CommandOutput::Truncated("abc\nabc\n".into())
+        );
     }
 
     #[test]
     fn a_program_that_fails_or_is_absent_says_nothing() {
-        assert_eq!(output_of(shell("echo x; exit 1"), TIME_LIMIT, 10), Output::Failed);
-        assert_eq!(output_of(Command::new("no-such-program-anywhere"), TIME_LIMIT, 10), Output::Failed);
-        assert_eq!(output_of(shell("printf 1234567890"), TIME_LIMIT, 10), Output::Whole("1234567890".into()));
+        assert_eq!(run_bounded(shell("echo x; exit 1"), TIME_LIMIT, 10), CommandOutput::Failed);
+        assert_eq!(
+            run_bounded(Command::new("no-such-program-anywhere"), TIME_LIMIT, 10),
+            CommandOutput::Failed
+        );
+        assert_eq!(
+            run_bounded(shell("printf 1234567890"), TIME_LIMIT, 10),
+            CommandOutput::Whole("1234567890".into())
+        );
     }
 
     #[test]
@@ -272,10 +288,10 @@ mod tests {
         let folder = tempdir().unwrap();
         let inner = folder.path().join("module/src");
         fs::create_dir_all(&inner).unwrap();
-        assert_eq!(root_of(&inner), inner);
+        assert_eq!(find_project_root(&inner), inner);
         fs::create_dir(folder.path().join(".git")).unwrap();
-        assert_eq!(root_of(&inner), folder.path());
+        assert_eq!(find_project_root(&inner), folder.path());
         fs::write(folder.path().join("module/.git"), "gitdir: ../.git/modules/module").unwrap();
-        assert_eq!(root_of(&inner), folder.path().join("module"));
+        assert_eq!(find_project_root(&inner), folder.path().join("module"));
     }
 }

@@ -1,4 +1,4 @@
-//! Image files: their type by content, and their size in pixels.
+//! [`read_image`]: reads image files, with their type by content and their size in pixels.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,60 +8,60 @@ use base64::engine::general_purpose::STANDARD;
 use hardpan_prompt::{Image, ImageError, MediaType};
 use thiserror::Error;
 
-use crate::regular::{self, Reason, Unreadable};
+use crate::regular_file::{self, UnreadableFile, UnreadableReason};
 
-/// The largest image in base64 bytes: what [`Image::check`] accepts.
-const LIMIT: usize = 10 * 1024 * 1024;
+/// Largest image in bytes of base64; [`Image::check`] has the same limit.
+const BASE64_LIMIT: usize = 10 * 1024 * 1024;
 
 /// Why an image file cannot be sent.
 #[derive(Debug, Error)]
 pub enum ImageFileError {
-    /// It cannot be read at all.
+    /// The file cannot be read.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
-    /// Its content is of no type that the providers take.
+    Unreadable(#[from] UnreadableFile),
+    /// The content is none of the image types that providers accept.
     #[error("{} is no PNG, JPEG, GIF or WebP image, whatever its name says: convert it to one of these", path.display())]
     Unsupported {
-        /// The file.
+        /// Path as the caller gave it.
         path: PathBuf,
     },
-    /// It begins like an image, but no size can be found in it.
+    /// It begins like an image, but its size in pixels cannot be determined.
     #[error("{} begins like {} but its size cannot be found: it is damaged or cut off; save it again", path.display(), media_type.name())]
     Damaged {
-        /// The file.
+        /// Path as the caller gave it.
         path: PathBuf,
-        /// What it begins like.
+        /// The type by its first bytes.
         media_type: MediaType,
     },
-    /// Every provider would refuse it.
+    /// Every provider would reject it: it is too large.
     #[error("{} cannot be sent: {error}", path.display())]
     Refused {
-        /// The file.
+        /// Path as the caller gave it.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The limit it exceeds, with a remedy.
         error: ImageError,
     },
 }
 
-/// Reads an image: its type from its first bytes, not from its name. An image that no provider would take is
-/// refused, before it is read where its size alone forbids it.
+/// Reads an image. The type comes from the first bytes, not from the name. An image that every
+/// provider would reject is an error; if its file size alone is too large, it is not even read.
 pub fn read_image(path: &Path) -> Result<Image, ImageFileError> {
-    let unreadable = |reason: Reason| reason.of(path);
+    let unreadable = |reason: UnreadableReason| reason.for_path(path);
     let refused = |error| ImageFileError::Refused { path: path.to_owned(), error };
-    let (mut file, metadata) = regular::open(path).map_err(unreadable)?;
+    let (mut file, metadata) = regular_file::open_regular_file(path).map_err(unreadable)?;
 
     let mut bytes = Vec::new();
     (&mut file).take(12).read_to_end(&mut bytes).map_err(|e| unreadable(e.into()))?;
     let media_type =
-        media_type(&bytes).ok_or_else(|| ImageFileError::Unsupported { path: path.to_owned() })?;
+        detect_media_type(&bytes).ok_or_else(|| ImageFileError::Unsupported { path: path.to_owned() })?;
 
     let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
     let encoded = size.div_ceil(3).saturating_mul(4);
-    if encoded > LIMIT {
-        return Err(refused(ImageError::TooLarge { bytes: encoded, limit: LIMIT }));
+    if encoded > BASE64_LIMIT {
+        return Err(refused(ImageError::TooLarge { bytes: encoded, limit: BASE64_LIMIT }));
     }
-    // No further than the limit, even if the file grows meanwhile; `check` has the last word.
-    file.take(LIMIT as u64).read_to_end(&mut bytes).map_err(|e| unreadable(e.into()))?;
+    // No more than the limit, even if the file grows meanwhile; `check` has the last word.
+    file.take(BASE64_LIMIT as u64).read_to_end(&mut bytes).map_err(|e| unreadable(e.into()))?;
 
     let damaged = || ImageFileError::Damaged { path: path.to_owned(), media_type };
     let size = imagesize::blob_size(&bytes).map_err(|_| damaged())?;
@@ -72,8 +72,8 @@ pub fn read_image(path: &Path) -> Result<Image, ImageFileError> {
     Ok(image)
 }
 
-/// The type by the bytes that every file of it begins with.
-fn media_type(start: &[u8]) -> Option<MediaType> {
+/// The image type by the magic bytes.
+fn detect_media_type(start: &[u8]) -> Option<MediaType> {
     match start {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some(MediaType::Png),
         [0xFF, 0xD8, 0xFF, ..] => Some(MediaType::Jpeg),
@@ -179,7 +179,7 @@ mod tests {
             return; // the file system has no holes
         }
         let error = read_image(&path).unwrap_err();
-        let large = |error: &ImageError| matches!(error, ImageError::TooLarge { limit: LIMIT, .. });
+        let large = |error: &ImageError| matches!(error, ImageError::TooLarge { limit: BASE64_LIMIT, .. });
         assert!(matches!(&error, ImageFileError::Refused { error, .. } if large(error)), "{error}");
     }
 
@@ -191,8 +191,11 @@ mod tests {
             width: None,
             height: None,
         };
-        assert_eq!(image(LIMIT).check(), Ok(()));
-        assert_eq!(image(LIMIT + 1).check(), Err(ImageError::TooLarge { bytes: LIMIT + 1, limit: LIMIT }));
+        assert_eq!(image(BASE64_LIMIT).check(), Ok(()));
+        assert_eq!(
+            image(BASE64_LIMIT + 1).check(),
+            Err(ImageError::TooLarge { bytes: BASE64_LIMIT + 1, limit: BASE64_LIMIT })
+        );
     }
 
     #[test]
@@ -202,7 +205,7 @@ mod tests {
             Err(ImageFileError::Unreadable(error)) => error.reason,
             other => panic!("{other:?}"),
         };
-        assert!(matches!(reason(folder.path()), Reason::Directory));
-        assert!(matches!(reason(&folder.path().join("none.png")), Reason::Missing));
+        assert!(matches!(reason(folder.path()), UnreadableReason::Directory));
+        assert!(matches!(reason(&folder.path().join("none.png")), UnreadableReason::Missing));
     }
 }

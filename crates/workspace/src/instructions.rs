@@ -1,38 +1,41 @@
-//! What the user and the project tell every agent: AGENTS.md and CLAUDE.md on the way down.
+//! [`read_instructions`]: the instructions that the user and the project give every agent, in
+//! AGENTS.md and CLAUDE.md.
 
 use std::path::{Path, PathBuf};
 
-use crate::regular::Reason;
-use crate::{Cut, TEXT_LIMIT, TextFile, display_path, read_text};
+use crate::regular_file::UnreadableReason;
+use crate::{TEXT_LIMIT, TextFile, Truncation, display_path, read_text};
 
-/// The names, best first. One file per folder is taken.
+/// File names in order of preference. Only one file per folder is read.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// The instructions that hold in `working_directory`, most general first: the user's, then those of each folder
-/// from `root` down. Each has the path it is shown by and its text; the user's is shown without the machine's path.
+/// Reads the instructions that apply in `working_directory`, most general first: the user's, then
+/// one file of each folder from `root` down. Each is a path for display and a text; the user's file
+/// is shown without its path on the machine.
 ///
-/// A file that is there but cannot be read is given with a note in place of its text, so that it is missed. A
-/// project's file that links to a place outside `root` is not read: a foreign project must not decide which of the
-/// user's files are sent to a provider. Empty files are left out.
-pub fn instructions(
+/// A file that exists but cannot be read is returned with a note instead of its text, so that its
+/// absence is noticed. A project's file that links to a place outside `root` is not read: a foreign
+/// project must not decide which of the user's files are sent to a provider. Empty files are left
+/// out.
+pub fn read_instructions(
     root: &Path,
     working_directory: &Path,
     user_folder: Option<&Path>,
 ) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    if let Some((name, path)) = user_folder.and_then(instructions_in) {
-        found.push((format!("{name} (user)"), text_of(&path)));
+    if let Some((name, path)) = user_folder.and_then(find_instructions) {
+        found.push((format!("{name} (user)"), read_or_explain(&path)));
     }
-    for folder in folders(root, working_directory) {
-        // The user's own folder may be part of the way, too.
+    for folder in folders_down_to(root, working_directory) {
+        // The user's own folder may be one of these folders; its file is already in the list.
         if Some(folder.as_path()) == user_folder {
             continue;
         }
-        if let Some((_, path)) = instructions_in(&folder) {
+        if let Some((_, path)) = find_instructions(&folder) {
             let text = if leads_outside(root, &path) {
                 "[not read: it links to a place outside the project]".into()
             } else {
-                text_of(&path)
+                read_or_explain(&path)
             };
             found.push((display_path(root, &path), text));
         }
@@ -42,7 +45,7 @@ pub fn instructions(
 }
 
 /// `root` and the folders below it on the way to `working_directory`.
-fn folders(root: &Path, working_directory: &Path) -> Vec<PathBuf> {
+fn folders_down_to(root: &Path, working_directory: &Path) -> Vec<PathBuf> {
     let below = working_directory.strip_prefix(root).unwrap_or(Path::new(""));
     let mut folders = vec![root.to_owned()];
     for part in below {
@@ -51,7 +54,7 @@ fn folders(root: &Path, working_directory: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn instructions_in(folder: &Path) -> Option<(&'static str, PathBuf)> {
+fn find_instructions(folder: &Path) -> Option<(&'static str, PathBuf)> {
     NAMES.iter().map(|&name| (name, folder.join(name))).find(|(_, path)| path.symlink_metadata().is_ok())
 }
 
@@ -62,14 +65,14 @@ fn leads_outside(root: &Path, path: &Path) -> bool {
     }
 }
 
-fn text_of(path: &Path) -> String {
+fn read_or_explain(path: &Path) -> String {
     match read_text(path, TEXT_LIMIT) {
-        Ok(TextFile { text, cut: None }) => text,
-        Ok(TextFile { text, cut: Some(Cut { shown_bytes, total_bytes }) }) => {
+        Ok(TextFile { text, truncation: None }) => text,
+        Ok(TextFile { text, truncation: Some(Truncation { shown_bytes, total_bytes }) }) => {
             format!("{text}\n[cut here: {shown_bytes} of {total_bytes} bytes]")
         }
         Err(error) => match error.reason {
-            Reason::Missing => "[not read: it links to a file that does not exist]".into(),
+            UnreadableReason::Missing => "[not read: it links to a file that does not exist]".into(),
             reason => format!("[not read: it {reason}]"),
         },
     }
@@ -111,28 +114,28 @@ mod tests {
         let here = project.path().join("a/b");
         let expected =
             [pair("CLAUDE.md (user)", "user"), pair("AGENTS.md", "root"), pair("a/b/CLAUDE.md", "deep")];
-        assert_eq!(instructions(project.path(), &here, Some(user.path())), expected);
+        assert_eq!(read_instructions(project.path(), &here, Some(user.path())), expected);
     }
 
     #[test]
     fn no_file_is_given_twice() {
         let project = folder_of(&[("AGENTS.md", "x")]);
         let expected = [pair("AGENTS.md (user)", "x")];
-        assert_eq!(instructions(project.path(), project.path(), Some(project.path())), expected);
+        assert_eq!(read_instructions(project.path(), project.path(), Some(project.path())), expected);
     }
 
     #[test]
     fn a_working_directory_elsewhere_counts_as_the_root() {
         let project = folder_of(&[("AGENTS.md", "x")]);
         let elsewhere = folder_of(&[("AGENTS.md", "y")]);
-        assert_eq!(instructions(project.path(), elsewhere.path(), None), [pair("AGENTS.md", "x")]);
+        assert_eq!(read_instructions(project.path(), elsewhere.path(), None), [pair("AGENTS.md", "x")]);
     }
 
     #[test]
     fn an_empty_file_is_left_out_and_an_unreadable_one_is_not() {
         let project = folder_of(&[("AGENTS.md", " \n"), ("CLAUDE.md", "not this one"), ("a/x", "")]);
         fs::write(project.path().join("a/AGENTS.md"), b"caf\xe9!").unwrap();
-        let found = instructions(project.path(), &project.path().join("a"), None);
+        let found = read_instructions(project.path(), &project.path().join("a"), None);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].0, "a/AGENTS.md");
         assert!(found[0].1.starts_with("[not read: it is not UTF-8 (byte 3"), "{found:?}");
@@ -152,6 +155,6 @@ mod tests {
             pair("a/AGENTS.md", "[not read: it links to a place outside the project]"),
             pair("a/b/AGENTS.md", "[not read: it links to a file that does not exist]"),
         ];
-        assert_eq!(instructions(project.path(), &project.path().join("a/b"), None), expected);
+        assert_eq!(read_instructions(project.path(), &project.path().join("a/b"), None), expected);
     }
 }

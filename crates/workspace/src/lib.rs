@@ -1,17 +1,22 @@
-//! What is around the agent: files, images, the tree, git and the project's instructions.
+//! The project the agent works in: its files, images, file tree, git state, instructions and symbol
+//! index.
 //!
-//! - [`read_text`] and [`read_image`] read one file whole, or say in plain words why not ([`Unreadable`]). No
-//!   input makes them hang: pipes, devices and sockets are refused before they are opened.
-//! - [`files`] lists a folder by git's ignore rules as a [`Tree`], in the same order on every machine.
-//! - [`git_status`], [`root_of`] and [`instructions`] tell where the work happens.
+//! - [`read_text`] and [`read_image`] read one file, or say in plain words why not
+//!   ([`UnreadableFile`]). No input makes them hang: pipes, devices and sockets are refused before
+//!   they are opened.
+//! - [`list_files`] lists a folder by git's ignore rules as a [`FileTree`], in the same order on
+//!   every machine.
+//! - [`git_status`], [`find_project_root`] and [`read_instructions`] tell where the work happens.
+//!
+//! - [`index_codebase`] parses the code into a symbol index, and caches it on disk.
 //!
 //! ```
-//! use hardpan_workspace::{TEXT_LIMIT, TREE_LIMIT, files, read_text};
+//! use hardpan_workspace::{TEXT_LIMIT, TREE_LIMIT, list_files, read_text};
 //!
 //! let folder = tempfile::tempdir()?;
 //! std::fs::write(folder.path().join("notes.md"), "# Notes\n")?;
 //!
-//! let tree = files(folder.path(), TREE_LIMIT);
+//! let tree = list_files(folder.path(), TREE_LIMIT);
 //! assert_eq!(tree.files, ["notes.md"]);
 //! assert_eq!(read_text(&folder.path().join("notes.md"), TEXT_LIMIT)?.text, "# Notes\n");
 //!
@@ -20,22 +25,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate reads. It writes nothing but the cache of [`codebase`], in the folder that it is given for it.
+//! This crate only reads. The one thing it writes is the cache of [`index_codebase`], in the folder
+//! it is given for that.
 
-mod codebase; // codebase: the symbol index of a folder, kept on disk
-mod git; // git_status, root_of: which repository, which branch, what changed
+mod codebase; // index_codebase: the symbol index of a folder, cached on disk
+mod file_tree;
+mod git; // git_status, find_project_root: repository, branch and changes
 mod image; // read_image: type by content, size in pixels
-mod instructions; // instructions: AGENTS.md and CLAUDE.md on the way down
-mod path; // display_path: the name a file is shown by
-mod regular; // Unreadable: a regular file opened without blocking, or the reason why not
-mod text; // read_text: text of a known encoding, cut where it is too long
-mod tree; // files: the tree by git's ignore rules
+mod instructions; // read_instructions: AGENTS.md and CLAUDE.md from the root down
+mod path; // display_path: the path by which a file is shown
+mod regular_file; // open_regular_file, UnreadableFile: opening without blocking, or the reason why not
+mod text; // read_text: text of a known encoding, cut if it is too long // list_files, FileTree: the files of a folder by git's ignore rules
 
-pub use codebase::{Codebase, codebase};
-pub use git::{git_status, root_of};
+pub use codebase::{Codebase, index_codebase};
+pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files, walk};
+pub use git::{find_project_root, git_status};
 pub use image::{ImageFileError, read_image};
-pub use instructions::instructions;
+pub use instructions::read_instructions;
 pub use path::display_path;
-pub use regular::{Reason, Unreadable, open};
-pub use text::{Cut, TEXT_LIMIT, TextFile, read_text};
-pub use tree::{Skipped, TREE_LIMIT, Tree, files, walk};
+pub use regular_file::{UnreadableFile, UnreadableReason, open_regular_file};
+pub use text::{TEXT_LIMIT, TextFile, Truncation, read_text};

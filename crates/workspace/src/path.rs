@@ -1,9 +1,9 @@
-//! The name a file is shown by.
+//! [`display_path`]: the path by which a file is shown.
 
 use std::path::{Component, Path};
 
-/// A path as a person and the model see it: relative to `root` with forward slashes where it lies inside, `.` for
-/// `root` itself, and as it is where it lies outside.
+/// The path as the user and the model see it: relative to `root` with forward slashes if it lies
+/// inside, `.` for `root` itself, and unchanged if it lies outside.
 ///
 /// ```
 /// use std::path::Path;
@@ -17,13 +17,13 @@ pub fn display_path(root: &Path, path: &Path) -> String {
     let inside = |relative: &&Path| relative.components().all(|part| matches!(part, Component::Normal(_)));
     match path.strip_prefix(root).ok().filter(inside) {
         Some(relative) if relative.as_os_str().is_empty() => ".".into(),
-        Some(relative) => slashed(relative),
+        Some(relative) => with_forward_slashes(relative),
         None => path.to_string_lossy().into_owned(),
     }
 }
 
-/// A relative path with forward slashes; what is not Unicode is replaced.
-pub(crate) fn slashed(relative: &Path) -> String {
+/// A relative path with forward slashes; invalid Unicode is replaced.
+pub(crate) fn with_forward_slashes(relative: &Path) -> String {
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")
 }

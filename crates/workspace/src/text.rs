@@ -1,91 +1,95 @@
-//! Text files: their encoding, and where to cut them.
+//! [`read_text`]: reads text files of known encodings, and cuts long ones at a good place.
 
 use std::io::Read;
 use std::path::Path;
 
-use crate::regular::{self, Reason, Unreadable};
+use crate::regular_file::{self, UnreadableFile, UnreadableReason};
 
-/// How much of a text file is read where nobody says otherwise: 1 MiB, more than most models can hold.
+/// Default limit for reading a text file: 1 MiB, more than most models can hold.
 pub const TEXT_LIMIT: usize = 1024 * 1024;
 
-/// How much of a file is searched for control characters: what git looks at, too.
-const EARLY: usize = 8000;
+/// How many bytes are searched for control characters; git looks at as many.
+const BINARY_CHECK_BYTES: usize = 8000;
 
-/// A text file as the model is to see it.
+/// The text of a file, or the first part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     /// The text, without a byte order mark. Line endings are as in the file.
     pub text: String,
-    /// Set where the file is longer than the limit.
-    pub cut: Option<Cut>,
+    /// How much was cut; `None` if the text is complete.
+    pub truncation: Option<Truncation>,
 }
 
-/// How much of a file that was too long is shown.
+/// How much of a file that was too long was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Bytes of the file that are shown, from its start.
+pub struct Truncation {
+    /// Bytes of the file that the text stands for, from its start.
     pub shown_bytes: usize,
-    /// Bytes in the whole file.
+    /// Size of the whole file in bytes.
     pub total_bytes: usize,
 }
 
-/// Reads a text file, at most `limit` bytes of it. What is longer is cut after a line, or, where lines are very
-/// long, after a character.
+/// Reads at most `limit` bytes of a text file. A longer file is cut after a line, or after a
+/// character where lines are very long.
 ///
-/// UTF-8, with or without a byte order mark, and UTF-16 with one are understood.
-pub fn read_text(path: &Path, limit: usize) -> Result<TextFile, Unreadable> {
-    read(path, limit).map_err(|reason| reason.of(path))
+/// It understands UTF-8, with or without a byte order mark, and UTF-16 with one.
+pub fn read_text(path: &Path, limit: usize) -> Result<TextFile, UnreadableFile> {
+    read(path, limit).map_err(|reason| reason.for_path(path))
 }
 
-fn read(path: &Path, limit: usize) -> Result<TextFile, Reason> {
-    let (file, metadata) = regular::open(path)?;
+fn read(path: &Path, limit: usize) -> Result<TextFile, UnreadableReason> {
+    let (file, metadata) = regular_file::open_regular_file(path)?;
     let mut bytes = Vec::new();
     file.take((limit as u64).saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() <= limit {
-        let text = decode(&bytes, Extent::Whole)?.0;
-        return Ok(TextFile { text, cut: None });
+        let text = decode(&bytes, FilePortion::Whole)?.0;
+        return Ok(TextFile { text, truncation: None });
     }
     bytes.truncate(limit);
-    let (text, shown_bytes) = decode(&bytes, Extent::Start)?;
-    // Files of the system may say they are empty when they are not.
+    let (text, shown_bytes) = decode(&bytes, FilePortion::Prefix)?;
+    // Files below /proc claim to be empty.
     let total_bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX).max(limit + 1);
-    Ok(TextFile { text, cut: Some(Cut { shown_bytes, total_bytes }) })
+    Ok(TextFile { text, truncation: Some(Truncation { shown_bytes, total_bytes }) })
 }
 
-/// Whether the bytes are all of a file.
+/// Whether the bytes are a whole file or only its beginning.
 #[derive(Clone, Copy, PartialEq)]
-enum Extent {
+enum FilePortion {
     Whole,
-    Start,
+    Prefix,
 }
 
-/// The text, and how many of the bytes it stands for.
-fn decode(bytes: &[u8], extent: Extent) -> Result<(String, usize), Reason> {
+/// Decodes the bytes; also returns how many of them the text stands for.
+fn decode(bytes: &[u8], portion: FilePortion) -> Result<(String, usize), UnreadableReason> {
     match bytes {
-        [0xFF, 0xFE, rest @ ..] => decode_utf16(rest, extent, u16::from_le_bytes),
-        [0xFE, 0xFF, rest @ ..] => decode_utf16(rest, extent, u16::from_be_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => decode_utf8(rest, extent, 3),
-        _ => decode_utf8(bytes, extent, 0),
+        [0xFF, 0xFE, rest @ ..] => decode_utf16(rest, portion, u16::from_le_bytes),
+        [0xFE, 0xFF, rest @ ..] => decode_utf16(rest, portion, u16::from_be_bytes),
+        [0xEF, 0xBB, 0xBF, rest @ ..] => decode_utf8(rest, portion, 3),
+        _ => decode_utf8(bytes, portion, 0),
     }
 }
 
-fn decode_utf8(bytes: &[u8], extent: Extent, mark: usize) -> Result<(String, usize), Reason> {
-    if let Some(offset) = binary(bytes) {
-        return Err(Reason::Binary { offset: mark + offset });
+fn decode_utf8(bytes: &[u8], portion: FilePortion, mark: usize) -> Result<(String, usize), UnreadableReason> {
+    if let Some(offset) = find_binary_byte(bytes) {
+        return Err(UnreadableReason::Binary { offset: mark + offset });
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         // The limit may fall into a character.
-        Err(error) if extent == Extent::Start && error.error_len().is_none() => {
+        Err(error) if portion == FilePortion::Prefix && error.error_len().is_none() => {
             std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
         }
-        Err(error) => return Err(Reason::NotUtf8 { offset: mark + error.valid_up_to() }),
+        Err(error) => return Err(UnreadableReason::NotUtf8 { offset: mark + error.valid_up_to() }),
     };
-    let text = if extent == Extent::Start { &text[..line_end(text)] } else { text };
+    let text = if portion == FilePortion::Prefix { &text[..cut_position(text)] } else { text };
     Ok((text.to_owned(), mark + text.len()))
 }
 
-fn decode_utf16(bytes: &[u8], extent: Extent, unit: fn([u8; 2]) -> u16) -> Result<(String, usize), Reason> {
+fn decode_utf16(
+    bytes: &[u8],
+    portion: FilePortion,
+    unit: fn([u8; 2]) -> u16,
+) -> Result<(String, usize), UnreadableReason> {
     const MARK: usize = 2;
     let (pairs, odd) = bytes.as_chunks::<2>();
     let mut text = String::with_capacity(bytes.len());
@@ -96,37 +100,38 @@ fn decode_utf16(bytes: &[u8], extent: Extent, unit: fn([u8; 2]) -> u16) -> Resul
                 text.push(char);
                 units += char.len_utf16();
             }
-            Err(_) if extent == Extent::Start && units + 1 == pairs.len() => break,
-            Err(_) => return Err(Reason::NotUtf16 { offset: MARK + 2 * units }),
+            Err(_) if portion == FilePortion::Prefix && units + 1 == pairs.len() => break,
+            Err(_) => return Err(UnreadableReason::NotUtf16 { offset: MARK + 2 * units }),
         }
     }
-    if extent == Extent::Whole && !odd.is_empty() {
-        return Err(Reason::NotUtf16 { offset: MARK + 2 * pairs.len() });
+    if portion == FilePortion::Whole && !odd.is_empty() {
+        return Err(UnreadableReason::NotUtf16 { offset: MARK + 2 * pairs.len() });
     }
-    if let Some(offset) = binary(text.as_bytes()) {
+    if let Some(offset) = find_binary_byte(text.as_bytes()) {
         let units = text[..offset].encode_utf16().count();
-        return Err(Reason::Binary { offset: MARK + 2 * units });
+        return Err(UnreadableReason::Binary { offset: MARK + 2 * units });
     }
-    if extent == Extent::Start {
-        text.truncate(line_end(&text));
+    if portion == FilePortion::Prefix {
+        text.truncate(cut_position(&text));
         units = text.encode_utf16().count();
     }
     Ok((text, MARK + 2 * units))
 }
 
-/// Where to cut a text that goes on: after its last line, unless that would lose half of it.
-fn line_end(text: &str) -> usize {
+/// Where to cut a text that goes on: after its last line end, unless that would lose half of it.
+fn cut_position(text: &str) -> usize {
     match text.rfind('\n') {
         Some(newline) if newline + 1 > text.len() / 2 => newline + 1,
         _ => text.len(),
     }
 }
 
-/// The byte that betrays a binary file: a NUL anywhere, or the first control character where more than one early
-/// byte in 32 is one. Text does hold a few: terminal colours, form feeds, overstrikes.
-fn binary(bytes: &[u8]) -> Option<usize> {
+/// Offset of the byte that shows the file is binary: a NUL anywhere, or the first control character
+/// if more than one in 32 of the first bytes is one. Text files do contain a few: terminal colours,
+/// form feeds, overstrikes.
+fn find_binary_byte(bytes: &[u8]) -> Option<usize> {
     let control = |byte: &u8| matches!(byte, 0..=7 | 11 | 14..=26 | 28..=31 | 127);
-    let early = &bytes[..bytes.len().min(EARLY)];
+    let early = &bytes[..bytes.len().min(BINARY_CHECK_BYTES)];
     let many = early.iter().filter(|byte| control(byte)).count() * 32 > early.len();
     let nul = bytes.iter().position(|&byte| byte == 0);
     if many { early.iter().position(control) } else { nul }

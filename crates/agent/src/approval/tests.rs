@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn rule(written: &str) -> Rule {
+fn rule(written: &str) -> ApprovalRule {
     written.parse().unwrap()
 }
 
@@ -87,35 +87,37 @@ fn what_is_no_rule_is_said_with_the_reason() {
         ("bash()", "there is nothing in the parentheses"),
         ("bash(a; b)", "only one plain command can be allowed"),
     ] {
-        assert_eq!(written.parse::<Rule>().unwrap_err().why, why, "{written}");
+        assert_eq!(written.parse::<ApprovalRule>().unwrap_err().problem, why, "{written}");
     }
 }
 
 #[test]
 fn a_rule_like_a_call_covers_it_and_not_much_more() {
-    let like = |tool: &str, args: Value| Rule::like(tool, &args, key).map(|rule| rule.to_string());
+    let like =
+        |tool: &str, args: Value| ApprovalRule::for_call(tool, &args, key).map(|rule| rule.to_string());
     assert_eq!(like("bash", json!({"command": "cargo test -p x"})).as_deref(), Some("bash(cargo test)"));
     assert_eq!(like("bash", json!({"command": "cargo test; x"})), None);
     assert_eq!(like("edit", json!({"path": "src/a.rs"})).as_deref(), Some("edit(src/a.rs)"));
     assert_eq!(like("edit", json!({"path": "/etc/passwd"})), None);
     assert_eq!(like("fetch", json!({"url": "https://docs.rs/x"})).as_deref(), Some("fetch(docs.rs)"));
     let args = json!({"path": "src/[a].rs"});
-    assert!(Rule::like("edit", &args, key).unwrap().covers("edit", &args, key));
+    assert!(ApprovalRule::for_call("edit", &args, key).unwrap().covers("edit", &args, key));
 }
 
 #[test]
 fn a_name_with_a_line_end_is_no_rule_so_that_the_list_of_rules_gains_no_other() {
     for args in [json!({"path": "x)\nbash\nwrite(y"}), json!({"url": "https://docs.rs)\nbash\nfetch(x/"})] {
         let tool = if args["url"].is_string() { "fetch" } else { "write" };
-        assert!(Rule::like(tool, &args, key).is_none(), "{args}");
+        assert!(ApprovalRule::for_call(tool, &args, key).is_none(), "{args}");
     }
-    assert!("write(x)\nbash".parse::<Rule>().is_err());
+    assert!("write(x)\nbash".parse::<ApprovalRule>().is_err());
 }
 
 #[test]
 fn a_program_that_runs_anything_is_not_allowed_by_its_name_alone() {
-    let like =
-        |command: &str| Rule::like("bash", &json!({ "command": command }), key).map(|rule| rule.to_string());
+    let like = |command: &str| {
+        ApprovalRule::for_call("bash", &json!({ "command": command }), key).map(|rule| rule.to_string())
+    };
     for command in ["bash -c 'rm x'", "/usr/bin/python3.12 -c 1", "sudo -n id", "env", "sh"] {
         assert_eq!(like(command), None, "{command}");
     }
@@ -142,7 +144,10 @@ fn a_host_is_the_one_that_will_be_fetched_from_or_none() {
         "docs.rs",
     ] {
         assert!(!covers(url), "{url}");
-        assert_eq!(Rule::like("fetch", &json!({ "url": url }), key).map(|rule| rule.to_string()), None);
+        assert_eq!(
+            ApprovalRule::for_call("fetch", &json!({ "url": url }), key).map(|rule| rule.to_string()),
+            None
+        );
     }
     assert!(covers("HTTPS://DOCS.RS./x") && covers("https://docs.rs?x=https://evil.com/"));
     let loopback = json!({"url": "http://[::1]:80/"});
@@ -178,8 +183,9 @@ fn what_denies_is_not_passed_by_another_way_of_writing() {
 
 #[test]
 fn a_rule_like_a_call_allows_no_more_than_was_seen() {
-    let like =
-        |command: &str| Rule::like("bash", &json!({ "command": command }), key).map(|rule| rule.to_string());
+    let like = |command: &str| {
+        ApprovalRule::for_call("bash", &json!({ "command": command }), key).map(|rule| rule.to_string())
+    };
     assert_eq!(like("rm -rf target").as_deref(), Some("bash(rm -rf target)"));
     assert_eq!(like("git -c core.pager=x log").as_deref(), Some("bash(git -c core.pager=x log)"));
     assert_eq!(like("env A=b cargo test").as_deref(), Some("bash(env A=b cargo test)"));
@@ -188,7 +194,9 @@ fn a_rule_like_a_call_allows_no_more_than_was_seen() {
     assert_eq!(like("bash -c 'a b'"), None);
     assert_eq!(like("'' rm"), None);
     // What is kept is kept in lines.
-    let named = |path: &str| Rule::like("edit", &json!({ "path": path }), key).map(|rule| rule.to_string());
+    let named = |path: &str| {
+        ApprovalRule::for_call("edit", &json!({ "path": path }), key).map(|rule| rule.to_string())
+    };
     assert_eq!(named("x)\nbash\n#y"), None);
 }
 

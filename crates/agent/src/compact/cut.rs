@@ -1,40 +1,42 @@
-//! Where a conversation is cut: what stays whole, and what a summary will stand for.
+//! Where a conversation is cut: the messages before the cut are summarised, the rest is kept.
 
 use std::collections::BTreeSet;
 
-use hardpan_prompt::{AgentMessage, Body, Part};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 
-/// Tokens of the recent part that stays as it is, about.
+/// Roughly how many tokens of recent messages are kept unchanged.
 pub const KEPT_TOKENS: usize = 20_000;
 
-/// The first message that stays. None where nothing, or next to nothing, would be summarised.
+/// Index of the first message to keep; `None` if next to nothing would be summarised.
 ///
-/// It is the first of a turn: a person's message, or an answer with the results of its calls after it. Near the wanted size a
-/// person's message where the subject changes is taken rather than one in the middle of it.
+/// It is the first message of a turn: a user message, or an answer with the results of its calls
+/// after it. Among user messages that leave about the wanted size, the one where the subject
+/// changes most is preferred.
 pub fn first_kept(messages: &[AgentMessage], sizes: &[usize], wanted: usize) -> Option<usize> {
     // Tokens from each message to the end.
     let mut after = vec![0; messages.len() + 1];
     for index in (0..messages.len()).rev() {
         after[index] = after[index + 1] + sizes[index];
     }
-    let begins_turn = |index: &usize| !matches!(*messages[*index].body, Body::ToolResult { .. });
+    let begins_turn = |index: &usize| !matches!(*messages[*index].body, MessageBody::ToolResult { .. });
     let near = |index: &usize| (wanted / 2..=wanted * 2).contains(&after[*index]);
     let begins_exchange =
         |index: &usize| messages[*index].is_user() && (*index == 0 || !messages[*index - 1].is_user());
     let by_topic = (1..messages.len())
         .filter(near)
         .filter(begins_exchange)
-        .min_by_key(|index| (likeness(messages, *index), after[*index].abs_diff(wanted)));
+        .min_by_key(|index| (topic_overlap(messages, *index), after[*index].abs_diff(wanted)));
     let by_size =
         || (1..messages.len()).filter(begins_turn).min_by_key(|index| after[*index].abs_diff(wanted));
     let cut = by_topic.or_else(by_size)?;
-    // A summary of a sliver costs more than it saves.
+    // Summarising a few messages costs more than it saves.
     (after[0] - after[cut] > wanted / 10).then_some(cut)
 }
 
-/// How alike what comes before a message and what it begins are, in percent of the words of the smaller.
-fn likeness(messages: &[AgentMessage], index: usize) -> usize {
-    /// So many messages on each side tell what it is about.
+/// How many words the messages before and after a cut share, in percent of the side with fewer
+/// words.
+fn topic_overlap(messages: &[AgentMessage], index: usize) -> usize {
+    /// Messages on each side that are compared.
     const SPAN: usize = 4;
     let before = words(&messages[index.saturating_sub(SPAN)..index]);
     let after = words(&messages[index..messages.len().min(index + SPAN)]);
@@ -42,14 +44,14 @@ fn likeness(messages: &[AgentMessage], index: usize) -> usize {
     shared * 100 / before.len().min(after.len()).max(1)
 }
 
-/// The words that carry a subject: of what people and models say, not of what tools print.
+/// Longer words in what the user and the model say; tool output says little about the subject.
 fn words(messages: &[AgentMessage]) -> BTreeSet<String> {
     let parts = messages.iter().flat_map(|message| match &*message.body {
-        Body::User { content } | Body::Assistant { content, .. } => content.as_slice(),
+        MessageBody::User { content } | MessageBody::Assistant { content, .. } => content.as_slice(),
         _ => &[],
     });
-    let texts =
-        parts.filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
+    let texts = parts
+        .filter_map(|part| if let MessagePart::Text { text } = part { Some(text.as_str()) } else { None });
     let is_letter = |c: char| c.is_alphanumeric() || c == '_';
     texts
         .flat_map(|text| text.split(move |c| !is_letter(c)))
@@ -63,19 +65,22 @@ mod tests {
     use super::*;
 
     fn user(text: &str) -> AgentMessage {
-        AgentMessage::new("u", Body::User { content: vec![Part::text(text)] })
+        AgentMessage::new("u", MessageBody::User { content: vec![MessagePart::text(text)] })
     }
 
     fn model(text: &str) -> AgentMessage {
-        let content = vec![Part::text(text)];
-        AgentMessage::new("a", Body::Assistant { content, provider: None, model: None, stop_reason: None })
+        let content = vec![MessagePart::text(text)];
+        AgentMessage::new(
+            "a",
+            MessageBody::Assistant { content, provider: None, model: None, stop_reason: None },
+        )
     }
 
     fn result() -> AgentMessage {
-        let content = vec![Part::text("output")];
+        let content = vec![MessagePart::text("output")];
         AgentMessage::new(
             "r",
-            Body::ToolResult { call_id: "c".into(), tool_name: None, content, is_error: false },
+            MessageBody::ToolResult { call_id: "c".into(), tool_name: None, content, is_error: false },
         )
     }
 

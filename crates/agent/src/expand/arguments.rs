@@ -1,21 +1,22 @@
-//! The words of a command line, and where they go in a template.
+//! Splitting a call's arguments into words, and filling them into a template.
 
 use std::collections::BTreeSet;
 
-/// The words after a name.
+/// The arguments after a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
-    /// The words, quotes and backslashes taken away.
+pub struct ArgumentWords {
+    /// The words, with quotes and backslashes resolved.
     pub list: Vec<String>,
     /// The quote that was opened and never closed.
     pub unclosed: Option<char>,
 }
 
-/// Splits as a shell splits words: at blanks and line ends, but not within quotes. A backslash takes the next character as it
-/// is; between double quotes only before `"` and `\`, between single quotes never. A quote that is not closed takes the
-/// rest. Nothing is expanded: no variables, no patterns, no comments.
-pub fn split(line: &str) -> Words {
-    let mut words = Words::default();
+/// Splits as a shell splits words: at blanks and line ends, but not within quotes. A backslash
+/// takes the next character as it is; between double quotes only before `"` and `\`, between single
+/// quotes never. A quote that is not closed takes the rest. Nothing is expanded: no variables, no
+/// patterns, no comments.
+pub fn split(line: &str) -> ArgumentWords {
+    let mut words = ArgumentWords::default();
     let mut word: Option<String> = None; // none between words; '' is a word, too
     let mut quote: Option<char> = None;
     let mut chars = line.chars().peekable();
@@ -40,21 +41,21 @@ pub fn split(line: &str) -> Words {
     words
 }
 
-/// A template with its arguments.
+/// A template's text with its arguments filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filled {
-    /// The text.
+pub struct FilledTemplate {
+    /// The text that goes to the model.
     pub text: String,
-    /// The arguments that no place asked for.
+    /// Arguments that no placeholder used.
     pub unused: Vec<String>,
-    /// The single places that had no argument.
+    /// Numbers of the placeholders that had no argument.
     pub missing: BTreeSet<usize>,
 }
 
-/// Puts the arguments in their places: `$1` to `$9`, `${10}`, `$@` and `$ARGUMENTS` (all, joined by one space),
-/// `${@:2}` (from the second), `${@:2:3}` (three from the second). One pass over the body: what is put in is not looked
-/// at again. Everything else stays as it is, `$$` too.
-pub fn fill(body: &str, arguments: &[String]) -> Filled {
+/// Fills in the arguments: `$1` to `$9`, `${10}`, `$@` and `$ARGUMENTS` (all, joined by one space),
+/// `${@:2}` (from the second), `${@:2:3}` (three from the second). It makes one pass over the body,
+/// so arguments are never expanded. Everything else stays as it is, `$$` too.
+pub fn fill(body: &str, arguments: &[String]) -> FilledTemplate {
     let mut text = String::with_capacity(body.len());
     let mut used = BTreeSet::new();
     let mut missing = BTreeSet::new();
@@ -62,10 +63,10 @@ pub fn fill(body: &str, arguments: &[String]) -> Filled {
     while let Some(at) = rest.find('$') {
         let (before, from) = rest.split_at(at);
         text.push_str(before);
-        let (place, length) = Place::at_start(from);
+        let (place, length) = Placeholder::at_start(from);
         match place {
-            Place::None => text.push_str(&from[..length]),
-            Place::One(index) => {
+            Placeholder::None => text.push_str(&from[..length]),
+            Placeholder::One(index) => {
                 if let Some(argument) = index.checked_sub(1).and_then(|index| arguments.get(index)) {
                     text.push_str(argument);
                     used.insert(index - 1);
@@ -73,7 +74,7 @@ pub fn fill(body: &str, arguments: &[String]) -> Filled {
                     missing.insert(index);
                 }
             }
-            Place::Slice { from, count } => {
+            Placeholder::Slice { from, count } => {
                 // Counted from 1; 0 is taken as 1.
                 let start = from.saturating_sub(1).min(arguments.len());
                 let end = start.saturating_add(count).min(arguments.len());
@@ -85,61 +86,63 @@ pub fn fill(body: &str, arguments: &[String]) -> Filled {
     }
     text.push_str(rest);
     let unused = arguments.iter().enumerate().filter(|(index, _)| !used.contains(index));
-    Filled { text, unused: unused.map(|(_, argument)| argument.clone()).collect(), missing }
+    FilledTemplate { text, unused: unused.map(|(_, argument)| argument.clone()).collect(), missing }
 }
 
-/// What a `$` stands for.
+/// What a `$` in a template stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// Nothing: it stays.
+enum Placeholder {
+    /// Nothing: it stays in the text.
     None,
     /// The argument of this number, from 1.
     One(usize),
-    /// So many arguments from this one on.
+    /// `count` arguments from this one on, from 1.
     Slice { from: usize, count: usize },
 }
 
-const ALL: Place = Place::Slice { from: 1, count: usize::MAX };
+const ALL: Placeholder = Placeholder::Slice { from: 1, count: usize::MAX };
 
-impl Place {
-    /// What the `$` at the start of `text` stands for, and how many bytes of the text say so.
-    fn at_start(text: &str) -> (Place, usize) {
+impl Placeholder {
+    /// What the `$` at the start of `text` stands for, and its length in bytes.
+    fn at_start(text: &str) -> (Placeholder, usize) {
         let after = &text[1..];
         match after.as_bytes() {
-            // Both are consumed: the second does not begin a place.
-            [b'$', ..] => (Place::None, 2),
+            // Both are consumed: the second does not begin a placeholder.
+            [b'$', ..] => (Placeholder::None, 2),
             [b'@', ..] => (ALL, 2),
-            [digit @ b'1'..=b'9', ..] => (Place::One(usize::from(digit - b'0')), 2),
+            [digit @ b'1'..=b'9', ..] => (Placeholder::One(usize::from(digit - b'0')), 2),
             [b'{', ..] => match after.find('}') {
-                Some(end) => Place::braced(&after[1..end]).map_or((Place::None, 1), |place| (place, end + 2)),
-                None => (Place::None, 1),
+                Some(end) => Placeholder::braced(&after[1..end])
+                    .map_or((Placeholder::None, 1), |place| (place, end + 2)),
+                None => (Placeholder::None, 1),
             },
             _ => match after.strip_prefix("ARGUMENTS") {
-                Some(next) if !next.starts_with(is_of_a_word) => (ALL, 1 + "ARGUMENTS".len()),
-                _ => (Place::None, 1),
+                Some(next) if !next.starts_with(is_word_char) => (ALL, 1 + "ARGUMENTS".len()),
+                _ => (Placeholder::None, 1),
             },
         }
     }
 
-    /// What stands between `${` and `}`.
-    fn braced(inside: &str) -> Option<Place> {
+    /// The placeholder between `${` and `}`; `None` if there is none of that form.
+    fn braced(inside: &str) -> Option<Placeholder> {
         if inside == "@" || inside == "ARGUMENTS" {
             return Some(ALL);
         }
         let Some(slice) = inside.strip_prefix("@:") else {
-            return number(inside).filter(|&index| index > 0).map(Place::One);
+            return number(inside).filter(|&index| index > 0).map(Placeholder::One);
         };
         let (from, count) = slice.split_once(':').map_or((slice, None), |(from, count)| (from, Some(count)));
         let count = count.map_or(Some(usize::MAX), number)?;
-        Some(Place::Slice { from: number(from)?, count })
+        Some(Placeholder::Slice { from: number(from)?, count })
     }
 }
 
-fn is_of_a_word(c: char) -> bool {
+fn is_word_char(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// Digits as a number. One that is too large is as good as the largest: nobody types so many arguments.
+/// Digits as a number. One that is too large is as good as the largest: nobody types so many
+/// arguments.
 fn number(digits: &str) -> Option<usize> {
     let all = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     all.then(|| digits.parse().unwrap_or(usize::MAX))
@@ -171,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_unclosed_quote_takes_the_rest() {
-        let expected = Words { list: vec!["a".into(), "b  c 'd".into()], unclosed: Some('"') };
+        let expected = ArgumentWords { list: vec!["a".into(), "b  c 'd".into()], unclosed: Some('"') };
         assert_eq!(split("a \"b  c 'd"), expected);
         assert_eq!(split("'a' b").unclosed, None);
     }

@@ -1,4 +1,4 @@
-//! From folders to skills and templates.
+//! Finding and reading the skills and templates of the configured folders.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::frontmatter::{self, Parts, one_line};
-use super::{Expansions, Folder, Holds, Owner, Problem, Skill, Template, reading};
+use super::frontmatter::{self, FrontMatterSplit, one_line};
+use super::{ExpansionProblem, Expansions, Folder, FolderContents, FolderOwner, Skill, Template, read_file};
 
 /// The longest name of a skill, in characters.
-const NAME_LIMIT: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 /// The longest description of a skill, in characters: it is in every prompt.
-const DESCRIPTION_LIMIT: usize = 1_024;
-/// How much of a template's first line stands for its description, in characters.
-const FIRST_LINE: usize = 80;
+const MAX_DESCRIPTION_CHARS: usize = 1_024;
+/// How much of a template's first line serves as its description, in characters.
+const MAX_DERIVED_DESCRIPTION_CHARS: usize = 80;
 
 /// See [`Expansions::discover`].
 pub fn discover(folders: &[Folder], reserved: &[&str]) -> Expansions {
     let mut search = Search { reserved, ..Search::default() };
     for folder in folders {
         for path in search.entries(&folder.path) {
-            match folder.holds {
-                Holds::Skills => search.skill(&path, &folder.owner),
-                Holds::Templates => search.template(&path, &folder.owner),
+            match folder.contents {
+                FolderContents::Skills => search.add_skill(&path, &folder.owner),
+                FolderContents::Templates => search.add_template(&path, &folder.owner),
             }
         }
     }
@@ -41,11 +41,12 @@ struct Search<'a> {
     reserved: &'a [&'a str],
     skills: BTreeMap<String, Skill>,
     templates: BTreeMap<String, Template>,
-    problems: Vec<Problem>,
+    problems: Vec<ExpansionProblem>,
 }
 
 impl Search<'_> {
-    /// What lies in a folder, sorted, hidden files and READMEs left out. No folder, no entries.
+    /// The entries of a folder, sorted, without hidden files and READMEs. A folder that does not
+    /// exist has none.
     fn entries(&mut self, folder: &Path) -> Vec<PathBuf> {
         let read = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let entries = match read {
@@ -54,7 +55,7 @@ impl Search<'_> {
                 Vec::new()
             }
             Err(error) => {
-                self.report(folder, reading::unreadable(folder, &error));
+                self.report(folder, read_file::describe_read_error(folder, &error));
                 Vec::new()
             }
         };
@@ -68,41 +69,43 @@ impl Search<'_> {
         paths
     }
 
-    fn skill(&mut self, entry: &Path, owner: &Owner) {
+    fn add_skill(&mut self, entry: &Path, owner: &FolderOwner) {
         let path = if entry.is_dir() {
             entry.join("SKILL.md")
-        } else if is_markdown(entry) || leads_nowhere(entry) {
+        } else if is_markdown(entry) || is_broken_link(entry) {
             entry.to_owned()
         } else {
             return;
         };
         if entry.is_dir() && path.symlink_metadata().is_err() {
-            return self.report(entry, "holds no SKILL.md: add one, or move the folder elsewhere".into());
+            return self.report(entry, "contains no SKILL.md: add one, or move the folder elsewhere".into());
         }
         match read_skill(&path, owner) {
             Ok(skill) => match self.skills.get(&skill.name).map(|first| first.path.clone()) {
-                Some(first) => self.hidden(&path, &format!("the skill {}", skill.name), &first),
+                Some(first) => self.report_duplicate(&path, &format!("the skill {}", skill.name), &first),
                 None => drop(self.skills.insert(skill.name.clone(), skill)),
             },
             Err(what) => self.report(&path, what),
         }
     }
 
-    fn template(&mut self, path: &Path, owner: &Owner) {
-        if (!is_markdown(path) || path.is_dir()) && !leads_nowhere(path) {
+    fn add_template(&mut self, path: &Path, owner: &FolderOwner) {
+        if (!is_markdown(path) || path.is_dir()) && !is_broken_link(path) {
             return;
         }
         match read_template(path, owner, self.reserved) {
             Ok(template) => match self.templates.get(&template.name).map(|first| first.path.clone()) {
-                Some(first) => self.hidden(path, &format!("the template {}", template.name), &first),
+                Some(first) => {
+                    self.report_duplicate(path, &format!("the template {}", template.name), &first)
+                }
                 None => drop(self.templates.insert(template.name.clone(), template)),
             },
             Err(what) => self.report(path, what),
         }
     }
 
-    /// A name that is taken. A file that is reached in two ways is no conflict with itself.
-    fn hidden(&mut self, path: &Path, what: &str, first: &Path) {
+    /// Reports a file whose name is already taken, unless both paths lead to the same file.
+    fn report_duplicate(&mut self, path: &Path, what: &str, first: &Path) {
         let real = |path: &Path| path.canonicalize().ok();
         if real(path) != real(first) {
             let first = first.display();
@@ -111,11 +114,11 @@ impl Search<'_> {
     }
 
     fn report(&mut self, path: &Path, what: String) {
-        self.problems.push(Problem { path: path.to_owned(), what });
+        self.problems.push(ExpansionProblem { path: path.to_owned(), what });
     }
 }
 
-/// The front matter of a skill. What other agents write there besides is ignored.
+/// The front matter of a skill. Fields that other agents write there are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 struct SkillMatter {
@@ -124,7 +127,7 @@ struct SkillMatter {
     disable_model_invocation: bool,
 }
 
-/// The front matter of a template, of which nothing is required.
+/// The front matter of a template; every field is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 struct TemplateMatter {
@@ -132,15 +135,15 @@ struct TemplateMatter {
     argument_hint: Option<String>,
 }
 
-fn read_skill(path: &Path, owner: &Owner) -> Result<Skill, String> {
-    let text = reading::text(path, owner)?;
-    let Parts { yaml, body } = frontmatter::cut(&text)?;
+fn read_skill(path: &Path, owner: &FolderOwner) -> Result<Skill, String> {
+    let text = read_file::read_text(path, owner)?;
+    let FrontMatterSplit { yaml, body } = frontmatter::split(&text)?;
     let Some(yaml) = yaml else {
         return Err(
             "has no front matter: begin it with lines of ---, `name: …`, `description: …`, ---".into()
         );
     };
-    let matter: SkillMatter = frontmatter::read(yaml)?;
+    let matter: SkillMatter = frontmatter::parse(yaml)?;
     let name = matter.name.ok_or("its front matter has no `name`: add one")?;
     check_skill_name(&name)?;
     let description = one_line(&matter.description.unwrap_or_default());
@@ -148,9 +151,9 @@ fn read_skill(path: &Path, owner: &Owner) -> Result<Skill, String> {
         return Err("its front matter has no `description`: say there when to use the skill".into());
     }
     let length = description.chars().count();
-    if length > DESCRIPTION_LIMIT {
+    if length > MAX_DESCRIPTION_CHARS {
         return Err(format!(
-            "its description has {length} characters: shorten it to {DESCRIPTION_LIMIT}, and say the rest below the front matter"
+            "its description has {length} characters: shorten it to {MAX_DESCRIPTION_CHARS}, and say the rest below the front matter"
         ));
     }
     if body.is_empty() {
@@ -167,24 +170,24 @@ fn read_skill(path: &Path, owner: &Owner) -> Result<Skill, String> {
 }
 
 fn check_skill_name(name: &str) -> Result<(), String> {
-    let fits = (1..=NAME_LIMIT).contains(&name.chars().count());
+    let fits = (1..=MAX_NAME_CHARS).contains(&name.chars().count());
     let is_allowed = |c: char| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit();
     if fits && name.chars().all(is_allowed) {
         return Ok(());
     }
     Err(format!(
-        "the name {name:?} cannot be used: take lower case letters, digits and hyphens, {NAME_LIMIT} at most"
+        "the name {name:?} cannot be used: take lower case letters, digits and hyphens, {MAX_NAME_CHARS} at most"
     ))
 }
 
-fn read_template(path: &Path, owner: &Owner, reserved: &[&str]) -> Result<Template, String> {
+fn read_template(path: &Path, owner: &FolderOwner, reserved: &[&str]) -> Result<Template, String> {
     let name = template_name(path)?;
     if reserved.contains(&name) {
         return Err(format!("/{name} is a built-in command: rename the file"));
     }
-    let text = reading::text(path, owner)?;
-    let Parts { yaml, body } = frontmatter::cut(&text)?;
-    let matter: TemplateMatter = frontmatter::read(yaml.unwrap_or_default())?;
+    let text = read_file::read_text(path, owner)?;
+    let FrontMatterSplit { yaml, body } = frontmatter::split(&text)?;
+    let matter: TemplateMatter = frontmatter::parse(yaml.unwrap_or_default())?;
     let Some(first) = body.lines().next() else {
         return Err("has no text: write the prompt into it, or remove it".into());
     };
@@ -198,7 +201,7 @@ fn read_template(path: &Path, owner: &Owner, reserved: &[&str]) -> Result<Templa
     })
 }
 
-/// What a template is called by: its file's name, as far as that can be typed after a slash as one word.
+/// The name of a template: its file's name, if that can be typed after a slash as one word.
 fn template_name(path: &Path) -> Result<&str, String> {
     let name = path.file_stem().and_then(OsStr::to_str);
     let is_allowed = |c: char| matches!(c, '-' | '_' | '.') || c.is_alphanumeric();
@@ -209,17 +212,18 @@ fn template_name(path: &Path) -> Result<&str, String> {
 
 fn shortened(line: &str) -> String {
     let line = one_line(line);
-    match line.char_indices().nth(FIRST_LINE) {
+    match line.char_indices().nth(MAX_DERIVED_DESCRIPTION_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
-/// How a file is called in a prompt: the machine's folders are nothing that a project's prompt should depend on.
-fn location(path: &Path, owner: &Owner) -> String {
+/// How a prompt refers to a file. A project's prompt must not depend on where the project lies, so
+/// its paths are relative.
+fn location(path: &Path, owner: &FolderOwner) -> String {
     let shown = match owner {
-        Owner::User => path,
-        Owner::Project { root } => path.strip_prefix(root).unwrap_or(path),
+        FolderOwner::User => path,
+        FolderOwner::Project { root } => path.strip_prefix(root).unwrap_or(path),
     };
     shown.display().to_string()
 }
@@ -228,7 +232,8 @@ fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-/// A link that leads nowhere or in circles: nobody knows what it should have been, so it is reported.
-fn leads_nowhere(path: &Path) -> bool {
+/// Whether a path is a link that leads nowhere or in circles. Such links are reported, because they
+/// may have been meant as skills.
+fn is_broken_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_symlink()) && path.metadata().is_err()
 }

@@ -1,40 +1,41 @@
-//! What a skill is, and what the model reads of it.
+//! [`Skill`]: instructions for one kind of work.
 
 use std::path::PathBuf;
 
-use super::{Expanded, Used};
+use super::{ExpandedText, UsedExpansion};
 
-/// A skill: instructions for one sort of work, which the model reads when they are needed.
+/// Instructions for one kind of work, which the model reads when they are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is called by.
+    /// The name it is called by: `/skill:name`.
     pub name: String,
-    /// When to use it, in one line.
+    /// When to use it, in one line; listed in the system prompt.
     pub description: String,
-    /// The path the model is shown: a project's relative to the project, a user's as it is.
+    /// The path that the model sees: relative to the project for a project's skill, absolute for a
+    /// user's.
     pub location: String,
-    /// Where its file is.
+    /// Path of the skill's file.
     pub path: PathBuf,
-    /// Its text, without the front matter.
+    /// The text below the front matter.
     pub body: String,
-    /// Whether the model is told of it: not with `disable-model-invocation: true`.
+    /// Whether the system prompt lists it: false with `disable-model-invocation: true`.
     pub listed: bool,
 }
 
 impl Skill {
-    /// The text of `/skill:name rest`.
-    pub(super) fn expand(&self, rest: &str) -> Expanded {
+    /// Expands `/skill:name rest`.
+    pub(super) fn expand(&self, rest: &str) -> ExpandedText {
         let arguments = as_typed(rest);
         let mut text = self.element();
         if !arguments.is_empty() {
             text.push_str("\n\n");
             text.push_str(arguments);
         }
-        Expanded { text, used: Some(Used::Skill(self.name.clone())), notes: Vec::new() }
+        ExpandedText { text, used: Some(UsedExpansion::Skill(self.name.clone())), notes: Vec::new() }
     }
 
-    /// What the snapshot holds of it.
-    pub(super) fn entry(&self) -> hardpan_context::Skill {
+    /// The skill's entry in the system prompt's list.
+    pub(super) fn listing_entry(&self) -> hardpan_context::Skill {
         hardpan_context::Skill {
             name: self.name.clone(),
             description: self.description.clone(),
@@ -58,12 +59,13 @@ impl Skill {
     }
 }
 
-/// What follows the name, without the blanks around it. Indentation after a line end is the person's own.
+/// The arguments without surrounding blanks. Indentation after a line end is kept: the user typed
+/// it.
 fn as_typed(rest: &str) -> &str {
     rest.trim_start_matches([' ', '\t']).trim_start_matches(['\r', '\n']).trim_end()
 }
 
-/// A value between double quotes.
+/// Escapes a value for double quotes.
 fn attribute(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for c in value.chars() {
@@ -79,8 +81,8 @@ fn attribute(value: &str) -> String {
     out
 }
 
-/// A text as it stands in an element of this name: with `</name` written `<\/name`, as in a script. It says the same, and
-/// does not end the element.
+/// Escapes a text for an element of this name: `</name` becomes `<\/name`, as in a script, so that
+/// the text cannot end the element.
 pub fn within_element(name: &str, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -95,7 +97,7 @@ pub fn within_element(name: &str, text: &str) -> String {
     out + rest
 }
 
-/// Whether what follows a `<` closes an element, however it is spaced and spelled.
+/// Whether the text after a `<` closes the element, however it is spaced and capitalised.
 fn is_closing(name: &str, after: &str) -> bool {
     let closed = after.trim_start().strip_prefix('/').map(str::trim_start);
     closed.and_then(|closed| closed.get(..name.len())).is_some_and(|closed| closed.eq_ignore_ascii_case(name))
@@ -125,7 +127,7 @@ mod tests {
         assert_eq!(sort.expand("  \n ").text, element);
         assert_eq!(sort.expand("  'a  b' $1 \"c\n d\" \n").text, format!("{element}\n\n'a  b' $1 \"c\n d\""));
         assert_eq!(sort.expand(" \n  indented").text, format!("{element}\n\n  indented"));
-        assert_eq!(sort.expand("").used, Some(Used::Skill("sort".into())));
+        assert_eq!(sort.expand("").used, Some(UsedExpansion::Skill("sort".into())));
     }
 
     #[test]

@@ -1,30 +1,30 @@
-//! What a template is, and what becomes of a call.
+//! [`Template`]: a prompt with placeholders for arguments.
 
 use std::path::PathBuf;
 
-use super::arguments::{self, Filled};
-use super::{Expanded, Used};
+use super::arguments::{self, FilledTemplate};
+use super::{ExpandedText, UsedExpansion};
 
-/// A template: a prompt that is used again and again, with places for arguments.
+/// A prompt that is used again and again, with placeholders for arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// What it is called by: its file's name without `.md`.
+    /// The name it is called by: its file's name without `.md`.
     pub name: String,
     /// What it is for, in one line: from the front matter, or else the first line of its text.
     pub description: String,
     /// Which arguments it takes, for completion: `<issue> [crate…]`.
     pub argument_hint: Option<String>,
-    /// Where its file is.
+    /// Path of the template's file.
     pub path: PathBuf,
-    /// Its text, without the front matter.
+    /// The text below the front matter.
     pub body: String,
 }
 
 impl Template {
-    /// The text of `/name rest`.
-    pub(super) fn expand(&self, rest: &str) -> Expanded {
+    /// Expands `/name rest`.
+    pub(super) fn expand(&self, rest: &str) -> ExpandedText {
         let words = arguments::split(rest);
-        let Filled { text, unused, missing } = arguments::fill(&self.body, &words.list);
+        let FilledTemplate { text, unused, missing } = arguments::fill(&self.body, &words.list);
         let name = &self.name;
         let mut notes = Vec::new();
         if let Some(quote) = words.unclosed {
@@ -41,7 +41,7 @@ impl Template {
             let quoted: Vec<String> = unused.iter().map(|argument| format!("\"{argument}\"")).collect();
             notes.push(format!("/{name} has no place for {}, which is not sent", quoted.join(", ")));
         }
-        Expanded { text, used: Some(Used::Template(name.clone())), notes }
+        ExpandedText { text, used: Some(UsedExpansion::Template(name.clone())), notes }
     }
 }
 

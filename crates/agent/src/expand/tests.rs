@@ -20,13 +20,13 @@ fn place(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 fn discovered(place: &Path) -> Expansions {
-    let folders = Folder::usual(Some(&place.join("config")), Some(&place.join("project")));
+    let folders = Folder::defaults(Some(&place.join("config")), Some(&place.join("project")));
     Expansions::discover(&folders, &["help", "model"])
 }
 
 /// What was left out, paths relative to the place.
 fn problems(place: &Path, found: &Expansions) -> Vec<(String, String)> {
-    let tell = |problem: &Problem| {
+    let tell = |problem: &ExpansionProblem| {
         let path = problem.path.strip_prefix(place).unwrap().display().to_string();
         (path, problem.what.replace(&format!("{}/", place.display()), ""))
     };
@@ -59,7 +59,8 @@ fn skills_of_user_and_project_are_found_and_called() {
     let found = discovered(place.path());
     assert_eq!(found.problems, []);
 
-    let listing: Vec<_> = found.listing().into_iter().map(|s| (s.name, s.description, s.location)).collect();
+    let listing: Vec<_> =
+        found.model_listing().into_iter().map(|s| (s.name, s.description, s.location)).collect();
     let sort = place.path().join("config/skills/sort/SKILL.md").display().to_string();
     let deploy = ".agents/skills/deploy/SKILL.md".to_owned();
     assert_eq!(
@@ -72,7 +73,10 @@ fn skills_of_user_and_project_are_found_and_called() {
     let expected = "<skill name=\"deploy\" location=\".agents/skills/deploy/SKILL.md\">\n\
                     References are relative to .agents/skills/deploy.\n\nRun it.\n</skill>\n\nto staging";
     let expanded = found.expand("/skill:deploy to staging");
-    assert_eq!((expanded.text.as_str(), expanded.used), (expected, Some(Used::Skill("deploy".into()))));
+    assert_eq!(
+        (expanded.text.as_str(), expanded.used),
+        (expected, Some(UsedExpansion::Skill("deploy".into())))
+    );
     assert!(found.expand("/skill:one").text.ends_with("One.\n</skill>"));
 }
 
@@ -89,7 +93,7 @@ fn templates_are_found_and_described() {
     ]);
     let found = discovered(place.path());
     assert_eq!(found.problems, []);
-    let name = |name: &str, description: &str, hint: Option<&str>| Name {
+    let name = |name: &str, description: &str, hint: Option<&str>| ExpansionName {
         name: name.into(),
         description: description.into(),
         argument_hint: hint.map(Into::into),
@@ -99,7 +103,12 @@ fn templates_are_found_and_described() {
     assert_eq!(found.names(), expected);
     assert_eq!(found.expand("/fix '#1 $2'\n\"the parser\"").text, "Fix #1 $2 in the parser.");
     assert_eq!(found.expand("/review_2").text, "# Review äöü\n\nAll of .");
-    assert!(found.known("fix") && !found.known("skill:fix") && !found.known("/fix") && !found.known(""));
+    assert!(
+        found.is_known("fix")
+            && !found.is_known("skill:fix")
+            && !found.is_known("/fix")
+            && !found.is_known("")
+    );
 }
 
 #[test]
@@ -120,7 +129,7 @@ fn a_text_that_calls_nothing_known_is_unchanged() {
         "//fix",
         "\u{feff}/fix",
     ] {
-        let unchanged = Expanded { text: text.into(), used: None, notes: vec![] };
+        let unchanged = ExpandedText { text: text.into(), used: None, notes: vec![] };
         assert_eq!(found.expand(text), unchanged);
     }
     for text in ["/fix", "/fix ", "/fix\n", "/fix\u{a0}"] {
@@ -191,7 +200,7 @@ fn every_fault_of_a_file_is_reported_with_its_remedy() {
             "config/skills/bare.md",
             "has no front matter: begin it with lines of ---, `name: …`, `description: …`, ---",
         ),
-        ("config/skills/empty", "holds no SKILL.md: add one, or move the folder elsewhere"),
+        ("config/skills/empty", "contains no SKILL.md: add one, or move the folder elsewhere"),
         (
             "config/skills/long.md",
             "its description has 1025 characters: shorten it to 1024, and say the rest below the front matter",
@@ -261,9 +270,9 @@ mod links {
             ]
         );
         assert!(said[0].1.starts_with("is a link that cannot be followed ("), "{said:?}");
-        assert_eq!(said[1].1, "holds no SKILL.md: add one, or move the folder elsewhere");
+        assert_eq!(said[1].1, "contains no SKILL.md: add one, or move the folder elsewhere");
         assert_eq!(said[2].1, "links to a file that does not exist: correct the link");
-        assert_eq!(said[3].1, "is no regular file: put a text file in its place");
+        assert_eq!(said[3].1, "is not a regular file: put a text file in its place");
     }
 
     #[test]
@@ -280,8 +289,8 @@ mod links {
         symlink(at("elsewhere/secret"), at("project/.hardpan/templates/steal.md")).unwrap();
         symlink("own.md", at("project/.hardpan/templates/copy.md")).unwrap();
         let found = discovered(place.path());
-        assert!(found.known("skill:far"));
-        assert!(!found.known("steal"));
+        assert!(found.is_known("skill:far"));
+        assert!(!found.is_known("steal"));
         assert_eq!(found.expand("/copy").text, "own");
         assert_eq!(found.expand("/own").text, "own");
         let outside = "links to a place outside the project: copy the file into the project";
@@ -303,7 +312,8 @@ mod links {
     }
 }
 
-/// Pieces that texts, bodies and arguments are made of: every form of a place, quotes, and letters of several bytes.
+/// Pieces that texts, bodies and arguments are made of: every form of a place, quotes, and letters
+/// of several bytes.
 fn pieces() -> impl Strategy<Value = String> {
     let places =
         ["$1", "$9", "$@", "$ARGUMENTS", "${10}", "${@:2}", "${@:2:3}", "$$", "$", "${", "}", "${@:"];

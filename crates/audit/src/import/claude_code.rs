@@ -1,31 +1,35 @@
-//! Claude Code's sessions: `~/.claude/projects/*/*.jsonl`, sub-agents included.
+//! Reads the sessions of Claude Code: `~/.claude/projects/*/*.jsonl`, sub-agents included.
 //!
-//! One answer is written as several lines, one per block, with the same `message.id` and the usage repeated: they are one
-//! entry and one request here, with the last line's usage. Results of parallel calls each follow the line of their call;
-//! the model saw them all, so they are put one after the other.
+//! One answer is written on several lines, one per block, with the same `message.id` and the usage
+//! repeated: here they are one entry and one request, with the last line's usage. Results of
+//! parallel calls each follow the line of their call; the model saw them all, so they are put one
+//! after the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_economy::ledger::Tokens;
+use hardpan_economy::ledger::TokenUsage;
 use serde_json::Value;
 
-use super::act::Act;
-use super::record::ending;
-use super::value::Fields;
-use super::{BilledRequest, Call, CallResult, Ending, Line, Piece, Recording, Said, Speaker, Unbilled};
+use super::file_action::FileAction;
+use super::json_fields::JsonFields;
+use super::recording::answer_status;
+use super::{
+    AnswerStatus, BilledRequest, EntryContent, ParsedLine, RecordedCall, RecordedPart, RecordedResult,
+    Recording, Speaker, UnbilledRequest,
+};
 
-/// What stands for an answer that no model gave.
+/// The model name of answers that Claude Code itself inserted.
 const SYNTHETIC: &str = "<synthetic>";
-/// How the text begins that follows an answer which a person stopped.
+/// How the message begins that follows an answer which the user stopped.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-pub(super) fn read(recording: &mut Recording, lines: &[Line]) {
-    let mut reader = Reader::default();
+pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
+    let mut reader = ClaudeCodeReader::default();
     for (number, line) in lines {
         match line {
             Ok(line) => reader.line(recording, *number, line),
-            Err(error) => recording.report(*number, format!("left out: it is not JSON ({error})")),
+            Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
         }
     }
     for answer in reader.answers.into_values() {
@@ -34,12 +38,13 @@ pub(super) fn read(recording: &mut Recording, lines: &[Line]) {
 }
 
 #[derive(Default)]
-struct Reader {
-    /// The entry of each uuid: its own, or, where it says nothing to a model, the one it follows.
+struct ClaudeCodeReader {
+    /// The entry of each uuid: its own, or, where the line is nothing that a model sees, the entry
+    /// before it.
     by_id: BTreeMap<Arc<str>, Option<usize>>,
     /// Answers by `message.id`.
     answers: BTreeMap<Arc<str>, Answer>,
-    /// The answer whose calls a result answers, and the last result of each answer.
+    /// For each result the answer that it belongs to, and for each answer its last result.
     round: BTreeMap<usize, usize>,
     last_result: BTreeMap<usize, usize>,
 }
@@ -48,21 +53,21 @@ struct Answer {
     entry: usize,
     line: usize,
     model: Arc<str>,
-    usage: Tokens,
-    ending: Ending,
+    usage: TokenUsage,
+    status: AnswerStatus,
 }
 
 impl Answer {
     fn bill(self, recording: &mut Recording) {
-        let Answer { entry, line, model, usage, ending } = self;
+        let Answer { entry, line, model, usage, status } = self;
         let leaf = recording.entries[entry].parent;
         let ended = recording.entries[entry].at.unwrap_or_default();
         // The start is not recorded; it was sent as soon as there was something to answer.
-        let said_before = leaf.and_then(|leaf| recording.entries[leaf].at);
-        let started = said_before.unwrap_or(ended).min(ended);
+        let previous_time = leaf.and_then(|leaf| recording.entries[leaf].at);
+        let started = previous_time.unwrap_or(ended).min(ended);
         if usage.prompt() == 0 {
             if *model != *SYNTHETIC {
-                recording.unbilled.push(Unbilled { started, ended, model, leaf, line });
+                recording.unbilled.push(UnbilledRequest { started, ended, model, leaf, line });
             }
             return;
         }
@@ -73,19 +78,19 @@ impl Answer {
             model,
             usage,
             thinking: None,
-            ending,
+            status,
             leaf,
             answer: Some(entry),
             compacted: false,
             thread: 0,
-            apart: false,
+            is_standalone: false,
             verdict: None,
             line,
         });
     }
 }
 
-impl Reader {
+impl ClaudeCodeReader {
     fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         if recording.cwd.is_none() {
             recording.cwd = line.str("cwd").map(Into::into);
@@ -106,13 +111,14 @@ impl Reader {
         self.by_id.insert(id.into(), at);
     }
 
-    /// The entry that this line follows: after a compaction the old conversation, so that it stays one thread.
+    /// The entry that a line follows. After a compaction that is the old conversation, so that it
+    /// stays one thread.
     fn parent(&self, recording: &mut Recording, number: usize, line: &Value) -> Option<usize> {
         let name = line.str("parentUuid").or_else(|| line.str("logicalParentUuid"))?;
         match self.by_id.get(name) {
             Some(found) => found.map(|at| self.end_of_round(at)),
             None => {
-                recording.report(
+                recording.report_problem(
                     number,
                     format!(
                         "taken as the start of a conversation: `{name}`, its parent, is on no earlier line"
@@ -123,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// What follows one result of a round follows all of them.
+    /// The last result of the same answer, for an entry that is one of its results.
     fn end_of_round(&self, at: usize) -> usize {
         let answer = self.round.get(&at);
         answer.and_then(|answer| self.last_result.get(answer)).copied().unwrap_or(at)
@@ -137,24 +143,26 @@ impl Reader {
         parent: Option<usize>,
     ) -> Option<usize> {
         let (at, message) = (line.moment("timestamp"), line.get("message").unwrap_or(&Value::Null));
-        let pieces = pieces(message);
+        let parts = message_parts(message);
         if line.is("isCompactSummary") {
-            let summary = pieces.iter().map(|piece| if let Piece::Text(text) = piece { text } else { "" });
-            let said = Said::Compaction { summary: summary.collect::<String>().into(), kept: None };
-            return Some(recording.add(number, parent, at, said));
+            let summary =
+                parts.iter().map(|part| if let RecordedPart::Text(text) = part { text } else { "" });
+            let content =
+                EntryContent::Compaction { summary: summary.collect::<String>().into(), kept: None };
+            return Some(recording.add_entry(number, parent, at, content));
         }
-        if pieces.is_empty() {
+        if parts.is_empty() {
             return parent;
         }
-        if matches!(&pieces[0], Piece::Text(text) if text.starts_with(INTERRUPTED)) {
+        if matches!(&parts[0], RecordedPart::Text(text) if text.starts_with(INTERRUPTED)) {
             self.interrupted(parent);
         }
-        let is_result = pieces.iter().any(|piece| matches!(piece, Piece::Result(_)));
+        let is_result = parts.iter().any(|part| matches!(part, RecordedPart::Result(_)));
         let answer =
             parent.filter(|_| is_result).map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
         let parent = answer.and_then(|answer| self.last_result.get(&answer)).copied().or(parent);
         let speaker = if is_result { Speaker::Tool } else { Speaker::User };
-        let entry = recording.add(number, parent, at, Said::Message { speaker, pieces });
+        let entry = recording.add_entry(number, parent, at, EntryContent::Message { speaker, parts });
         if let Some(answer) = answer {
             self.round.insert(entry, answer);
             self.last_result.insert(answer, entry);
@@ -165,7 +173,7 @@ impl Reader {
     fn interrupted(&mut self, parent: Option<usize>) {
         let answer = parent.map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
         if let Some(answer) = self.answers.values_mut().find(|known| Some(known.entry) == answer) {
-            answer.ending = Ending::Aborted;
+            answer.status = AnswerStatus::Aborted;
         }
     }
 
@@ -177,7 +185,7 @@ impl Reader {
         parent: Option<usize>,
     ) -> Option<usize> {
         let message = line.get("message").unwrap_or(&Value::Null);
-        let (at, pieces) = (line.moment("timestamp"), pieces(message));
+        let (at, parts) = (line.moment("timestamp"), message_parts(message));
         let id: Arc<str> = message.str("id").or_else(|| line.str("uuid")).unwrap_or_default().into();
         let usage = message.get("usage").map(usage).unwrap_or_default();
         if let Some(known) = self.answers.get_mut(&id) {
@@ -186,25 +194,33 @@ impl Reader {
             }
             let entry = &mut recording.entries[known.entry];
             entry.at = entry.at.max(at);
-            if let Said::Message { pieces: all, .. } = &mut entry.said {
-                all.extend(pieces);
+            if let EntryContent::Message { parts: all, .. } = &mut entry.content {
+                all.extend(parts);
             }
             return Some(known.entry);
         }
         let model: Arc<str> = message.str("model").unwrap_or_default().into();
-        let ending =
-            if line.is("isApiErrorMessage") { Ending::Failed } else { ending(message.str("stop_reason")) };
-        let entry = recording.add(number, parent, at, Said::Message { speaker: Speaker::Assistant, pieces });
-        self.answers.insert(id, Answer { entry, line: number, model, usage, ending });
+        let status = if line.is("isApiErrorMessage") {
+            AnswerStatus::Failed
+        } else {
+            answer_status(message.str("stop_reason"))
+        };
+        let entry = recording.add_entry(
+            number,
+            parent,
+            at,
+            EntryContent::Message { speaker: Speaker::Assistant, parts },
+        );
+        self.answers.insert(id, Answer { entry, line: number, model, usage, status });
         Some(entry)
     }
 }
 
-fn usage(usage: &Value) -> Tokens {
+fn usage(usage: &Value) -> TokenUsage {
     let written = usage.count("cache_creation_input_tokens");
     let by_lifetime = usage.get("cache_creation").unwrap_or(&Value::Null);
     let write_1h = by_lifetime.count("ephemeral_1h_input_tokens");
-    Tokens {
+    TokenUsage {
         input: usage.count("input_tokens"),
         read: usage.count("cache_read_input_tokens"),
         write: written
@@ -215,27 +231,27 @@ fn usage(usage: &Value) -> Tokens {
     }
 }
 
-fn pieces(message: &Value) -> Vec<Piece> {
+fn message_parts(message: &Value) -> Vec<RecordedPart> {
     if let Some(text) = message.str("content") {
-        return vec![Piece::Text(text.into())];
+        return vec![RecordedPart::Text(text.into())];
     }
-    message.list("content").iter().filter_map(piece).collect()
+    message.list("content").iter().filter_map(convert_block).collect()
 }
 
-fn piece(block: &Value) -> Option<Piece> {
+fn convert_block(block: &Value) -> Option<RecordedPart> {
     Some(match block.str("type")? {
-        "text" => Piece::Text(block.str("text")?.into()),
-        "thinking" => Piece::Reasoning(block.str("thinking").unwrap_or_default().into()),
-        "redacted_thinking" => Piece::Reasoning(block.str("data").unwrap_or_default().into()),
+        "text" => RecordedPart::Text(block.str("text")?.into()),
+        "thinking" => RecordedPart::Reasoning(block.str("thinking").unwrap_or_default().into()),
+        "redacted_thinking" => RecordedPart::Reasoning(block.str("data").unwrap_or_default().into()),
         "image" => image(block),
         "tool_use" | "server_tool_use" => {
             let tool = block.str("name").unwrap_or_default();
             let input = block.get("input").unwrap_or(&Value::Null);
-            Piece::Call(Call {
+            RecordedPart::Call(RecordedCall {
                 id: block.str("id").unwrap_or_default().into(),
                 tool: tool.into(),
                 arguments: input.to_string().into(),
-                act: Act::of(tool, input),
+                action: FileAction::from_call(tool, input),
             })
         }
         "tool_result" => {
@@ -248,13 +264,13 @@ fn piece(block: &Value) -> Option<Piece> {
             };
             let images = content.iter().filter(|part| part.str("type") == Some("image")).count();
             let call = block.str("tool_use_id").unwrap_or_default().into();
-            Piece::Result(CallResult { call, text, images, failed: block.is("is_error") })
+            RecordedPart::Result(RecordedResult { call, text, images, failed: block.is("is_error") })
         }
         _ => return None,
     })
 }
 
-fn image(block: &Value) -> Piece {
+fn image(block: &Value) -> RecordedPart {
     let data = block.get("source").and_then(|source| source.str("data"));
-    Piece::Image { bytes: data.map_or(0, str::len) * 3 / 4 }
+    RecordedPart::Image { bytes: data.map_or(0, str::len) * 3 / 4 }
 }

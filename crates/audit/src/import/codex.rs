@@ -1,46 +1,49 @@
-//! Codex's sessions: `~/.codex/sessions/*/*/*/rollout-*.jsonl`.
+//! Reads the sessions of Codex: `~/.codex/sessions/*/*/*/rollout-*.jsonl`.
 //!
-//! Lines are `{timestamp, type, payload}`. The items of an answer come first, then a `token_count` with its usage, which can be
-//! repeated: a request is a change of the total. `input_tokens` includes the cached ones.
+//! Lines are `{timestamp, type, payload}`. The items of an answer come first, then a `token_count`
+//! with its usage, which can be repeated: every change of the total is a request.
 
 use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::Tokens;
+use hardpan_economy::ledger::TokenUsage;
 use serde_json::Value;
 
-use super::act::Act;
-use super::value::Fields;
-use super::{BilledRequest, Call, CallResult, Ending, Line, Piece, Recording, Said, Speaker};
+use super::file_action::FileAction;
+use super::json_fields::JsonFields;
+use super::{
+    AnswerStatus, BilledRequest, EntryContent, ParsedLine, RecordedCall, RecordedPart, RecordedResult,
+    Recording, Speaker,
+};
 
-pub(super) fn read(recording: &mut Recording, lines: &[Line]) {
-    let mut reader = Reader::default();
+pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
+    let mut reader = CodexReader::default();
     for (number, line) in lines {
         match line {
             Ok(line) => reader.line(recording, *number, line),
-            Err(error) => recording.report(*number, format!("left out: it is not JSON ({error})")),
+            Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
         }
     }
 }
 
 #[derive(Default)]
-struct Reader {
+struct CodexReader {
     provider: Option<Arc<str>>,
     model: Arc<str>,
     effort: Option<Arc<str>>,
     last: Option<usize>,
-    /// The answer that items are still added to.
+    /// The entry of the answer that further items are added to.
     open: Option<usize>,
-    /// The last answer, until its usage has come.
+    /// The entry of the last answer, until its usage has come.
     unbilled: Option<usize>,
     total: Option<Value>,
 }
 
-impl Reader {
+impl CodexReader {
     fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         let at = line.moment("timestamp");
         let Some(payload) = line.get("payload") else {
-            return recording.report(number, "left out: it has no `payload`");
+            return recording.report_problem(number, "left out: it has no `payload`");
         };
         match line.str("type") {
             Some("session_meta") => {
@@ -57,35 +60,41 @@ impl Reader {
                 let kept =
                     payload.list("replacement_history").iter().map(ToString::to_string).collect::<String>();
                 let summary = payload.str("message").unwrap_or_default().to_owned() + &kept;
-                let said = Said::Compaction { summary: summary.into(), kept: None };
-                self.push(recording, number, at, said);
+                let content = EntryContent::Compaction { summary: summary.into(), kept: None };
+                self.push(recording, number, at, content);
             }
             Some("event_msg") => self.event(recording, number, payload, at),
             _ => {}
         }
     }
 
-    fn push(&mut self, recording: &mut Recording, number: usize, at: Option<Moment>, said: Said) -> usize {
-        let entry = recording.add(number, self.last, at, said);
+    fn push(
+        &mut self,
+        recording: &mut Recording,
+        number: usize,
+        at: Option<Moment>,
+        content: EntryContent,
+    ) -> usize {
+        let entry = recording.add_entry(number, self.last, at, content);
         self.last = Some(entry);
         self.open = None;
         entry
     }
 
     fn item(&mut self, recording: &mut Recording, number: usize, item: &Value, at: Option<Moment>) {
-        let Some((speaker, pieces)) = said(item) else { return };
+        let Some((speaker, parts)) = recorded_parts(item) else { return };
         if speaker != Speaker::Assistant {
-            self.push(recording, number, at, Said::Message { speaker, pieces });
+            self.push(recording, number, at, EntryContent::Message { speaker, parts });
             return;
         }
         if let Some(open) = self.open
-            && let Said::Message { pieces: all, .. } = &mut recording.entries[open].said
+            && let EntryContent::Message { parts: all, .. } = &mut recording.entries[open].content
         {
-            all.extend(pieces);
+            all.extend(parts);
             recording.entries[open].at = at.or(recording.entries[open].at);
             return;
         }
-        let entry = self.push(recording, number, at, Said::Message { speaker, pieces });
+        let entry = self.push(recording, number, at, EntryContent::Message { speaker, parts });
         self.open = Some(entry);
         self.unbilled = Some(entry);
     }
@@ -107,14 +116,14 @@ impl Reader {
             }
             Some("turn_aborted") => {
                 if let Some(request) = recording.requests.last_mut() {
-                    request.ending = Ending::Aborted;
+                    request.status = AnswerStatus::Aborted;
                 }
             }
             _ => {}
         }
     }
 
-    fn bill(&mut self, recording: &mut Recording, line: usize, usage: Tokens, at: Option<Moment>) {
+    fn bill(&mut self, recording: &mut Recording, line: usize, usage: TokenUsage, at: Option<Moment>) {
         let answer = self.unbilled.take();
         self.open = None;
         if usage.prompt() == 0 {
@@ -123,30 +132,31 @@ impl Reader {
         let leaf = answer.map_or(self.last, |answer| recording.entries[answer].parent);
         let ended = answer.and_then(|answer| recording.entries[answer].at).or(at).unwrap_or_default();
         // The start is not recorded; it was sent as soon as there was something to answer.
-        let said_before = leaf.and_then(|leaf| recording.entries[leaf].at);
+        let previous_time = leaf.and_then(|leaf| recording.entries[leaf].at);
         recording.requests.push(BilledRequest {
-            started: said_before.unwrap_or(ended).min(ended),
+            started: previous_time.unwrap_or(ended).min(ended),
             ended,
             provider: self.provider.clone(),
             model: self.model.clone(),
             usage,
             thinking: self.effort.clone(),
-            ending: Ending::Complete,
+            status: AnswerStatus::Complete,
             leaf,
             answer,
             compacted: false,
             thread: 0,
-            apart: false,
+            is_standalone: false,
             verdict: None,
             line,
         });
     }
 }
 
-/// `input_tokens` includes what was read and written.
-fn usage(usage: &Value) -> Tokens {
+/// The usage in our terms: Codex's `input_tokens` include what was read from and written to the
+/// cache.
+fn usage(usage: &Value) -> TokenUsage {
     let (read, write) = (usage.count("cached_input_tokens"), usage.count("cache_write_input_tokens"));
-    Tokens {
+    TokenUsage {
         input: usage.count("input_tokens").saturating_sub(read + write),
         read,
         write,
@@ -155,9 +165,9 @@ fn usage(usage: &Value) -> Tokens {
     }
 }
 
-fn since(before: Option<&Value>, total: Option<&Value>) -> Tokens {
+fn since(before: Option<&Value>, total: Option<&Value>) -> TokenUsage {
     let [before, total] = [before, total].map(|totals| totals.map(usage).unwrap_or_default());
-    Tokens {
+    TokenUsage {
         input: total.input.saturating_sub(before.input),
         read: total.read.saturating_sub(before.read),
         write: total.write.saturating_sub(before.write),
@@ -166,51 +176,63 @@ fn since(before: Option<&Value>, total: Option<&Value>) -> Tokens {
     }
 }
 
-fn said(item: &Value) -> Option<(Speaker, Vec<Piece>)> {
+fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
     let id = || Arc::<str>::from(item.str("call_id").unwrap_or_default());
     Some(match item.str("type")? {
         "message" => {
             let speaker =
                 if item.str("role") == Some("assistant") { Speaker::Assistant } else { Speaker::User };
-            (speaker, item.list("content").iter().filter_map(part).collect())
+            (speaker, item.list("content").iter().filter_map(convert_block).collect())
         }
         "reasoning" => {
             let text = item.str("encrypted_content").map_or_else(|| summary(item), Into::into);
-            (Speaker::Assistant, vec![Piece::Reasoning(text)])
+            (Speaker::Assistant, vec![RecordedPart::Reasoning(text)])
         }
         "function_call" => {
             let (tool, raw) =
                 (item.str("name").unwrap_or_default(), item.str("arguments").unwrap_or_default());
             let arguments = serde_json::from_str(raw).unwrap_or(Value::Null);
-            (Speaker::Assistant, vec![call(id(), tool, raw, Act::of(tool, &arguments))])
+            (Speaker::Assistant, vec![call(id(), tool, raw, FileAction::from_call(tool, &arguments))])
         }
         "custom_tool_call" => {
             let (tool, raw) = (item.str("name").unwrap_or_default(), item.str("input").unwrap_or_default());
-            let act = if tool == "apply_patch" { Act::Patch { patch: raw.into() } } else { Act::Other };
-            (Speaker::Assistant, vec![call(id(), tool, raw, act)])
+            let action = if tool == "apply_patch" {
+                FileAction::Patch { patch: raw.into() }
+            } else {
+                FileAction::Other
+            };
+            (Speaker::Assistant, vec![call(id(), tool, raw, action)])
         }
         "local_shell_call" => {
             let action = item.get("action").unwrap_or(&Value::Null);
             (
                 Speaker::Assistant,
-                vec![call(id(), "local_shell", &action.to_string(), Act::of("local_shell", action))],
+                vec![call(
+                    id(),
+                    "local_shell",
+                    &action.to_string(),
+                    FileAction::from_call("local_shell", action),
+                )],
             )
         }
-        "function_call_output" | "custom_tool_call_output" => {
-            (Speaker::Tool, vec![Piece::Result(result(&id(), item.get("output").unwrap_or(&Value::Null)))])
-        }
+        "function_call_output" | "custom_tool_call_output" => (
+            Speaker::Tool,
+            vec![RecordedPart::Result(result(&id(), item.get("output").unwrap_or(&Value::Null)))],
+        ),
         _ => return None,
     })
 }
 
-fn call(id: Arc<str>, tool: &str, arguments: &str, act: Act) -> Piece {
-    Piece::Call(Call { id, tool: tool.into(), arguments: arguments.into(), act })
+fn call(id: Arc<str>, tool: &str, arguments: &str, action: FileAction) -> RecordedPart {
+    RecordedPart::Call(RecordedCall { id, tool: tool.into(), arguments: arguments.into(), action })
 }
 
-fn part(block: &Value) -> Option<Piece> {
+fn convert_block(block: &Value) -> Option<RecordedPart> {
     match block.str("type")? {
-        "input_text" | "output_text" | "text" => Some(Piece::Text(block.str("text")?.into())),
-        "input_image" => Some(Piece::Image { bytes: block.str("image_url").map_or(0, str::len) * 3 / 4 }),
+        "input_text" | "output_text" | "text" => Some(RecordedPart::Text(block.str("text")?.into())),
+        "input_image" => {
+            Some(RecordedPart::Image { bytes: block.str("image_url").map_or(0, str::len) * 3 / 4 })
+        }
         _ => None,
     }
 }
@@ -219,17 +241,23 @@ fn summary(item: &Value) -> Arc<str> {
     item.list("summary").iter().filter_map(|part| part.str("text")).collect::<Vec<_>>().join("\n").into()
 }
 
-/// The output of a command: a text, parts, or an object around a text, which can itself be written as a text.
-fn result(call: &Arc<str>, output: &Value) -> CallResult {
-    let whole = |value: &Value| -> Option<CallResult> {
+/// The result of a call. Codex writes it as a text, as a list of parts, as an object around a text,
+/// or as such an object in a string.
+fn result(call: &Arc<str>, output: &Value) -> RecordedResult {
+    let whole = |value: &Value| -> Option<RecordedResult> {
         let text = value.str("output").or_else(|| value.str("content"))?;
         let exit = value.get("metadata").map_or(0, |metadata| metadata.count("exit_code"));
         let refused = value.get("success").and_then(Value::as_bool) == Some(false);
-        Some(CallResult { call: call.clone(), text: text.into(), images: 0, failed: exit != 0 || refused })
+        Some(RecordedResult {
+            call: call.clone(),
+            text: text.into(),
+            images: 0,
+            failed: exit != 0 || refused,
+        })
     };
     let plain = |text: &str, images: usize| {
         let code = text.strip_prefix("Exit code: ").and_then(|rest| rest.lines().next());
-        CallResult {
+        RecordedResult {
             call: call.clone(),
             text: text.into(),
             images,

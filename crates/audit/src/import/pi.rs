@@ -1,51 +1,55 @@
-//! pi's sessions: `~/.pi/agent/sessions/*/*.jsonl`.
+//! Reads the sessions of pi: `~/.pi/agent/sessions/*/*.jsonl`.
 //!
-//! Version 1 is a list; from version 2 on every entry has an id and a parent. `message.timestamp` is the start of the request,
-//! the entry's `timestamp` its end.
+//! Version 1 is a list; from version 2 on every entry has an id and a parent. `message.timestamp`
+//! is the start of the request, the entry's `timestamp` its end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::Tokens;
+use hardpan_economy::ledger::TokenUsage;
 use serde_json::Value;
 
-use super::act::Act;
-use super::record::ending;
-use super::value::Fields;
-use super::{BilledRequest, Call, CallResult, Ending, Line, Piece, Recording, Said, Speaker, Unbilled};
+use super::file_action::FileAction;
+use super::json_fields::JsonFields;
+use super::recording::answer_status;
+use super::{
+    AnswerStatus, BilledRequest, EntryContent, ParsedLine, RecordedCall, RecordedPart, RecordedResult,
+    Recording, Speaker, UnbilledRequest,
+};
 
-pub(super) fn read(recording: &mut Recording, lines: &[Line]) {
-    let mut reader = Reader::default();
+pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
+    let mut reader = PiReader::default();
     for (number, line) in lines {
         match line {
             Ok(line) => reader.line(recording, *number, line),
-            Err(error) => recording.report(*number, format!("left out: it is not JSON ({error})")),
+            Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
         }
     }
 }
 
 #[derive(Default)]
-struct Reader {
+struct PiReader {
     provider: Option<Arc<str>>,
     model: Arc<str>,
     thinking: Option<Arc<str>>,
-    /// The level when the turn began: pi keeps it until the next prompt.
+    /// The thinking level when the last prompt was sent: pi keeps it until the next one.
     turn_thinking: Option<Arc<str>>,
-    /// The entry that stands at each line of the file, or before it.
+    /// For each line of the file its entry, or the one that comes before it.
     by_line: BTreeMap<usize, Option<usize>>,
-    /// The entry of each id: its own, or, where it says nothing to a model, the one it follows.
+    /// The entry of each id: its own, or, where the line is nothing that a model sees, the entry
+    /// before it.
     by_id: BTreeMap<Arc<str>, Option<usize>>,
     last: Option<usize>,
 }
 
-impl Reader {
+impl PiReader {
     fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         let parent = match line.get("parentId") {
             Some(Value::String(parent)) => match self.by_id.get(parent.as_str()) {
                 Some(found) => *found,
                 None => {
-                    recording.report(
+                    recording.report_problem(
                         number,
                         format!("taken to follow the line before: `{parent}` is on no earlier line"),
                     );
@@ -63,7 +67,7 @@ impl Reader {
         }
     }
 
-    /// The entry that what comes next follows.
+    /// Imports one line. Returns the entry that the next one follows.
     fn entry(
         &mut self,
         recording: &mut Recording,
@@ -84,7 +88,7 @@ impl Reader {
             Some("message") => match line.get("message") {
                 Some(message) => self.message(recording, number, message, at, parent),
                 None => {
-                    recording.report(number, "left out: it has no `message`");
+                    recording.report_problem(number, "left out: it has no `message`");
                     parent
                 }
             },
@@ -100,30 +104,36 @@ impl Reader {
             Some("compaction") => {
                 let summary = line.str("summary").unwrap_or_default().into();
                 let kept = self.kept(line);
-                Some(recording.add(number, parent, at, Said::Compaction { summary, kept }))
+                Some(recording.add_entry(number, parent, at, EntryContent::Compaction { summary, kept }))
             }
             Some("branch_summary") => {
-                let summary = vec![Piece::Text(line.str("summary").unwrap_or_default().into())];
-                Some(recording.add(
+                let summary = vec![RecordedPart::Text(line.str("summary").unwrap_or_default().into())];
+                Some(recording.add_entry(
                     number,
                     parent,
                     at,
-                    Said::Message { speaker: Speaker::User, pieces: summary },
+                    EntryContent::Message { speaker: Speaker::User, parts: summary },
                 ))
             }
             Some("custom_message") => {
-                let pieces = pieces(line);
-                Some(recording.add(number, parent, at, Said::Message { speaker: Speaker::User, pieces }))
+                let parts = message_parts(line);
+                Some(recording.add_entry(
+                    number,
+                    parent,
+                    at,
+                    EntryContent::Message { speaker: Speaker::User, parts },
+                ))
             }
             Some(_) => parent,
             None => {
-                recording.report(number, "left out: it has no `type`");
+                recording.report_problem(number, "left out: it has no `type`");
                 parent
             }
         }
     }
 
-    /// By id, or in version 1 by the number of the line, from 0.
+    /// The first entry that a compaction keeps: by id, or in version 1 by the number of its line,
+    /// from 0.
     fn kept(&self, line: &Value) -> Option<usize> {
         if let Some(id) = line.str("firstKeptEntryId") {
             return self.by_id.get(id).copied().flatten();
@@ -140,28 +150,28 @@ impl Reader {
         at: Option<Moment>,
         parent: Option<usize>,
     ) -> Option<usize> {
-        let said = match message.str("role") {
+        let content = match message.str("role") {
             Some("assistant") => return self.answer(recording, number, message, at, parent),
             Some("toolResult") => {
                 let (text, images) = text_of(message);
                 let call = message.str("toolCallId").unwrap_or_default().into();
-                let result = CallResult { call, text, images, failed: message.is("isError") };
-                Said::Message { speaker: Speaker::Tool, pieces: vec![Piece::Result(result)] }
+                let result = RecordedResult { call, text, images, failed: message.is("isError") };
+                EntryContent::Message { speaker: Speaker::Tool, parts: vec![RecordedPart::Result(result)] }
             }
             Some("bashExecution") => {
                 let [command, output] = ["command", "output"].map(|key| message.str(key).unwrap_or_default());
                 let text = format!("Ran `{command}`\n```\n{output}\n```");
-                Said::Message { speaker: Speaker::User, pieces: vec![Piece::Text(text.into())] }
+                EntryContent::Message { speaker: Speaker::User, parts: vec![RecordedPart::Text(text.into())] }
             }
             Some(role) => {
                 // What is typed while tools run joins the turn; only a prompt after a whole answer begins one.
                 if role == "user" && !awaits_tools(recording, parent) {
                     self.turn_thinking = self.thinking.clone();
                 }
-                Said::Message { speaker: Speaker::User, pieces: pieces(message) }
+                EntryContent::Message { speaker: Speaker::User, parts: message_parts(message) }
             }
             None => {
-                recording.report(number, "left out: the message has no `role`");
+                recording.report_problem(number, "left out: the message has no `role`");
                 return parent;
             }
         };
@@ -169,7 +179,7 @@ impl Reader {
         if is_excluded {
             parent
         } else {
-            Some(recording.add(number, parent, at.or(message.moment("timestamp")), said))
+            Some(recording.add_entry(number, parent, at.or(message.moment("timestamp")), content))
         }
     }
 
@@ -181,11 +191,12 @@ impl Reader {
         at: Option<Moment>,
         parent: Option<usize>,
     ) -> Option<usize> {
-        let ending = ending(message.str("stopReason"));
+        let status = answer_status(message.str("stopReason"));
         // pi does not send back an answer that broke or was stopped.
-        let answer = (ending == Ending::Complete).then(|| {
-            let said = Said::Message { speaker: Speaker::Assistant, pieces: pieces(message) };
-            recording.add(line, parent, at, said)
+        let answer = (status == AnswerStatus::Complete).then(|| {
+            let content =
+                EntryContent::Message { speaker: Speaker::Assistant, parts: message_parts(message) };
+            recording.add_entry(line, parent, at, content)
         });
         let started = message.moment("timestamp").or(at).unwrap_or_default();
         let ended = at.unwrap_or(started).max(started);
@@ -193,7 +204,7 @@ impl Reader {
         let provider = message.str("provider").map(Into::into).or_else(|| self.provider.clone());
         let usage = message.get("usage").map(usage).unwrap_or_default();
         if usage.prompt() == 0 {
-            recording.unbilled.push(Unbilled { started, ended, model, leaf: parent, line });
+            recording.unbilled.push(UnbilledRequest { started, ended, model, leaf: parent, line });
         } else {
             recording.requests.push(BilledRequest {
                 started,
@@ -202,12 +213,12 @@ impl Reader {
                 model,
                 usage,
                 thinking: self.turn_thinking.clone().or_else(|| self.thinking.clone()),
-                ending,
+                status,
                 leaf: parent,
                 answer,
                 compacted: false,
                 thread: 0,
-                apart: false,
+                is_standalone: false,
                 verdict: None,
                 line,
             });
@@ -216,18 +227,18 @@ impl Reader {
     }
 }
 
-/// Whether the last thing said before is a call: the turn goes on.
+/// Whether the last message is an answer with tool calls, so that a new one does not begin a turn.
 fn awaits_tools(recording: &Recording, parent: Option<usize>) -> bool {
-    match parent.map(|parent| &recording.entries[parent].said) {
-        Some(Said::Message { speaker: Speaker::Assistant, pieces }) => {
-            pieces.iter().any(|piece| matches!(piece, Piece::Call(_)))
+    match parent.map(|parent| &recording.entries[parent].content) {
+        Some(EntryContent::Message { speaker: Speaker::Assistant, parts }) => {
+            parts.iter().any(|part| matches!(part, RecordedPart::Call(_)))
         }
         _ => false,
     }
 }
 
-fn usage(usage: &Value) -> Tokens {
-    Tokens {
+fn usage(usage: &Value) -> TokenUsage {
+    TokenUsage {
         input: usage.count("input"),
         read: usage.count("cacheRead"),
         write: usage.count("cacheWrite"),
@@ -236,33 +247,33 @@ fn usage(usage: &Value) -> Tokens {
     }
 }
 
-fn pieces(message: &Value) -> Vec<Piece> {
+fn message_parts(message: &Value) -> Vec<RecordedPart> {
     if let Some(text) = message.str("content") {
-        return vec![Piece::Text(text.into())];
+        return vec![RecordedPart::Text(text.into())];
     }
-    message.list("content").iter().filter_map(piece).collect()
+    message.list("content").iter().filter_map(convert_block).collect()
 }
 
-fn piece(block: &Value) -> Option<Piece> {
+fn convert_block(block: &Value) -> Option<RecordedPart> {
     Some(match block.str("type")? {
-        "text" => Piece::Text(block.str("text")?.into()),
-        "thinking" => Piece::Reasoning(block.str("thinking").unwrap_or_default().into()),
-        "image" => Piece::Image { bytes: block.str("data").map_or(0, str::len) * 3 / 4 },
+        "text" => RecordedPart::Text(block.str("text")?.into()),
+        "thinking" => RecordedPart::Reasoning(block.str("thinking").unwrap_or_default().into()),
+        "image" => RecordedPart::Image { bytes: block.str("data").map_or(0, str::len) * 3 / 4 },
         "toolCall" => {
             let tool = block.str("name").unwrap_or_default();
             let arguments = block.get("arguments").unwrap_or(&Value::Null);
-            Piece::Call(Call {
+            RecordedPart::Call(RecordedCall {
                 id: block.str("id").unwrap_or_default().into(),
                 tool: tool.into(),
                 arguments: arguments.to_string().into(),
-                act: Act::of(tool, arguments),
+                action: FileAction::from_call(tool, arguments),
             })
         }
         _ => return None,
     })
 }
 
-/// The texts of a message, joined, and its images.
+/// The texts of a message, joined, and how many images it has.
 fn text_of(message: &Value) -> (Arc<str>, usize) {
     if let Some(text) = message.str("content") {
         return (text.into(), 0);

@@ -3,7 +3,7 @@
 #![allow(clippy::needless_pass_by_value)] // `json!(…)` in place reads better than a reference to it
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::Tokens;
+use hardpan_economy::ledger::TokenUsage;
 use serde_json::{Value, json};
 
 use super::*;
@@ -15,17 +15,17 @@ fn parse(lines: &[Value]) -> Recording {
 
 fn texts(recording: &Recording, request: usize) -> Vec<String> {
     let context = recording.context(recording.requests[request].leaf);
-    context.iter().map(|entry| first_text(&recording.entries[*entry].said)).collect()
+    context.iter().map(|entry| first_text(&recording.entries[*entry].content)).collect()
 }
 
-fn first_text(said: &Said) -> String {
-    match said {
-        Said::Compaction { summary, .. } => format!("summary: {summary}"),
-        Said::Message { pieces, .. } => match pieces.first() {
-            Some(Piece::Text(text) | Piece::Reasoning(text)) => text.to_string(),
-            Some(Piece::Call(call)) => format!("call {}", call.id),
-            Some(Piece::Result(result)) => format!("result {}", result.call),
-            Some(Piece::Image { .. }) => "image".into(),
+fn first_text(content: &EntryContent) -> String {
+    match content {
+        EntryContent::Compaction { summary, .. } => format!("summary: {summary}"),
+        EntryContent::Message { parts, .. } => match parts.first() {
+            Some(RecordedPart::Text(text) | RecordedPart::Reasoning(text)) => text.to_string(),
+            Some(RecordedPart::Call(call)) => format!("call {}", call.id),
+            Some(RecordedPart::Result(result)) => format!("result {}", result.call),
+            Some(RecordedPart::Image { .. }) => "image".into(),
             None => String::new(),
         },
     }
@@ -68,10 +68,10 @@ fn a_pi_session_of_version_1_is_a_list() {
         pi_user(16, "four"),
         pi_answer(19, "fourth", [900, 7, 0, 0]),
     ]);
-    assert_eq!((recording.agent, recording.cwd.as_deref()), (Agent::Pi, Some("/p")));
+    assert_eq!((recording.agent, recording.cwd.as_deref()), (SourceAgent::Pi, Some("/p")));
     assert_eq!(recording.problems, []);
     let [first, third, fourth] = &recording.requests[..] else { panic!("{:?}", recording.requests) };
-    assert_eq!(first.usage, Tokens { input: 3, read: 0, write: 1500, write_1h: 0, output: 9 });
+    assert_eq!(first.usage, TokenUsage { input: 3, read: 0, write: 1500, write_1h: 0, output: 9 });
     assert_eq!(first.ended.since(first.started), 2500);
     assert_eq!((first.thinking.as_deref(), third.thinking.as_deref()), (Some("off"), Some("low")));
     assert_eq!(recording.unbilled.len(), 1);
@@ -129,7 +129,7 @@ fn a_bad_line_costs_only_itself() {
 #[test]
 fn a_file_of_nobody_is_refused_with_a_remedy() {
     let error = Recording::parse("notes.jsonl", b"{\"a\":1}\nhello\n").unwrap_err().to_string();
-    assert!(error.starts_with("notes.jsonl is not a session that is known here"), "{error}");
+    assert!(error.starts_with("notes.jsonl is not a session of a known agent"), "{error}");
     assert!(Recording::open(Path::new("/nowhere/s.jsonl")).is_err());
 }
 
@@ -161,9 +161,9 @@ fn an_answer_of_claude_code_is_one_request_however_many_lines_it_has() {
         claude(6, "user", "r2", Some("a3"), result("t2")),
         claude_answer(9, "a4", "r1", "msg_2", json!({"type": "text", "text": "Two."}), 5),
     ]);
-    assert_eq!(recording.agent, Agent::ClaudeCode);
+    assert_eq!(recording.agent, SourceAgent::ClaudeCode);
     let [first, second] = &recording.requests[..] else { panic!("{:?}", recording.requests) };
-    assert_eq!(first.usage, Tokens { input: 4, read: 2000, write: 100, write_1h: 200, output: 77 });
+    assert_eq!(first.usage, TokenUsage { input: 4, read: 2000, write: 100, write_1h: 200, output: 77 });
     assert_eq!(
         (first.started, first.ended),
         (recording.entries[0].at.unwrap(), recording.entries[1].at.unwrap())
@@ -176,7 +176,7 @@ fn an_answer_of_claude_code_is_one_request_however_many_lines_it_has() {
 #[test]
 fn branches_sub_agents_and_compactions_of_claude_code_are_told_apart() {
     let text = |text: &str| json!({"role": "user", "content": text});
-    let said = |text: &str| json!({"type": "text", "text": text});
+    let content = |text: &str| json!({"type": "text", "text": text});
     let mut side = claude(5, "user", "s1", None, text("search"));
     side["isSidechain"] = true.into();
     let mut boundary = claude(20, "system", "b1", None, Value::Null);
@@ -186,23 +186,23 @@ fn branches_sub_agents_and_compactions_of_claude_code_are_told_apart() {
     summary["isCompactSummary"] = true.into();
     let recording = parse(&[
         claude(1, "user", "u1", None, text("one")),
-        claude_answer(3, "a1", "u1", "m1", said("first"), 5),
+        claude_answer(3, "a1", "u1", "m1", content("first"), 5),
         side,
-        claude_answer(7, "a2", "s1", "m2", said("found"), 5),
+        claude_answer(7, "a2", "s1", "m2", content("found"), 5),
         claude(8, "user", "u2", Some("a1"), text("wrong")),
         claude(9, "user", "u3", Some("a1"), text("right")),
-        claude_answer(12, "a3", "u3", "m3", said("yes"), 5),
+        claude_answer(12, "a3", "u3", "m3", content("yes"), 5),
         claude(14, "user", "i1", Some("a3"), text("[Request interrupted by user]")),
         boundary,
         summary,
-        claude_answer(24, "a4", "c1", "m4", said("on"), 5),
+        claude_answer(24, "a4", "c1", "m4", content("on"), 5),
     ]);
     assert_eq!(texts(&recording, 1), ["search"]);
     assert_eq!(texts(&recording, 2), ["one", "first", "right"]);
     assert_eq!(texts(&recording, 3), ["summary: All so far."]);
     let threads: Vec<usize> = recording.requests.iter().map(|request| request.thread).collect();
     assert_eq!(threads, [0, 2, 0, 0]);
-    assert_eq!(recording.requests[2].ending, Ending::Aborted);
+    assert_eq!(recording.requests[2].status, AnswerStatus::Aborted);
     assert!(recording.requests[3].compacted);
 }
 
@@ -223,12 +223,12 @@ fn tokens(second: u64, total: u64, last: [u64; 3]) -> Value {
 
 #[test]
 fn a_codex_request_is_a_change_of_the_total() {
-    let said = |role: &str, kind: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
+    let content = |role: &str, kind: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
     let patch = "*** Begin Patch\n*** Add File: a.txt\n+hello\n*** End Patch";
     let recording = parse(&[
         codex(0, "session_meta", json!({"id": "s", "cwd": "/p", "model_provider": "openai"})),
         codex(0, "turn_context", json!({"model": "gpt-5.5", "effort": "high"})),
-        codex(1, "response_item", said("user", "input_text", "write it")),
+        codex(1, "response_item", content("user", "input_text", "write it")),
         codex(1, "event_msg", json!({"type": "user_message", "message": "write it"})),
         codex(3, "response_item", json!({"type": "reasoning", "summary": [], "encrypted_content": "gAAA"})),
         codex(
@@ -254,23 +254,23 @@ fn a_codex_request_is_a_change_of_the_total() {
             json!({"type": "function_call_output", "call_id": "c2", "output": "hello\n"}),
         ),
         tokens(8, 10_200, [5200, 4992, 20]),
-        codex(10, "response_item", said("assistant", "output_text", "Done.")),
+        codex(10, "response_item", content("assistant", "output_text", "Done.")),
         tokens(10, 15_500, [5300, 5120, 9]),
         codex(11, "compacted", json!({"message": "It was written."})),
-        codex(12, "response_item", said("user", "input_text", "more")),
-        codex(14, "response_item", said("assistant", "output_text", "More.")),
+        codex(12, "response_item", content("user", "input_text", "more")),
+        codex(14, "response_item", content("assistant", "output_text", "More.")),
         tokens(14, 18_000, [2500, 0, 9]),
     ]);
-    assert_eq!((recording.agent, recording.requests.len()), (Agent::Codex, 4));
+    assert_eq!((recording.agent, recording.requests.len()), (SourceAgent::Codex, 4));
     let first = &recording.requests[0];
-    assert_eq!(first.usage, Tokens { input: 2952, read: 2048, write: 0, write_1h: 0, output: 60 });
+    assert_eq!(first.usage, TokenUsage { input: 2952, read: 2048, write: 0, write_1h: 0, output: 60 });
     assert_eq!((&*first.model, first.thinking.as_deref()), ("gpt-5.5", Some("high")));
     assert_eq!(first.ended.since(first.started), 3000);
     assert_eq!(texts(&recording, 2), ["write it", "gAAA", "result c1", "call c2", "result c2"]);
     assert_eq!(texts(&recording, 3), ["summary: It was written.", "more"]);
-    let Said::Message { pieces, .. } = &recording.entries[1].said else { panic!() };
+    let EntryContent::Message { parts, .. } = &recording.entries[1].content else { panic!() };
     assert!(
-        matches!(&pieces[1], Piece::Call(Call { act: Act::Patch { patch: read }, .. }) if **read == *patch)
+        matches!(&parts[1], RecordedPart::Call(RecordedCall { action: FileAction::Patch { patch: read }, .. }) if **read == *patch)
     );
 }
 
@@ -285,9 +285,9 @@ fn our_own_sessions_are_read_too() {
             "started": time(2), "ended_ms": 1900,
             "usage": {"input": 10, "cache_read": 0, "cache_write_5m": 2000, "cache_write_1h": 5, "output": 3}}}),
     ]);
-    assert_eq!(recording.agent, Agent::Hardpan);
+    assert_eq!(recording.agent, SourceAgent::Hardpan);
     let request = &recording.requests[0];
-    assert_eq!(request.usage, Tokens { input: 10, read: 0, write: 2000, write_1h: 5, output: 3 });
+    assert_eq!(request.usage, TokenUsage { input: 10, read: 0, write: 2000, write_1h: 5, output: 3 });
     assert_eq!((request.ended, request.answer), (Moment(request.started.0 + 1900), Some(1)));
     assert_eq!(texts(&recording, 0), ["Hello!"]);
 }
@@ -307,16 +307,16 @@ fn requests_are_in_order_of_time_whoever_wrote_first() {
 
 #[test]
 fn calls_tell_what_they_do_to_files() {
-    let edit = Act::of(
+    let edit = FileAction::from_call(
         "MultiEdit",
         &json!({"file_path": "/p/a", "edits": [{"old_string": "x", "new_string": "y", "replace_all": true}]}),
     );
-    let change = Change { old: "x".into(), new: "y".into(), everywhere: true };
-    assert_eq!(edit, Act::Edit { path: "/p/a".into(), changes: vec![change] });
-    let read = Act::of("read", &json!({"path": "a", "offset": 5, "limit": 10}));
-    assert_eq!(read, Act::Read { path: "a".into(), from: Some(5), lines: Some(10) });
+    let change = TextReplacement { old: "x".into(), new: "y".into(), everywhere: true };
+    assert_eq!(edit, FileAction::Edit { path: "/p/a".into(), changes: vec![change] });
+    let read = FileAction::from_call("read", &json!({"path": "a", "offset": 5, "limit": 10}));
+    assert_eq!(read, FileAction::Read { path: "a".into(), from: Some(5), lines: Some(10) });
     let heredoc = "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF\n";
-    let patch = Act::of("shell", &json!({"command": ["bash", "-lc", heredoc]}));
-    assert_eq!(patch, Act::Patch { patch: "*** Begin Patch\n*** End Patch".into() });
-    assert_eq!(Act::of("WebSearch", &json!({"query": "x"})), Act::Other);
+    let patch = FileAction::from_call("shell", &json!({"command": ["bash", "-lc", heredoc]}));
+    assert_eq!(patch, FileAction::Patch { patch: "*** Begin Patch\n*** End Patch".into() });
+    assert_eq!(FileAction::from_call("WebSearch", &json!({"query": "x"})), FileAction::Other);
 }

@@ -1,52 +1,56 @@
-//! What nobody can do better: the best schedule of full folds, and the floor.
+//! Lower bounds: [`best`], the cheapest schedule of full folds for somebody who knows the future,
+//! and [`floor`].
 //!
-//! A full fold lays everything after the system prompt anew, without garbage. What comes after it depends on nothing before it, so a
-//! schedule's cost is a sum over pairs of consecutive folds, and a dynamic program finds the best one exactly.
+//! A full fold rewrites everything after the system prompt without garbage. What comes after it
+//! depends on nothing before it, so the cost of a schedule is a sum over pairs of consecutive
+//! folds, and dynamic programming finds the best schedule exactly.
 
 use std::rc::Rc;
 
-use super::Settings;
-use super::log::Log;
-use super::terms::Terms;
-use super::work::{SYSTEM, Step, Thread};
+use super::ThinkingSwitches;
+use super::model_pricing::ModelPricing;
+use super::prompt_log::PromptLog;
+use super::threads::{ReplayThread, RequestStep, SYSTEM};
 
-/// What would have been paid if only what is true had been read, and everything written once.
-pub(super) fn floor(thread: &Thread) -> f64 {
-    let mut log = Log::new(thread);
+/// The cost if every request had read only what is still true, and everything had been written
+/// once.
+pub(super) fn floor(thread: &ReplayThread) -> f64 {
+    let mut log = PromptLog::new(thread);
     let mut cost = 0.0;
     for step in &thread.steps {
         log.advance(step);
-        let live = step.total.saturating_sub(log.droppable() + step.new);
-        cost += step.terms.folds.read * live as f64 + step.terms.folds.write * step.new as f64;
+        let live = step.total.saturating_sub(log.droppable_tokens() + step.new);
+        cost += step.pricing.folds.read * live as f64 + step.pricing.folds.write * step.new as f64;
     }
     cost
 }
 
-/// A request, as far as the price of a schedule depends on it.
-struct Sent {
-    terms: Rc<Terms>,
+/// A request, reduced to what the cost of a schedule depends on.
+struct SentRequest {
+    pricing: Rc<ModelPricing>,
     total: usize,
-    /// The tokens of what the request before had, too.
+    /// The tokens that the request shares with the previous one.
     common: usize,
     system: usize,
-    /// What a full fold would drop.
+    /// The tokens that a full fold would drop.
     garbage: usize,
-    /// Whether the cache of the request before can be read: all of it, or only the system prompt.
-    warm: Warm,
-    /// Whether something that the request before had is gone: all must be laid anew.
+    /// How much of the previous request's cache can be read.
+    warm: WarmPrefix,
+    /// Whether the conversation lost something that the previous request had, so that everything is
+    /// written again.
     is_cut: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Warm {
+enum WarmPrefix {
     All,
     System,
     Nothing,
 }
 
-/// The least that a schedule of full folds costs, and the steps at which it folds.
-pub(super) fn best(thread: &Thread) -> (f64, Vec<usize>) {
-    let sent = sent(thread);
+/// The cost of the cheapest schedule of full folds, and the steps at which it folds.
+pub(super) fn best(thread: &ReplayThread) -> (f64, Vec<usize>) {
+    let sent = sent_requests(thread);
     let count = sent.len();
     // For the first k requests: the least cost, and where the last fold before is.
     let mut least = vec![f64::INFINITY; count + 1];
@@ -58,13 +62,17 @@ pub(super) fn best(thread: &Thread) -> (f64, Vec<usize>) {
         let starts = [Some(sent[from].garbage), Some(0).filter(|_| unfolded)];
         for saved in starts.into_iter().flatten() {
             let mut cost = least[from]
-                + if saved == 0 && unfolded { sent[from].appended(0) } else { sent[from].folded() };
+                + if saved == 0 && unfolded {
+                    sent[from].cost_if_appended(0)
+                } else {
+                    sent[from].cost_if_folded()
+                };
             for to in from + 1..=count {
                 if cost < least[to] {
                     (least[to], last_fold[to]) = (cost, from);
                 }
                 match sent.get(to) {
-                    Some(next) if !next.is_cut => cost += next.appended(saved),
+                    Some(next) if !next.is_cut => cost += next.cost_if_appended(saved),
                     _ => break,
                 }
             }
@@ -80,25 +88,25 @@ pub(super) fn best(thread: &Thread) -> (f64, Vec<usize>) {
     (if count == 0 { 0.0 } else { least[count] }, folds)
 }
 
-impl Sent {
-    /// What it costs if everything after the system prompt is laid anew.
-    fn folded(&self) -> f64 {
-        let prefix = if self.warm == Warm::Nothing { 0 } else { self.system };
+impl SentRequest {
+    /// What the request costs with a full fold.
+    fn cost_if_folded(&self) -> f64 {
+        let prefix = if self.warm == WarmPrefix::Nothing { 0 } else { self.system };
         self.cost(prefix, self.total.saturating_sub(self.garbage))
     }
 
-    /// What it costs if it follows the request before, `saved` tokens shorter than it was.
-    fn appended(&self, saved: usize) -> f64 {
+    /// What the request costs without a fold, if earlier folds made it `saved` tokens shorter.
+    fn cost_if_appended(&self, saved: usize) -> f64 {
         let prefix = match self.warm {
-            Warm::All => self.common.saturating_sub(saved).max(self.system),
-            Warm::System => self.system,
-            Warm::Nothing => 0,
+            WarmPrefix::All => self.common.saturating_sub(saved).max(self.system),
+            WarmPrefix::System => self.system,
+            WarmPrefix::Nothing => 0,
         };
         self.cost(prefix, self.total.saturating_sub(saved))
     }
 
     fn cost(&self, prefix: usize, total: usize) -> f64 {
-        let (rules, prices) = (&self.terms.rules, &self.terms.folds);
+        let (rules, prices) = (&self.pricing.rules, &self.pricing.folds);
         let step = rules.cache.step.max(1) as usize;
         let kept = |tokens: usize| if tokens < rules.minimum() { 0 } else { tokens / step * step };
         let read = kept(prefix.min(total));
@@ -108,20 +116,20 @@ impl Sent {
     }
 }
 
-fn sent(thread: &Thread) -> Vec<Sent> {
-    let mut log = Log::new(thread);
-    let mut sent: Vec<Sent> = Vec::with_capacity(thread.steps.len());
-    let mut before: Option<(&Step, usize)> = None;
+fn sent_requests(thread: &ReplayThread) -> Vec<SentRequest> {
+    let mut log = PromptLog::new(thread);
+    let mut sent: Vec<SentRequest> = Vec::with_capacity(thread.steps.len());
+    let mut before: Option<(&RequestStep, usize)> = None;
     for step in &thread.steps {
         log.advance(step);
         let added: usize = step.added.iter().map(|unit| log.size(*unit)).sum();
-        let warm = before.map_or(Warm::Nothing, |(before, _)| warmth(before, step));
-        sent.push(Sent {
-            terms: step.terms.clone(),
+        let warm = before.map_or(WarmPrefix::Nothing, |(before, _)| warm_prefix(before, step));
+        sent.push(SentRequest {
+            pricing: step.pricing.clone(),
             total: step.total,
             common: step.total.saturating_sub(added),
             system: log.size(SYSTEM),
-            garbage: log.droppable(),
+            garbage: log.droppable_tokens(),
             warm,
             is_cut: before.is_some_and(|(_, units)| step.common < units),
         });
@@ -130,12 +138,14 @@ fn sent(thread: &Thread) -> Vec<Sent> {
     sent
 }
 
-fn warmth(before: &Step, step: &Step) -> Warm {
-    let lifetime = step.terms.rules.cache.lifetime.map(|seconds| i64::from(seconds) * 1000);
+fn warm_prefix(before: &RequestStep, step: &RequestStep) -> WarmPrefix {
+    let lifetime = step.pricing.rules.cache.lifetime.map(|seconds| i64::from(seconds) * 1000);
     let is_alive = lifetime.is_none_or(|lifetime| step.at.since(before.at) < lifetime);
     match () {
-        () if !is_alive || step.terms.model != before.terms.model => Warm::Nothing,
-        () if step.settings == Settings::Steady || step.thinking == before.thinking => Warm::All,
-        () => Warm::System,
+        () if !is_alive || step.pricing.model != before.pricing.model => WarmPrefix::Nothing,
+        () if step.thinking_switches == ThinkingSwitches::Ignored || step.thinking == before.thinking => {
+            WarmPrefix::All
+        }
+        () => WarmPrefix::System,
     }
 }

@@ -1,41 +1,41 @@
-//! The log with folds: what the live layout does, on the same arithmetic.
+//! The layout `strata`: the log with folds, decided by the same arithmetic as in the live layout.
 
-use hardpan_economy::Pause;
+use hardpan_economy::IdlePause;
+use hardpan_economy::cache::CacheRequest;
 use hardpan_economy::cache::Moment;
-use hardpan_economy::cache::Request;
-use hardpan_economy::folds::{Accounts, Site};
+use hardpan_economy::folds::{FoldSite, RentAccounts};
 use hardpan_models::CacheKind;
-use hardpan_prompt::Lifetime;
+use hardpan_prompt::CacheLifetime;
 
-use super::Replayed;
-use super::log::Log;
-use super::meter::Meter;
-use super::work::{Step, Thread};
+use super::ReplayCost;
+use super::billed_cache::BilledCache;
+use super::prompt_log::PromptLog;
+use super::threads::{ReplayThread, RequestStep};
 
-/// The share of the window from which a fold is due whatever it costs.
-const NEARLY_FULL: f64 = 0.9;
+/// The share of the context window above which a fold is due whatever it costs.
+const FULL_WINDOW_SHARE: f64 = 0.9;
 
-/// How long before the cache expires a ping is sent, in seconds.
-const PING_EARLY: u32 = 10;
+/// How many seconds before the cache expires a ping is sent.
+const PING_LEAD_SECONDS: u32 = 10;
 
 /// Where folds may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sites {
-    /// After the system prompt only: one account for the whole log.
+pub(super) enum FoldSites {
+    /// Only after the system prompt: one account of rent for the whole log.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "what is proved is proved for this one; tests measure it")
     )]
     Whole,
-    /// Wherever a cache entry ends: an account per position.
+    /// Wherever a cache entry ends: one account of rent per position.
     Frontiers,
 }
 
-pub(super) fn run(thread: &Thread, sites: Sites) -> Replayed {
-    let mut strata = Strata {
-        log: Log::new(thread),
-        meter: Meter::default(),
-        accounts: Accounts::default(),
+pub(super) fn run(thread: &ReplayThread, sites: FoldSites) -> ReplayCost {
+    let mut strata = StrataReplay {
+        log: PromptLog::new(thread),
+        billed_cache: BilledCache::default(),
+        accounts: RentAccounts::default(),
         ends: Vec::new(),
         base: None,
         sites,
@@ -43,84 +43,84 @@ pub(super) fn run(thread: &Thread, sites: Sites) -> Replayed {
         sent: None,
     };
     for (index, step) in thread.steps.iter().enumerate() {
-        strata.pause(thread, step.at);
-        strata.step(index, step);
+        strata.keep_warm(thread, step.at);
+        strata.send_request(index, step);
     }
-    strata.meter.replayed
+    strata.billed_cache.cost
 }
 
-struct Strata<'a> {
-    log: Log<'a>,
-    meter: Meter,
-    accounts: Accounts,
-    /// How many elements each cache entry covers that may still be there.
+struct StrataReplay<'a> {
+    log: PromptLog<'a>,
+    billed_cache: BilledCache,
+    accounts: RentAccounts,
+    /// For each cache entry that may still exist, how many elements it covers.
     ends: Vec<usize>,
-    /// Where the last fold began.
+    /// The element at which the last fold began.
     base: Option<usize>,
-    sites: Sites,
-    /// The pauses so far, in seconds.
+    sites: FoldSites,
+    /// The pauses between requests so far, in seconds.
     gaps: Vec<u32>,
-    /// The last step, and what was sent.
-    sent: Option<(usize, Request)>,
+    /// The index of the last step, and its request.
+    sent: Option<(usize, CacheRequest)>,
 }
 
-impl Strata<'_> {
-    /// Keeps the cache warm until the next request, as long as that is likely to pay. After the last request there are no pings:
-    /// recordings do not tell how long the agent stayed open.
-    fn pause(&mut self, thread: &Thread, until: Moment) {
+impl StrataReplay<'_> {
+    /// Sends pings until the next request, as long as they are likely to pay. There are none after
+    /// the last request: recordings do not tell how long the agent stayed open.
+    fn keep_warm(&mut self, thread: &ReplayThread, until: Moment) {
         let Some((index, mut request)) = self.sent.take() else { return };
         let step = &thread.steps[index];
-        let cache = &step.terms.rules.cache;
+        let cache = &step.pricing.rules.cache;
         let (CacheKind::Markers, Some(lifetime)) = (cache.kind, cache.lifetime) else { return };
         self.log.end_turn();
         let tokens = request.blocks.iter().map(|block| block.tokens).sum();
-        let garbage = self.log.garbage()[0];
-        let ratios = (step.terms.folds.read, step.terms.folds.write);
+        let garbage = self.log.garbage_from_each()[0];
+        let ratios = (step.pricing.folds.read, step.pricing.folds.write);
         for pings in 0.. {
-            let idle = (pings + 1) * (lifetime - PING_EARLY);
+            let idle = (pings + 1) * (lifetime - PING_LEAD_SECONDS);
             let at = step.at.plus(i64::from(idle) * 1000);
-            let pause = Pause { gaps: &self.gaps, idle, lifetime, tokens, garbage, ratios, pings };
+            let pause = IdlePause { gaps: &self.gaps, idle, lifetime, tokens, garbage, ratios, pings };
             // A hunch is not enough here: some pause of this session must have ended in time. And a ping that thinks costs more
             // than it saves.
             let has_paid = self.gaps.iter().any(|gap| (idle..idle + lifetime).contains(gap));
-            if until <= at || !has_paid || step.thinking.is_some() || !pause.pays() {
+            if until <= at || !has_paid || step.thinking.is_some() || !pause.ping_pays() {
                 break;
             }
-            self.meter.ping(step, &mut request, at);
+            self.billed_cache.ping(step, &mut request, at);
         }
         self.gaps.extend(u32::try_from(until.since(step.at) / 1000));
     }
 
-    fn step(&mut self, index: usize, step: &Step) {
+    fn send_request(&mut self, index: usize, step: &RequestStep) {
         let kept = self.log.advance(step);
         self.ends.retain(|end| *end <= kept);
-        self.accounts.cut(kept);
+        self.accounts.truncate_after(kept);
         self.base = self.base.filter(|base| *base <= kept);
-        let unfolded = self.request(step, self.ends.last().copied());
-        let hit = self.meter.plan(step, &unfolded).hit.map_or(0, |hit| hit.block + 1);
-        let sites = self.sites(hit);
-        let prices = &step.terms.folds;
+        let unfolded = self.build_request(step, self.ends.last().copied());
+        let hit = self.billed_cache.plan(step, &unfolded).hit.map_or(0, |hit| hit.block + 1);
+        let sites = self.fold_sites(hit);
+        let prices = &step.pricing.folds;
         let total: usize = unfolded.blocks.iter().map(|block| block.tokens).sum();
-        let is_full = total as f64 > NEARLY_FULL * step.terms.window as f64;
-        let due = self.accounts.decide(prices, &sites).or_else(|| {
+        let is_full = total as f64 > FULL_WINDOW_SHARE * step.pricing.window as f64;
+        let due = self.accounts.choose_fold(prices, &sites).or_else(|| {
             let most = sites.iter().max_by_key(|site| site.garbage);
             most.copied().filter(|site| is_full && site.garbage > 0)
         });
         let request = match due {
             None => {
-                self.accounts.charge(prices, &sites);
+                self.accounts.charge_rent(prices, &sites);
                 unfolded
             }
             Some(site) => {
-                self.log.fold(site.place);
-                self.accounts.fold(site.place);
-                self.ends.retain(|end| *end <= site.place);
-                self.base = Some(site.place);
-                self.meter.replayed.folds += 1;
-                self.request(step, Some(site.place))
+                self.log.fold(site.position);
+                self.accounts.record_fold(site.position);
+                self.ends.retain(|end| *end <= site.position);
+                self.base = Some(site.position);
+                self.billed_cache.cost.folds += 1;
+                self.build_request(step, Some(site.position))
             }
         };
-        self.meter.send(step, &request);
+        self.billed_cache.send(step, &request);
         let marked = request.blocks.iter().enumerate().filter(|(_, block)| block.marker.is_some());
         self.ends.extend(marked.map(|(index, _)| index + 1));
         self.ends.sort_unstable();
@@ -128,28 +128,33 @@ impl Strata<'_> {
         self.sent = Some((index, request));
     }
 
-    /// The request as the log stands, with breakpoints after the system prompt, where the last fold began, at the last frontier,
-    /// and at the end.
-    fn request(&self, step: &Step, frontier: Option<usize>) -> Request {
+    /// The request for the current log, with breakpoints after the system prompt, where the last
+    /// fold began, at the last frontier and at the end.
+    fn build_request(&self, step: &RequestStep, frontier: Option<usize>) -> CacheRequest {
         let mut blocks: Vec<_> = self.log.elements.iter().map(|element| self.log.block(*element)).collect();
         for end in [Some(1), self.base, frontier, Some(blocks.len())].into_iter().flatten() {
             if let Some(block) = end.checked_sub(1).and_then(|last| blocks.get_mut(last)) {
-                block.marker = Some(Lifetime::FiveMinutes);
+                block.marker = Some(CacheLifetime::FiveMinutes);
             }
         }
-        Meter::request(step, blocks)
+        BilledCache::build_request(step, blocks)
     }
 
-    /// Where a fold could begin, given how many elements can be read: at the start, and at each entry up to there.
-    fn sites(&self, hit: usize) -> Vec<Site> {
-        let garbage = self.log.garbage();
-        let sums = self.log.sums();
+    /// Where a fold could begin: at the start, and at the end of each cache entry within the first
+    /// `hit` elements, which can be read.
+    fn fold_sites(&self, hit: usize) -> Vec<FoldSite> {
+        let garbage = self.log.garbage_from_each();
+        let sums = self.log.cumulative_tokens();
         let ends = self
             .ends
             .iter()
             .copied()
-            .filter(|end| *end <= hit && (self.sites == Sites::Frontiers || *end <= 1));
-        let site = |place: usize| Site { place, after: sums[hit] - sums[place], garbage: garbage[place] };
+            .filter(|end| *end <= hit && (self.sites == FoldSites::Frontiers || *end <= 1));
+        let site = |place: usize| FoldSite {
+            position: place,
+            tokens_after: sums[hit] - sums[place],
+            garbage: garbage[place],
+        };
         // The system prompt is never garbage: without an entry after it, all is written again.
         std::iter::once(0).chain(ends).map(site).collect()
     }

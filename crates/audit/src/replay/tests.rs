@@ -1,15 +1,18 @@
 use hardpan_economy::cache::{CacheBlock, Moment, Section};
 use hardpan_models::Catalogue;
-use hardpan_prompt::{Hash, Lifetime};
+use hardpan_prompt::{CacheLifetime, Hash};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::log::Log;
-use super::meter::Meter;
-use super::strata::Sites;
-use super::work::Thread;
+use super::billed_cache::BilledCache;
+use super::prompt_log::PromptLog;
+use super::strata::FoldSites;
+use super::threads::ReplayThread;
 use super::*;
-use crate::import::{Act, Agent, BilledRequest, Call, CallResult, Ending, Piece, Said, Speaker};
+use crate::import::{
+    AnswerStatus, BilledRequest, EntryContent, FileAction, RecordedCall, RecordedPart, RecordedResult,
+    SourceAgent, Speaker,
+};
 
 /// A session in the making: what is said, and what each request is billed.
 struct Making {
@@ -25,56 +28,62 @@ impl Making {
         let header = json!({"type": "session", "id": "s", "timestamp": "2026-08-14T09:00:00Z", "cwd": "/p"})
             .to_string();
         let recording = Recording::parse("made.jsonl", header.as_bytes()).unwrap();
-        assert_eq!(recording.agent, Agent::Pi);
+        assert_eq!(recording.agent, SourceAgent::Pi);
         Making { recording, last: None, now: 0, total: 0, calls: 0 }
     }
 
-    fn say(&mut self, speaker: Speaker, pieces: Vec<Piece>) -> usize {
-        let said = Said::Message { speaker, pieces };
+    fn say(&mut self, speaker: Speaker, parts: Vec<RecordedPart>) -> usize {
+        let content = EntryContent::Message { speaker, parts };
         let at = Some(Moment(self.now));
-        self.recording.entries.push(crate::Entry { line: 1, parent: self.last, at, said });
+        self.recording.entries.push(crate::RecordedEntry { line: 1, parent: self.last, at, content });
         let entry = self.recording.entries.len() - 1;
         self.last = Some(entry);
         entry
     }
 
     fn prompt(&mut self, text: &str) {
-        self.say(Speaker::User, vec![Piece::Text(text.into())]);
+        self.say(Speaker::User, vec![RecordedPart::Text(text.into())]);
     }
 
     /// A request that is `grown` tokens larger than the one before, after a pause, and its answer.
-    fn request(&mut self, pause: i64, grown: usize, output: usize, pieces: Vec<Piece>) {
+    fn request(&mut self, pause: i64, grown: usize, output: usize, parts: Vec<RecordedPart>) {
         self.now += 1000 * pause;
         self.total += grown;
         let leaf = self.last;
-        let answer = self.say(Speaker::Assistant, pieces);
+        let answer = self.say(Speaker::Assistant, parts);
         self.recording.requests.push(BilledRequest {
             started: Moment(self.now),
             ended: Moment(self.now + 2000),
             provider: Some("anthropic".into()),
             model: "claude-sonnet-4-5".into(),
-            usage: Tokens { input: 0, read: 0, write: self.total as u64, write_1h: 0, output: output as u64 },
+            usage: TokenUsage {
+                input: 0,
+                read: 0,
+                write: self.total as u64,
+                write_1h: 0,
+                output: output as u64,
+            },
             thinking: None,
-            ending: Ending::Complete,
+            status: AnswerStatus::Complete,
             leaf,
             answer: Some(answer),
             compacted: false,
             thread: 0,
-            apart: false,
+            is_standalone: false,
             verdict: None,
             line: 1,
         });
     }
 
     /// A request whose answer is a call, and the call's result.
-    fn call(&mut self, pause: i64, grown: usize, output: usize, act: Act, result: &str) {
+    fn call(&mut self, pause: i64, grown: usize, output: usize, action: FileAction, result: &str) {
         self.calls += 1;
         let id: std::sync::Arc<str> = self.calls.to_string().into();
-        let arguments = format!("{act:?}").into();
-        let call = Call { id: id.clone(), tool: "tool".into(), arguments, act };
-        self.request(pause, grown, output, vec![Piece::Call(call)]);
-        let result = CallResult { call: id, text: result.into(), images: 0, failed: false };
-        self.say(Speaker::Tool, vec![Piece::Result(result)]);
+        let arguments = format!("{action:?}").into();
+        let call = RecordedCall { id: id.clone(), tool: "tool".into(), arguments, action };
+        self.request(pause, grown, output, vec![RecordedPart::Call(call)]);
+        let result = RecordedResult { call: id, text: result.into(), images: 0, failed: false };
+        self.say(Speaker::Tool, vec![RecordedPart::Result(result)]);
     }
 
     fn replay(&self) -> Replay {
@@ -82,12 +91,12 @@ impl Making {
     }
 }
 
-fn read(path: &str) -> Act {
-    Act::Read { path: path.into(), from: None, lines: None }
+fn read(path: &str) -> FileAction {
+    FileAction::Read { path: path.into(), from: None, lines: None }
 }
 
-fn text(piece: &str) -> Vec<Piece> {
-    vec![Piece::Text(piece.into())]
+fn text(part: &str) -> Vec<RecordedPart> {
+    vec![RecordedPart::Text(part.into())]
 }
 
 #[test]
@@ -101,16 +110,16 @@ fn plain_appending_costs_what_it_does_by_hand() {
     made.request(60, 200, 50, text("third"));
     made.prompt("four");
     made.request(600, 100, 50, text("fourth"));
-    let replayed = made.replay().run(Policy::Append);
+    let replayed = made.replay().run(ReplayPolicy::Append);
     // 2,000 written; 2,000 read and 100 written; 2,100 read and 200 written; ten minutes later all 2,400 written.
     let cost = 1.25 * 2000.0 + (200.0 + 125.0) + (210.0 + 250.0) + 1.25 * 2400.0;
     assert!((replayed.cost - cost).abs() < 1e-6, "{replayed:?}");
     assert_eq!((replayed.read, replayed.write, replayed.input), (4100, 4700, 0));
-    assert_eq!(made.replay().run(Policy::Strata).cost, replayed.cost);
+    assert_eq!(made.replay().run(ReplayPolicy::Strata).cost, replayed.cost);
     // Without a marker, and with the time in front, everything is plain input.
     assert_eq!(
-        made.replay().run(Policy::Inline),
-        Replayed { cost: 8800.0, input: 8800, ..Replayed::default() }
+        made.replay().run(ReplayPolicy::Inline),
+        ReplayCost { cost: 8800.0, input: 8800, ..ReplayCost::default() }
     );
 }
 
@@ -133,13 +142,13 @@ fn a_fold_when_the_cache_is_cold_costs_what_it_does_by_hand() {
     let before = 1.25 * 2000.0 + (200.0 + 1375.0) + (310.0 + 1375.0);
     // Of the first call and result, 1,100 tokens, a stub of 25 stays.
     let cost = before + 1.25 * (4300.0 - 1075.0);
-    let strata = replay.run(Policy::Strata);
+    let strata = replay.run(ReplayPolicy::Strata);
     assert!((strata.cost - cost).abs() < 1e-6, "{strata:?} {cost}");
     assert_eq!((strata.folds, strata.pings), (1, 0));
     assert!((replay.clairvoyant() - cost).abs() < 1e-6);
     let floor = before + 0.1 * (4300.0 - 1075.0 - 100.0) + 125.0;
     assert!((replay.floor() - floor).abs() < 1e-6);
-    assert!((replay.run(Policy::Append).cost - (before + 1.25 * 4300.0)).abs() < 1e-6);
+    assert!((replay.run(ReplayPolicy::Append).cost - (before + 1.25 * 4300.0)).abs() < 1e-6);
 }
 
 #[test]
@@ -150,7 +159,7 @@ fn the_turn_in_progress_is_not_touched() {
     made.call(0, 2000, 100, read("a"), &body);
     made.call(10, 1100, 100, read("a"), &body);
     made.request(600, 1100, 40, text("seen")); // the same turn, though the cache is cold
-    assert_eq!(made.replay().run(Policy::Strata).folds, 0);
+    assert_eq!(made.replay().run(ReplayPolicy::Strata).folds, 0);
 }
 
 #[test]
@@ -159,11 +168,11 @@ fn a_file_that_became_unknown_is_not_garbage() {
     let mut made = Making::new();
     made.prompt("look");
     made.call(0, 2000, 100, read("a"), &body);
-    let edit = crate::Change { old: "not there".into(), new: "x".into(), everywhere: false };
-    made.call(10, 1100, 300, Act::Edit { path: "a".into(), changes: vec![edit] }, "done");
+    let edit = crate::TextReplacement { old: "not there".into(), new: "x".into(), everywhere: false };
+    made.call(10, 1100, 300, FileAction::Edit { path: "a".into(), changes: vec![edit] }, "done");
     made.prompt("and now?");
     made.request(600, 400, 40, text("nothing"));
-    assert_eq!(made.replay().run(Policy::Strata).folds, 0);
+    assert_eq!(made.replay().run(ReplayPolicy::Strata).folds, 0);
 }
 
 #[test]
@@ -174,21 +183,23 @@ fn a_switch_of_thinking_is_charged_only_where_asked() {
     }
     let catalogue = Catalogue::builtin();
     let steady = Replay::new(&made.recording, catalogue);
-    let recorded = Replay::with(&made.recording, catalogue, Settings::Recorded);
-    assert_eq!(steady.switches(), 1);
-    assert!(recorded.run(Policy::Append).cost > steady.run(Policy::Append).cost);
+    let recorded = Replay::with_thinking_switches(&made.recording, catalogue, ThinkingSwitches::Recorded);
+    assert_eq!(steady.thinking_switch_count(), 1);
+    assert!(recorded.run(ReplayPolicy::Append).cost > steady.run(ReplayPolicy::Append).cost);
     assert!(recorded.clairvoyant() > steady.clairvoyant());
 }
 
 #[test]
 fn threads_have_caches_of_their_own() {
     let mut made = read_twice();
-    let one = made.replay().run(Policy::Append);
+    let one = made.replay().run(ReplayPolicy::Append);
     // The same once more, as a sub-agent's conversation at the same times.
     let offset = made.recording.entries.len();
     let again: Vec<_> = made.recording.entries.clone();
     made.recording.entries.extend(
-        again.into_iter().map(|entry| crate::Entry { parent: entry.parent.map(|at| at + offset), ..entry }),
+        again
+            .into_iter()
+            .map(|entry| crate::RecordedEntry { parent: entry.parent.map(|at| at + offset), ..entry }),
     );
     let requests = made.recording.requests.clone();
     made.recording.requests.extend(requests.into_iter().map(|request| BilledRequest {
@@ -197,35 +208,35 @@ fn threads_have_caches_of_their_own() {
         thread: offset,
         ..request
     }));
-    let both = made.replay().run(Policy::Append);
+    let both = made.replay().run(ReplayPolicy::Append);
     assert!((both.cost - 2.0 * one.cost).abs() < 1e-6);
 }
 
 #[test]
 fn a_request_apart_has_nothing_to_do_with_the_conversation() {
     let mut made = read_twice();
-    let alone = made.replay().run(Policy::Append).cost;
-    let mut apart = made.recording.requests[2].clone();
-    (apart.apart, apart.usage.write) = (true, 500);
-    made.recording.requests.insert(3, apart);
+    let alone = made.replay().run(ReplayPolicy::Append).cost;
+    let mut is_standalone = made.recording.requests[2].clone();
+    (is_standalone.is_standalone, is_standalone.usage.write) = (true, 500);
+    made.recording.requests.insert(3, is_standalone);
     // Too small for the cache: plain input.
-    assert!((made.replay().run(Policy::Append).cost - alone - 500.0).abs() < 1e-6);
+    assert!((made.replay().run(ReplayPolicy::Append).cost - alone - 500.0).abs() < 1e-6);
 }
 
 /// What happens in one request of a random session.
 #[derive(Clone, Debug)]
 struct Happening {
     pause: i64,
-    act: u8,
+    action: u8,
     file: usize,
     lines: usize,
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
     let pause = prop_oneof![6 => 3_i64..120, 1 => 301_i64..2000];
-    (pause, 0_u8..5, 0_usize..3, 1_usize..60).prop_map(|(pause, act, file, lines)| Happening {
+    (pause, 0_u8..5, 0_usize..3, 1_usize..60).prop_map(|(pause, action, file, lines)| Happening {
         pause,
-        act,
+        action,
         file,
         lines,
     })
@@ -238,9 +249,9 @@ fn session(happenings: &[Happening]) -> Making {
         (0..3).map(|file| format!("file {file}: a line of text\n").repeat(30)).collect();
     made.prompt("begin");
     let mut grown = 2500;
-    for (number, Happening { pause, act, file, lines }) in happenings.iter().enumerate() {
+    for (number, Happening { pause, action, file, lines }) in happenings.iter().enumerate() {
         let (path, lines) = (format!("f{file}"), *lines);
-        match act {
+        match action {
             0 => {
                 made.request(*pause, grown, 20, text("a word or two of an answer"));
                 made.prompt(&"and then a question ".repeat(lines));
@@ -253,7 +264,7 @@ fn session(happenings: &[Happening]) -> Making {
             3 => {
                 let line = world[*file].lines().next().unwrap_or("").to_owned();
                 let unique = format!("edit {number} of it {}", "x ".repeat(lines));
-                let change = crate::Change {
+                let change = crate::TextReplacement {
                     old: line.as_str().into(),
                     new: unique.as_str().into(),
                     everywhere: true,
@@ -263,7 +274,7 @@ fn session(happenings: &[Happening]) -> Making {
                     *pause,
                     grown,
                     40 + lines,
-                    Act::Edit { path: path.into(), changes: vec![change] },
+                    FileAction::Edit { path: path.into(), changes: vec![change] },
                     "done",
                 );
                 grown = 60 + lines * 2;
@@ -271,7 +282,13 @@ fn session(happenings: &[Happening]) -> Making {
             _ => {
                 world[*file] = format!("written {number}\n").repeat(lines);
                 let content = world[*file].as_str().into();
-                made.call(*pause, grown, 30 + lines * 4, Act::Write { path: path.into(), content }, "ok");
+                made.call(
+                    *pause,
+                    grown,
+                    30 + lines * 4,
+                    FileAction::Write { path: path.into(), content },
+                    "ok",
+                );
                 grown = 50 + lines * 4;
             }
         }
@@ -282,8 +299,9 @@ fn session(happenings: &[Happening]) -> Making {
 
 /// What a schedule of full folds costs on the cache model itself. An empty block after the system prompt tells the folds apart: each
 /// lays everything after it anew.
-fn scheduled(thread: &Thread, is_fold: impl Fn(usize) -> bool) -> f64 {
-    let (mut raw, mut log, mut meter) = (Log::new(thread), Log::new(thread), Meter::default());
+fn scheduled(thread: &ReplayThread, is_fold: impl Fn(usize) -> bool) -> f64 {
+    let (mut raw, mut log, mut billed_cache) =
+        (PromptLog::new(thread), PromptLog::new(thread), BilledCache::default());
     let (mut frontier, mut base) = (0, 0);
     for (index, step) in thread.steps.iter().enumerate() {
         raw.advance(step);
@@ -298,13 +316,13 @@ fn scheduled(thread: &Thread, is_fold: impl Fn(usize) -> bool) -> f64 {
         let last = blocks.len();
         for end in [1, frontier, last] {
             if let Some(block) = end.checked_sub(1).and_then(|at| blocks.get_mut(at)) {
-                block.marker = Some(Lifetime::FiveMinutes);
+                block.marker = Some(CacheLifetime::FiveMinutes);
             }
         }
         frontier = last;
-        meter.send(step, &Meter::request(step, blocks));
+        billed_cache.send(step, &BilledCache::build_request(step, blocks));
     }
-    meter.replayed.cost
+    billed_cache.cost.cost
 }
 
 /// The proved bound on online over clairvoyant: 3 − 2·read/write (docs/economy.md).
@@ -330,7 +348,7 @@ proptest! {
         let replay = session(&happenings).replay();
         let thread = &replay.threads[0];
         let best = clairvoyant::best(thread).0;
-        for sites in [Sites::Whole, Sites::Frontiers] {
+        for sites in [FoldSites::Whole, FoldSites::Frontiers] {
             let online = strata::run(thread, sites).cost;
             prop_assert!(online <= PROVED * best, "{sites:?}: {online} {best}");
         }
@@ -342,16 +360,16 @@ proptest! {
         let replay = session(&happenings).replay();
         let total: usize = replay.threads[0].steps.iter().map(|step| step.total).sum();
         prop_assert_eq!(replay.billed().tokens.prompt(), total as u64);
-        for policy in [Policy::Append, Policy::Inline] {
-            let Replayed { read, write, input, .. } = replay.run(policy);
+        for policy in [ReplayPolicy::Append, ReplayPolicy::Inline] {
+            let ReplayCost { read, write, input, .. } = replay.run(policy);
             prop_assert_eq!(read + write + input, total as u64);
         }
-        for policy in Policy::ALL {
-            let Replayed { cost, read, write, input, .. } = replay.run(policy);
+        for policy in ReplayPolicy::ALL {
+            let ReplayCost { cost, read, write, input, .. } = replay.run(policy);
             let sum = 0.1 * read as f64 + 1.25 * write as f64 + input as f64;
             prop_assert!((cost - sum).abs() < 1e-6 * sum.max(1.0));
         }
-        let Replayed { read, write, input, pings: 0, .. } = replay.run(Policy::Strata) else { return Ok(()) };
+        let ReplayCost { read, write, input, pings: 0, .. } = replay.run(ReplayPolicy::Strata) else { return Ok(()) };
         prop_assert!(read + write + input <= total as u64);
     }
 }

@@ -1,15 +1,16 @@
-//! One page, complete in itself: no scripts, nothing loaded, light or dark as the reader's system is.
+//! [`page`]: audits as one self-contained HTML page without scripts, light or dark as the reader's
+//! system is.
 
 use std::fmt::Write as _;
 
 use crate::report::plot::Plot;
-use crate::report::{Sum, counted, dollars, percent, rfc3339, sorts};
+use crate::report::{ReportTotals, dollars, loss_categories, percent, pluralize, rfc3339};
 use crate::{Audit, Loss};
-use hardpan_economy::words::number;
+use hardpan_economy::format::format_number;
 
-/// Nothing but the page's own style may be used: names in a session are foreign text.
+/// Allows nothing but the page's own style: names in a session are untrusted text.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-/// So many sessions are drawn, the dearest first; all are in the table.
+/// How many sessions get plots, the most expensive first. All are in the table.
 const DRAWN: usize = 40;
 
 const STYLE: &str = "
@@ -28,7 +29,7 @@ figure { margin: 1rem 0; } svg { width: 100%; height: auto; } svg text { fill: v
 details { margin: 1rem 0; } summary { cursor: pointer; }
 ";
 
-/// The page of these audits; each session's table has at most `top` losses.
+/// The page of these audits. The table of each session has at most `top` losses.
 pub fn page(audits: &[Audit], top: usize) -> String {
     let title = match audits {
         [one] => format!("The bill of {}", escape(&one.file)),
@@ -36,7 +37,7 @@ pub fn page(audits: &[Audit], top: usize) -> String {
     };
     let mut dear: Vec<&Audit> = audits.iter().collect();
     dear.sort_by(|a, b| b.billed.cost.total_cmp(&a.billed.cost).then(a.file.cmp(&b.file)));
-    let mut body = figures(&Sum::of(audits));
+    let mut body = figures(&ReportTotals::from_audits(audits));
     body += &causes(audits);
     if audits.len() > 1 {
         body += &list(&dear);
@@ -52,22 +53,26 @@ pub fn page(audits: &[Audit], top: usize) -> String {
     )
 }
 
-fn figures(sum: &Sum) -> String {
+fn figures(totals: &ReportTotals) -> String {
     let money =
-        |amount: f64| sum.bill.dollars.map_or_else(String::new, |_| format!(" · {}", dollars(amount)));
-    let units = |cost: f64| number(cost.round() as u64);
-    let tokens = sum.bill.tokens;
+        |amount: f64| totals.bill.dollars.map_or_else(String::new, |_| format!(" · {}", dollars(amount)));
+    let units = |cost: f64| format_number(cost.round() as u64);
+    let tokens = totals.bill.tokens;
     let rows = [
-        (number(sum.requests as u64), "billed requests".to_owned()),
-        (units(sum.bill.cost), format!("units paid{}", money(sum.bill.dollars.unwrap_or(0.0)))),
+        (format_number(totals.requests as u64), "billed requests".to_owned()),
+        (units(totals.bill.cost), format!("units paid{}", money(totals.bill.dollars.unwrap_or(0.0)))),
         (
-            percent(sum.stable_cost, sum.bill.cost),
-            format!("of that with a stable prefix{}", money(sum.stable_dollars)),
+            percent(totals.stable_cost, totals.bill.cost),
+            format!("of that with a stable prefix{}", money(totals.stable_dollars)),
         ),
         (percent(tokens.read as f64, tokens.prompt() as f64), "of the input read from the cache".to_owned()),
         (
-            number(sum.lost_tokens),
-            format!("tokens paid again in {}{}", counted(sum.losses, "request"), money(sum.lost_dollars)),
+            format_number(totals.lost_tokens),
+            format!(
+                "tokens paid again in {}{}",
+                pluralize(totals.losses, "request"),
+                money(totals.lost_dollars)
+            ),
         ),
     ];
     let items: String =
@@ -76,21 +81,21 @@ fn figures(sum: &Sum) -> String {
 }
 
 fn causes(audits: &[Audit]) -> String {
-    let sorts = sorts(audits);
-    if sorts.is_empty() {
+    let loss_categories = loss_categories(audits);
+    if loss_categories.is_empty() {
         return "<p>Nothing was paid again.</p>\n".into();
     }
-    let whole: f64 = sorts.iter().map(|sort| sort.cost).sum();
-    let rows: String = sorts
+    let whole: f64 = loss_categories.iter().map(|category| category.cost).sum();
+    let rows: String = loss_categories
         .iter()
-        .map(|sort| {
+        .map(|category| {
             format!(
                 "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-                escape(sort.name),
-                sort.count,
-                number(sort.tokens),
-                dollars(sort.dollars),
-                percent(sort.cost, whole)
+                escape(category.name),
+                category.count,
+                format_number(category.tokens),
+                dollars(category.dollars),
+                percent(category.cost, whole)
             )
         })
         .collect();
@@ -135,7 +140,7 @@ fn session(audit: &Audit, top: usize) -> String {
         );
     }
     out += &plots(audit);
-    out + &losses(&audit.ranked(), top)
+    out + &losses(&audit.losses_by_cost(), top)
 }
 
 fn plots(audit: &Audit) -> String {
@@ -145,20 +150,20 @@ fn plots(audit: &Audit) -> String {
     // One price for the whole session keeps both curves comparable; models of a session mostly cost alike.
     let unit =
         audit.billed.dollars.filter(|_| audit.billed.cost > 0.0).map(|dollars| dollars / audit.billed.cost);
-    let sums = |cost: &dyn Fn(&crate::Judged) -> f64| -> Vec<f64> {
-        let mut sum = 0.0;
+    let sums = |cost: &dyn Fn(&crate::AuditedRequest) -> f64| -> Vec<f64> {
+        let mut totals = 0.0;
         requests
             .iter()
             .map(|request| {
-                sum += cost(request) * unit.unwrap_or(1.0);
-                sum
+                totals += cost(request) * unit.unwrap_or(1.0);
+                totals
             })
             .collect()
     };
     let costs =
         [("paid", sums(&|request| request.bill.cost)), ("stable", sums(&|request| request.stable_cost))];
     let money = |value: f64| if unit.is_some() { dollars(value) } else { short(value) };
-    let shares = |request: &crate::Judged| {
+    let shares = |request: &crate::AuditedRequest| {
         let tokens = request.bill.tokens;
         100.0 * tokens.read as f64 / tokens.prompt().max(1) as f64
     };
@@ -199,9 +204,9 @@ fn losses(ranked: &[&Loss], top: usize) -> String {
                 "<tr><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
                 loss.request,
                 rfc3339(loss.at),
-                number(loss.tokens),
+                format_number(loss.tokens),
                 loss.dollars.map_or_else(|| "-".into(), dollars),
-                escape(&loss.why.words())
+                escape(&loss.cause.describe())
             )
         })
         .collect();
@@ -215,10 +220,10 @@ fn losses(ranked: &[&Loss], top: usize) -> String {
 }
 
 fn sentence(loss: &Loss) -> String {
-    format!("request {}: {} tokens, {}", loss.request, number(loss.tokens), loss.why.words())
+    format!("request {}: {} tokens, {}", loss.request, format_number(loss.tokens), loss.cause.describe())
 }
 
-/// `120k`, `1.5M`.
+/// A short number: `120k`, `1.5M`.
 fn short(value: f64) -> String {
     match value {
         value if value >= 1e6 => format!("{}M", (value / 1e4).round() / 100.0),
@@ -227,7 +232,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Text as text: nothing of it is markup, and no control character is left.
+/// Escapes markup and replaces control characters, also those that change the direction of writing.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

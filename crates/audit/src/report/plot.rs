@@ -1,28 +1,28 @@
-//! Curves as SVG, coloured by the page's style.
+//! [`Plot`]: curves as SVG, coloured by the style of the page.
 
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 240.0;
-/// Room for the figures at the left, the top, the right and the bottom.
+/// Margins for the labels, in pixels.
 const LEFT: f64 = 70.0;
 const TOP: f64 = 12.0;
 const RIGHT: f64 = 16.0;
 const BOTTOM: f64 = 28.0;
-/// More points than the screen has columns show nothing more.
+/// The most points of a curve: more than a screen has columns show nothing more.
 const POINTS: usize = 900;
 const GRID_LINES: usize = 4;
 
 /// A plot over the requests of a session.
 pub(super) struct Plot<'a> {
     pub title: &'a str,
-    /// One after the other, each with its class and one value per request.
+    /// CSS class and one value per request of each curve.
     pub curves: &'a [(&'static str, Vec<f64>)],
-    /// The top of the scale; none to fit the highest value.
+    /// The top of the scale. `None` fits it to the highest value.
     pub top: Option<f64>,
-    /// How a value is written at the axis.
+    /// Formats a value for the axis.
     pub unit: &'a dyn Fn(f64) -> String,
-    /// Requests to mark, each with what is said when it is pointed at; already escaped.
+    /// Requests to mark, each with its tooltip, already escaped.
     pub marks: &'a [(usize, String)],
 }
 
@@ -49,12 +49,12 @@ impl Plot<'_> {
                 at + 4.0
             );
         }
-        for (mark, said) in self.marks {
+        for (mark, label) in self.marks {
             let at = x(*mark);
             let _ = writeln!(
                 out,
                 "<g class=\"loss\"><line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" y2=\"{:.0}\"/>\
-                 <circle cx=\"{at:.1}\" cy=\"{TOP}\" r=\"3.5\"/><title>{said}</title></g>",
+                 <circle cx=\"{at:.1}\" cy=\"{TOP}\" r=\"3.5\"/><title>{label}</title></g>",
                 HEIGHT - BOTTOM
             );
         }
@@ -75,7 +75,7 @@ impl Plot<'_> {
     }
 }
 
-/// The values to draw: all, or evenly spaced ones with the last.
+/// The indices of the values to draw: all, or evenly spaced ones and the last.
 fn thinned(count: usize) -> impl Iterator<Item = usize> {
     let step = count.div_ceil(POINTS).max(1);
     let last = count.checked_sub(1).filter(|last| !last.is_multiple_of(step));

@@ -15,12 +15,12 @@ const PI: &str = r#"{"type":"session","id":"s","timestamp":"2026-08-14T09:00:00Z
 "#;
 
 fn audit(name: &str, text: &str) -> Audit {
-    Audit::of(&Recording::parse(name, text.as_bytes()).unwrap(), Catalogue::builtin())
+    Audit::from_recording(&Recording::parse(name, text.as_bytes()).unwrap(), Catalogue::builtin())
 }
 
 #[test]
 fn the_json_is_the_contract_and_nothing_else() {
-    let report = serde_json::to_value(Report::of(&[audit("s.jsonl", PI)])).unwrap();
+    let report = serde_json::to_value(Report::from_audits(&[audit("s.jsonl", PI)])).unwrap();
     let expected = json!({"sessions": [{
         "file": "s.jsonl",
         "agent": "pi",
@@ -44,7 +44,7 @@ fn the_json_is_the_contract_and_nothing_else() {
 #[test]
 fn what_has_no_price_has_no_dollars() {
     let text = PI.replace("claude-sonnet-4-5", "claude-nobody-9");
-    let report = serde_json::to_value(Report::of(&[audit("s.jsonl", &text)])).unwrap();
+    let report = serde_json::to_value(Report::from_audits(&[audit("s.jsonl", &text)])).unwrap();
     let session = &report["sessions"][0];
     assert_eq!(
         (&session["billed"]["dollars"], &session["losses"][0]["dollars"]),

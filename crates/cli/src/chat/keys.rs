@@ -1,19 +1,19 @@
-//! From the bytes of a terminal to keys.
+//! [`KeyDecoder`]: turns the bytes of a terminal into keys.
 
-/// Begins what a terminal sends for a key that is no character.
+/// Starts the sequence of a key that is not a character, such as an arrow.
 const ESCAPE: u8 = 0x1b;
 
-/// What a terminal puts behind a paste.
-const PASTED: &[u8] = b"\x1b[201~";
+/// The sequence that ends a bracketed paste.
+const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// What was pressed, or pasted.
+/// A key press, or a whole paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     Char(char),
-    /// Text with its line ends: it was not typed, so that no Enter in it is one.
+    /// Pasted text, line ends included: they do not submit the line as Enter does.
     Paste(String),
     Enter,
-    /// A line end within the text: Alt-Enter.
+    /// Alt-Enter: a line end within the text.
     Newline,
     Backspace,
     Delete,
@@ -26,59 +26,59 @@ pub enum Key {
     CutLine,
     CutWord,
     CutRest,
-    /// Ctrl-D: nothing more is typed.
+    /// Ctrl-D: the end of input.
     Eof,
 }
 
-/// Understands bytes however they are cut.
+/// Decodes keys from reads that may end in the middle of a sequence or a character.
 #[derive(Debug, Default)]
-pub struct Keys {
-    state: State,
-    /// The beginning of a character of several bytes.
+pub struct KeyDecoder {
+    state: DecoderState,
+    /// The first bytes of a multi-byte character.
     partial: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum DecoderState {
     #[default]
     Plain,
     Escaped,
-    /// What follows the beginning of a sequence.
+    /// Within an escape sequence; holds its parameter bytes so far.
     Sequence(Vec<u8>),
     Pasting(Vec<u8>),
 }
 
-impl Keys {
+impl KeyDecoder {
     /// The keys that these bytes complete.
     pub fn decode(&mut self, bytes: &[u8]) -> Vec<Key> {
-        bytes.iter().filter_map(|&byte| self.take(byte)).collect()
+        bytes.iter().filter_map(|&byte| self.push_byte(byte)).collect()
     }
 
-    fn take(&mut self, byte: u8) -> Option<Key> {
+    fn push_byte(&mut self, byte: u8) -> Option<Key> {
         match &mut self.state {
-            State::Plain => return self.plain(byte),
-            State::Escaped => {
-                self.state = if matches!(byte, b'[' | b'O') { State::Sequence(vec![]) } else { State::Plain };
+            DecoderState::Plain => return self.decode_plain(byte),
+            DecoderState::Escaped => {
+                self.state = if matches!(byte, b'[' | b'O') { DecoderState::Sequence(vec![]) } else { DecoderState::Plain };
                 match byte {
                     b'[' | b'O' => {}
                     b'\r' | b'\n' => return Some(Key::Newline),
-                    _ => return self.plain(byte),
+                    _ => return self.decode_plain(byte),
                 }
             }
-            State::Sequence(bytes) => match byte {
+            DecoderState::Sequence(bytes) => match byte {
                 0x20..=0x3f => bytes.push(byte),
-                ESCAPE => self.state = State::Escaped,
+                ESCAPE => self.state = DecoderState::Escaped,
                 _ => {
-                    let (key, state) = meaning(bytes, byte);
+                    let (key, state) = decode_sequence(bytes, byte);
                     self.state = state;
                     return key;
                 }
             },
-            State::Pasting(bytes) => {
+            DecoderState::Pasting(bytes) => {
                 bytes.push(byte);
-                if let Some(pasted) = bytes.strip_suffix(PASTED) {
+                if let Some(pasted) = bytes.strip_suffix(PASTE_END) {
                     let text = String::from_utf8_lossy(pasted).replace("\r\n", "\n").replace('\r', "\n");
-                    self.state = State::Plain;
+                    self.state = DecoderState::Plain;
                     return Some(Key::Paste(text));
                 }
             }
@@ -86,8 +86,8 @@ impl Keys {
         None
     }
 
-    fn plain(&mut self, byte: u8) -> Option<Key> {
-        // Not the rest of a character: the one before was broken.
+    fn decode_plain(&mut self, byte: u8) -> Option<Key> {
+        // Not a continuation byte, so the character before was broken.
         if byte & 0xc0 != 0x80 {
             self.partial.clear();
         }
@@ -107,7 +107,7 @@ impl Keys {
                 0x15 => Some(Key::CutLine),
                 0x17 => Some(Key::CutWord),
                 ESCAPE => {
-                    self.state = State::Escaped;
+                    self.state = DecoderState::Escaped;
                     None
                 }
                 _ => None,
@@ -125,10 +125,10 @@ impl Keys {
     }
 }
 
-/// What a sequence with this end stands for. Those that are not known do nothing.
-fn meaning(parameters: &[u8], end: u8) -> (Option<Key>, State) {
+/// The key of an escape sequence with these parameters and this final byte; none if it is unknown.
+fn decode_sequence(parameters: &[u8], end: u8) -> (Option<Key>, DecoderState) {
     let key = match (parameters, end) {
-        (b"200", b'~') => return (None, State::Pasting(vec![])),
+        (b"200", b'~') => return (None, DecoderState::Pasting(vec![])),
         (_, b'A') => Key::Up,
         (_, b'B') => Key::Down,
         (_, b'C') => Key::Right,
@@ -136,9 +136,9 @@ fn meaning(parameters: &[u8], end: u8) -> (Option<Key>, State) {
         (_, b'H') | (b"1" | b"7", b'~') => Key::Home,
         (_, b'F') | (b"4" | b"8", b'~') => Key::End,
         (b"3", b'~') => Key::Delete,
-        _ => return (None, State::Plain),
+        _ => return (None, DecoderState::Plain),
     };
-    (Some(key), State::Plain)
+    (Some(key), DecoderState::Plain)
 }
 
 #[cfg(test)]
@@ -163,15 +163,15 @@ mod tests {
             Key::CutLine,
             Key::Enter,
         ];
-        assert_eq!(Keys::default().decode(bytes), expected);
-        let mut keys = Keys::default();
+        assert_eq!(KeyDecoder::default().decode(bytes), expected);
+        let mut keys = KeyDecoder::default();
         let one_by_one: Vec<Key> = bytes.iter().flat_map(|byte| keys.decode(&[*byte])).collect();
         assert_eq!(one_by_one, expected);
     }
 
     #[test]
     fn bytes_that_mean_nothing_lose_nothing_that_follows() {
-        let mut keys = Keys::default();
+        let mut keys = KeyDecoder::default();
         assert_eq!(keys.decode(b"\x1b[99x\x1b[?1\xff\x1c\xc3(a"), [Key::Char('('), Key::Char('a')]);
         assert_eq!(keys.decode(b"\xff"), [Key::Char('\u{fffd}')]);
         assert_eq!(keys.decode(b"\x1b\x1b[\x1b[Bb"), [Key::Down, Key::Char('b')]);

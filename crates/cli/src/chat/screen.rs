@@ -1,8 +1,10 @@
-//! The terminal, which two write to: what is told goes above the line that is being typed.
+//! The terminal, which the agent and the user share: output scrolls above the line that the user
+//! types. [`enter_raw_mode`] takes the terminal, and its [`RawModeGuard`] gives it back.
 //!
-//! Lines are edited here and not by the terminal itself, which cuts a line at 4,095 bytes without a word, makes three prompts of
-//! three pasted lines, and shows what is typed in the middle of what is printed. Only its own editing and its echo are
-//! switched off: keys that send signals do so as ever, so that Ctrl-C works whatever happens here.
+//! We edit lines ourselves because the terminal's own line editing cuts a line at 4,095 bytes
+//! without notice, turns three pasted lines into three prompts, and mixes typed text into printed
+//! text. Only line editing and echo are switched off. Keys still send signals, so Ctrl-C works
+//! whatever happens here.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,82 +18,84 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 use unicode_width::UnicodeWidthChar;
 
-use super::editor::{Editor, Entered, Rows};
-use super::keys::{Key, Keys};
+use super::editor::{LineEditor, EditorOutcome, EditorRows};
+use super::keys::{Key, KeyDecoder};
 use crate::output;
 
-/// From now on the terminal marks what is pasted; and no longer.
-const MARK_PASTES: &str = "\x1b[?2004h";
-const NO_MARKS: &str = "\x1b[?2004l";
+/// Makes the terminal mark pasted text with sequences that [`KeyDecoder`] knows.
+const ENABLE_BRACKETED_PASTE: &str = "\x1b[?2004h";
+const DISABLE_BRACKETED_PASTE: &str = "\x1b[?2004l";
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen { typing: None, column: 0 });
 
-/// What is on the screen, as far as it matters.
+/// What this module knows about the screen.
 struct Screen {
-    /// None where the terminal edits lines itself, or where there is none.
-    typing: Option<Typing>,
-    /// How many columns of an answer's last line are printed; 0 at the beginning of a line.
+    /// None where the terminal edits lines itself, or where there is no terminal.
+    typing: Option<EditingState>,
+    /// Columns printed of the answer's last line; 0 at the start of a line.
     column: usize,
 }
 
-struct Typing {
-    editor: Editor,
-    keys: Keys,
-    prompt: Prompt,
-    /// How many rows the cursor is below the first row of what is being typed; none where that is not shown.
+struct EditingState {
+    editor: LineEditor,
+    keys: KeyDecoder,
+    prompt: PromptVisibility,
+    /// How many rows the cursor is below the first row of the input line; none while the line is
+    /// not on the screen.
     drawn: Option<usize>,
-    /// How the terminal was.
+    /// The terminal's modes before we changed them.
     before: Termios,
 }
 
-/// Whether a line is waited for.
+/// Whether the `>` prompt is shown although nothing is typed.
 #[derive(PartialEq, Eq)]
-enum Prompt {
+enum PromptVisibility {
     Shown,
-    /// Until something is typed.
+    /// Shown only once the user types something.
     Hidden,
 }
 
-/// The terminal is in our hands until this goes away, for whatever reason.
-pub struct Grip(JoinHandle<()>);
+/// Restores the terminal when dropped, on panics too.
+pub struct RawModeGuard(JoinHandle<()>);
 
-/// Takes the terminal into our hands: lines come as they are entered. None where it understands too little.
-pub fn hold(lines: UnboundedSender<String>) -> io::Result<Option<Grip>> {
+/// Starts editing lines ourselves and sends each entered line to `lines`. None if the terminal does
+/// not understand cursor movement (`TERM=dumb`).
+pub fn enter_raw_mode(lines: UnboundedSender<String>) -> io::Result<Option<RawModeGuard>> {
     if is_dumb() {
         return Ok(None);
     }
-    let typing = Typing {
-        editor: Editor::default(),
-        keys: Keys::default(),
-        prompt: Prompt::Hidden,
+    let typing = EditingState {
+        editor: LineEditor::default(),
+        keys: KeyDecoder::default(),
+        prompt: PromptVisibility::Hidden,
         drawn: None,
         before: tcgetattr(io::stdin())?,
     };
-    let held = Grip(tokio::spawn(follow_signals()?));
-    typing.begin()?;
+    let held = RawModeGuard(tokio::spawn(handle_job_signals()?));
+    typing.enable()?;
     lock().typing = Some(typing);
-    std::thread::spawn(move || read(&lines));
+    std::thread::spawn(move || read_keys(&lines));
     Ok(Some(held))
 }
 
-impl Drop for Grip {
+impl Drop for RawModeGuard {
     fn drop(&mut self) {
         self.0.abort();
-        release();
+        restore_terminal();
     }
 }
 
-/// Gives the terminal back as it was.
-fn release() {
+/// Puts the terminal back into the modes that it had.
+fn restore_terminal() {
     let mut screen = lock();
-    show(&screen.erase());
+    write_stdout(&screen.erase());
     if let Some(typing) = screen.typing.take() {
-        typing.end();
+        typing.disable();
     }
 }
 
-/// What leaves the terminal to others for a while, or for good, without asking the conversation.
-fn follow_signals() -> io::Result<impl Future<Output = ()>> {
+/// Handles Ctrl-Z, `fg` and Ctrl-\, which hand the terminal to others for a while or for good.
+fn handle_job_signals() -> io::Result<impl Future<Output = ()>> {
     let listen = |kind: Signal| signal(SignalKind::from_raw(kind.as_raw()));
     let (mut suspend, mut resume, mut quit) =
         (listen(Signal::TSTP)?, listen(Signal::CONT)?, listen(Signal::QUIT)?);
@@ -100,20 +104,20 @@ fn follow_signals() -> io::Result<impl Future<Output = ()>> {
             tokio::select! {
                 _ = suspend.recv() => {
                     let mut screen = lock();
-                    show(&screen.erase());
-                    screen.typing.iter().for_each(Typing::end);
+                    write_stdout(&screen.erase());
+                    screen.typing.iter().for_each(EditingState::disable);
                     drop(screen);
                     let _ = kill_process(getpid(), Signal::STOP);
                 }
-                // Whoever had it meanwhile may have left it otherwise.
+                // Other programs may have changed its modes in the meantime.
                 _ = resume.recv() => {
                     let mut screen = lock();
-                    let _ = screen.typing.as_ref().map_or(Ok(()), Typing::begin);
-                    show(&screen.draw());
+                    let _ = screen.typing.as_ref().map_or(Ok(()), EditingState::enable);
+                    write_stdout(&screen.draw());
                 }
-                // What the signal does by itself, but with a terminal that can be used.
+                // The signal's default action, but with a terminal that stays usable.
                 _ = quit.recv() => {
-                    release();
+                    restore_terminal();
                     std::process::exit(131);
                 }
             }
@@ -121,27 +125,28 @@ fn follow_signals() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-impl Typing {
-    fn begin(&self) -> io::Result<()> {
+impl EditingState {
+    fn enable(&self) -> io::Result<()> {
         let mut modes = self.before.clone();
         modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN;
-        // The two kinds of line ends are told apart here: a paste may have both.
+        // Keeps \r and \n apart: a paste may contain both.
         modes.input_modes -= InputModes::ICRNL;
         modes.special_codes[SpecialCodeIndex::VMIN] = 1;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(io::stdin(), OptionalActions::Now, &modes)?;
-        show(MARK_PASTES);
+        write_stdout(ENABLE_BRACKETED_PASTE);
         Ok(())
     }
 
-    fn end(&self) {
-        show(NO_MARKS);
+    fn disable(&self) {
+        write_stdout(DISABLE_BRACKETED_PASTE);
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }
 
-/// Takes keys, on a thread of its own: reading a terminal cannot be cancelled.
-fn read(lines: &UnboundedSender<String>) {
+/// Reads keys until the end of input. Runs on its own thread: reading a terminal cannot be
+/// cancelled.
+fn read_keys(lines: &UnboundedSender<String>) {
     let mut bytes = [0; 4096];
     loop {
         let length = match io::stdin().lock().read(&mut bytes) {
@@ -151,7 +156,7 @@ fn read(lines: &UnboundedSender<String>) {
         };
         let entered = lock().press(&bytes[..length]);
         for entered in entered {
-            let Entered::Line(line) = entered else { return };
+            let EditorOutcome::Line(line) = entered else { return };
             if lines.send(line).is_err() {
                 return;
             }
@@ -159,114 +164,115 @@ fn read(lines: &UnboundedSender<String>) {
     }
 }
 
-/// Tells something in lines of its own, on standard error. Whoever calls has made it harmless.
-pub fn tell(text: &str) {
+/// Prints whole lines on standard error, above the input line. The caller has passed the text
+/// through [`output::safe_lines`].
+pub fn print_lines(text: &str) {
     let mut screen = lock();
     let before = screen.erase() + if screen.column > 0 { "\n" } else { "" };
     screen.column = 0;
-    show(&before);
-    // A terminal that has gone away takes no word any more, and that breaks nothing.
+    write_stdout(&before);
+    // A closed terminal is not an error here.
     let _ = writeln!(io::stderr(), "{}", text.strip_suffix('\n').unwrap_or(text));
-    show(&screen.draw());
+    write_stdout(&screen.draw());
 }
 
-/// Prints more of an answer, on standard output. Whoever calls has made it harmless.
-pub fn answer(text: &str) {
+/// Prints more of an answer on standard output. The caller has made the text safe.
+pub fn print_answer(text: &str) {
     let mut screen = lock();
     let erased = screen.erase();
     screen.column = text.chars().fold(screen.column, |column, c| match c {
         '\n' => 0,
-        // To the next of the places that are 8 columns apart.
+        // To the next tab stop.
         '\t' => column / 8 * 8 + 8,
         c => column + c.width().unwrap_or(0),
     });
     let drawn = screen.draw();
-    show(&(erased + text + &drawn));
+    write_stdout(&(erased + text + &drawn));
 }
 
-/// The answer's line is over.
-pub fn end_line() {
+/// Ends the answer's line, if one is open.
+pub fn end_answer_line() {
     let is_open = lock().column > 0;
     if is_open {
-        answer("\n");
+        print_answer("\n");
     }
 }
 
-/// A line is waited for.
-pub fn prompt() {
+/// Shows the prompt: the conversation waits for a line.
+pub fn show_prompt() {
     let mut screen = lock();
     match &mut screen.typing {
-        Some(typing) if typing.prompt == Prompt::Shown => {}
+        Some(typing) if typing.prompt == PromptVisibility::Shown => {}
         Some(typing) => {
-            typing.prompt = Prompt::Shown;
+            typing.prompt = PromptVisibility::Shown;
             let drawn = screen.erase() + &screen.draw();
-            show(&drawn);
+            write_stdout(&drawn);
         }
-        None => show("> "),
+        None => write_stdout("> "),
     }
 }
 
-/// What was being typed is given up. Tells whether there was something.
-pub fn forget() -> bool {
+/// Discards the unfinished line. Returns whether there was one.
+pub fn discard_input() -> bool {
     let mut screen = lock();
-    show(&screen.erase());
+    write_stdout(&screen.erase());
     let Some(typing) = &mut screen.typing else { return false };
     let is_something = !typing.editor.is_empty();
     typing.editor.clear();
-    typing.keys = Keys::default();
-    typing.prompt = Prompt::Hidden;
+    typing.keys = KeyDecoder::default();
+    typing.prompt = PromptVisibility::Hidden;
     is_something
 }
 
 impl Screen {
-    /// Takes keys. What is entered stays on the screen as a whole.
-    fn press(&mut self, bytes: &[u8]) -> Vec<Entered> {
+    /// Handles keys, and returns the lines that they complete. Completed lines stay on the screen.
+    fn press(&mut self, bytes: &[u8]) -> Vec<EditorOutcome> {
         let mut out = self.erase();
-        let (width, _) = size();
+        let (width, _) = screen_size();
         let (mut entered, mut column) = (Vec::new(), self.column);
         if let Some(typing) = &mut self.typing {
             for key in typing.keys.decode(bytes) {
-                let is_shown = typing.prompt == Prompt::Shown || !typing.editor.is_empty();
+                let is_shown = typing.prompt == PromptVisibility::Shown || !typing.editor.is_empty();
                 if key == Key::Enter && is_shown {
                     out += if column > 0 { "\n" } else { "" };
                     out += &(typing.editor.rows(width - 1).rows.join("\n") + "\n");
                     column = 0;
                 }
                 let Some(what) = typing.editor.press(key) else { continue };
-                typing.prompt = Prompt::Hidden;
+                typing.prompt = PromptVisibility::Hidden;
                 entered.push(what);
             }
         }
         self.column = column;
         out += &self.draw();
-        show(&out);
+        write_stdout(&out);
         entered
     }
 
-    /// Back to where printing goes on, with nothing behind it.
+    /// The sequence that erases the input line and moves back to where printing continues.
     fn erase(&mut self) -> String {
         let Some(rows) = self.typing.as_mut().and_then(|typing| typing.drawn.take()) else {
             return String::new();
         };
         let back = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
-        // An answer's line that fills its last row goes on in the next one, where this was.
-        let on = match self.column % size().0 {
+        // An answer's line that fills its last row continues in the row of the input line.
+        let on = match self.column % screen_size().0 {
             0 => String::new(),
             column => format!("\x1b[A\x1b[{column}C"),
         };
         format!("{back}\r\x1b[J{on}")
     }
 
-    /// What is being typed, below what is printed.
+    /// The sequence that draws the input line below the printed text.
     fn draw(&mut self) -> String {
-        let (width, height) = size();
+        let (width, height) = screen_size();
         let Some(typing) = &mut self.typing else { return String::new() };
-        if typing.prompt == Prompt::Hidden && typing.editor.is_empty() {
+        if typing.prompt == PromptVisibility::Hidden && typing.editor.is_empty() {
             return String::new();
         }
-        // The last column stays free: what is written there wraps in some terminals, and not in others.
-        let Rows { rows, cursor: (row, column) } = typing.editor.rows(width - 1);
-        // No more than can be erased again.
+        // The last column stays free: some terminals wrap after it, others do not.
+        let EditorRows { rows, cursor: (row, column) } = typing.editor.rows(width - 1);
+        // Draws no more rows than we can erase again.
         let first = row.saturating_sub(height.saturating_sub(2));
         let shown = &rows[first..rows.len().min(first + height.saturating_sub(1).max(1))];
         let below = first + shown.len() - 1 - row;
@@ -281,12 +287,12 @@ impl Screen {
     }
 }
 
-/// The columns of the terminal that words are told in; none where they go to a file.
+/// The width of standard error in columns; none if it is not a terminal.
 pub fn width() -> Option<usize> {
-    io::stderr().is_terminal().then(|| size().0)
+    io::stderr().is_terminal().then(|| screen_size().0)
 }
 
-/// Whether words may be dimmed.
+/// Whether standard error shows dimmed text (and `NO_COLOR` is not set).
 pub fn is_styled() -> bool {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     io::stderr().is_terminal() && !is_dumb() && !plain
@@ -296,15 +302,15 @@ fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
-/// Columns and rows.
-fn size() -> (usize, usize) {
+/// Columns and rows of the terminal.
+fn screen_size() -> (usize, usize) {
     let size = terminal_size::terminal_size();
     let (width, height) =
         size.map_or((crate::views::width(), 24), |(width, height)| (width.0.into(), height.0.into()));
     (width.max(4), height.max(2))
 }
 
-fn show(text: &str) {
+fn write_stdout(text: &str) {
     if !text.is_empty() {
         let _ = output::print(text);
     }

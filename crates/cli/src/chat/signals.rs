@@ -1,46 +1,48 @@
-//! What the person and the system ask for from outside: Ctrl-C, and to end.
+//! [`Signals`]: Ctrl-C, SIGTERM and SIGHUP as an async source of [`Interrupt`]s.
 
 use std::io::{self, IsTerminal};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What is asked for.
+/// What a signal asks the process to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// To stop what runs: Ctrl-C.
+pub enum Interrupt {
+    /// Ctrl-C: stop what runs.
     Stop,
-    /// To end: the terminal was closed, or somebody wants the process gone. With the exit code that says so.
+    /// SIGTERM, or the terminal was closed: exit with this code.
     End(u8),
 }
 
-impl Asked {
-    /// The exit code of a process that ends for this: 128 and the signal's number, as with shells.
-    pub fn code(self) -> u8 {
+impl Interrupt {
+    /// The exit code of a process that ends for this: 128 plus the signal's number, as in shells.
+    pub fn exit_code(self) -> u8 {
         match self {
-            Asked::Stop => 130,
-            Asked::End(code) => code,
+            Interrupt::Stop => 130,
+            Interrupt::End(code) => code,
         }
     }
 }
 
-/// Listens from its making to its end: what is asked while nobody looks is seen by the next who does.
+/// Signal handlers, installed for as long as this lives. A signal that arrives between two calls
+/// of [`Signals::next`] is not lost.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Only where there is a terminal to lose: `nohup` counts on our not listening.
+    /// None unless standard output is a terminal: `nohup` relies on SIGHUP being ignored.
     hangup: Option<Signal>,
 }
 
 impl Signals {
-    /// From now on, signals end nothing by themselves: what runs is stopped and kept first, with the processes it started.
+    /// Installs the handlers. From now on signals do not end the process, so that the caller can
+    /// stop what runs, child processes included, and store what arrived.
     pub fn listen() -> io::Result<Self> {
         let hangup = io::stdout().is_terminal().then(|| signal(SignalKind::hangup())).transpose()?;
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         Ok(Signals { interrupt, terminate, hangup })
     }
 
-    /// Waits for the next one.
-    pub async fn next(&mut self) -> Asked {
+    /// Waits for the next signal.
+    pub async fn next(&mut self) -> Interrupt {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -48,9 +50,9 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::Stop,
-            _ = self.terminate.recv() => Asked::End(143),
-            _ = hangup => Asked::End(129),
+            _ = self.interrupt.recv() => Interrupt::Stop,
+            _ = self.terminate.recv() => Interrupt::End(143),
+            _ = hangup => Interrupt::End(129),
         }
     }
 }

@@ -2,33 +2,33 @@
 
 use std::fmt;
 
-use super::staged::File;
+use super::staged::StagedFile;
 
 /// The longest first line. Fifty are asked for; up to here it is still shown whole where it matters.
-const LONGEST_SUBJECT: usize = 72;
+const MAX_SUBJECT_CHARS: usize = 72;
 
 /// The width of the body.
-const WIDTH: usize = 72;
+const BODY_WIDTH: usize = 72;
 
 /// A commit message that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct CommitMessage {
     subject: String,
     body: String,
 }
 
-impl fmt::Display for Message {
+impl fmt::Display for CommitMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.subject)?;
         if self.body.is_empty() { Ok(()) } else { writeln!(f, "\n{}", self.body) }
     }
 }
 
-impl Message {
+impl CommitMessage {
     /// The message in a model's answer, with fences, quotes and remarks taken off and long lines wrapped. The error tells
     /// the model what is wrong with it.
-    pub fn of(answer: &str) -> Result<Self, String> {
-        let lines = lines(answer);
+    pub fn from_answer(answer: &str) -> Result<Self, String> {
+        let lines = message_lines(answer);
         let start = lines.iter().take(3).position(|line| is_conventional(unquoted(line))).unwrap_or(0);
         let Some(subject) = lines.get(start).map(|line| unquoted(line)) else {
             return Err("it is empty".into());
@@ -37,24 +37,24 @@ impl Message {
             return Err("its first line is not of the form `type(scope): what it does`, such as `fix: close the file`".into());
         }
         let length = subject.chars().count();
-        if length > LONGEST_SUBJECT {
+        if length > MAX_SUBJECT_CHARS {
             return Err(format!(
-                "its first line has {length} characters; 50 are wanted, {LONGEST_SUBJECT} are the most"
+                "its first line has {length} characters; 50 are wanted, {MAX_SUBJECT_CHARS} are the most"
             ));
         }
-        Ok(Message { subject: subject.trim_end_matches('.').to_owned(), body: body(&lines[start + 1..]) })
+        Ok(CommitMessage { subject: subject.trim_end_matches('.').to_owned(), body: wrap_body(&lines[start + 1..]) })
     }
 
     /// What a person wrote is taken as it is, but for blank lines around it; none where nothing is left.
-    pub fn by_hand(text: &str) -> Option<Self> {
+    pub fn from_editor(text: &str) -> Option<Self> {
         let (subject, body) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
-        let message = Message { subject: subject.trim_end().to_owned(), body: body.trim().to_owned() };
+        let message = CommitMessage { subject: subject.trim_end().to_owned(), body: body.trim().to_owned() };
         (!message.subject.is_empty()).then_some(message)
     }
 }
 
 /// The lines of an answer without control characters, code fences and blank lines around them.
-fn lines(answer: &str) -> Vec<String> {
+fn message_lines(answer: &str) -> Vec<String> {
     let clean = |line: &str| line.chars().filter(|c| !c.is_control() || *c == '\t').collect::<String>();
     let lines: Vec<String> = answer.lines().map(|line| clean(line).trim_end().to_owned()).collect();
     let fences: Vec<usize> = (0..lines.len()).filter(|index| lines[*index].starts_with("```")).collect();
@@ -93,20 +93,20 @@ fn is_conventional(line: &str) -> bool {
 }
 
 /// The body: one blank line at a time, nothing wider than it should be.
-fn body(lines: &[String]) -> String {
+fn wrap_body(lines: &[String]) -> String {
     let mut wrapped: Vec<String> = Vec::new();
     for line in lines.iter().skip_while(|line| line.is_empty()) {
         if line.is_empty() && wrapped.last().is_some_and(String::is_empty) {
             continue;
         }
-        wrap(line, &mut wrapped);
+        wrap_line(line, &mut wrapped);
     }
     wrapped.join("\n").trim_end().to_owned()
 }
 
 /// Breaks a long line between words; what follows a list's mark stands below it. A word alone may be wider.
-fn wrap(line: &str, out: &mut Vec<String>) {
-    if line.chars().count() <= WIDTH {
+fn wrap_line(line: &str, out: &mut Vec<String>) {
+    if line.chars().count() <= BODY_WIDTH {
         return out.push(line.to_owned());
     }
     let text = line.trim_start_matches([' ', '-', '*']);
@@ -114,7 +114,7 @@ fn wrap(line: &str, out: &mut Vec<String>) {
     let mut current = line[..line.len() - text.len()].to_owned();
     let mut begun = false;
     for word in text.split_whitespace() {
-        if begun && current.chars().count() + 1 + word.chars().count() > WIDTH {
+        if begun && current.chars().count() + 1 + word.chars().count() > BODY_WIDTH {
             out.push(std::mem::replace(&mut current, indent.clone()));
         } else if begun {
             current.push(' ');
@@ -126,7 +126,7 @@ fn wrap(line: &str, out: &mut Vec<String>) {
 }
 
 /// A message made from the names alone: honest about that it tells no reason.
-pub fn plain(files: &[File]) -> Message {
+pub fn from_file_names(files: &[StagedFile]) -> CommitMessage {
     let all = |holds: &dyn Fn(&str) -> bool| files.iter().all(|file| holds(&file.path.to_lowercase()));
     let kind = if all(&|path| path.ends_with(".md") || path.starts_with("docs/")) {
         "docs"
@@ -143,37 +143,37 @@ pub fn plain(files: &[File]) -> Message {
         _ => "change",
     };
     let name =
-        |file: &File| file.path.rsplit('/').next().unwrap_or(&file.path).replace(char::is_control, "?");
+        |file: &StagedFile| file.path.rsplit('/').next().unwrap_or(&file.path).replace(char::is_control, "?");
     let what = match files {
         [only] => name(only),
         [first, second] => format!("{} and {}", name(first), name(second)),
         many => format!("{} files", many.len()),
     };
-    let what = if format!("{kind}: {verb} {what}").chars().count() > LONGEST_SUBJECT {
+    let what = if format!("{kind}: {verb} {what}").chars().count() > MAX_SUBJECT_CHARS {
         format!("{} files", files.len())
     } else {
         what
     };
     let listed = files
         .iter()
-        .take(MOST_LISTED)
+        .take(MAX_LISTED_FILES)
         .map(|file| format!("{} {}", file.status, file.path.replace(char::is_control, "?")));
     let mut list: Vec<String> = if files.len() > 1 { listed.collect() } else { Vec::new() };
-    if files.len() > MOST_LISTED {
-        list.push(format!("and {} more", files.len() - MOST_LISTED));
+    if files.len() > MAX_LISTED_FILES {
+        list.push(format!("and {} more", files.len() - MAX_LISTED_FILES));
     }
-    Message { subject: format!("{kind}: {verb} {what}"), body: list.join("\n") }
+    CommitMessage { subject: format!("{kind}: {verb} {what}"), body: list.join("\n") }
 }
 
 /// So many files are listed in a plain message.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED_FILES: usize = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn cleaned(answer: &str) -> String {
-        Message::of(answer).unwrap().to_string()
+        CommitMessage::from_answer(answer).unwrap().to_string()
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_told_so() {
-        let problem = |answer: &str| Message::of(answer).unwrap_err();
+        let problem = |answer: &str| CommitMessage::from_answer(answer).unwrap_err();
         assert_eq!(problem(" \n```\n```\n"), "it is empty");
         for answer in
             ["Close the file", "Fix: close it", "fix close it", "fix(): x", "fix: ", "I cannot: I am a model"]
@@ -218,20 +218,20 @@ mod tests {
         }
         let long = format!("fix: {}", "x".repeat(68));
         assert_eq!(problem(&long), "its first line has 73 characters; 50 are wanted, 72 are the most");
-        assert!(Message::of(&long[..72]).is_ok());
+        assert!(CommitMessage::from_answer(&long[..72]).is_ok());
     }
 
     #[test]
     fn a_plain_message_tells_what_the_names_tell() {
-        let file = |status, path: &str| File { status, path: path.into() };
-        assert_eq!(plain(&[file('A', "docs/a.md")]).to_string(), "docs: add a.md\n");
+        let file = |status, path: &str| StagedFile { status, path: path.into() };
+        assert_eq!(from_file_names(&[file('A', "docs/a.md")]).to_string(), "docs: add a.md\n");
         assert_eq!(
-            plain(&[file('D', "tests/a.rs"), file('D', "src/b_test.go")]).to_string(),
+            from_file_names(&[file('D', "tests/a.rs"), file('D', "src/b_test.go")]).to_string(),
             "test: remove a.rs and b_test.go\n\nD tests/a.rs\nD src/b_test.go\n"
         );
-        let many: Vec<File> =
+        let many: Vec<StagedFile> =
             (0..30).map(|n| file(if n == 0 { 'A' } else { 'M' }, &format!("src/{n}.rs"))).collect();
-        let text = plain(&many).to_string();
+        let text = from_file_names(&many).to_string();
         assert!(
             text.starts_with("chore: change 30 files\n\nA src/0.rs\n") && text.ends_with("and 10 more\n"),
             "{text}"

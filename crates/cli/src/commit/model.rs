@@ -4,119 +4,119 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hardpan_agent::Spent;
-use hardpan_agent::books::{self, Billed, On};
-use hardpan_context::{Target, fill};
-use hardpan_prompt::{Block, Counter, Kind, Origin, Place, Prompt, Role, Text, Turn};
-use hardpan_providers::{Client, Event, Learned, Question};
+use hardpan_agent::Spending;
+use hardpan_agent::session_ledger::{self, RequestBill, CacheBase};
+use hardpan_context::{Target, fill_template};
+use hardpan_prompt::{Block, TokenCounter, ItemKind, Origin, Region, Prompt, Role, Text, PromptMessage};
+use hardpan_providers::{Client, AnswerEvent, CapabilityCache, ClientRequest};
 use hardpan_session::RequestRecord;
 use jiff::tz::TimeZone;
 
-use super::message::Message;
-use super::staged::{Patch, Staged};
-use crate::chat::Unfinished;
-use crate::chat::open::now;
+use super::message::CommitMessage;
+use super::staged::{FilePatch, StagedChanges};
+use crate::chat::ExitError;
+use crate::chat::app::now;
 use crate::cost;
 use crate::output::{dollars, safe, thousands};
-use crate::route::Route;
-use crate::send::TextForms;
+use crate::provider_route::ProviderRoute;
+use crate::send::TextFallbacks;
 use crate::settings::Settings;
-use crate::state::State;
+use crate::learned_state::LearnedState;
 
 /// The most tokens of an answer: a message is short, but some models think before they write it.
-const MOST_ANSWER: u32 = 4000;
+const MAX_ANSWER_TOKENS: u32 = 4000;
 
 /// The most tokens of diff in one request, whatever the window: a small model reads no more with care.
-const MOST_DIFF: usize = 100_000;
+const MAX_DIFF_TOKENS: usize = 100_000;
 
 /// The most bytes of one file's diff in a summary, some 12,000 tokens: what is longer is a list or was generated.
-const MOST_OF_FILE: usize = 40_000;
+const MAX_FILE_DIFF_BYTES: usize = 40_000;
 
 /// The most requests for summaries, a million tokens: what is left is told by its names.
-const MOST_SUMMARIES: usize = 10;
+const MAX_SUMMARY_REQUESTS: usize = 10;
 
 /// The most files that are listed by name.
-const MOST_NAMES: usize = 500;
+const MAX_LISTED_NAMES: usize = 500;
 
 /// Writes messages.
-pub struct Writer<'a> {
+pub struct MessageWriter<'a> {
     target: Target,
     settings: &'a Settings,
     client: Client,
-    learned: Arc<Learned>,
-    counter: Counter,
-    spent: Spent,
+    capabilities: Arc<CapabilityCache>,
+    counter: TokenCounter,
+    spending: Spending,
     requests: usize,
     /// What each request cost, to be kept.
-    bills: Vec<RequestRecord>,
+    records: Vec<RequestRecord>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> MessageWriter<'a> {
     /// One that asks this model.
-    pub fn new(mut target: Target, settings: &'a Settings, route: Route) -> Self {
-        target.max_tokens = target.max_tokens.min(MOST_ANSWER);
-        let learned = Arc::new(State::load().refusals());
+    pub fn new(mut target: Target, settings: &'a Settings, route: ProviderRoute) -> Self {
+        target.max_tokens = target.max_tokens.min(MAX_ANSWER_TOKENS);
+        let capabilities = Arc::new(LearnedState::load().refusals());
         let patience = settings.config.patience.patience();
-        let client = Client::new(route.transport, route.endpoint, patience, learned.clone());
-        let counter = Counter::new(target.vocabulary());
-        Writer {
+        let client = Client::new(route.transport, route.endpoint, patience, capabilities.clone());
+        let counter = TokenCounter::new(target.vocabulary());
+        MessageWriter {
             target,
             settings,
             client,
-            learned,
+            capabilities,
             counter,
-            spent: Spent::default(),
+            spending: Spending::default(),
             requests: 0,
-            bills: Vec::new(),
+            records: Vec::new(),
         }
     }
 
     /// Writes the message for what is staged, and tells what that cost.
-    pub fn write(mut self, staged: &Staged, folder: &Path) -> Result<Message> {
+    pub fn write(mut self, staged: &StagedChanges, folder: &Path) -> Result<CommitMessage> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .context("no runtime can be made")?;
         let written = runtime.block_on(async {
             tokio::select! {
-                written = self.message(staged) => written,
+                written = self.write_valid_message(staged) => written,
                 _ = tokio::signal::ctrl_c() => {
-                    Err(Unfinished { code: 130, message: "interrupted; nothing was committed".into() }.into())
+                    Err(ExitError { code: 130, message: "interrupted; nothing was committed".into() }.into())
                 }
             }
         });
-        State::load().keep(&self.learned, None);
+        LearnedState::load().save(&self.capabilities, None);
         if self.requests > 0 {
-            eprintln!("{}", self.bill());
+            eprintln!("{}", self.bill_line());
         }
-        cost::keep(folder, std::mem::take(&mut self.bills));
+        cost::record_bills(folder, std::mem::take(&mut self.records));
         written
     }
 
-    async fn message(&mut self, staged: &Staged) -> Result<Message> {
-        let changes = self.changes(staged).await?;
+    async fn write_valid_message(&mut self, staged: &StagedChanges) -> Result<CommitMessage> {
+        let changes = self.describe_changes(staged).await?;
         let phrases = &self.settings.texts.phrases.commit;
         let recent =
             if staged.recent.is_empty() { "(none yet)".to_owned() } else { staged.recent.join("\n") };
         let values = [
             ("branch", staged.branch.as_str()),
             ("recent", recent.as_str()),
-            ("files", &names(staged)),
+            ("files", &file_list(staged)),
             ("changes", &changes),
         ];
-        let mut turns = vec![(Role::User, fill(&phrases.request, &values))];
-        let mut answer = self.ask(&turns).await?;
-        let problem = match Message::of(&answer) {
+        let mut messages = vec![(Role::User, fill_template(&phrases.request, &values))];
+        let mut answer = self.ask(&messages).await?;
+        let problem = match CommitMessage::from_answer(&answer) {
             Ok(message) => return Ok(message),
             Err(problem) => problem,
         };
         eprintln!("hardpan: the message cannot be used: {problem}; the model is asked once more");
         // An empty answer cannot be repeated to the model.
         let said = if answer.trim().is_empty() { "(nothing)".to_owned() } else { answer };
-        turns.push((Role::Assistant, said));
-        turns.push((Role::User, fill(&phrases.again, &[("problem", &problem)])));
-        answer = self.ask(&turns).await?;
-        Message::of(&answer).or_else(|problem| {
+        messages.push((Role::Assistant, said));
+        messages.push((Role::User, fill_template(&phrases.again, &[("problem", &problem)])));
+        answer = self.ask(&messages).await?;
+        CommitMessage::from_answer(&answer).or_else(|problem| {
             let first = safe(answer.trim().lines().next().unwrap_or_default());
             bail!(
                 "{} gave no message that can be used: {problem} ({first:?}). Nothing was committed: write one yourself (git commit), or choose another model (--model, small_model in config.toml)",
@@ -126,16 +126,16 @@ impl<'a> Writer<'a> {
     }
 
     /// The diff, or what stands for it.
-    async fn changes(&mut self, staged: &Staged) -> Result<String> {
+    async fn describe_changes(&mut self, staged: &StagedChanges) -> Result<String> {
         let phrases = &self.settings.texts.phrases.commit;
-        let room = self.room(staged)?;
+        let room = self.diff_budget(staged)?;
         let whole: String = staged.patches.iter().map(|patch| patch.text.as_str()).collect();
         // Counting is slow work on what is certainly too long: a token has seldom more than 8 bytes.
-        if !staged.cut && whole.len() <= room * 8 && self.tokens(&whole) <= room {
-            return Ok(fill(&phrases.diff, &[("diff", whole.trim_end())]));
+        if !staged.truncated && whole.len() <= room * 8 && self.tokens(&whole) <= room {
+            return Ok(fill_template(&phrases.diff, &[("diff", whole.trim_end())]));
         }
-        let groups = self.groups(&staged.patches, room);
-        let (asked, left) = groups.split_at(groups.len().min(MOST_SUMMARIES));
+        let groups = self.group_patches(&staged.patches, room);
+        let (asked, left) = groups.split_at(groups.len().min(MAX_SUMMARY_REQUESTS));
         eprintln!(
             "hardpan: the diff is too long for one request: {} files are summarised first, in {}",
             asked.iter().map(Vec::len).sum::<usize>(),
@@ -143,22 +143,22 @@ impl<'a> Writer<'a> {
         );
         let mut summaries = Vec::new();
         for group in asked {
-            let request = fill(&phrases.summarise, &[("diff", group.concat().trim_end())]);
+            let request = fill_template(&phrases.summarise, &[("diff", group.concat().trim_end())]);
             summaries.push(self.ask(&[(Role::User, request)]).await?.trim().to_owned());
         }
         let unread = left.iter().map(Vec::len).sum::<usize>();
-        if unread > 0 || staged.cut {
-            let count = if staged.cut { "some".to_owned() } else { unread.to_string() };
-            summaries.push(fill(&phrases.unread, &[("count", &count)]));
+        if unread > 0 || staged.truncated {
+            let count = if staged.truncated { "some".to_owned() } else { unread.to_string() };
+            summaries.push(fill_template(&phrases.unread, &[("count", &count)]));
             eprintln!("hardpan: {count} more files are told to the model by name only");
         }
         // Ten answers are never as long as one request may be.
-        Ok(fill(&phrases.summaries, &[("summaries", &summaries.join("\n"))]))
+        Ok(fill_template(&phrases.summaries, &[("summaries", &summaries.join("\n"))]))
     }
 
     /// How many tokens of diff fit into a request.
-    fn room(&self, staged: &Staged) -> Result<usize> {
-        let around = self.tokens(&self.settings.texts.commit_message) + self.tokens(&names(staged)) + 1000;
+    fn diff_budget(&self, staged: &StagedChanges) -> Result<usize> {
+        let around = self.tokens(&self.settings.texts.commit_message) + self.tokens(&file_list(staged)) + 1000;
         let room = (self.target.max_input_tokens() as usize).saturating_sub(around);
         if room < 1000 {
             bail!(
@@ -166,7 +166,7 @@ impl<'a> Writer<'a> {
                 self.target.model.name()
             );
         }
-        Ok(room.min(MOST_DIFF))
+        Ok(room.min(MAX_DIFF_TOKENS))
     }
 
     fn tokens(&self, text: &str) -> usize {
@@ -174,11 +174,11 @@ impl<'a> Writer<'a> {
     }
 
     /// The patches, as many together as fit; what is long is cut.
-    fn groups(&self, patches: &[Patch], room: usize) -> Vec<Vec<String>> {
+    fn group_patches(&self, patches: &[FilePatch], room: usize) -> Vec<Vec<String>> {
         let mut groups: Vec<Vec<String>> = Vec::new();
         let mut used = room;
         for patch in patches {
-            let text = cut(&patch.text, MOST_OF_FILE.min(room), &self.settings.texts.phrases.commit.cut);
+            let text = cut(&patch.text, MAX_FILE_DIFF_BYTES.min(room), &self.settings.texts.phrases.commit.cut);
             let tokens = self.tokens(&text);
             if used + tokens > room {
                 groups.push(Vec::new());
@@ -190,41 +190,41 @@ impl<'a> Writer<'a> {
         groups
     }
 
-    async fn ask(&mut self, turns: &[(Role, String)]) -> Result<String> {
+    async fn ask(&mut self, messages: &[(Role, String)]) -> Result<String> {
         let origin = |kind| Origin::rule(kind, "commit");
-        let block = |text: &str| Block::text(Place::Log, Text::new(text), origin(Kind::History));
+        let block = |text: &str| Block::text(Region::Log, Text::new(text), origin(ItemKind::History));
         let prompt = Prompt {
             model: self.target.model.id.as_str().into(),
             max_tokens: self.target.max_tokens,
             system: vec![Block::text(
-                Place::Base,
+                Region::Base,
                 self.settings.texts.commit_message.clone(),
-                origin(Kind::System),
+                origin(ItemKind::System),
             )],
-            turns: turns.iter().map(|(role, text)| Turn::new(*role, vec![block(text)])).collect(),
+            messages: messages.iter().map(|(role, text)| PromptMessage::new(*role, vec![block(text)])).collect(),
             ..Prompt::default()
         };
-        let question = Question {
+        let question = ClientRequest {
             prompt: &prompt,
-            wire: &self.target.wire,
+            profile: &self.target.profile,
             provider: &self.target.provider,
-            forms: &TextForms { texts: &self.settings.texts },
+            fallbacks: &TextFallbacks { texts: &self.settings.texts },
             now_ms: now().as_millisecond(),
         };
         let (sent, mut began) = (now(), None);
-        let mut sink = |event: Event| {
+        let mut sink = |event: AnswerEvent| {
             began = began.or_else(|| Some(now()));
-            if let Event::Footnote(note) = event {
+            if let AnswerEvent::Footnote(note) = event {
                 eprintln!("hardpan: {}", safe(&note));
             }
         };
-        let answer = self.client.ask(&question, &mut sink).await?;
+        let answer = self.client.send(&question, &mut sink).await?;
         self.requests += 1;
         if let Some(usage) = &answer.usage {
-            self.spent += Spent::of(usage, &self.target);
-            self.bills.push(books::bill(&Billed {
+            self.spending += Spending::from_usage(usage, &self.target);
+            self.records.push(session_ledger::bill_standalone(&RequestBill {
                 purpose: "commit",
-                on: On::Nothing,
+                base: CacheBase::Standalone,
                 target: &self.target,
                 layout: "none",
                 prompt: &prompt,
@@ -234,7 +234,7 @@ impl<'a> Writer<'a> {
                 sent,
                 began: began.unwrap_or(sent),
                 ended: now(),
-                day: &books::day(sent, &TimeZone::system()),
+                day: &session_ledger::day_of(sent, &TimeZone::system()),
             }));
         }
         if let Some(error) = &answer.error {
@@ -243,27 +243,27 @@ impl<'a> Writer<'a> {
         Ok(answer.text())
     }
 
-    fn bill(&self) -> String {
+    fn bill_line(&self) -> String {
         let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
         format!(
             "{} to {}: in {} (read {}, written {}), out {}; {}",
             requests(self.requests),
             safe(&self.target.model.name()),
-            n(self.spent.prompt()),
-            n(self.spent.read),
-            n(self.spent.written),
-            n(self.spent.output),
-            dollars(self.spent.dollars)
+            n(self.spending.prompt_tokens()),
+            n(self.spending.read),
+            n(self.spending.written),
+            n(self.spending.output),
+            dollars(self.spending.dollars)
         )
     }
 }
 
 /// The staged files, one per line.
-fn names(staged: &Staged) -> String {
-    let files = staged.files.iter().take(MOST_NAMES);
+fn file_list(staged: &StagedChanges) -> String {
+    let files = staged.files.iter().take(MAX_LISTED_NAMES);
     let mut lines: Vec<String> = files.map(|file| format!("{} {}", file.status, file.path)).collect();
-    if staged.files.len() > MOST_NAMES {
-        lines.push(format!("… {} more", staged.files.len() - MOST_NAMES));
+    if staged.files.len() > MAX_LISTED_NAMES {
+        lines.push(format!("… {} more", staged.files.len() - MAX_LISTED_NAMES));
     }
     lines.join("\n")
 }
@@ -279,5 +279,5 @@ fn cut(text: &str, bytes: usize, phrase: &str) -> String {
     }
     let end = text.floor_char_boundary(bytes);
     let count = (text.len() - end).to_string();
-    format!("{}\n{}\n", &text[..end], fill(phrase, &[("count", &count)]))
+    format!("{}\n{}\n", &text[..end], fill_template(phrase, &[("count", &count)]))
 }

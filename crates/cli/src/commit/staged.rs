@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::message::Message;
+use super::message::CommitMessage;
 
 /// Of a diff, so much is read: more than any model does, and little enough to be held in memory.
-const MOST_DIFF: usize = 64 << 20;
+const MAX_DIFF_BYTES: usize = 64 << 20;
 
 /// So many first lines of earlier commits show how they are written here.
-const RECENT: &str = "-10";
+const RECENT_COUNT_FLAG: &str = "-10";
 
 /// A git repository.
 pub struct Repository {
@@ -21,7 +21,7 @@ pub struct Repository {
 }
 
 /// What will be committed.
-pub struct Staged {
+pub struct StagedChanges {
     /// The tree that it makes: what was shown is what is committed.
     tree: String,
     /// The branch, as git calls it.
@@ -29,16 +29,16 @@ pub struct Staged {
     /// The first lines of the last commits.
     pub recent: Vec<String>,
     /// The files, in git's order.
-    pub files: Vec<File>,
+    pub files: Vec<StagedFile>,
     /// The diff, file by file.
-    pub patches: Vec<Patch>,
+    pub patches: Vec<FilePatch>,
     /// Whether the diff is longer than what was read of it.
-    pub cut: bool,
+    pub truncated: bool,
 }
 
 /// A staged file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct StagedFile {
     /// What became of it: `A`, `M`, `D`, `R`, `C` or `T`.
     pub status: char,
     /// Its path.
@@ -47,7 +47,7 @@ pub struct File {
 
 /// What changes in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patch {
+pub struct FilePatch {
     /// git's text, from its `diff --git` line on. A binary file is a line that says so.
     pub text: String,
 }
@@ -69,7 +69,7 @@ impl Repository {
     }
 
     /// What is staged. Nothing, and conflicts, are errors.
-    pub fn staged(&self) -> Result<Staged> {
+    pub fn staged(&self) -> Result<StagedChanges> {
         let files = files(&git(&self.root, &["diff", "--cached", "-M", "--name-status", "-z"])?);
         if files.is_empty() {
             bail!(
@@ -94,19 +94,19 @@ impl Repository {
             "--no-ext-diff",
             "--no-textconv",
         ];
-        let diff = git_bytes(&self.root, &arguments, MOST_DIFF)?;
-        let cut = diff.len() >= MOST_DIFF;
+        let diff = git_bytes(&self.root, &arguments, MAX_DIFF_BYTES)?;
+        let truncated = diff.len() >= MAX_DIFF_BYTES;
         let branch =
             git(&self.root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_else(|_| "(none)".into());
         // Before the first commit there is no log.
-        let recent = git(&self.root, &["log", RECENT, "--no-merges", "--format=%s"]).unwrap_or_default();
-        Ok(Staged {
+        let recent = git(&self.root, &["log", RECENT_COUNT_FLAG, "--no-merges", "--format=%s"]).unwrap_or_default();
+        Ok(StagedChanges {
             tree: self.tree()?,
             branch: branch.trim().to_owned(),
             recent: recent.lines().map(str::to_owned).collect(),
             files,
             patches: patches(&String::from_utf8_lossy(&diff)),
-            cut,
+            truncated,
         })
     }
 
@@ -115,7 +115,7 @@ impl Repository {
     }
 
     /// Commits. Hooks run, and what they and git say is shown.
-    pub fn commit(&self, staged: &Staged, message: &Message) -> Result<()> {
+    pub fn commit(&self, staged: &StagedChanges, message: &CommitMessage) -> Result<()> {
         if self.tree()? != staged.tree {
             bail!("what is staged has changed since the message was written: run `hardpan commit` again");
         }
@@ -136,7 +136,7 @@ impl Repository {
     }
 
     /// Lets the person change the message in their editor: the one that git would use.
-    pub fn edit(&self, message: &Message) -> Result<Message> {
+    pub fn edit(&self, message: &CommitMessage) -> Result<CommitMessage> {
         let editor = git(&self.root, &["var", "GIT_EDITOR"]).context("there is no editor: set EDITOR")?;
         let file = git(&self.root, &["rev-parse", "--git-path", "COMMIT_EDITMSG"])?;
         let file = self.root.join(file.trim_end_matches('\n'));
@@ -152,7 +152,7 @@ impl Repository {
             bail!("the editor failed ({status}); the message is as it was");
         }
         let edited = std::fs::read_to_string(&file).with_context(unreadable)?;
-        Message::by_hand(&edited).context("the message is empty now; it was left as it was")
+        CommitMessage::from_editor(&edited).context("the message is empty now; it was left as it was")
     }
 }
 
@@ -193,24 +193,24 @@ fn git_bytes(folder: &Path, arguments: &[&str], most: usize) -> Result<Vec<u8>> 
 }
 
 /// The files of `--name-status -z`: a status, a path, and for what was moved or copied another path.
-fn files(list: &str) -> Vec<File> {
+fn files(list: &str) -> Vec<StagedFile> {
     let mut fields = list.split_terminator('\0');
     let mut files = Vec::new();
     while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
         let status = status.chars().next().unwrap_or('M');
         let path = if matches!(status, 'R' | 'C') { fields.next().unwrap_or(path) } else { path };
-        files.push(File { status, path: path.to_owned() });
+        files.push(StagedFile { status, path: path.to_owned() });
     }
     files
 }
 
 /// A diff, file by file. Lines of content begin with another character, so that no file can pretend.
-fn patches(diff: &str) -> Vec<Patch> {
-    let mut patches: Vec<Patch> = Vec::new();
+fn patches(diff: &str) -> Vec<FilePatch> {
+    let mut patches: Vec<FilePatch> = Vec::new();
     for line in diff.split_inclusive('\n') {
         match patches.last_mut() {
             Some(patch) if !line.starts_with("diff --git ") => patch.text.push_str(line),
-            _ => patches.push(Patch { text: line.to_owned() }),
+            _ => patches.push(FilePatch { text: line.to_owned() }),
         }
     }
     patches

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::wrap::parted;
+use super::wrap::split_line;
 
 /// Parts of a cell, in eighths.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -40,7 +40,7 @@ impl Frame {
     /// parted at commas.
     pub fn row(&mut self, cells: &str, words: &str) {
         let indent = cells.width() + 2;
-        for (index, words) in parted(words, ", ", self.inner().saturating_sub(indent)).iter().enumerate() {
+        for (index, words) in split_line(words, ", ", self.inner().saturating_sub(indent)).iter().enumerate() {
             let cells = if index == 0 { cells } else { "" };
             self.line(&format!("{}{words}", padded(cells, indent)));
         }
@@ -49,8 +49,8 @@ impl Frame {
     /// The same where it is narrow: the words stand below the cells, set in.
     pub fn rows(&mut self, cells: &str, words: &str) {
         const INDENT: &str = "  ";
-        parted(cells, " ", self.inner()).iter().for_each(|cells| self.line(cells));
-        let words = parted(words, ", ", self.inner().saturating_sub(INDENT.len()));
+        split_line(cells, " ", self.inner()).iter().for_each(|cells| self.line(cells));
+        let words = split_line(words, ", ", self.inner().saturating_sub(INDENT.len()));
         for words in words.iter().filter(|words| !words.is_empty()) {
             self.line(&format!("{INDENT}{words}"));
         }
@@ -77,7 +77,7 @@ impl Frame {
             self.edge("└", words, "┘");
         } else {
             self.rule();
-            parted(words, ", ", self.inner()).iter().for_each(|words| self.line(words));
+            split_line(words, ", ", self.inner()).iter().for_each(|words| self.line(words));
             self.edge("└", "", "┘");
         }
         self.text

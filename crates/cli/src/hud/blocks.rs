@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hardpan_agent::Spent;
+use hardpan_agent::Spending;
 use hardpan_context::{Breakdown, BreakdownBlock, BreakdownContent};
-use hardpan_prompt::Kind;
+use hardpan_prompt::ItemKind;
 use serde_json::{Map, Value, json};
 
 use crate::output::{safe, thousands};
@@ -14,7 +14,7 @@ pub struct Region<'a> {
     /// What the breakdown says of it.
     pub block: &'a BreakdownBlock,
     /// Whether it is up to a breakpoint.
-    pub cached: Cached,
+    pub cached: CacheCoverage,
     /// How many of its tokens the last request read from the cache; none where the provider has not said.
     pub read: Option<usize>,
     /// How many of what.
@@ -23,7 +23,7 @@ pub struct Region<'a> {
 
 /// How much of a region is up to a breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cached {
+pub enum CacheCoverage {
     /// All of it.
     Yes,
     /// The last breakpoint is within it.
@@ -32,13 +32,13 @@ pub enum Cached {
     No,
 }
 
-impl Cached {
+impl CacheCoverage {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Cached::Yes => "yes",
-            Cached::Partly => "partly",
-            Cached::No => "no",
+            CacheCoverage::Yes => "yes",
+            CacheCoverage::Partly => "partly",
+            CacheCoverage::No => "no",
         }
     }
 }
@@ -50,10 +50,10 @@ type Noun = (&'static str, &'static str);
 ///
 /// `last` is what the provider counted for this request. Where our counts are estimates, they are off by about the same
 /// factor everywhere: the share that was read is right even then, so it is that share of our total that is spread.
-pub fn regions<'a>(breakdown: &'a Breakdown, last: Option<Spent>) -> Vec<Region<'a>> {
+pub fn regions<'a>(breakdown: &'a Breakdown, last: Option<Spending>) -> Vec<Region<'a>> {
     let mut unread = last.map(|last| {
         let total = breakdown.total_tokens as u128;
-        let read = u128::from(last.read) * total / u128::from(last.prompt().max(1));
+        let read = u128::from(last.read) * total / u128::from(last.prompt_tokens().max(1));
         usize::try_from(read).unwrap_or(usize::MAX)
     });
     let frontier = breakdown.breakpoints.last().map_or(0, |last| last.tokens);
@@ -61,9 +61,9 @@ pub fn regions<'a>(breakdown: &'a Breakdown, last: Option<Spent>) -> Vec<Region<
     let region = |block: &'a BreakdownBlock| {
         let BreakdownBlock { tokens, cached, contents, .. } = block;
         let cached = match start < frontier {
-            _ if *cached => Cached::Yes,
-            true => Cached::Partly,
-            false => Cached::No,
+            _ if *cached => CacheCoverage::Yes,
+            true => CacheCoverage::Partly,
+            false => CacheCoverage::No,
         };
         start += tokens;
         let read = unread.as_mut().map(|unread| {
@@ -71,7 +71,7 @@ pub fn regions<'a>(breakdown: &'a Breakdown, last: Option<Spent>) -> Vec<Region<
             *unread -= read;
             read
         });
-        Region { block, cached, read, holds: holdings(contents) }
+        Region { block, cached, read, holds: count_contents(contents) }
     };
     breakdown.blocks.iter().map(region).collect()
 }
@@ -88,7 +88,7 @@ impl Region<'_> {
     }
 
     /// What it holds: `12 symbols, 3 files`. What the layout itself adds is named only where there is nothing else.
-    pub fn words(&self) -> String {
+    pub fn describe_contents(&self) -> String {
         if self.holds.is_empty() {
             let mut rules: Vec<&str> =
                 self.block.contents.iter().filter_map(|content| content.key.strip_prefix("rule:")).collect();
@@ -112,7 +112,7 @@ impl Region<'_> {
             "name": self.block.name,
             "tier": self.block.tier,
             "tokens": self.block.tokens,
-            "cached": self.cached.word(),
+            "cached": self.cached.name(),
             "read": self.read,
             "hit_percent": self.hit(),
             "holds": holds,
@@ -121,11 +121,11 @@ impl Region<'_> {
 }
 
 /// How many different things of each sort there are, in the order of their first.
-fn holdings(contents: &[BreakdownContent]) -> Vec<(Noun, usize)> {
+fn count_contents(contents: &[BreakdownContent]) -> Vec<(Noun, usize)> {
     let mut seen = BTreeSet::new();
     let mut holds: Vec<(Noun, usize)> = Vec::new();
     for content in contents {
-        let is_system = content.kind == Kind::System.word();
+        let is_system = content.kind == ItemKind::System.name();
         if content.key.starts_with("rule:") && !is_system || !seen.insert((content.kind, &content.key)) {
             continue;
         }
@@ -149,16 +149,16 @@ fn noun(content: &BreakdownContent) -> Noun {
     if let Some((_, noun)) = copies.iter().find(|(suffix, _)| content.key.ends_with(suffix)) {
         return *noun;
     }
-    let kind = Kind::ALL.into_iter().find(|kind| kind.word() == content.kind);
-    match kind.unwrap_or(Kind::History) {
-        Kind::System => ("system prompt", "system prompt"),
-        Kind::Legend => ("legend", "legend"),
-        Kind::Symbols => ("symbol", "symbols"),
-        Kind::Tree => ("tree", "tree"),
-        Kind::File => ("file", "files"),
-        Kind::Page => ("page", "pages"),
-        Kind::Panel => ("panel", "panels"),
-        Kind::History => ("message", "messages"),
-        Kind::Tool => ("tool", "tools"),
+    let kind = ItemKind::ALL.into_iter().find(|kind| kind.name() == content.kind);
+    match kind.unwrap_or(ItemKind::History) {
+        ItemKind::System => ("system prompt", "system prompt"),
+        ItemKind::Legend => ("legend", "legend"),
+        ItemKind::Symbols => ("symbol", "symbols"),
+        ItemKind::Tree => ("tree", "tree"),
+        ItemKind::File => ("file", "files"),
+        ItemKind::Page => ("page", "pages"),
+        ItemKind::Panel => ("panel", "panels"),
+        ItemKind::History => ("message", "messages"),
+        ItemKind::Tool => ("tool", "tools"),
     }
 }

@@ -5,7 +5,7 @@ mod widths; // whatever the width, nothing is left out
 use std::collections::BTreeMap;
 
 use hardpan_context::{
-    BreakdownBlock, BreakdownContent, MarkedBlock, Memo, SnapshotFile, Target, Texts, assemble,
+    BreakdownBlock, BreakdownContent, BreakpointInfo, RenderCache, SnapshotFile, Target, PromptTexts, assemble,
 };
 use hardpan_models::Catalogue;
 use hardpan_prompt::Vocabulary;
@@ -18,7 +18,7 @@ fn block(name: &'static str, cached: bool, contents: &[(&'static str, &str, usiz
         kind,
         key: key.into(),
         tokens,
-        n: None,
+        unchanged_responses: None,
         threshold: None,
         hit: None,
         cost: None,
@@ -35,17 +35,17 @@ fn block(name: &'static str, cached: bool, contents: &[(&'static str, &str, usiz
 
 /// The breakdown of these regions, with a breakpoint after so many tokens.
 fn breakdown(layout: LayoutName, blocks: Vec<BreakdownBlock>, frontier: usize) -> Breakdown {
-    let mut kinds: BTreeMap<&'static str, usize> = Kind::ALL.iter().map(|kind| (kind.column(), 0)).collect();
+    let mut kinds: BTreeMap<&'static str, usize> = ItemKind::ALL.iter().map(|kind| (kind.column_name(), 0)).collect();
     for content in blocks.iter().flat_map(|block| &block.contents) {
-        let kind = Kind::ALL.into_iter().find(|kind| kind.word() == content.kind).unwrap();
-        *kinds.get_mut(kind.column()).unwrap() += content.tokens;
+        let kind = ItemKind::ALL.into_iter().find(|kind| kind.name() == content.kind).unwrap();
+        *kinds.get_mut(kind.column_name()).unwrap() += content.tokens;
     }
     let mut made = of_a_small_request(layout);
     made.max_input_tokens = 168_000;
     made.total_tokens = blocks.iter().map(|block| block.tokens).sum();
     made.blocks = blocks;
     made.breakdown = kinds;
-    made.breakpoints = vec![MarkedBlock { block: "x".into(), tokens: frontier, ttl: "5m" }];
+    made.breakpoints = vec![BreakpointInfo { block: "x".into(), tokens: frontier, ttl: "5m" }];
     made
 }
 
@@ -54,9 +54,9 @@ fn of_a_small_request(layout: LayoutName) -> Breakdown {
     let json = r#"{"version": 1, "now": "2026-02-19T14:00:00Z", "prompt": "x"}"#;
     let snapshot = SnapshotFile::parse("test", json).unwrap().into_snapshot("test").unwrap();
     let target = Target::new(Catalogue::builtin(), None, "claude-sonnet-5").unwrap();
-    let memo = Memo::new(Vocabulary::O200k);
-    let assembled = assemble(&snapshot, layout, &target, &Texts::builtin().unwrap(), &memo).unwrap();
-    Breakdown::of(&assembled, &snapshot, &target, &memo)
+    let render_cache = RenderCache::new(Vocabulary::O200k);
+    let assembled = assemble(&snapshot, layout, &target, &PromptTexts::builtin().unwrap(), &render_cache).unwrap();
+    Breakdown::new(&assembled, &snapshot, &target, &render_cache)
 }
 
 fn strata() -> Breakdown {
@@ -128,7 +128,7 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
         provider: "anthropic",
         max_output: 32_000,
         last: None,
-        session: Spent::default(),
+        session: Spending::default(),
         requests: 0,
         empty_tiers: 0,
     }
@@ -137,8 +137,8 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
 /// Our counts are 5% below the provider's, as estimates are.
 fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
-        last: Some(Spent { input: 1_155, read: 15_750, written: 3_150, output: 321, dollars: 0.0213 }),
-        session: Spent { input: 9_155, read: 45_750, written: 21_150, output: 2_321, dollars: 0.2134 },
+        last: Some(Spending { input: 1_155, read: 15_750, written: 3_150, output: 321, dollars: 0.0213 }),
+        session: Spending { input: 9_155, read: 45_750, written: 21_150, output: 2_321, dollars: 0.2134 },
         requests: 7,
         ..hud(breakdown)
     }
@@ -146,8 +146,8 @@ fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
 
 fn warm_tiers(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
-        last: Some(Spent { input: 1_960, read: 4_000, written: 2_040, output: 12, dollars: 0.0198 }),
-        session: Spent {
+        last: Some(Spending { input: 1_960, read: 4_000, written: 2_040, output: 12, dollars: 0.0198 }),
+        session: Spending {
             input: 1_234_567_890,
             read: 98_765_432,
             written: 999_999,
@@ -370,7 +370,7 @@ fn what_was_paid_again_is_said_under_what_was_read() {
 fn what_was_read_fills_the_regions_from_the_front() {
     let breakdown = strata();
     let hits = |read: u64, input: u64| {
-        let last = Some(Spent { read, input, ..Spent::default() });
+        let last = Some(Spending { read, input, ..Spending::default() });
         regions(&breakdown, last).iter().map(|region| region.hit().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(hits(0, 19_100), [0, 0, 0, 0, 0]);
@@ -388,7 +388,7 @@ fn a_price_that_is_not_known_is_not_zero() {
     let mut breakdown = tiers();
     breakdown.price.known = false;
     let mut hud = warm_tiers(&breakdown);
-    hud.last = Some(Spent { dollars: 0.0, ..hud.last.unwrap() });
+    hud.last = Some(Spending { dollars: 0.0, ..hud.last.unwrap() });
     let text = hud.render(100);
     let row = text.lines().find(|line| line.starts_with("last request")).unwrap();
     assert!(row.ends_with(" -"), "{row}");

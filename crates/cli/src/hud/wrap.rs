@@ -5,16 +5,16 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// The lines of a text, each in as many lines of at most `room` columns as it needs. What fits stays as it is; what does not
 /// is parted at blanks, and a word that is too long anywhere.
 pub fn wrap(text: &str, room: usize) -> String {
-    text.lines().flat_map(|line| parted(line, " ", room)).map(|line| line + "\n").collect()
+    text.lines().flat_map(|line| split_line(line, " ", room)).map(|line| line + "\n").collect()
 }
 
 /// A line in pieces of at most `room` columns that end with the separator, as far as it allows; at least one piece.
-pub fn parted(line: &str, separator: &str, room: usize) -> Vec<String> {
-    filled(line, separator, room).iter().map(|line| line.trim_end().to_owned()).collect()
+pub fn split_line(line: &str, separator: &str, room: usize) -> Vec<String> {
+    split_keeping_blanks(line, separator, room).iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// The same, with the blanks between the pieces.
-fn filled(line: &str, separator: &str, room: usize) -> Vec<String> {
+fn split_keeping_blanks(line: &str, separator: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in line.split_inclusive(separator) {
         let Some(last) = lines.last_mut() else { continue };
@@ -26,14 +26,14 @@ fn filled(line: &str, separator: &str, room: usize) -> Vec<String> {
         if last.trim().is_empty() {
             lines.pop();
         }
-        let finer = if separator == " " { pieces(part, room) } else { filled(part, " ", room) };
+        let finer = if separator == " " { split_word(part, room) } else { split_keeping_blanks(part, " ", room) };
         lines.extend(finer);
     }
     lines
 }
 
 /// A word in pieces of at most `room` columns; a character wider than that is a piece of its own.
-fn pieces(word: &str, room: usize) -> Vec<String> {
+fn split_word(word: &str, room: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in word.chars() {
         match pieces.last_mut() {
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn what_fits_stays_as_it_is() {
         assert_eq!(wrap("a  1\n\n  b  2\n", 6), "a  1\n\n  b  2\n");
-        assert_eq!(parted("", " ", 6), [""]);
+        assert_eq!(split_line("", " ", 6), [""]);
     }
 
     #[test]
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_list_is_parted_at_its_commas_before_its_blanks() {
-        assert_eq!(parted("one file, two files", ", ", 12), ["one file,", "two files"]);
-        assert_eq!(parted("working directory, clock", ", ", 10), ["working", "directory,", "clock"]);
-        assert_eq!(parted("working directory, clock", ", ", 16), ["working", "directory, clock"]);
+        assert_eq!(split_line("one file, two files", ", ", 12), ["one file,", "two files"]);
+        assert_eq!(split_line("working directory, clock", ", ", 10), ["working", "directory,", "clock"]);
+        assert_eq!(split_line("working directory, clock", ", ", 16), ["working", "directory, clock"]);
     }
 }

@@ -1,33 +1,32 @@
-//! Lines from standard input, whatever comes.
+//! Reads [`InputLine`]s from standard input.
 
 use std::io::{self, BufRead, BufReader, Read};
 
 use tokio::sync::mpsc;
 
-/// The longest line: 16 MB, more than the largest image in base64 and a long text beside it.
-pub const LONGEST: usize = 16 << 20;
+/// The longest line: 16 MB, room for the largest image in base64 and a long text beside it.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// So many lines are read ahead: requests are taken faster than they come.
-const AHEAD: usize = 8;
+/// How many lines to read ahead. Few are enough: the server accepts requests quickly.
+const LINES_READ_AHEAD: usize = 8;
 
-/// A line, or why it is none.
+/// A line of standard input, or why it is not a request.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Typed {
-    /// A line without its end.
+pub enum InputLine {
+    /// Without its line end and surrounding blanks; never empty.
     Line(String),
-    /// It was longer than a request may be, and was passed over.
+    /// Longer than [`MAX_LINE_BYTES`]; its content was skipped.
     TooLong,
-    /// It is no text.
     NotUtf8,
 }
 
-/// The lines of standard input, from a thread of its own: reading a pipe cannot be cancelled.
-pub fn lines() -> mpsc::Receiver<Typed> {
-    let (sender, receiver) = mpsc::channel(AHEAD);
+/// Reads lines on a separate thread, because reading a pipe cannot be cancelled.
+pub fn read_lines() -> mpsc::Receiver<InputLine> {
+    let (sender, receiver) = mpsc::channel(LINES_READ_AHEAD);
     std::thread::spawn(move || {
         let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
-        // Standard input that cannot be read has ended.
-        while let Ok(Some(typed)) = next(&mut input, LONGEST) {
+        // A read error counts as the end of input.
+        while let Ok(Some(typed)) = read_line(&mut input, MAX_LINE_BYTES) {
             if sender.blocking_send(typed).is_err() {
                 break;
             }
@@ -36,8 +35,8 @@ pub fn lines() -> mpsc::Receiver<Typed> {
     receiver
 }
 
-/// The next line that is not empty; none at the end. A last line needs no end.
-fn next(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Typed>> {
+/// The next line that is not blank; none at the end of input. The last line needs no line end.
+fn read_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<InputLine>> {
     loop {
         let mut line = Vec::new();
         let limit = longest as u64 + 1; // with the line's end
@@ -47,12 +46,12 @@ fn next(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Typed>> {
         let ended = line.last() == Some(&b'\n');
         if !ended && line.len() > longest {
             input.skip_until(b'\n')?;
-            return Ok(Some(Typed::TooLong));
+            return Ok(Some(InputLine::TooLong));
         }
-        let Ok(line) = String::from_utf8(line) else { return Ok(Some(Typed::NotUtf8)) };
+        let Ok(line) = String::from_utf8(line) else { return Ok(Some(InputLine::NotUtf8)) };
         let line = line.trim();
         if !line.is_empty() {
-            return Ok(Some(Typed::Line(line.to_owned())));
+            return Ok(Some(InputLine::Line(line.to_owned())));
         }
     }
 }
@@ -66,19 +65,19 @@ mod tests {
         let bytes = b"{}\r\n\n  \n0123456789\n01234567890\n\xff\n \xC3\xA4 \n01234567890123\nlast";
         let mut input = &bytes[..];
         let mut found = Vec::new();
-        while let Some(typed) = next(&mut input, 10).unwrap() {
+        while let Some(typed) = read_line(&mut input, 10).unwrap() {
             found.push(typed);
         }
-        let line = |text: &str| Typed::Line(text.into());
+        let line = |text: &str| InputLine::Line(text.into());
         assert_eq!(
             found,
             [
                 line("{}"),
                 line("0123456789"),
-                Typed::TooLong,
-                Typed::NotUtf8,
+                InputLine::TooLong,
+                InputLine::NotUtf8,
                 line("ä"),
-                Typed::TooLong,
+                InputLine::TooLong,
                 line("last")
             ]
         );

@@ -1,74 +1,76 @@
-//! Questions to whoever is at the other end, and their answers.
+//! [`PendingQuestions`]: asks the user through the client, and delivers its answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use hardpan_agent::Approval;
-use hardpan_agent::approval::Rule;
+use hardpan_agent::ApprovalRequest;
+use hardpan_agent::approval::ApprovalRule;
 use tokio::sync::oneshot;
 
-use super::reply::Out;
-use super::response::Line;
-use crate::chat::approve::{Ask, Verdict};
+use super::reply::JsonWriter;
+use super::response::OutputMessage;
+use crate::chat::approval::{UserPrompter, ApprovalVerdict};
 
-/// What the model is told when nobody answers any more.
+/// The reason that the model reads when nobody can answer any more.
 const NOBODY: &str = "nobody is there to ask any more";
 
-/// The questions that wait for an answer.
-pub struct Questions {
-    out: Out,
+/// The questions that wait for an answer from the client.
+pub struct PendingQuestions {
+    out: JsonWriter,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Nothing can be answered any more.
+    /// No more answers will come: standard input has ended.
     closed: bool,
-    /// How many were asked.
-    asked: u64,
-    waiting: BTreeMap<String, Waiting>,
+    /// How many questions were asked so far; numbers their ids.
+    asked_count: u64,
+    waiting: BTreeMap<String, AnswerChannel>,
 }
 
-/// What a question waits for.
-enum Waiting {
-    Verdict(oneshot::Sender<Verdict>),
+/// Where the answer to a question goes.
+enum AnswerChannel {
+    Verdict(oneshot::Sender<ApprovalVerdict>),
     Text(oneshot::Sender<Option<String>>),
 }
 
-/// What somebody answers.
+/// The client's answer to a question.
 pub enum Answer {
-    /// A yes or a no.
-    Verdict(Verdict),
-    /// A line of text; none where the person gave up.
+    /// To an `approval_request`.
+    Verdict(ApprovalVerdict),
+    /// To an `input_request`; none if the user gave no text.
     Text(Option<String>),
 }
 
-impl Questions {
-    /// No questions yet.
-    pub fn new(out: &Out) -> Self {
-        Questions { out: out.clone(), state: Mutex::default() }
+impl PendingQuestions {
+    pub fn new(out: &JsonWriter) -> Self {
+        PendingQuestions { out: out.clone(), state: Mutex::default() }
     }
 
-    /// Takes the answer to the question of this id.
+    /// Delivers the answer to the question with this id.
     pub fn answer(&self, id: Option<&str>, answer: Answer) -> Result<(), String> {
-        let id = id.ok_or("the id must be that of the question")?;
+        let id = id.ok_or("\"id\" must be the id of the question")?;
         let mut state = self.state();
-        // A question that was given up in the meantime is as good as one that never was.
+        // A question whose run was stopped in the meantime counts as unknown.
         let sent = match (state.waiting.remove(id), answer) {
-            (Some(Waiting::Verdict(question)), Answer::Verdict(verdict)) => question.send(verdict).is_ok(),
-            (Some(Waiting::Text(question)), Answer::Text(text)) => question.send(text).is_ok(),
+            (Some(AnswerChannel::Verdict(question)), Answer::Verdict(verdict)) => question.send(verdict).is_ok(),
+            (Some(AnswerChannel::Text(question)), Answer::Text(text)) => question.send(text).is_ok(),
             (Some(question), _) => {
                 state.waiting.insert(id.to_owned(), question);
-                return Err(format!("question {id:?} is of the other kind: approval or input"));
+                return Err(format!(
+                    "question {id:?} is of the other kind: answer an approval_request with approval_response, an input_request with input_response"
+                ));
             }
             (None, _) => false,
         };
-        let gone = || format!("no question {id:?} waits for an answer: it has one, or the run was stopped");
+        let gone =
+            || format!("no question {id:?} waits for an answer: it was answered, or its run was stopped");
         sent.then_some(()).ok_or_else(gone)
     }
 
-    /// Nobody will answer any more: what waits, and what will be asked, is a no.
+    /// Answers all open and future questions with no, because no more answers will come.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -79,53 +81,54 @@ impl Questions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A question's id, and where its answer comes; none once nobody answers any more.
-    fn open<T>(&self, kind: fn(oneshot::Sender<T>) -> Waiting) -> Option<(String, oneshot::Receiver<T>)> {
+    /// Registers a question, and returns its id and the channel for its answer. None once closed.
+    fn open<T>(&self, kind: fn(oneshot::Sender<T>) -> AnswerChannel) -> Option<(String, oneshot::Receiver<T>)> {
         let mut state = self.state();
         if state.closed {
             return None;
         }
         let (sender, answer) = oneshot::channel();
-        state.asked += 1;
-        let id = format!("q{}", state.asked);
+        state.asked_count += 1;
+        let id = format!("q{}", state.asked_count);
         state.waiting.insert(id.clone(), kind(sender));
         Some((id, answer))
     }
 }
 
-impl Ask for Questions {
-    fn ask<'a>(&'a self, question: &'a Approval, rule: Option<&'a Rule>) -> BoxFuture<'a, Verdict> {
+impl UserPrompter for PendingQuestions {
+    fn ask_approval<'a>(&'a self, question: &'a ApprovalRequest, rule: Option<&'a ApprovalRule>) -> BoxFuture<'a, ApprovalVerdict> {
         Box::pin(async move {
-            let Some((id, answer)) = self.open(Waiting::Verdict) else { return Verdict::No(NOBODY.into()) };
-            // The future is dropped when the run is stopped: then nothing waits any more.
-            let _forget = Forget { questions: self, id: &id };
-            self.out.line(&Line::ApprovalRequest {
+            let Some((id, answer)) = self.open(AnswerChannel::Verdict) else { return ApprovalVerdict::No(NOBODY.into()) };
+            // Stopping the run drops this future, and with it the question.
+            let _remove = RemoveOnDrop { questions: self, id: &id };
+            self.out.write_line(&OutputMessage::ApprovalRequest {
                 id: id.clone(),
                 call_id: question.call_id.clone(),
                 tool_name: question.tool_name.clone(),
                 args: question.args.clone(),
                 rule: rule.map(ToString::to_string),
             });
-            answer.await.unwrap_or_else(|_| Verdict::No(NOBODY.into()))
+            answer.await.unwrap_or_else(|_| ApprovalVerdict::No(NOBODY.into()))
         })
     }
 
-    fn input<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+    fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
-            let (id, answer) = self.open(Waiting::Text)?;
-            let _forget = Forget { questions: self, id: &id };
-            self.out.line(&Line::InputRequest { id: id.clone(), prompt: question.to_owned() });
+            let (id, answer) = self.open(AnswerChannel::Text)?;
+            let _remove = RemoveOnDrop { questions: self, id: &id };
+            self.out.write_line(&OutputMessage::InputRequest { id: id.clone(), prompt: question.to_owned() });
             answer.await.ok().flatten()
         })
     }
 }
 
-struct Forget<'a> {
-    questions: &'a Questions,
+/// Removes a question when the future that waits for it ends or is dropped.
+struct RemoveOnDrop<'a> {
+    questions: &'a PendingQuestions,
     id: &'a str,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
         self.questions.state().waiting.remove(self.id);
     }

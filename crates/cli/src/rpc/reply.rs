@@ -1,4 +1,5 @@
-//! Standard output, line by line, and the one response that each request gets.
+//! [`JsonWriter`] writes JSON lines to standard output; [`PendingResponse`] makes sure that each
+//! request gets exactly one response.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,88 +7,87 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
-use super::response::{Data, Line, Response};
+use super::response::{ResponseData, OutputMessage, Response};
 use crate::output;
 
-/// Standard output: only whole lines, one JSON object each.
+/// Writes one JSON object per line to standard output.
 #[derive(Clone, Default)]
-pub struct Out {
-    gone: Arc<Notify>,
+pub struct JsonWriter {
+    reader_gone: Arc<Notify>,
 }
 
-impl Out {
-    /// Writes a line. The reader may take its time: whoever has something to say waits for it.
-    pub fn line(&self, value: &impl Serialize) {
-        // What is written here has no keys that are no text, and no way to fail.
+impl JsonWriter {
+    /// Writes a line. Blocks while the reader is slow.
+    pub fn write_line(&self, value: &impl Serialize) {
+        // Cannot fail: all our types have string keys.
         let Ok(json) = serde_json::to_string(value) else { return };
         if output::print(json + "\n").is_err() {
-            self.gone.notify_one();
+            self.reader_gone.notify_one();
         }
     }
 
-    /// Waits until the reader has gone away.
-    pub async fn gone(&self) {
-        self.gone.notified().await;
+    /// Waits until a write fails, which means that the client is gone.
+    pub async fn wait_for_reader_gone(&self) {
+        self.reader_gone.notified().await;
     }
 }
 
-/// The response to one request: sent once, whatever happens.
-pub struct Reply {
-    out: Out,
-    asked: Mutex<Option<Asked>>,
+/// The response to one request. Sent once; dropping it without sending reports a crash.
+pub struct PendingResponse {
+    out: JsonWriter,
+    header: Mutex<Option<ResponseHeader>>,
 }
 
-struct Asked {
+struct ResponseHeader {
     id: Value,
     command: Option<String>,
     /// Dropped once the response is written.
-    _settled: oneshot::Sender<()>,
+    _sent: oneshot::Sender<()>,
 }
 
-impl Reply {
-    /// A response that is still to come, and what tells when it was written.
-    pub fn new(out: &Out, id: Value, command: Option<String>) -> (Self, Settled) {
+impl PendingResponse {
+    /// A response for the request with this id, and a handle that resolves once it is written.
+    pub fn new(out: &JsonWriter, id: Value, command: Option<String>) -> (Self, ResponseSent) {
         let (sender, receiver) = oneshot::channel();
-        let asked = Mutex::new(Some(Asked { id, command, _settled: sender }));
-        (Reply { out: out.clone(), asked }, Settled(Some(receiver)))
+        let header = Mutex::new(Some(ResponseHeader { id, command, _sent: sender }));
+        (PendingResponse { out: out.clone(), header }, ResponseSent(Some(receiver)))
     }
 
-    /// It was done.
-    pub fn done(&self, data: impl Into<Option<Data>>) {
+    /// Reports success.
+    pub fn succeed(&self, data: impl Into<Option<ResponseData>>) {
         self.send(|| Ok(data.into()));
     }
 
-    /// It was not done.
-    pub fn failed(&self, error: &(impl ToString + ?Sized)) {
+    /// Reports failure.
+    pub fn fail(&self, error: &(impl ToString + ?Sized)) {
         self.send(|| Err(error.to_string()));
     }
 
-    fn send(&self, outcome: impl FnOnce() -> Result<Option<Data>, String>) {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Asked { id, command, _settled }) = asked else { return };
+    fn send(&self, outcome: impl FnOnce() -> Result<Option<ResponseData>, String>) {
+        let header = self.header.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(ResponseHeader { id, command, _sent }) = header else { return };
         let (success, data, error) = match outcome() {
             Ok(data) => (true, data, None),
             Err(error) => (false, None, Some(error)),
         };
-        self.out.line(&Line::Response(Response { id, command, success, data, error }));
+        self.out.write_line(&OutputMessage::Response(Response { id, command, success, data, error }));
     }
 }
 
-impl Drop for Reply {
+impl Drop for PendingResponse {
     fn drop(&mut self) {
-        self.failed("the command broke; this is a fault of hardpan: please report it");
+        self.fail("the command crashed. This is a bug in hardpan: please report it");
     }
 }
 
-/// Tells when a request has its response.
+/// Resolves when a request has its response; the default resolves at once.
 #[derive(Default)]
-pub struct Settled(Option<oneshot::Receiver<()>>);
+pub struct ResponseSent(Option<oneshot::Receiver<()>>);
 
-impl Settled {
-    /// Waits for it.
+impl ResponseSent {
     pub async fn wait(self) {
         if let Some(receiver) = self.0 {
-            // Nothing is ever sent: the other end is dropped.
+            // Resolves because the sender is dropped; nothing is ever sent.
             let _ = receiver.await;
         }
     }

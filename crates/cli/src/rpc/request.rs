@@ -1,4 +1,5 @@
-//! What comes in: requests. `docs/rpc.schema.json` is made from this and from what goes out.
+//! [`Request`]: what a client sends. `docs/rpc.schema.json` is generated from these types and from
+//! those of the responses.
 
 use hardpan_agent::Delivery;
 use hardpan_models::did_you_mean;
@@ -11,116 +12,117 @@ use serde_json::Value;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("unevaluatedProperties" = false))]
 pub struct Request {
-    /// Comes back with the response, whatever it is. In an answer to a question it is the question's id.
+    /// Any JSON value; the response repeats it. In an answer to a question: the question's id.
     #[serde(default)]
     pub id: Value,
-    /// What is to be done.
+    /// The command and its arguments.
     #[serde(flatten)]
-    pub command: Command,
+    pub command: RpcCommand,
 }
 
-/// What is to be done.
+/// A command, by its `type`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Command {
-    /// Says something to the agent. The response comes when it is stored, or done with; the run ends with `agent_end`.
+pub enum RpcCommand {
+    /// Sends a prompt. The response comes when its message is stored, or when a command is done; the
+    /// run ends with the event `agent_end`.
     Prompt {
-        /// The text. `/name` calls a command, a skill or a template; `@path` adds a file.
+        /// The prompt. `/name` calls a command, a skill or a template; `@path` adds a file.
         #[serde(default)]
         message: String,
-        /// Images that go with it.
+        /// Images to send along.
         #[serde(default)]
         images: Vec<Image>,
-        /// How it is delivered while the agent works. Without it, a prompt is then refused.
-        when_busy: Option<When>,
+        /// When to deliver the prompt if the agent is busy. Without it, a busy agent rejects the prompt.
+        when_busy: Option<DeliveryMode>,
     },
-    /// Says something that is delivered after the tool that runs; begins a run when the agent is idle.
+    /// Sends a message that is delivered after the current tool call. Starts a run if the agent is idle.
     Steer {
-        /// The text.
+        /// The message.
         #[serde(default)]
         message: String,
-        /// Images that go with it.
+        /// Images to send along.
         #[serde(default)]
         images: Vec<Image>,
     },
-    /// Says something that is delivered when the model has nothing more to do; begins a run when the agent is idle.
+    /// Sends a message that is delivered when the model has finished. Starts a run if the agent is idle.
     FollowUp {
-        /// The text.
+        /// The message.
         #[serde(default)]
         message: String,
-        /// Images that go with it.
+        /// Images to send along.
         #[serde(default)]
         images: Vec<Image>,
     },
-    /// Stops the run. What was received is kept.
+    /// Stops the run. The session keeps what arrived.
     Abort {},
-    /// Tells the model, the session, what waits, and what was used.
+    /// Returns the model, the session, the queued messages and the usage.
     GetState {},
-    /// Tells the messages of the conversation.
+    /// Returns the messages of the conversation.
     GetMessages {},
-    /// Chooses the model of the next request.
+    /// Switches the model, from the next request on.
     SetModel {
         /// The model, as `hardpan models` lists it.
         model: String,
-        /// The provider, where several have it.
+        /// The provider, if several offer the model.
         provider: Option<String>,
     },
-    /// Chooses how much the model thinks.
+    /// Sets how much the model thinks, from the next request on.
     SetThinkingLevel {
-        /// `off`, or the most tokens of thought.
-        level: Level,
+        /// `off`, or the token limit for thinking.
+        level: ThinkingLevel,
     },
-    /// Puts a summary in place of what was said long ago. The response comes when it is done.
+    /// Replaces older messages with a summary. The response comes when the summary is stored.
     Compact {
-        /// What matters.
+        /// What the summary should focus on.
         instructions: Option<String>,
     },
-    /// Runs a command of the person, without asking anyone. The response comes when it has ended.
+    /// Runs a shell command for the user, without approval. The response comes when it has exited.
     Bash {
-        /// The command line.
+        /// The command line for the shell.
         command: String,
-        /// The model is not told.
+        /// Keep the command and its output from the model.
         #[serde(default)]
         exclude_from_context: bool,
     },
-    /// Ends the command of the person that runs.
+    /// Stops the shell command that a `bash` request started.
     AbortBash {},
-    /// Begins another conversation. The agent must be idle.
+    /// Starts a new conversation. The agent must be idle.
     NewSession {},
-    /// Goes on with another conversation. The agent must be idle.
+    /// Switches to another conversation. The agent must be idle.
     SwitchSession {
-        /// Its id, its name or its file.
+        /// The session's id, name or file.
         session: String,
     },
-    /// Goes on in a conversation of its own. The agent must be idle.
+    /// Copies the conversation into a new one and continues there. The agent must be idle.
     Fork {
-        /// The entry to go on from; without it, the last.
+        /// The last entry to copy; by default, the newest.
         entry: Option<String>,
     },
-    /// Tells what the last request held.
+    /// Returns what filled the context window in the last request.
     GetContext {},
-    /// Counts what was said, used and paid.
+    /// Counts the messages, tokens and dollars of the session.
     GetSessionStats {},
-    /// Lists what can be called with `/name` in a prompt.
+    /// Lists the commands, skills and templates that a prompt can call with `/name`.
     GetCommands {},
-    /// Answers an `approval_request`; `id` is the question's.
+    /// Answers an `approval_request`; `id` is the id of the question.
     ApprovalResponse {
-        /// The answer.
-        verdict: YesOrNo,
-        /// Why not: told to the model.
+        /// Whether the tool call may run.
+        verdict: ApprovalAnswer,
+        /// With `no`: the reason, which the model reads.
         reason: Option<String>,
-        /// With yes: how long it holds. Without it, for this call alone.
-        remember: Option<Remember>,
+        /// With `yes`: how long it applies. By default, to this call only.
+        remember: Option<ApprovalScope>,
     },
-    /// Answers an `input_request`; `id` is the question's.
+    /// Answers an `input_request`; `id` is the id of the question.
     InputResponse {
-        /// What was typed; none where the person gave up.
+        /// The text; null if the user gave none.
         value: Option<String>,
     },
 }
 
-/// The names of the commands, in the order of [`Command`].
-pub const COMMANDS: [&str; 19] = [
+/// The names of the commands, in the order of [`RpcCommand`].
+pub const COMMAND_NAMES: [&str; 19] = [
     "prompt",
     "steer",
     "follow_up",
@@ -142,66 +144,66 @@ pub const COMMANDS: [&str; 19] = [
     "input_response",
 ];
 
-/// When something that is said while the agent works is delivered.
+/// When a message that arrives while the agent is busy is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum When {
-    /// After the tool that runs.
+pub enum DeliveryMode {
+    /// After the current tool call.
     Steer,
-    /// When the model has nothing more to do.
+    /// When the model has finished.
     FollowUp,
 }
 
-impl From<When> for Delivery {
-    fn from(when: When) -> Self {
+impl From<DeliveryMode> for Delivery {
+    fn from(when: DeliveryMode) -> Self {
         match when {
-            When::Steer => Delivery::Steer,
-            When::FollowUp => Delivery::FollowUp,
+            DeliveryMode::Steer => Delivery::Steer,
+            DeliveryMode::FollowUp => Delivery::FollowUp,
         }
     }
 }
 
-impl From<Delivery> for When {
+impl From<Delivery> for DeliveryMode {
     fn from(delivery: Delivery) -> Self {
         match delivery {
-            Delivery::Steer => When::Steer,
-            Delivery::FollowUp => When::FollowUp,
+            Delivery::Steer => DeliveryMode::Steer,
+            Delivery::FollowUp => DeliveryMode::FollowUp,
         }
     }
 }
 
-/// How much the model thinks.
+/// How much the model thinks before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected \"off\" or a number of tokens")]
-pub enum Level {
+pub enum ThinkingLevel {
     /// Not at all.
-    Word(Off),
-    /// At most so many tokens.
+    Off(OffKeyword),
+    /// At most this many tokens.
     Tokens(u32),
 }
 
-/// The word for no thinking.
+/// The literal `"off"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Off {
-    /// Not at all.
+pub enum OffKeyword {
+    /// No thinking.
     Off,
 }
 
-impl From<Level> for Thinking {
-    fn from(level: Level) -> Self {
+impl From<ThinkingLevel> for Thinking {
+    fn from(level: ThinkingLevel) -> Self {
         match level {
-            Level::Word(Off::Off) | Level::Tokens(0) => Thinking::Off,
-            Level::Tokens(tokens) => Thinking::Budget(tokens),
+            ThinkingLevel::Off(OffKeyword::Off) | ThinkingLevel::Tokens(0) => Thinking::Off,
+            ThinkingLevel::Tokens(tokens) => Thinking::Budget(tokens),
         }
     }
 }
 
-impl From<Thinking> for Level {
+impl From<Thinking> for ThinkingLevel {
     fn from(thinking: Thinking) -> Self {
         match thinking {
-            Thinking::Off => Level::Word(Off::Off),
-            Thinking::Budget(tokens) => Level::Tokens(tokens),
+            Thinking::Off => ThinkingLevel::Off(OffKeyword::Off),
+            Thinking::Budget(tokens) => ThinkingLevel::Tokens(tokens),
         }
     }
 }
@@ -209,75 +211,75 @@ impl From<Thinking> for Level {
 /// The answer to an approval question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum YesOrNo {
-    /// The call may run.
+pub enum ApprovalAnswer {
+    /// Run the call.
     Yes,
-    /// It may not.
+    /// Do not run it.
     No,
 }
 
-/// How long a yes holds.
+/// How long a yes applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Remember {
-    /// As long as this process runs.
+pub enum ApprovalScope {
+    /// Until this process ends.
     Session,
-    /// From now on.
+    /// For good: the rule is stored.
     Always,
 }
 
-/// A line that is no request, and as much of it as could be understood.
+/// Why a line is not a request, with its id and command if those could be read.
 #[derive(Debug, PartialEq)]
-pub struct Refused {
+pub struct InvalidRequest {
     pub id: Value,
     pub command: Option<String>,
     pub error: String,
 }
 
 impl Request {
-    /// Reads a line: the command's name, and the request.
-    pub fn parse(line: &str) -> Result<(String, Self), Refused> {
-        let refused = |error: String| Refused { id: Value::Null, command: None, error };
+    /// Parses a line into the command's name and the request.
+    pub fn parse(line: &str) -> Result<(String, Self), InvalidRequest> {
+        let invalid = |error: String| InvalidRequest { id: Value::Null, command: None, error };
         let value: Value =
-            serde_json::from_str(line).map_err(|error| refused(format!("the line is not JSON: {error}")))?;
+            serde_json::from_str(line).map_err(|error| invalid(format!("the line is not valid JSON: {error}")))?;
         let Value::Object(mut fields) = value else {
-            return Err(refused(
-                "a request is a JSON object such as {\"id\": 1, \"type\": \"get_state\"}".into(),
+            return Err(invalid(
+                "a request is a JSON object, such as {\"id\": 1, \"type\": \"get_state\"}".into(),
             ));
         };
         let id = fields.shift_remove("id").unwrap_or_default();
         let name = fields.get("type").and_then(Value::as_str).map(str::to_owned);
-        let refused = |error: String| {
-            let command = name.as_ref().map(|name| name.chars().take(LONGEST_NAME).collect());
-            Refused { id: id.clone(), command, error }
+        let invalid = |error: String| {
+            let command = name.as_ref().map(|name| name.chars().take(MAX_ECHOED_NAME).collect());
+            InvalidRequest { id: id.clone(), command, error }
         };
         let Some(name) = &name else {
-            return Err(refused("a request needs a \"type\", the name of a command".into()));
+            return Err(invalid("a request needs a \"type\": the name of a command".into()));
         };
-        if !COMMANDS.contains(&name.as_str()) {
-            let name: String = name.chars().take(LONGEST_NAME).collect();
-            let meant = did_you_mean(&hardpan_models::nearest(&name, COMMANDS.into_iter()));
-            return Err(refused(format!("there is no command {name:?}{meant}; docs/rpc.md lists them")));
+        if !COMMAND_NAMES.contains(&name.as_str()) {
+            let name: String = name.chars().take(MAX_ECHOED_NAME).collect();
+            let meant = did_you_mean(&hardpan_models::nearest(&name, COMMAND_NAMES.into_iter()));
+            return Err(invalid(format!("unknown command {name:?}{meant}; docs/rpc.md lists the commands")));
         }
         let fields = Value::Object(fields);
-        if has_nul(&fields) {
-            return Err(refused("a text holds a NUL character, which no text has: leave it out".into()));
+        if contains_nul(&fields) {
+            return Err(invalid("a string contains a NUL character: remove it".into()));
         }
         match serde_json::from_value(fields) {
             Ok(command) => Ok((name.clone(), Request { id, command })),
-            Err(error) => Err(refused(error.to_string())),
+            Err(error) => Err(invalid(error.to_string())),
         }
     }
 }
 
-/// Of a name that is none, so many characters are repeated.
-const LONGEST_NAME: usize = 60;
+/// How many characters of an unknown command name an error repeats.
+const MAX_ECHOED_NAME: usize = 60;
 
-fn has_nul(value: &Value) -> bool {
+fn contains_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
-        Value::Array(values) => values.iter().any(has_nul),
-        Value::Object(fields) => fields.values().any(has_nul),
+        Value::Array(values) => values.iter().any(contains_nul),
+        Value::Object(fields) => fields.values().any(contains_nul),
         _ => false,
     }
 }

@@ -1,154 +1,155 @@
-//! What goes out: responses and questions. Events are the agent's own.
+//! [`OutputMessage`]: the responses and questions that the server sends. Events come from the agent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hardpan_agent::Spent;
+use hardpan_agent::Spending;
 use hardpan_context::{LayoutName, Target};
 use hardpan_prompt::AgentMessage;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::request::{Level, When};
+use super::request::{ThinkingLevel, DeliveryMode};
 
-/// A line on standard output that is no event.
+/// A line on standard output that is not an event.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Line {
-    /// What became of a request: exactly one for each.
+pub enum OutputMessage {
+    /// The response to a request: exactly one for each.
     Response(Response),
-    /// May this call run? It waits for an `approval_response` with this id.
+    /// Asks whether a tool call may run. Waits for an `approval_response` with this id.
     ApprovalRequest {
-        /// The question's id.
+        /// The id of the question, to repeat in the answer.
         id: String,
-        /// The call's id.
+        /// The id of the tool call.
         call_id: Arc<str>,
-        /// The tool.
+        /// The name of the tool.
         tool_name: Arc<str>,
-        /// The arguments.
+        /// The arguments of the tool call.
         args: Value,
-        /// What `remember` would allow from then on, as it is written in the settings; null where a yes holds for this
-        /// call alone.
+        /// The rule that `remember` would add, in the form of the settings; null if a yes can apply to
+        /// this call only.
         rule: Option<String>,
     },
-    /// A line of text is asked for. It waits for an `input_response` with this id.
+    /// Asks for a line of text. Waits for an `input_response` with this id.
     InputRequest {
-        /// The question's id.
+        /// The id of the question, to repeat in the answer.
         id: String,
-        /// What is asked.
+        /// The question for the user.
         prompt: String,
     },
 }
 
-/// What became of a request.
+/// The response to a request.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Response {
-    /// The request's id; null where the line could not be understood.
+    /// The id of the request; null if the line was not understood.
     pub id: Value,
-    /// The request's type, as far as it could be understood.
+    /// The type of the request; null if the line was not understood.
     pub command: Option<String>,
-    /// Whether it was done.
+    /// Whether the command succeeded.
     pub success: bool,
-    /// What there is to tell.
+    /// The result, for commands that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<Data>,
-    /// Why it was not done, and what to do.
+    pub data: Option<ResponseData>,
+    /// Why the command failed, and what to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What a response tells, by command.
+/// The result of a command.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Data {
-    /// `prompt`, `steer`, `follow_up`.
-    Taken(Taken),
-    /// `get_state`.
-    State(Box<State>),
-    /// `get_messages`.
+pub enum ResponseData {
+    /// Of `prompt`, `steer` and `follow_up`.
+    PromptOutcome(PromptOutcome),
+    /// Of `get_state`.
+    AgentState(Box<AgentState>),
+    /// Of `get_messages`.
     Messages {
         /// The messages, oldest first.
         messages: Vec<AgentMessage>,
     },
-    /// `set_model`.
-    Model(Model),
-    /// `set_thinking_level`.
+    /// Of `set_model`.
+    ModelInfo(ModelInfo),
+    /// Of `set_thinking_level`.
     Thinking {
         /// How much the model thinks from now on.
-        thinking: Level,
+        thinking: ThinkingLevel,
     },
-    /// `compact`.
+    /// Of `compact`.
     Compacted {
-        /// What stands for the messages before.
+        /// The summary that replaces the older messages.
         summary: String,
-        /// How many messages it stands for.
+        /// How many messages the summary replaces.
         messages: usize,
-        /// The first message that stayed.
+        /// The id of the first message that was kept.
         first_kept: Arc<str>,
-        /// Tokens of the conversation before.
+        /// The tokens of the conversation before compaction.
         tokens_before: u64,
     },
-    /// `bash`.
+    /// Of `bash`.
     Bash {
-        /// The command, what it printed, and its exit code.
+        /// The command, its output and its exit code.
         message: Box<AgentMessage>,
     },
-    /// `get_session_stats`.
-    Stats(Stats),
-    /// `new_session`, `switch_session`, `fork`.
-    Session(Session),
-    /// `get_context`.
+    /// Of `get_session_stats`.
+    SessionStats(SessionStats),
+    /// Of `new_session`, `switch_session` and `fork`.
+    SessionInfo(SessionInfo),
+    /// Of `get_context`.
     Context {
-        /// What the last request held, as `hardpan context --json` prints it; null before the first.
+        /// The breakdown of the last request, as `hardpan context --json` prints it; null before the
+        /// first request.
         breakdown: Value,
     },
-    /// `get_commands`.
+    /// Of `get_commands`.
     Commands {
-        /// What can be called.
+        /// Commands, skills and templates.
         commands: Vec<CommandInfo>,
     },
 }
 
-/// What became of something that was said.
+/// What became of a prompt.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "taken", rename_all = "snake_case")]
-pub enum Taken {
-    /// It is stored, and the agent works on it.
+pub enum PromptOutcome {
+    /// The message is stored, and the agent works on it.
     Started {
-        /// The message.
+        /// The id of the stored message.
         message_id: String,
     },
-    /// It waits for its time.
+    /// The message waits in a queue.
     Queued {
-        /// When it is delivered.
-        delivery: When,
+        /// When it will be delivered.
+        delivery: DeliveryMode,
     },
-    /// It was a command, which ran.
+    /// The prompt was a command, which has run.
     Command {
-        /// What it had to say.
+        /// The command's output, if any.
         said: Option<String>,
     },
-    /// An extension dealt with it.
+    /// An extension handled the prompt.
     Handled {},
 }
 
-/// A model.
+/// The model in use.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Model {
-    /// Its provider.
+pub struct ModelInfo {
+    /// The id of the provider.
     pub provider: String,
-    /// Its id at the provider.
+    /// The model's id at the provider.
     pub model: String,
-    /// Its window in tokens.
+    /// The size of the context window, in tokens.
     pub context_window: u32,
-    /// The most tokens of answer.
+    /// The token limit of an answer.
     pub max_tokens: u32,
 }
 
-impl From<&Target> for Model {
+impl From<&Target> for ModelInfo {
     fn from(target: &Target) -> Self {
-        Model {
+        ModelInfo {
             provider: target.provider.clone(),
             model: target.model.id.clone(),
             context_window: target.model.context,
@@ -157,125 +158,125 @@ impl From<&Target> for Model {
     }
 }
 
-/// A conversation.
+/// A stored conversation.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Session {
-    /// Its id.
+pub struct SessionInfo {
+    /// The id of the session.
     pub id: Arc<str>,
-    /// Its file, which is made when something is stored.
+    /// The session file; the first stored entry creates it.
     pub file: PathBuf,
-    /// The name that it was given.
+    /// The name that the user gave it, if any.
     pub name: Option<Arc<str>>,
-    /// How many messages it has.
+    /// The number of messages.
     pub message_count: usize,
 }
 
-/// How things are.
+/// The state of the agent.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AgentState")]
-pub struct State {
-    /// Who answers.
-    pub model: Model,
-    /// How much it thinks.
-    pub thinking: Level,
-    /// How prompts are ordered.
+pub struct AgentState {
+    /// The model that answers.
+    pub model: ModelInfo,
+    /// How much the model thinks.
+    pub thinking: ThinkingLevel,
+    /// The layout that orders the prompt.
     #[schemars(with = "String")]
     pub layout: LayoutName,
-    /// Whether the agent works.
+    /// Whether a run is under way.
     pub busy: bool,
-    /// The conversation.
-    pub session: Session,
-    /// What waits to be delivered.
-    pub queued: Queued,
-    /// What was used.
-    pub usage: Usage,
+    /// The current conversation.
+    pub session: SessionInfo,
+    /// The messages that wait to be delivered.
+    pub queued: QueuedInputs,
+    /// Tokens and dollars used so far.
+    pub usage: UsageSummary,
 }
 
-/// What waits, as it was typed.
+/// Messages that wait to be delivered, as they were typed.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Queued {
-    /// Delivered after the tool that runs.
+pub struct QueuedInputs {
+    /// Delivered after the current tool call.
     pub steering: Vec<String>,
-    /// Delivered when the model has nothing more to do.
+    /// Delivered when the model has finished.
     pub follow_up: Vec<String>,
 }
 
-/// What was used.
+/// Tokens and dollars used.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Usage {
-    /// By the last request; none where no usage was reported.
-    pub last_request: Option<Amounts>,
-    /// By the whole session, helper calls included.
-    pub session: Amounts,
-    /// How many requests that was.
+pub struct UsageSummary {
+    /// By the last request; null if the provider reported none.
+    pub last_request: Option<TokenAmounts>,
+    /// By the whole session, helper requests included.
+    pub session: TokenAmounts,
+    /// The number of requests of the session.
     pub requests: u64,
 }
 
-/// Tokens by how they were billed, and their price.
+/// Tokens by how they were billed, and their cost.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Amounts {
-    /// Input that was neither read from a cache nor written to one.
+pub struct TokenAmounts {
+    /// Input tokens neither read from the cache nor written to it.
     pub input: u64,
-    /// Input read from a cache.
+    /// Input tokens read from the cache.
     pub read: u64,
-    /// Input written to a cache.
+    /// Input tokens written to the cache.
     pub written: u64,
-    /// Output.
+    /// Tokens that the model wrote.
     pub output: u64,
-    /// All of it, in dollars.
+    /// The cost of all of them, in US dollars.
     pub dollars: f64,
 }
 
-impl From<Spent> for Amounts {
-    fn from(Spent { input, read, written, output, dollars }: Spent) -> Self {
-        Amounts { input, read, written, output, dollars }
+impl From<Spending> for TokenAmounts {
+    fn from(Spending { input, read, written, output, dollars }: Spending) -> Self {
+        TokenAmounts { input, read, written, output, dollars }
     }
 }
 
-/// What was said, used and paid.
+/// Counts over the current conversation.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Stats {
-    /// The conversation.
-    pub session: Session,
-    /// Messages of the person.
+pub struct SessionStats {
+    /// The current conversation.
+    pub session: SessionInfo,
+    /// Messages from the user.
     pub user_messages: usize,
-    /// Messages of the model.
+    /// Messages from the model.
     pub assistant_messages: usize,
-    /// Calls that the model made.
+    /// Tool calls that the model made.
     pub tool_calls: usize,
-    /// Results of calls.
+    /// Results of tool calls.
     pub tool_results: usize,
-    /// Of those, failed ones.
+    /// Results that report a failure.
     pub failed_results: usize,
-    /// What was used.
-    pub usage: Usage,
-    /// Tokens of the last request, as counted here; none before the first.
+    /// Tokens and dollars used so far.
+    pub usage: UsageSummary,
+    /// Tokens of the last request by our own count; null before the first.
     pub context_tokens: Option<usize>,
-    /// The most tokens that a request may have.
+    /// The token limit of a request.
     pub max_input_tokens: u32,
 }
 
-/// Something that can be called with `/name`.
+/// A command, skill or template that a prompt can call with `/name`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CommandInfo {
     /// The name, without the slash.
     pub name: String,
-    /// What it does.
+    /// What it does, in one line.
     pub description: String,
-    /// Which arguments it takes, where it says so.
+    /// The arguments that it takes, if it declares them.
     pub argument_hint: Option<String>,
-    /// What it is.
-    pub source: Source,
+    /// Whether it is a command, a skill or a template.
+    pub source: CommandSource,
 }
 
-/// What something that can be called is.
+/// The kind of a `/name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// A command, which runs at once.
+pub enum CommandSource {
+    /// Runs at once.
     Command,
-    /// A skill, which becomes a prompt.
+    /// A skill, which expands to a prompt.
     Skill,
-    /// A template, which becomes a prompt.
+    /// A template, which expands to a prompt.
     Template,
 }

@@ -1,4 +1,4 @@
-//! The protocol as a JSON schema.
+//! [`schema()`]: the RPC protocol as a JSON schema, generated from the request and response types.
 
 use hardpan_agent::Event as _;
 use hardpan_agent::events::{
@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
 use super::request::Request;
-use super::response::Line;
+use super::response::OutputMessage;
 
-/// The events that are told.
+/// The names of all events that the server forwards.
 const EVENTS: [&str; 22] = [
     SessionStart::NAME,
     SessionSwitch::NAME,
@@ -39,33 +39,33 @@ const EVENTS: [&str; 22] = [
     HandlerFailed::NAME,
 ];
 
-/// Every line, in and out.
+/// Any line of the protocol, in either direction.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[allow(dead_code, reason = "only its schema is used")]
 enum Protocol {
-    /// Standard input.
+    /// On standard input: a request.
     Request(Request),
-    /// Standard output.
-    Line(Box<Line>),
-    /// Standard output: something happened.
+    /// On standard output: a response or a question.
+    OutputMessage(Box<OutputMessage>),
+    /// On standard output: an event of the agent.
     Event(Event),
 }
 
-/// Something happened. The fields of each event are in docs/agent.md.
+/// An event of the agent. docs/agent.md lists the fields of each.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 struct Event {
-    /// Which event.
+    /// The event's name.
     #[serde(rename = "type")]
     #[schemars(extend("enum" = EVENTS))]
     kind: String,
-    /// What it carries.
+    /// The event's own fields.
     #[serde(flatten)]
     fields: Map<String, Value>,
 }
 
-/// The schema of every line, in and out.
+/// The JSON schema of every line, in either direction.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Protocol).to_value();
     if let Some(object) = schema.as_object_mut() {

@@ -1,14 +1,14 @@
-//! A session drawn as a tree, in characters that every pipe and terminal has.
+//! [`draw`]: a session as a tree, in ASCII characters that work in every pipe and terminal.
 
 use hardpan_session::Session;
 
-/// So many characters of a message are shown.
-const GIST: usize = 200;
+/// How many characters of each message to show.
+const GIST_CHARS: usize = 200;
 
-/// One line per message, `*` before the one where the session goes on.
+/// Draws one line per message, with `*` before the current one.
 ///
-/// Where a conversation parts, the branches that were left hang off the line that leads to what came last. However often one
-/// goes back, that line stays at the left:
+/// Branches that were left hang off the line that leads to the newest message. That line stays at
+/// the left however often the user went back:
 ///
 /// ```text
 ///   e1  user: Why does the build fail?
@@ -16,35 +16,36 @@ const GIST: usize = 200;
 ///   |  e3  user: Where?
 /// * e4  assistant: The lock file.
 /// ```
-pub fn lines(session: &Session) -> Vec<String> {
+pub fn draw(session: &Session) -> Vec<String> {
     let labels = session.labels();
-    // The last message on the way to the leaf: requests and the like may come after it.
+    // The last message on the way to the leaf; other records may follow it.
     let path = session.path_to(None).unwrap_or_default();
-    let last = path.iter().rev().find(|entry| entry.gist(GIST).is_some()).map(|entry| &*entry.id);
-    let shown = Shown::of(session);
+    let last = path.iter().rev().find(|entry| entry.preview(GIST_CHARS).is_some()).map(|entry| &*entry.id);
+    let shown = MessageTree::from_session(session);
     let mut lines = Vec::new();
-    // Not recursive: a conversation may be longer than a stack is deep.
+    // Not recursive, because a conversation may be deeper than the stack.
     let mut waiting = branches(&shown.roots, "");
     while let Some(Branch { at, first, rest }) = waiting.pop() {
         let entry = &session.entries[at];
-        if let Some(gist) = entry.gist(GIST) {
+        if let Some(preview) = entry.preview(GIST_CHARS) {
             let mark = if last == Some(&entry.id) { '*' } else { ' ' };
             let label = labels.get(&*entry.id).map_or_else(String::new, |label| format!("[{label}] "));
-            lines.push(format!("{mark} {first}{}  {}: {label}{}", entry.id, gist.role, gist.text));
+            lines.push(format!("{mark} {first}{}  {}: {label}{}", entry.id, preview.role, preview.text));
         }
         waiting.extend(branches(&shown.below[at], &rest));
     }
     lines
 }
 
-/// An entry, what stands before it, and what stands before those that follow it.
+/// An entry to draw, the prefix of its line, and the prefix of the lines below it.
 struct Branch {
     at: usize,
     first: String,
     rest: String,
 }
 
-/// What follows an entry whose own followers have this before them. The last is the line that goes on; it waits longest.
+/// The branches for an entry's children, whose lines start with `before`, in stack order: the last
+/// child continues the main line and is drawn last.
 fn branches(children: &[usize], before: &str) -> Vec<Branch> {
     let Some((&on, left)) = children.split_last() else { return Vec::new() };
     let on = Branch { at: on, first: before.to_owned(), rest: before.to_owned() };
@@ -53,26 +54,27 @@ fn branches(children: &[usize], before: &str) -> Vec<Branch> {
     [on].into_iter().chain(left).collect()
 }
 
-/// The tree of the messages alone: what else is recorded is left out, and what follows it follows the message before it.
-struct Shown {
+/// The tree of the messages only. Other records are left out; their children become children of the
+/// message before them.
+struct MessageTree {
     roots: Vec<usize>,
-    /// For each message those that follow it, the way to what came last at the end.
+    /// The children of each message, by entry index; the one that leads to the newest entry is last.
     below: Vec<Vec<usize>>,
 }
 
-impl Shown {
-    fn of(session: &Session) -> Self {
+impl MessageTree {
+    fn from_session(session: &Session) -> Self {
         let (tree, count) = (session.tree(), session.entries.len());
-        // An entry follows another on an earlier line: from the end, all below one are known when it is its turn.
+        // Parents come before their children, so going backwards knows all descendants …
         let mut newest: Vec<usize> = (0..count).collect();
         for at in (0..count).rev() {
             newest[at] = tree.children[at].iter().map(|&child| newest[child]).fold(at, usize::max);
         }
-        // And from the start, all above it.
+        // … and going forwards knows all ancestors.
         let mut above: Vec<Option<usize>> = vec![None; count];
-        let mut shown = Shown { roots: Vec::new(), below: vec![Vec::new(); count] };
+        let mut shown = MessageTree { roots: Vec::new(), below: vec![Vec::new(); count] };
         let mut place = |at: usize, above: Option<usize>| {
-            if session.entries[at].gist(1).is_none() {
+            if session.entries[at].preview(1).is_none() {
                 return above;
             }
             above.map_or(&mut shown.roots, |above| &mut shown.below[above]).push(at);
@@ -95,7 +97,7 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
-    use hardpan_prompt::{AgentMessage, Body, Part};
+    use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
     use hardpan_session::{Entry, Header, Record};
 
     use super::*;
@@ -104,7 +106,7 @@ mod tests {
     fn session(entries: &[(&str, Option<&str>, Option<&str>)]) -> Session {
         let entry = |&(id, parent, text): &(&str, Option<&str>, Option<&str>)| match text {
             Some(text) => {
-                Entry::message(parent, AgentMessage::new(id, Body::User { content: vec![Part::text(text)] }))
+                Entry::message(parent, AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }))
             }
             None => Entry::new(id, parent, None, Record::Name { name: "x".into() }),
         };
@@ -117,7 +119,7 @@ mod tests {
     fn a_conversation_without_branches_is_a_list() {
         let session =
             session(&[("a", None, Some("one")), ("x", Some("a"), None), ("b", Some("x"), Some("two"))]);
-        assert_eq!(lines(&session), ["  a  user: one", "* b  user: two"]);
+        assert_eq!(draw(&session), ["  a  user: one", "* b  user: two"]);
     }
 
     #[test]
@@ -142,7 +144,7 @@ mod tests {
             "  g  user: goes on",
             "* h  user: to the end",
         ];
-        assert_eq!(lines(&session), expected);
+        assert_eq!(draw(&session), expected);
     }
 
     #[test]
@@ -164,6 +166,6 @@ mod tests {
             "  b  user: older",
             "* d  user: gone on with",
         ];
-        assert_eq!(lines(&session), expected);
+        assert_eq!(draw(&session), expected);
     }
 }

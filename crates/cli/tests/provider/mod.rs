@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hardpan_simulator::{Config, Engine, Script, Server, Settings, serve};
+use hardpan_simulator::{ServerConfig, Engine, Script, Server, EngineSettings, serve};
 use tokio::runtime::Runtime;
 
 use crate::support::Sandbox;
@@ -18,8 +18,8 @@ impl Provider {
     pub fn start(sandbox: &Sandbox, script: &str, settings: &str) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let script = Script::from_yaml("script.yaml", script).expect("the script can be read");
-        let engine = Engine::new(Settings { script: Some(script), ..Settings::default() });
-        let server = runtime.block_on(serve(Config::new(engine))).expect("a free port");
+        let engine = Engine::new(EngineSettings { script: Some(script), ..EngineSettings::default() });
+        let server = runtime.block_on(serve(ServerConfig::new(engine))).expect("a free port");
         let config = format!(
             "map_tokens = 0\n{settings}\n[providers.anthropic]\nbase_url = \"{}/v1\"\n[patience]\nlongest_wait_seconds = 0.05\n",
             server.url()

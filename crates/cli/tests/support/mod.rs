@@ -20,7 +20,7 @@ pub struct Sandbox {
 
 /// What a run of the binary left behind.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: String,
@@ -64,12 +64,12 @@ impl Sandbox {
     }
 
     /// Runs it.
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         self.run_with_input(args, b"")
     }
 
     /// Runs it with something to read on standard input.
-    pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ran {
+    pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> CommandOutput {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary can be run");
@@ -77,7 +77,7 @@ impl Sandbox {
         let _ = child.stdin.take().expect("it is piped").write_all(input);
         let output = child.wait_with_output().expect("it ends");
         let stderr = String::from_utf8(output.stderr).expect("words are UTF-8");
-        Ran { code: output.status.code(), stdout: output.stdout, stderr }
+        CommandOutput { code: output.status.code(), stdout: output.stdout, stderr }
     }
 
     /// Runs what must succeed without a word, and returns what it printed.

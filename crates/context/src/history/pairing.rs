@@ -1,113 +1,117 @@
-//! Which result answers which call.
+//! [`CallPairing`]: which tool result answers which call.
 
 use std::collections::BTreeMap;
 
-use hardpan_prompt::{AgentMessage, Body, Part, State, ToolCall};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState, ToolCall};
 
-/// A call's answer: stored with the call, or in a message of its own.
-pub enum Answer<'a> {
-    /// Stored with the call.
+/// The result of a call.
+pub enum CallAnswer<'a> {
+    /// The result is stored with the call.
     Stored(&'a ToolCall),
-    /// In a message of its own.
+    /// The result is a message of its own.
     Message(&'a AgentMessage),
 }
 
-impl<'a> Answer<'a> {
-    /// The message that holds it, if one does.
+impl<'a> CallAnswer<'a> {
+    /// The result message; none if the result is stored with the call.
     pub fn message(&self) -> Option<&'a AgentMessage> {
         match self {
-            Answer::Stored(_) => None,
-            Answer::Message(message) => Some(message),
+            CallAnswer::Stored(_) => None,
+            CallAnswer::Message(message) => Some(message),
         }
     }
 
-    /// What it says.
-    pub fn parts(&self) -> &'a [Part] {
+    /// The content of the result: text and images.
+    pub fn parts(&self) -> &'a [MessagePart] {
         match self {
-            Answer::Stored(call) => call.result.as_ref().map_or(&[], |result| &result.content),
-            Answer::Message(message) => match &*message.body {
-                Body::ToolResult { content, .. } => content,
+            CallAnswer::Stored(call) => call.result.as_ref().map_or(&[], |result| &result.content),
+            CallAnswer::Message(message) => match &*message.body {
+                MessageBody::ToolResult { content, .. } => content,
                 _ => &[],
             },
         }
     }
 
-    /// Whether the tool failed.
+    /// Whether the tool reported a failure.
     pub fn is_error(&self) -> bool {
         match self {
-            Answer::Stored(call) => call.result.as_ref().is_some_and(|result| result.is_error),
-            Answer::Message(message) => matches!(*message.body, Body::ToolResult { is_error: true, .. }),
+            CallAnswer::Stored(call) => call.result.as_ref().is_some_and(|result| result.is_error),
+            CallAnswer::Message(message) => {
+                matches!(*message.body, MessageBody::ToolResult { is_error: true, .. })
+            }
         }
     }
 }
 
-/// The result messages of a conversation by the id they answer, and who has been answered.
-pub struct Pairing<'a> {
+/// The calls and result messages of a conversation by call id, and which results are claimed.
+pub struct CallPairing<'a> {
     messages: &'a [AgentMessage],
     start: usize,
     /// By call id: the positions of result messages, and of messages that make a call of this id.
     results: BTreeMap<&'a str, Vec<usize>>,
-    makers: BTreeMap<&'a str, Vec<usize>>,
-    taken: Vec<bool>,
+    callers: BTreeMap<&'a str, Vec<usize>>,
+    claimed: Vec<bool>,
 }
 
-impl<'a> Pairing<'a> {
-    /// The calls and results from a position on: what comes before it has nothing to do with them.
-    pub fn of(messages: &'a [AgentMessage], start: usize) -> Self {
+impl<'a> CallPairing<'a> {
+    /// Indexes the messages from `start` on. Calls before `start` must be settled already.
+    pub fn new(messages: &'a [AgentMessage], start: usize) -> Self {
         let mut results: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        let mut makers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut callers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, message) in messages.iter().enumerate().skip(start) {
             match &*message.body {
-                Body::ToolResult { call_id, .. } => results.entry(call_id).or_default().push(index),
-                Body::Assistant { content, .. } => {
+                MessageBody::ToolResult { call_id, .. } => results.entry(call_id).or_default().push(index),
+                MessageBody::Assistant { content, .. } => {
                     for part in content {
-                        if let Part::ToolCall(call) = part {
-                            makers.entry(&call.id).or_default().push(index);
+                        if let MessagePart::ToolCall(call) = part {
+                            callers.entry(&call.id).or_default().push(index);
                         }
                     }
                 }
                 _ => {}
             }
         }
-        Pairing { messages, start, results, makers, taken: vec![false; messages.len()] }
+        CallPairing { messages, start, results, callers, claimed: vec![false; messages.len()] }
     }
 
-    /// The answer to a call made by message `index`: the one stored with it, else the first result message after it that
-    /// answers nobody else, and comes before another message that makes a call of the same id. A result that came only
-    /// after the model had spoken again is too late: it was asked without that result, and what was sent stays sent.
-    pub fn answer<'b>(&mut self, index: usize, call: &'b ToolCall) -> Option<Answer<'b>>
+    /// The answer to a call made by message `index`: the result stored with it, else the first
+    /// unclaimed result message before another message makes a call of the same id. A result that
+    /// came after the model had spoken again is too late: the request that made the model speak was
+    /// sent without it, and a sent prefix must not change.
+    pub fn find_answer<'b>(&mut self, index: usize, call: &'b ToolCall) -> Option<CallAnswer<'b>>
     where
         'a: 'b,
     {
-        let next_maker =
-            self.makers.get(&*call.id).and_then(|all| all.iter().find(|maker| **maker > index)).copied();
-        let end = next_maker.unwrap_or(self.messages.len()).min(self.next_answer(index));
+        let next_caller =
+            self.callers.get(&*call.id).and_then(|all| all.iter().find(|maker| **maker > index)).copied();
+        let end = next_caller.unwrap_or(self.messages.len()).min(self.next_model_message(index));
         let candidates = self.results.get(&*call.id).into_iter().flatten().copied();
-        let found = candidates.filter(|at| *at > index && *at < end).find(|at| !self.taken[*at]);
+        let found = candidates.filter(|at| *at > index && *at < end).find(|at| !self.claimed[*at]);
         if let Some(at) = found {
-            self.taken[at] = true;
+            self.claimed[at] = true;
         }
         if call.result.is_some() {
-            return Some(Answer::Stored(call));
+            return Some(CallAnswer::Stored(call));
         }
         let message = &self.messages[found?];
-        matches!(message.state, State::Whole | State::TlDr).then_some(Answer::Message(message))
+        matches!(message.state, MessageState::Whole | MessageState::TlDr)
+            .then_some(CallAnswer::Message(message))
     }
 
-    /// Where the model speaks again after message `index`. Messages of the model right after it belong to it: calls made
-    /// side by side may have been stored one by one.
-    fn next_answer(&self, index: usize) -> usize {
-        let is_model = |at: &usize| matches!(*self.messages[*at].body, Body::Assistant { .. });
+    /// The position where the model speaks again after message `index`. Messages of the model right
+    /// after it belong to it: parallel calls may have been stored in a message each.
+    fn next_model_message(&self, index: usize) -> usize {
+        let is_model = |at: &usize| matches!(*self.messages[*at].body, MessageBody::Assistant { .. });
         let after = (index + 1..self.messages.len()).skip_while(is_model);
         after.into_iter().find(is_model).unwrap_or(self.messages.len())
     }
 
-    /// Result messages that were to be sent but answer nobody.
+    /// The positions of result messages that should be sent but answer no call.
     pub fn orphans(&self) -> Vec<usize> {
         let unanswered = |(index, message): (usize, &AgentMessage)| {
-            let sent = matches!(message.state, State::Whole | State::TlDr);
-            let is_result = matches!(*message.body, Body::ToolResult { .. });
-            (sent && is_result && !self.taken[index]).then_some(index)
+            let sent = matches!(message.state, MessageState::Whole | MessageState::TlDr);
+            let is_result = matches!(*message.body, MessageBody::ToolResult { .. });
+            (sent && is_result && !self.claimed[index]).then_some(index)
         };
         self.messages.iter().enumerate().skip(self.start).filter_map(unanswered).collect()
     }

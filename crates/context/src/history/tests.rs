@@ -1,12 +1,14 @@
 use serde_json::{Value, json};
 
 use crate::LayoutName;
-use crate::trial::{calls, left_out, lines, made, made_for, model, result, snapshot, tool, user};
+use crate::test_snapshots::{
+    assemble_for, assemble_for_claude, calls, left_out, lines, model, result, snapshot, tool, user,
+};
 
 /// The conversation as `inline` sends it: nothing else is around it.
 fn sent(messages: &Value) -> (Vec<String>, Vec<String>) {
     let snapshot = snapshot(json!({"messages": messages, "tools": [tool("read")], "prompt": "now"}));
-    let made = made(&snapshot, LayoutName::Inline);
+    let made = assemble_for_claude(&snapshot, LayoutName::Inline);
     (lines(&made.prompt), left_out(&made.prompt))
 }
 
@@ -163,7 +165,7 @@ fn reasoning_goes_back_only_to_the_model_that_made_it() {
     );
     assert_eq!(left_out.len(), 2);
     let snapshot = snapshot(json!({"messages": messages, "prompt": "now"}));
-    let elsewhere = made_for(&snapshot, LayoutName::Inline, "gpt-5.5");
+    let elsewhere = assemble_for(&snapshot, LayoutName::Inline, "gpt-5.5");
     assert!(!lines_hold(&elsewhere.prompt, "thinks"));
 }
 
@@ -181,7 +183,7 @@ fn thinking_is_off_in_a_round_that_began_without_it() {
     let thought = json!({"type": "reasoning", "text": "hm", "signature": "s"});
     let with = json!({"id": "m2", "role": "assistant", "content": [thought, call]});
     let without = json!({"id": "m2", "role": "assistant", "content": [call]});
-    let thinking = |first| made(&snapshot(round(first)), LayoutName::Strata).prompt.thinking;
+    let thinking = |first| assemble_for_claude(&snapshot(round(first)), LayoutName::Strata).prompt.thinking;
     assert_eq!(thinking(with), hardpan_prompt::Thinking::Budget(2000));
     assert_eq!(thinking(without), hardpan_prompt::Thinking::Off);
 }
@@ -189,7 +191,7 @@ fn thinking_is_off_in_a_round_that_began_without_it() {
 #[test]
 fn a_conversation_begins_and_ends_with_the_user() {
     let snapshot = snapshot(json!({"messages": [model("m1", "hello"), model("m2", "anyone?")]}));
-    let lines = lines(&made(&snapshot, LayoutName::Inline).prompt);
+    let lines = lines(&assemble_for_claude(&snapshot, LayoutName::Inline).prompt);
     assert_eq!(
         lines,
         [
@@ -210,7 +212,7 @@ fn without_tools_in_use_calls_are_stripped() {
             result("m3", "a", "A"),
         ]}),
     );
-    let made = made(&snapshot, LayoutName::Inline);
+    let made = assemble_for_claude(&snapshot, LayoutName::Inline);
     assert_eq!(lines(&made.prompt), ["user: go", "model: let me see", "user: now"]);
     assert!(made.prompt.tools.is_empty());
 }

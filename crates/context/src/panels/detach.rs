@@ -1,19 +1,20 @@
-//! What leaves the conversation for a frozen history panel (seed a, step 2).
+//! [`plan_detachment`]: when old messages leave the conversation for a frozen history panel, and
+//! how many.
 
-use hardpan_prompt::{AgentMessage, Body, Counter, Hash, Part, State, Text};
+use hardpan_prompt::{AgentMessage, Hash, MessageBody, MessagePart, MessageState, Text, TokenCounter};
 
-/// The least messages in a chunk to detach.
+/// How many messages a chunk must have to be detached.
 pub const CHUNK_MIN_MESSAGES: usize = 25;
-/// The least tokens in a chunk to detach.
+/// How many tokens a chunk must have to be detached.
 pub const CHUNK_MIN_TOKENS: usize = 5_000;
-/// The least messages that stay.
+/// How many messages must stay in the conversation.
 pub const KEEP_MIN_MESSAGES: usize = 25;
-/// The least tokens that stay.
+/// How many tokens must stay in the conversation.
 pub const KEEP_MIN_TOKENS: usize = 7_500;
 
-/// How many of the oldest messages to detach, or none. The chunk is the smallest that ends at a turn boundary (after a
-/// complete assistant turn), and all four constants must be met.
-pub fn plan(messages: &[AgentMessage], tokens: impl Fn(&AgentMessage) -> usize) -> Option<usize> {
+/// How many of the oldest messages to detach; none if it is too early. The chunk is the smallest
+/// that ends after a complete answer of the assistant and meets all four limits above.
+pub fn plan_detachment(messages: &[AgentMessage], tokens: impl Fn(&AgentMessage) -> usize) -> Option<usize> {
     let sizes: Vec<(usize, usize)> = messages
         .iter()
         .map(|message| if is_active(message) { (1, tokens(message)) } else { (0, 0) })
@@ -34,22 +35,23 @@ pub fn plan(messages: &[AgentMessage], tokens: impl Fn(&AgentMessage) -> usize) 
     None
 }
 
-/// Whether the message is part of the live conversation.
+/// Whether the message is sent: neither deleted nor detached.
 pub fn is_active(message: &AgentMessage) -> bool {
-    matches!(message.state, State::Whole | State::TlDr)
+    matches!(message.state, MessageState::Whole | MessageState::TlDr)
 }
 
-/// A turn ends where the next live message is the user's and this one is not.
+/// Whether the assistant's answer is complete here: the next sent message is the user's, and this
+/// one is not.
 fn ends_a_turn(messages: &[AgentMessage], index: usize) -> bool {
     let next = messages[index + 1..].iter().find(|message| is_active(message));
     !messages[index].is_user() && next.is_some_and(AgentMessage::is_user)
 }
 
-/// Tokens of a message: its text, its tool calls (name and arguments) and its results.
-pub fn estimate_tokens(message: &AgentMessage, counter: &Counter) -> usize {
-    let sum = lines(message).into_iter().map(|(_, line)| match line {
-        Line::Said(text) => counter.count(text),
-        Line::Called(name, arguments) => {
+/// Counts the tokens of a message: its text, its tool calls (name and arguments) and its results.
+pub fn estimate_tokens(message: &AgentMessage, counter: &TokenCounter) -> usize {
+    let sum = history_lines(message).into_iter().map(|(_, line)| match line {
+        HistoryLine::Text(text) => counter.count(text),
+        HistoryLine::ToolCall(name, arguments) => {
             let text = format!("{name} {arguments}");
             counter.count_hashed(Hash::of(text.as_bytes()), &text)
         }
@@ -57,64 +59,67 @@ pub fn estimate_tokens(message: &AgentMessage, counter: &Counter) -> usize {
     sum.sum()
 }
 
-/// The conversation's own token count: what seed a shows in its sidebar.
-pub fn conversation_tokens<'a>(live: impl Iterator<Item = &'a AgentMessage>, counter: &Counter) -> usize {
+/// Counts the tokens of the conversation without its frozen part, for the breakdown.
+pub fn conversation_tokens<'a>(
+    live: impl Iterator<Item = &'a AgentMessage>,
+    counter: &TokenCounter,
+) -> usize {
     live.filter(|message| is_active(message)).map(|message| estimate_tokens(message, counter)).sum()
 }
 
-/// A line of a frozen history.
-pub enum Line<'a> {
-    /// Text that was said.
-    Said(&'a Text),
-    /// A tool that was called: name and arguments.
-    Called(&'a str, &'a str),
+/// One entry of a frozen history.
+pub enum HistoryLine<'a> {
+    /// Text of a message or of a result.
+    Text(&'a Text),
+    /// A tool call: name and arguments.
+    ToolCall(&'a str, &'a str),
 }
 
-/// What a message says, line by line, each with who says it.
-pub fn lines(message: &AgentMessage) -> Vec<(&'static str, Line<'_>)> {
-    let role = role(message);
-    if let (State::TlDr, Some(summary)) = (message.state, &message.tl_dr) {
-        return vec![(role, Line::Said(summary))];
+/// The entries of a message in a frozen history, each with the role that is shown for it.
+pub fn history_lines(message: &AgentMessage) -> Vec<(&'static str, HistoryLine<'_>)> {
+    let role = role_name(message);
+    if let (MessageState::TlDr, Some(summary)) = (message.state, &message.tl_dr) {
+        return vec![(role, HistoryLine::Text(summary))];
     }
     let of_parts = |parts| lines_of_parts(role, parts);
     match &*message.body {
-        Body::User { content } | Body::Custom { content, .. } | Body::Assistant { content, .. } => {
-            of_parts(content)
+        MessageBody::User { content }
+        | MessageBody::Custom { content, .. }
+        | MessageBody::Assistant { content, .. } => of_parts(content),
+        MessageBody::ToolResult { content, .. } => of_parts(content),
+        MessageBody::BashExecution { exclude_from_context: true, .. } => Vec::new(),
+        MessageBody::BashExecution { command, output, .. } => {
+            vec![(role, HistoryLine::ToolCall("bash", command)), (role, HistoryLine::Text(output))]
         }
-        Body::ToolResult { content, .. } => of_parts(content),
-        Body::BashExecution { exclude_from_context: true, .. } => Vec::new(),
-        Body::BashExecution { command, output, .. } => {
-            vec![(role, Line::Called("bash", command)), (role, Line::Said(output))]
-        }
-        Body::CompactionSummary { summary } | Body::BranchSummary { summary } => {
-            vec![(role, Line::Said(summary))]
+        MessageBody::CompactionSummary { summary } | MessageBody::BranchSummary { summary } => {
+            vec![(role, HistoryLine::Text(summary))]
         }
     }
 }
 
-fn lines_of_parts<'a>(role: &'static str, parts: &'a [Part]) -> Vec<(&'static str, Line<'a>)> {
+fn lines_of_parts<'a>(role: &'static str, parts: &'a [MessagePart]) -> Vec<(&'static str, HistoryLine<'a>)> {
     let mut lines = Vec::new();
     for part in parts {
         match part {
-            Part::Text { text } => lines.push((role, Line::Said(text))),
-            Part::ToolCall(call) => {
-                lines.push((role, Line::Called(&call.name, call.arguments.as_str())));
+            MessagePart::Text { text } => lines.push((role, HistoryLine::Text(text))),
+            MessagePart::ToolCall(call) => {
+                lines.push((role, HistoryLine::ToolCall(&call.name, call.arguments.as_str())));
                 let stored = call.result.iter().flat_map(|result| lines_of_parts("tool", &result.content));
                 lines.extend(stored);
             }
-            Part::Image(_) | Part::Reasoning { .. } => {}
+            MessagePart::Image(_) | MessagePart::Reasoning { .. } => {}
         }
     }
     lines
 }
 
-/// Who speaks, in one word.
-pub fn role(message: &AgentMessage) -> &'static str {
+/// The role of a message as shown in a frozen history: user, assistant, tool or summary.
+pub fn role_name(message: &AgentMessage) -> &'static str {
     match &*message.body {
-        Body::User { .. } | Body::Custom { .. } | Body::BashExecution { .. } => "user",
-        Body::Assistant { .. } => "assistant",
-        Body::ToolResult { .. } => "tool",
-        Body::CompactionSummary { .. } | Body::BranchSummary { .. } => "summary",
+        MessageBody::User { .. } | MessageBody::Custom { .. } | MessageBody::BashExecution { .. } => "user",
+        MessageBody::Assistant { .. } => "assistant",
+        MessageBody::ToolResult { .. } => "tool",
+        MessageBody::CompactionSummary { .. } | MessageBody::BranchSummary { .. } => "summary",
     }
 }
 
@@ -125,11 +130,11 @@ mod tests {
     fn conversation(exchanges: usize) -> Vec<AgentMessage> {
         (0..exchanges * 2)
             .map(|index| {
-                let content = vec![Part::text("x")];
+                let content = vec![MessagePart::text("x")];
                 let body = if index % 2 == 0 {
-                    Body::User { content }
+                    MessageBody::User { content }
                 } else {
-                    Body::Assistant { content, provider: None, model: None, stop_reason: None }
+                    MessageBody::Assistant { content, provider: None, model: None, stop_reason: None }
                 };
                 AgentMessage::new(format!("m{index}").as_str(), body)
             })
@@ -139,13 +144,13 @@ mod tests {
     #[test]
     fn all_four_constants_must_be_met() {
         // 60 messages of 300 tokens: 26 (the first turn boundary from 25 on) leave, 34 stay.
-        assert_eq!(plan(&conversation(30), |_| 300), Some(26));
+        assert_eq!(plan_detachment(&conversation(30), |_| 300), Some(26));
         // Too few messages would stay.
-        assert_eq!(plan(&conversation(25), |_| 300), None);
+        assert_eq!(plan_detachment(&conversation(25), |_| 300), None);
         // Too few tokens would stay: 34 × 220 = 7480.
-        assert_eq!(plan(&conversation(30), |_| 220), None);
+        assert_eq!(plan_detachment(&conversation(30), |_| 220), None);
         // The chunk grows until it holds enough tokens: 100 tokens each, so 50 messages.
-        assert_eq!(plan(&conversation(70), |_| 100), Some(50));
+        assert_eq!(plan_detachment(&conversation(70), |_| 100), Some(50));
     }
 
     #[test]
@@ -153,18 +158,22 @@ mod tests {
         let mut messages = conversation(40);
         // A long tool round: messages 20 to 40 belong to one turn.
         for index in (22..40).step_by(2) {
-            let result =
-                Body::ToolResult { call_id: "c".into(), tool_name: None, content: vec![], is_error: false };
+            let result = MessageBody::ToolResult {
+                call_id: "c".into(),
+                tool_name: None,
+                content: vec![],
+                is_error: false,
+            };
             messages[index].body = result.into();
         }
-        assert_eq!(plan(&messages, |_| 300), Some(40));
+        assert_eq!(plan_detachment(&messages, |_| 300), Some(40));
     }
 
     #[test]
     fn deleted_messages_count_for_nothing() {
         let mut messages = conversation(30);
-        messages[0].state = State::Deleted;
-        messages[1].state = State::Detached;
-        assert_eq!(plan(&messages, |_| 300), Some(28));
+        messages[0].state = MessageState::Deleted;
+        messages[1].state = MessageState::Detached;
+        assert_eq!(plan_detachment(&messages, |_| 300), Some(28));
     }
 }

@@ -1,15 +1,16 @@
-//! The JSON form of a snapshot. Every field but `version` and `now` may be left out.
+//! [`SnapshotFile`]: the JSON form of a snapshot (`docs/snapshot.md`). Every field but `version`
+//! and `now` may be left out. The doc comments here are the descriptions in the JSON schema.
 
 use std::fmt;
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Kind, MediaType, MessageId, Text, Tier, Tool, Volatility};
+use hardpan_prompt::{AgentMessage, ItemKind, MediaType, MessageId, Text, Tier, Tool, Volatility};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{AgentMode, PromptType, Skill};
-use crate::Memory;
+use crate::LayoutState;
 
 /// A snapshot as it is written to a file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -23,10 +24,10 @@ pub struct SnapshotFile {
     /// Where the agent works. In `strata` it is told in the tail, elsewhere in the system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<Arc<str>>,
-    /// The pieces of the system prompt.
+    /// What the system prompt is made of.
     #[serde(default)]
     pub system: SystemEntry,
-    /// Whether tools are in use.
+    /// Whether the model may call tools.
     #[serde(default)]
     pub agent_mode: AgentMode,
     /// Panels, and any other items given whole.
@@ -35,25 +36,25 @@ pub struct SnapshotFile {
     /// Files, in the order the person named them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileEntry>,
-    /// The symbol map.
+    /// The symbol map: what the files of the repository define.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbols: Option<SymbolsEntry>,
     /// The list of the repository's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeEntry>,
-    /// Fetched pages.
+    /// Web pages that were fetched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<PageEntry>,
     /// `tiers`: whether the symbol map and the tree are sent.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub use_repo_map: bool,
     /// `inline`: whether the directory map is sent.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub directory_map: bool,
-    /// The conversation.
+    /// The conversation so far, oldest message first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<AgentMessage>,
-    /// Declared tools.
+    /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
     /// Images for the prompt; one with a `path` is a context file in `inline`.
@@ -62,49 +63,51 @@ pub struct SnapshotFile {
     /// Documents attached by id, for servers that take them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<Arc<str>>,
-    /// The provider's web search.
+    /// The provider's own web search, where it is to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_search: Option<WebSearchEntry>,
-    /// Whether the model thinks first.
+    /// How much the model thinks before it answers; it does not if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingEntry>,
-    /// What the person just typed; left out when the agent goes on by itself.
+    /// The user's new prompt; left out when the agent continues by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptEntry>,
-    /// The first of the messages that no request has carried yet: from it on, they are what was just typed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fresh: Option<MessageId>,
+    /// The id of the first message that no request has carried yet: from it on, the messages are
+    /// new input.
+    #[serde(rename = "fresh", default, skip_serializing_if = "Option::is_none")]
+    pub first_unsent: Option<MessageId>,
     /// `strata`: fold with this request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fold: bool,
-    /// What the layouts remember of earlier requests, as `hardpan request --next-memory` wrote it.
-    #[serde(default, skip_serializing_if = "Memory::is_empty")]
+    /// What the layouts carry over from earlier requests, as `hardpan request --next-memory` writes
+    /// it.
+    #[serde(rename = "memory", default, skip_serializing_if = "LayoutState::is_empty")]
     #[schemars(with = "serde_json::Value")]
-    pub memory: Memory,
-    /// What was asked for but could not be had.
+    pub layout_state: LayoutState,
+    /// What was asked for but is not available.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unavailable: Vec<Unavailable>,
+    pub unavailable: Vec<UnavailableEntry>,
 }
 
-/// Something that was asked for but could not be had.
+/// Something that was asked for but is not available.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Unavailable {
-    /// Its key.
+pub struct UnavailableEntry {
+    /// The key it would have as an item.
     pub key: String,
-    /// Why.
+    /// Why it is not available, as a phrase.
     pub reason: String,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-/// The pieces of the system prompt.
+/// What the system prompt is made of.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SystemEntry {
-    /// The whole system prompt, in place of everything below: an extension's.
+    /// A complete system prompt from an extension; it replaces everything below.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<Text>,
     /// The active agent's text; left out for the default agent (`system.md`).
@@ -113,24 +116,25 @@ pub struct SystemEntry {
     /// Project-specific instructions, in place of `system_extra.md`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra: Option<Text>,
-    /// Text from settings.
+    /// Text from the user's settings; it follows the tools' guidelines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub append: Option<Text>,
-    /// AGENTS.md and its kind.
+    /// Instruction files such as AGENTS.md.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub project_files: Vec<ProjectFile>,
-    /// Skills.
+    /// Skills that the model is told about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Skill>,
-    /// Which prompt `inline` starts from.
+    /// Which system prompt `inline` starts from.
     pub prompt_type: PromptType,
-    /// The path of a custom prompt.
+    /// The path of a custom prompt, for `"prompt_type": "custom"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_path: Option<Arc<str>>,
-    /// The custom prompt's text; left out when the path could not be resolved: then a minimal prompt is used.
+    /// The custom prompt's text; left out when the path could not be resolved: then a minimal
+    /// prompt is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom: Option<Text>,
-    /// Whether changes are made by edit blocks.
+    /// Whether the model edits files by edit blocks in its text instead of by tools.
     pub edit_blocks: bool,
 }
 
@@ -138,50 +142,51 @@ pub struct SystemEntry {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectFile {
-    /// Its path as shown.
+    /// The path as the model is to see it.
     pub path: Arc<str>,
-    /// Its content.
+    /// The text of the file.
     pub content: Text,
 }
 
-/// An item given whole.
+/// An item with all its fields: a panel, or anything else that has no list of its own.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItemEntry {
-    /// The name the model sees in `panels`: `P1`. `chat` stands for the conversation and is never sent as an item.
+    /// The name the model sees in `panels`: `P1`. `chat` stands for the conversation and is never
+    /// sent as an item.
     pub id: Arc<str>,
-    /// Its key; `panel:ID` if left out.
+    /// Its unique key; `panel:ID` if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Arc<str>>,
     /// What sort of thing it is: panel (default), file, symbols, legend, tree or page.
-    #[serde(default = "panel")]
-    pub kind: Kind,
-    /// Its name for a reader.
+    #[serde(default = "default_item_kind")]
+    pub kind: ItemKind,
+    /// The title that is shown above the content.
     pub header: Arc<str>,
-    /// Its content.
+    /// What the model is to see.
     pub content: Text,
     /// When the content last changed, in milliseconds since 1970.
     #[serde(default)]
     pub last_refresh_ms: i64,
-    /// Its tier in `tiers`.
+    /// Its tier in `tiers`; by its kind if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
     /// For how many responses it has been unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<u32>,
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_responses: Option<u32>,
     /// How often it changes; by its kind if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volatility: Option<Volatility>,
     /// The message that already shows this content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said_by: Option<MessageId>,
+    #[serde(rename = "said_by", default, skip_serializing_if = "Option::is_none")]
+    pub shown_by: Option<MessageId>,
 }
 
-fn panel() -> Kind {
-    Kind::Panel
+fn default_item_kind() -> ItemKind {
+    ItemKind::Panel
 }
 
-/// A file.
+/// A file that the model is to see whole.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
@@ -202,21 +207,21 @@ pub struct FileEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
     /// For how many responses it has been unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<u32>,
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_responses: Option<u32>,
     /// How often it changes; lively if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volatility: Option<Volatility>,
     /// The message that already shows this content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said_by: Option<MessageId>,
+    #[serde(rename = "said_by", default, skip_serializing_if = "Option::is_none")]
+    pub shown_by: Option<MessageId>,
 }
 
-/// The symbol map.
+/// The symbol map: what the files of the repository define.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SymbolsEntry {
-    /// Abbreviations and path aliases.
+    /// The explanation of the map's abbreviations and path aliases.
     #[serde(default)]
     pub legend: Option<Text>,
     /// One entry per file.
@@ -224,20 +229,20 @@ pub struct SymbolsEntry {
     pub entries: Vec<SymbolEntry>,
 }
 
-/// What one file defines.
+/// One entry of the symbol map: what a file defines.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SymbolEntry {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// The entry.
+    /// The entry's text.
     pub content: Text,
     /// Its tier in `tiers`; L3 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
     /// For how many responses it has been unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<u32>,
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_responses: Option<u32>,
 }
 
 /// The list of the repository's files.
@@ -251,11 +256,11 @@ pub struct TreeEntry {
     pub last_refresh_ms: i64,
 }
 
-/// A fetched page.
+/// A web page that was fetched.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PageEntry {
-    /// Its address.
+    /// The address it was fetched from.
     pub url: String,
     /// Its title; the address if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -270,16 +275,16 @@ pub struct PageEntry {
     pub last_refresh_ms: i64,
 }
 
-/// An image.
+/// An image that goes with the prompt.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImageEntry {
-    /// The file it was read from, if it stands for a file.
+    /// The file it was read from, if it is a context file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Arc<str>>,
-    /// Its type.
+    /// Its media type: `image/png`.
     pub media_type: MediaType,
-    /// The base64 of its bytes.
+    /// Its bytes in base64.
     pub data: Arc<str>,
     /// Width in pixels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -289,38 +294,38 @@ pub struct ImageEntry {
     pub height: Option<u32>,
 }
 
-/// The provider's web search.
+/// The settings of the provider's own web search.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebSearchEntry {
-    /// The most results to take in.
-    #[serde(default = "five")]
+    /// How many results the model sees at most.
+    #[serde(default = "default_max_results")]
     pub max_results: u32,
 }
 
-fn five() -> u32 {
+fn default_max_results() -> u32 {
     5
 }
 
-/// Whether the model thinks first.
+/// How much the model thinks before it answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThinkingEntry {
-    /// The most tokens it may think.
+    /// How many tokens it may think at most.
     pub budget_tokens: u32,
 }
 
-/// What the person just typed: a string, or text with the id it will have as a message.
+/// The user's new prompt: a string, or text with the id it will have as a message.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PromptEntry {
     /// The text; its id is `prompt`.
     Text(Text),
-    /// The text and its id.
+    /// The text with an id of its own.
     WithId {
         /// The id it will have as a message.
         id: MessageId,
-        /// The text.
+        /// The text as typed.
         text: Text,
     },
 }
@@ -352,8 +357,8 @@ impl<'de> Deserialize<'de> for PromptEntry {
     }
 }
 
-/// The JSON schema of the format.
-pub fn schema() -> serde_json::Value {
+/// The JSON schema of [`SnapshotFile`], as in `docs/snapshot.schema.json`.
+pub fn snapshot_schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(SnapshotFile).to_value();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".into(), "Hardpan snapshot, version 1".into());

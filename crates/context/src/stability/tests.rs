@@ -1,11 +1,11 @@
-mod naive; // the rules again, slow and obvious
-mod rules; // one small case per rule
-mod session; // two hundred responses through real requests
+mod long_session;
+mod reference_model; // a slow and obvious tracker to compare with
+mod rules; // one small case per rule // two hundred responses through real requests
 
-use super::Reason;
+use super::TierChangeReason;
 
 /// The reason without its figures.
-fn kind(reason: Reason) -> String {
+fn kind(reason: TierChangeReason) -> String {
     let written = serde_json::to_string(&reason).unwrap();
     written.split('"').nth(1).unwrap().to_owned()
 }

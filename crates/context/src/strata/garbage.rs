@@ -1,56 +1,64 @@
-//! What a fold would drop, and whether the rent paid for it has reached the price of one.
+//! How much garbage a prompt carries, and whether a fold pays.
 //!
-//! Every request pays to read what is sent again though it is no longer true. A fold drops that, but writes the cache anew. The
-//! rule is that of renting skis: fold once the rent paid since the last fold has reached the price (docs/economy.md).
+//! Garbage is what is sent again though a newer copy replaced it; every request pays rent to read
+//! it from the cache. A fold drops it, but writes the cache anew. The rule is that of the ski
+//! rental problem: fold once the rent paid since the last fold has reached the price
+//! (docs/economy.md).
 
 use std::collections::HashMap;
 
 use hardpan_economy::Rates;
-use hardpan_economy::folds::{FoldPrices, Site};
-use hardpan_prompt::{Content, Item, Measured, Prompt, ResultPart, Source, Text, ToolResult};
+use hardpan_economy::folds::{FoldPrices, FoldSite};
+use hardpan_prompt::{Content, Item, Prompt, PromptTokens, ResultPart, Source, Text, ToolResult};
 
-use crate::layout::Input;
-use crate::memory::{Account, StrataMemory, UpdateForm};
+use crate::layout::LayoutInput;
+use crate::layout_state::{RentAccount, StrataState, UpdateForm};
 
-/// What a stub costs in place of a body, in tokens: the phrase and the key.
-const STUB: usize = 25;
+/// About how many tokens a stub has: the phrase and the key.
+const STUB_TOKENS: usize = 25;
 
-/// Whether the rent has reached the price of a fold, as the last request left it.
-pub fn is_due(input: &Input<'_>, account: &Account) -> bool {
-    let price = prices(input, account).fold(&site(account));
-    account.garbage > 0 && account.rent > 0.0 && account.rent >= price
+/// Whether the rent has reached the price of a fold, by the account of the last request.
+pub fn is_fold_due(input: &LayoutInput<'_>, account: &RentAccount) -> bool {
+    let price = fold_prices(input, account).fold_price(&fold_site(account));
+    account.garbage_tokens > 0 && account.rent > 0.0 && account.rent >= price
 }
 
-/// What reading and writing cost. A model that costs nothing reads for nothing, so nothing is ever due.
-fn prices(input: &Input<'_>, account: &Account) -> FoldPrices {
-    let (read, write) = Rates::of(&input.target.model, &input.target.wire, account.after).ratios();
+/// The prices of reading and writing the cache. A model that costs nothing reads for nothing, so no
+/// fold is ever due.
+fn fold_prices(input: &LayoutInput<'_>, account: &RentAccount) -> FoldPrices {
+    let (read, write) =
+        Rates::for_model(&input.target.model, &input.target.profile, account.tokens_after_system).ratios();
     FoldPrices { read, write }
 }
 
-/// A fold lays everything after the system prompt anew.
-fn site(account: &Account) -> Site {
-    Site { place: 0, after: account.after, garbage: account.garbage }
+/// What a fold would rewrite: everything after the system prompt.
+fn fold_site(account: &RentAccount) -> FoldSite {
+    FoldSite { position: 0, tokens_after: account.tokens_after_system, garbage: account.garbage_tokens }
 }
 
-/// The account after a request: what it paid for garbage is added to the rent.
-pub fn charge(
-    input: &Input<'_>,
-    strata: &StrataMemory,
+/// The account after a request: the rent for the garbage in `prompt` is added.
+pub fn charge_rent(
+    input: &LayoutInput<'_>,
+    strata: &StrataState,
     live: &[&Item],
     prompt: &Prompt,
-    measured: &Measured,
-) -> Account {
+    measured: &PromptTokens,
+) -> RentAccount {
     let head = prompt.tools.len() + prompt.system.len();
-    let before = head.checked_sub(1).map_or(0, |last| measured.through(last));
-    let garbage = garbage(input, strata, live, prompt);
-    let account = Account { rent: strata.account.rent, after: measured.total() - before, garbage };
-    Account { rent: account.rent + prices(input, &account).rent(&site(&account)), ..account }
+    let before = head.checked_sub(1).map_or(0, |last| measured.tokens_through(last));
+    let account = RentAccount {
+        rent: strata.account.rent,
+        tokens_after_system: measured.total() - before,
+        garbage_tokens: count_garbage(input, strata, live, prompt),
+    };
+    RentAccount { rent: account.rent + fold_prices(input, &account).rent(&fold_site(&account)), ..account }
 }
 
-/// The tokens that a fold would take out: everything that shows an item, less its body once and the stubs that stay. Only items
-/// about which something was told, or which are gone, are looked at: nothing changed, nothing to do.
-fn garbage(input: &Input<'_>, strata: &StrataMemory, live: &[&Item], prompt: &Prompt) -> usize {
-    let count = |text: &Text| input.memo.counter.count(text);
+/// How many tokens a fold would drop: everything that shows an item, less one copy of its body and
+/// the stubs. Only items with updates and items that are gone can have garbage, so a prompt without
+/// changes costs no work here.
+fn count_garbage(input: &LayoutInput<'_>, strata: &StrataState, live: &[&Item], prompt: &Prompt) -> usize {
+    let count = |text: &Text| input.render_cache.counter.count(text);
     let bodies: HashMap<&str, &Text> = live.iter().map(|item| (&*item.key, &item.body)).collect();
     let mut shown: HashMap<&str, usize> = HashMap::new();
     for update in &strata.updates {
@@ -66,9 +74,9 @@ fn garbage(input: &Input<'_>, strata: &StrataMemory, live: &[&Item], prompt: &Pr
         return 0;
     }
     let mut stubs: HashMap<&str, usize> = HashMap::new();
-    for (key, tokens) in said(input, strata, prompt) {
+    for (key, tokens) in tokens_shown_by_messages(input, strata, prompt) {
         *shown.entry(key).or_default() += tokens;
-        *stubs.entry(key).or_default() += STUB;
+        *stubs.entry(key).or_default() += STUB_TOKENS;
     }
     let excess = |(key, tokens): (&&str, &usize)| {
         let needed = bodies.get(key).map_or(0, |body| count(body)) + stubs.get(key).copied().unwrap_or(0);
@@ -77,24 +85,28 @@ fn garbage(input: &Input<'_>, strata: &StrataMemory, live: &[&Item], prompt: &Pr
     input.target.factor.scale(shown.iter().map(excess).sum())
 }
 
-/// The calls and results that showed items, with the items' keys and their tokens.
-fn said<'a>(input: &Input<'_>, strata: &'a StrataMemory, prompt: &'a Prompt) -> Vec<(&'a str, usize)> {
-    let counter = &input.memo.counter;
-    let told = strata.updates.iter().filter(|update| update.form == UpdateForm::Said);
+/// For each call and result that shows an item: the item's key, and their tokens.
+fn tokens_shown_by_messages<'a>(
+    input: &LayoutInput<'_>,
+    strata: &'a StrataState,
+    prompt: &'a Prompt,
+) -> Vec<(&'a str, usize)> {
+    let counter = &input.render_cache.counter;
+    let told = strata.updates.iter().filter(|update| update.form == UpdateForm::ShownByMessage);
     let told: HashMap<&str, &str> = told.map(|update| (&*update.anchor.0, &*update.key)).collect();
     if told.is_empty() {
         return Vec::new();
     }
     let mut found: Vec<(&str, usize)> = Vec::new();
     let mut calls: HashMap<&str, usize> = HashMap::new();
-    // Backwards: a result names its call, which stands before it.
-    for block in prompt.turns.iter().rev().flat_map(|turn| turn.blocks.iter().rev()) {
+    // Backwards, because a result names its call, which comes before it.
+    for block in prompt.messages.iter().rev().flat_map(|turn| turn.blocks.iter().rev()) {
         match &*block.content {
             Content::Result(result) => {
                 let Source::Message(message) = &result.origin.source else { continue };
                 let Some(key) = told.get(&*message.0) else { continue };
                 calls.insert(&result.call_id, found.len());
-                found.push((key, texts(result).map(|text| counter.count(text)).sum()));
+                found.push((key, result_texts(result).map(|text| counter.count(text)).sum()));
             }
             Content::Call(call) => {
                 if let Some(at) = calls.remove(&*call.id) {
@@ -107,7 +119,7 @@ fn said<'a>(input: &Input<'_>, strata: &'a StrataMemory, prompt: &'a Prompt) -> 
     found
 }
 
-fn texts(result: &ToolResult) -> impl Iterator<Item = &Text> {
+fn result_texts(result: &ToolResult) -> impl Iterator<Item = &Text> {
     let segments = result.parts.iter().flat_map(|part| match part {
         ResultPart::Text(segments) => segments.as_slice(),
         ResultPart::Image(_) => &[],

@@ -1,6 +1,9 @@
 use serde_json::{Value, json};
 
-use crate::trial::{after, calls, left_out, lines, made, made_for, model, result, snapshot, tool, user};
+use crate::test_snapshots::{
+    assemble_for, assemble_for_claude, calls, left_out, lines, model, result, snapshot, snapshot_with_state,
+    tool, user,
+};
 use crate::{LayoutName, UpdateForm};
 
 const OPENING: &str = "user: The context follows; the conversation comes after it.";
@@ -24,7 +27,7 @@ fn base_is_grouped_by_volatility_and_closed_by_a_reply() {
         "working_directory": "/w",
         "prompt": "hi",
     }));
-    let made = made(&snapshot, LayoutName::Strata);
+    let made = assemble_for_claude(&snapshot, LayoutName::Strata);
     let lines = lines(&made.prompt);
     assert_eq!(
         lines,
@@ -47,15 +50,15 @@ fn base_is_grouped_by_volatility_and_closed_by_a_reply() {
 #[test]
 fn a_change_from_outside_is_told_with_the_prompt_and_nothing_before_it_moves() {
     let before = long("line");
-    let first = made(
+    let first = assemble_for_claude(
         &snapshot(json!({"files": [file("a.rs", &before)], "prompt": {"id": "m1", "text": "one"}})),
         LayoutName::Strata,
     );
     let changed = before.replace("line 30\n", "line thirty\n");
     let messages = json!([user("m1", "one"), model("m2", "done")]);
-    let second = made(
-        &after(
-            &first.memory,
+    let second = assemble_for_claude(
+        &snapshot_with_state(
+            &first.layout_state,
             json!({"files": [file("a.rs", &changed), file("new.rs", "N")], "messages": messages, "prompt": {"id": "m3", "text": "two"}}),
         ),
         LayoutName::Strata,
@@ -80,46 +83,55 @@ fn a_change_from_outside_is_told_with_the_prompt_and_nothing_before_it_moves() {
 
 #[test]
 fn what_a_message_already_shows_is_not_told_again() {
-    let first = made(
+    let first = assemble_for_claude(
         &snapshot(json!({"files": [file("a.rs", "old")], "prompt": {"id": "m1", "text": "one"}})),
         LayoutName::Strata,
     );
     let mut edited = file("a.rs", "new");
     edited["said_by"] = json!("m3");
     let round = json!([user("m1", "one"), calls("m2", &[("c", "write")]), result("m3", "c", "new")]);
-    let second = made(
-        &after(&first.memory, json!({"files": [edited], "messages": round, "tools": [tool("write")]})),
+    let second = assemble_for_claude(
+        &snapshot_with_state(
+            &first.layout_state,
+            json!({"files": [edited], "messages": round, "tools": [tool("write")]}),
+        ),
         LayoutName::Strata,
     );
     assert!(!lines(&second.prompt).iter().any(|line| line.contains("as it is now")));
-    assert_eq!(second.memory.strata.updates[0].form, UpdateForm::Said);
+    assert_eq!(second.layout_state.strata.updates[0].form, UpdateForm::ShownByMessage);
 }
 
 #[test]
 fn a_closed_file_is_said_to_be_closed_once() {
-    let first = made(
+    let first = assemble_for_claude(
         &snapshot(json!({"files": [file("a.rs", "A")], "prompt": {"id": "m1", "text": "one"}})),
         LayoutName::Strata,
     );
     let said = json!([user("m1", "one"), model("m2", "ok")]);
-    let second = made(
-        &after(&first.memory, json!({"messages": said, "prompt": {"id": "m3", "text": "two"}})),
+    let second = assemble_for_claude(
+        &snapshot_with_state(
+            &first.layout_state,
+            json!({"messages": said, "prompt": {"id": "m3", "text": "two"}}),
+        ),
         LayoutName::Strata,
     );
     let closed = |lines: &[String]| lines.iter().filter(|line| line.contains("file:a.rs was closed")).count();
     assert_eq!(closed(&lines(&second.prompt)), 1);
     let said = json!([user("m1", "one"), model("m2", "ok"), user("m3", "two"), model("m4", "ok")]);
-    let third = made(
-        &after(&second.memory, json!({"messages": said, "prompt": {"id": "m5", "text": "three"}})),
+    let third = assemble_for_claude(
+        &snapshot_with_state(
+            &second.layout_state,
+            json!({"messages": said, "prompt": {"id": "m5", "text": "three"}}),
+        ),
         LayoutName::Strata,
     );
     assert_eq!(closed(&lines(&third.prompt)), 1);
-    assert_eq!(second.memory.strata.updates, third.memory.strata.updates);
+    assert_eq!(second.layout_state.strata.updates, third.layout_state.strata.updates);
 }
 
 #[test]
 fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
-    let first = made(
+    let first = assemble_for_claude(
         &snapshot(json!({"files": [file("a.rs", "old")], "prompt": {"id": "m1", "text": "one"}})),
         LayoutName::Strata,
     );
@@ -128,14 +140,14 @@ fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
     let json = json!({"files": [file("a.rs", "new"), read], "fold": true, "tools": [tool("read")],
         "messages": [user("m1", "one"), calls("m2", &[("c", "read")]), result("m3", "c", "B as read"), model("m4", "ok")],
         "prompt": {"id": "m5", "text": "two"}});
-    let folded = made(&after(&first.memory, json), LayoutName::Strata);
+    let folded = assemble_for_claude(&snapshot_with_state(&first.layout_state, json), LayoutName::Strata);
     let lines = lines(&folded.prompt);
     assert_eq!(
         lines[2],
         "user: [context_lively answers Done: === file:a.rs ===\nnew\n=== file:b.rs ===\nB as read\n]"
     );
     assert_eq!(lines[6], "user: [c answers Done: [file:b.rs: shown elsewhere, as it is now]]");
-    assert_eq!((folded.memory.strata.folds, folded.memory.strata.updates.len()), (1, 0));
+    assert_eq!((folded.layout_state.strata.folds, folded.layout_state.strata.updates.len()), (1, 0));
 }
 
 #[test]
@@ -144,7 +156,7 @@ fn a_fold_never_touches_the_turn_in_progress() {
     read["said_by"] = json!("m3");
     let json = json!({"files": [read], "fold": true, "tools": [tool("read")],
         "messages": [user("m1", "one"), calls("m2", &[("c", "read")]), result("m3", "c", "B")]});
-    let lines = lines(&made(&snapshot(json), LayoutName::Strata).prompt);
+    let lines = lines(&assemble_for_claude(&snapshot(json), LayoutName::Strata).prompt);
     assert!(lines.iter().any(|line| line.starts_with("user: [c answers Done: B]")), "{lines:?}");
     assert!(!lines.iter().any(|line| line.contains("=== file:b.rs")), "{lines:?}");
 }
@@ -155,12 +167,20 @@ fn within_a_turn_the_tail_is_sent_only_when_it_changed() {
         json!({"items": [{"id": "git", "key": "git", "header": "git status", "content": status, "volatility": "tail"}],
             "tools": [tool("read")], "messages": messages, "prompt": prompt})
     };
-    let first =
-        made(&snapshot(with("clean", json!([]), json!({"id": "m1", "text": "go"}))), LayoutName::Strata);
+    let first = assemble_for_claude(
+        &snapshot(with("clean", json!([]), json!({"id": "m1", "text": "go"}))),
+        LayoutName::Strata,
+    );
     let round = json!([user("m1", "go"), calls("m2", &[("c", "read")]), result("m3", "c", "x")]);
-    let same = made(&after(&first.memory, with("clean", round.clone(), Value::Null)), LayoutName::Strata);
+    let same = assemble_for_claude(
+        &snapshot_with_state(&first.layout_state, with("clean", round.clone(), Value::Null)),
+        LayoutName::Strata,
+    );
     assert_eq!(left_out(&same.prompt), ["git: unchanged since it was sent in this turn"]);
-    let changed = made(&after(&same.memory, with("dirty", round, Value::Null)), LayoutName::Strata);
+    let changed = assemble_for_claude(
+        &snapshot_with_state(&same.layout_state, with("dirty", round, Value::Null)),
+        LayoutName::Strata,
+    );
     assert!(lines(&changed.prompt).last().unwrap().ends_with("--- git status\ndirty\n"));
 }
 
@@ -170,7 +190,7 @@ fn a_model_without_tools_gets_the_context_as_messages() {
     let snapshot = snapshot(
         json!({"files": [file("a.rs", "A")], "pages": [{"url": "u", "content": "P"}], "prompt": "hi"}),
     );
-    let made = made_for(&snapshot, LayoutName::Strata, &model);
+    let made = assemble_for(&snapshot, LayoutName::Strata, &model);
     assert!(made.prompt.tools.is_empty());
     assert_eq!(
         lines(&made.prompt)[1..5],

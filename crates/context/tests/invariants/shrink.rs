@@ -2,24 +2,24 @@
 
 use hardpan_context::{PromptEntry, SnapshotFile};
 
-use crate::session::{Session, Step};
-use crate::verdict::Failure;
+use crate::random_session::{Session, Step};
+use crate::violation::Violation;
 
 /// The smallest session found, and how it fails.
 pub fn shrink(
     session: Session,
-    failure: Failure,
-    fails: impl Fn(&Session) -> Option<Failure>,
-) -> (Session, Failure) {
-    let (mut smallest, mut failure) = (session, failure);
+    violation: Violation,
+    fails: impl Fn(&Session) -> Option<Violation>,
+) -> (Session, Violation) {
+    let (mut smallest, mut violation) = (session, violation);
     loop {
         let smaller = candidates(&smallest).find_map(|candidate| {
-            let found = fails(&candidate).filter(|found| found.rule == failure.rule)?;
+            let found = fails(&candidate).filter(|found| found.rule == violation.rule)?;
             Some((candidate, found))
         });
         match smaller {
-            Some(found) => (smallest, failure) = found,
-            None => return (smallest, failure),
+            Some(found) => (smallest, violation) = found,
+            None => return (smallest, violation),
         }
     }
 }

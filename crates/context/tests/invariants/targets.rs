@@ -1,10 +1,11 @@
-//! Whom the requests are for: every codec, every sort of marker, models that lack something.
+//! The targets of the random requests: every codec, every sort of marker, models that lack
+//! something.
 
 use hardpan_context::Target;
 use hardpan_models::Catalogue;
 
 /// From the built-in catalogue: provider, model.
-const LISTED: [(&str, &str); 14] = [
+const CATALOGUE_MODELS: [(&str, &str); 14] = [
     ("anthropic", "claude-sonnet-5"),
     ("anthropic", "claude-sonnet-4-5"), // accepts a prefill, and thinks
     ("anthropic", "claude-3-haiku-20240307"), // accepts a prefill, and does not
@@ -21,8 +22,9 @@ const LISTED: [(&str, &str); 14] = [
     ("mistral", "codestral-latest"), // no tools, no images
 ];
 
-/// What no listed model has: markers without tools, markers without images, a tiny window, message ids.
-const OWN: &str = r#"{
+/// What no listed model has: markers without tools, markers without images, a tiny window, message
+/// ids.
+const TEST_PROVIDERS: &str = r#"{
   "providers": [
     {"id": "house", "protocol": "anthropic", "base_url": "http://127.0.0.1:1/v1", "markers": "cache_control",
      "tool_result_images": true, "schemas": "all_required",
@@ -39,13 +41,14 @@ const OWN: &str = r#"{
   ]
 }"#;
 
-const HOUSE: [(&str, &str); 4] =
+const TEST_MODELS: [(&str, &str); 4] =
     [("house", "toolless"), ("house", "blind"), ("house", "tiny"), ("ids", "any")];
 
-/// All of them; the first is the most common.
+/// All targets; the first is chosen most often.
 pub fn all() -> Vec<Target> {
-    let catalogue = Catalogue::builtin().with_user("own.json", OWN).expect("the catalogue of this test");
-    let names = LISTED.iter().chain(&HOUSE);
+    let catalogue =
+        Catalogue::builtin().with_user_file("own.json", TEST_PROVIDERS).expect("the catalogue of this test");
+    let names = CATALOGUE_MODELS.iter().chain(&TEST_MODELS);
     names
         .map(|(provider, model)| Target::new(&catalogue, Some(provider), model).expect("a listed model"))
         .collect()

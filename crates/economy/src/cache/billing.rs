@@ -1,109 +1,111 @@
-//! What is billed, and why.
+//! [`Billing`]: what is billed for a request, and why.
 
 use serde::Serialize;
 
-use crate::Amounts;
+use crate::InputTokens;
 use crate::cache::Moment;
 
-/// What a request is billed, and how that came about. [`Rates::dollars`](crate::Rates::dollars) prices the amounts.
+/// What is billed for a request, and how that came about. [`Rates::dollars`](crate::Rates::dollars)
+/// prices it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Billing {
-    /// The request's tokens by how they are billed: they add up to all of them.
+    /// The request's tokens by how they are billed; together they are all its tokens.
     ///
     /// An automatic cache "writes" at the price of input, as does [`quote`](crate::quote()).
-    pub amounts: Amounts,
-    /// The entry that was read.
-    pub hit: Option<Hit>,
-    /// The walks that were made, in the order they were made: from the last marker on, until one hit. An automatic
-    /// cache makes one, from the last block.
-    pub looks: Vec<Look>,
+    pub amounts: InputTokens,
+    /// The entry that was read. `None`: nothing was read.
+    pub hit: Option<CacheHit>,
+    /// The walks through the cache, in order: from the last marker on, until one hits. An automatic
+    /// cache makes a single walk, from the last block.
+    #[serde(rename = "looks")]
+    pub lookups: Vec<CacheLookup>,
 }
 
 impl Billing {
-    pub(super) fn plain(total: usize) -> Self {
-        Billing { amounts: Amounts { input: total, ..Amounts::default() }, hit: None, looks: Vec::new() }
+    pub(super) fn uncached(total: usize) -> Self {
+        Billing { amounts: InputTokens { input: total, ..InputTokens::default() }, hit: None, lookups: Vec::new() }
     }
 
-    /// All tokens of the request.
+    /// All tokens of the request, however they are billed.
     pub fn total(&self) -> usize {
-        let Amounts { input, read, write, write_1h } = self.amounts;
+        let InputTokens { input, read, write, write_1h } = self.amounts;
         input + read + write + write_1h
     }
 
-    /// The last block whose entry the request uses.
+    /// The last block whose entry the request refreshes.
     pub(super) fn refreshed_through(&self) -> Option<usize> {
         self.hit.map(|hit| hit.block)
     }
 }
 
-/// The entry that a request reads.
+/// The cache entry that a request reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Hit {
-    /// The last block it covers.
+pub struct CacheHit {
+    /// Index of the last block that the entry covers.
     pub block: usize,
-    /// The tokens read: fewer than up to the block's end where a cache keeps whole steps.
+    /// Tokens read. Fewer than up to the block's end where a cache keeps whole steps.
     pub tokens: usize,
     /// How long ago the request that wrote it began, in milliseconds.
     pub age_ms: i64,
     /// How long ago the last request that wrote or read it began, in milliseconds.
     pub idle_ms: i64,
-    /// When it would have expired if this request had not come. `None`: nobody says.
+    /// When the entry would have expired without this request. `None`: not documented.
     pub expires: Option<Moment>,
 }
 
-/// One walk back from a marker.
+/// One walk back through the cache, from a marked block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Look {
-    /// The marked block.
+pub struct CacheLookup {
+    /// Index of the marked block.
     pub marker: usize,
     /// The furthest block that was checked. `None`: none was.
     pub back_to: Option<usize>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The checked blocks where an entry ends or, within the last day, has ended; the last block first. At the other
-    /// checked blocks no entry was ever written.
-    pub found: Vec<(usize, State)>,
+    /// How the walk ended.
+    pub outcome: LookupOutcome,
+    /// The checked blocks where an entry ends, or ended within the last day, the last block first.
+    /// At the other checked blocks no entry was ever written.
+    pub found: Vec<(usize, EntryState)>,
 }
 
-impl Look {
-    pub(super) fn without_walk(marker: usize, outcome: Outcome) -> Self {
-        Look { marker, back_to: None, outcome, found: Vec::new() }
+impl CacheLookup {
+    pub(super) fn without_walk(marker: usize, outcome: LookupOutcome) -> Self {
+        CacheLookup { marker, back_to: None, outcome, found: Vec::new() }
     }
 }
 
-/// How a walk ended.
+/// How a walk through the cache ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// At an entry that was read.
+pub enum LookupOutcome {
+    /// The walk found an entry and read it.
     Hit {
-        /// The last block it covers.
+        /// Index of the last block that the entry covers.
         block: usize,
     },
-    /// Nowhere.
+    /// The walk found nothing to read.
     Missed {
-        /// The last readable entry that was out of reach: more positions back than the provider looks.
+        /// The last readable entry that was out of reach, further back than the provider looks.
         beyond: Option<usize>,
     },
     /// The prefix is smaller than the provider keeps: nothing is read or written, and no error is raised.
     BelowMinimum {
-        /// The prefix in tokens.
+        /// Size of the prefix, in tokens.
         tokens: usize,
-        /// The smallest that is kept.
+        /// The smallest prefix that the provider keeps, in tokens.
         minimum: usize,
     },
-    /// The block cannot hold a marker.
+    /// The block cannot carry a marker: blank text, or reasoning.
     Unmarkable,
 }
 
-/// An entry as a request finds it.
+/// The state in which a request finds an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It can be read.
+pub enum EntryState {
+    /// The entry can be read.
     Readable,
-    /// Its lifetime was over at this moment.
+    /// The entry expired at this moment.
     Expired(Moment),
-    /// The answer of the request that wrote it had not begun; it did at this moment.
+    /// The answer to the request that wrote the entry had not begun yet; it did at this moment.
     NotYet(Moment),
 }

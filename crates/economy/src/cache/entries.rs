@@ -1,27 +1,28 @@
-//! What is cached, and until when.
+//! [`CacheEntries`]: what is cached, and until when.
 
 use std::collections::BTreeMap;
 
 use hardpan_prompt::Hash;
 
-use crate::cache::{Hit, Moment, State};
+use crate::cache::{CacheHit, Moment, EntryState};
 
-/// How long an expired entry is remembered, so that a miss can be put down to it: a day.
+/// How long an expired entry is remembered, in milliseconds (a day), so that a miss can be
+/// explained by it.
 const REMEMBERED_MS: i64 = 24 * 3600 * 1000;
 
-/// The most entries kept, about 20 MB: a bound for caches whose lifetime nobody states.
+/// The most entries kept, about 20 MB: a bound for caches whose lifetime is not documented.
 pub(super) const MOST: usize = 1 << 18;
 
-/// One cached prefix.
+/// One cached prefix and its times.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The start of the request that wrote it.
+    /// When the request that wrote it was sent.
     written: Moment,
-    /// The start of the last request that wrote or read it: its lifetime counts from here.
+    /// When the last request that wrote or read it was sent; the lifetime counts from here.
     used: Moment,
-    /// When the answer of the request that wrote it began.
+    /// When the answer to the request that wrote it began; it cannot be read before.
     available: Moment,
-    /// In milliseconds. `None`: nobody says, so it does not expire.
+    /// Lifetime in milliseconds. `None`: not documented, so it never expires.
     lifetime: Option<i64>,
 }
 
@@ -30,31 +31,31 @@ impl Entry {
         self.lifetime.map(|lifetime| self.used.plus(lifetime))
     }
 
-    /// As a request that begins at `at` finds it.
-    pub fn state(&self, at: Moment) -> State {
+    /// The state in which a request sent at `at` finds the entry.
+    pub fn state(&self, at: Moment) -> EntryState {
         match self.expires() {
-            _ if at < self.available => State::NotYet(self.available),
-            Some(expires) if at >= expires => State::Expired(expires),
-            _ => State::Readable,
+            _ if at < self.available => EntryState::NotYet(self.available),
+            Some(expires) if at >= expires => EntryState::Expired(expires),
+            _ => EntryState::Readable,
         }
     }
 
-    /// As it is reported when it is read.
-    pub fn hit(&self, block: usize, tokens: usize, at: Moment) -> Hit {
+    /// Reports the entry as it is read.
+    pub fn hit(&self, block: usize, tokens: usize, at: Moment) -> CacheHit {
         let idle_ms = at.since(self.used).max(0); // a request that began later may have been answered earlier
-        Hit { block, tokens, age_ms: at.since(self.written), idle_ms, expires: self.expires() }
+        CacheHit { block, tokens, age_ms: at.since(self.written), idle_ms, expires: self.expires() }
     }
 }
 
-/// All cached prefixes, by the hash of all that is in them.
+/// All cached prefixes, by the hash of everything they contain.
 #[derive(Clone, Debug, Default)]
-pub struct Entries {
+pub struct CacheEntries {
     entries: BTreeMap<Hash, Entry>,
-    /// The size at which expired entries are looked for again.
+    /// The number of entries at which the next clean-up is due.
     tidy_at: usize,
 }
 
-impl Entries {
+impl CacheEntries {
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -63,23 +64,23 @@ impl Entries {
         self.entries.get(key)
     }
 
-    /// Keeps an entry warm that was readable at `at`; it keeps the lifetime it was written with.
+    /// Refreshes an entry that was readable at `at`. It keeps the lifetime it was written with.
     pub fn refresh(&mut self, key: Hash, at: Moment) {
-        if let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.state(at) == State::Readable) {
+        if let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.state(at) == EntryState::Readable) {
             entry.used = entry.used.max(at);
         }
     }
 
-    /// Writes an entry, unless one can be read: that one has been refreshed.
+    /// Writes an entry, unless a readable one exists; that one has been refreshed instead.
     pub fn write(&mut self, key: Hash, at: Moment, available: Moment, lifetime: Option<i64>) {
         let new = Entry { written: at, used: at, available, lifetime };
         self.entries
             .entry(key)
             .and_modify(|old| match old.state(at) {
-                State::Readable => {}
-                State::Expired(_) => *old = new,
+                EntryState::Readable => {}
+                EntryState::Expired(_) => *old = new,
                 // Two requests at once both write: the first answer makes it readable, the longer life counts.
-                State::NotYet(_) => {
+                EntryState::NotYet(_) => {
                     *old = Entry {
                         written: old.written.min(at),
                         used: old.used.max(at),
@@ -91,8 +92,8 @@ impl Entries {
             .or_insert(new);
     }
 
-    /// Forgets what expired long ago, and what has not been used for longest if there is too much of it. Looks only
-    /// when the number of entries has doubled since the last time.
+    /// Drops entries that expired long ago, and the least recently used ones if there are too many.
+    /// Runs only when the number of entries has doubled since the last time.
     pub fn tidy(&mut self, now: Moment) {
         if self.len() < self.tidy_at.max(1024) {
             return;

@@ -1,9 +1,9 @@
-//! What a cache sees of a request.
+//! [`CacheRequest`]: what a cache sees of a request.
 
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Content, Hash, Lifetime, Measured, Prompt, Role, Thinking, Tool, ToolBlock, Turn,
+    Block, Content, Hash, CacheLifetime, PromptTokens, Prompt, Role, Thinking, Tool, ToolBlock, PromptMessage,
 };
 use serde::Serialize;
 
@@ -12,110 +12,111 @@ use serde::Serialize;
 pub struct Moment(pub i64);
 
 impl Moment {
-    /// So many milliseconds later.
+    /// The moment this many milliseconds later.
     pub fn plus(self, ms: i64) -> Self {
         Moment(self.0.saturating_add(ms))
     }
 
-    /// The milliseconds from `earlier` to here.
+    /// Milliseconds from `earlier` to this moment; negative if it is later.
     pub fn since(self, earlier: Moment) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// The part of a request that a block stands in, in the order of the prefix.
+/// The part of a request that a block belongs to, in the order of the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Section {
-    /// Tool definitions.
+    /// The declared tools.
     Tools,
-    /// The system prompt.
+    /// The system prompt's blocks.
     System,
-    /// The messages.
+    /// The blocks of all messages.
     Messages,
 }
 
-/// What sort of block it is, as far as a walk back may care.
+/// The kind of a block, as far as a walk back may count it differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockKind {
-    /// Neither call nor result.
+    /// Neither a call nor a result.
     Plain,
     /// A tool call (`tool_use`).
     Call,
-    /// A tool's answer (`tool_result`).
+    /// A tool's result (`tool_result`).
     Result,
 }
 
-/// One block of a request.
+/// One block of a request, as a cache sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheBlock {
-    /// Its identity: the hash of all the model sees of it, its speaker included.
+    /// Its identity: the hash of everything the model sees of it, the speaker's role included.
     pub hash: Hash,
-    /// Its size.
+    /// Its size in the provider's tokens.
     pub tokens: usize,
-    /// Where it stands.
+    /// Tools, system prompt or messages.
     pub section: Section,
-    /// What sort it is.
+    /// Whether it belongs to a run of calls or results.
     pub kind: BlockKind,
-    /// Its marker, if one is really sent.
-    pub marker: Option<Lifetime>,
-    /// Whether it can hold a marker: empty text and reasoning cannot.
+    /// The lifetime of its marker. `None`: no marker is sent.
+    pub marker: Option<CacheLifetime>,
+    /// Whether it can carry a marker; blank text and reasoning cannot.
     pub markable: bool,
 }
 
 impl CacheBlock {
-    /// A plain block without a marker.
+    /// Makes a plain block without a marker.
     pub fn new(section: Section, hash: Hash, tokens: usize) -> Self {
         CacheBlock { hash, tokens, section, kind: BlockKind::Plain, marker: None, markable: true }
     }
 
-    /// The same with a marker.
-    pub fn marked(self, lifetime: Lifetime) -> Self {
+    /// Adds a marker to the block.
+    pub fn with_marker(self, lifetime: CacheLifetime) -> Self {
         CacheBlock { marker: Some(lifetime), ..self }
     }
 }
 
-/// Settings of a request that Anthropic makes part of the cache's keys.
+/// Settings of a request that are part of Anthropic's cache keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Salts {
-    /// Whether the provider's web search is on. A change loses system and messages.
+pub struct CacheSettings {
+    /// Whether the provider's web search is on. A change loses system prompt and messages.
     pub web_search: bool,
-    /// Whether citations are on. A change loses system and messages.
+    /// Whether citations are on. A change loses system prompt and messages.
     pub citations: bool,
-    /// `tool_choice` as it is sent. This and what follows lose the messages.
+    /// `tool_choice` as it is sent. A change of this field, or of those below, loses the messages.
     pub tool_choice: Option<Arc<str>>,
-    /// `disable_parallel_tool_use`.
+    /// Whether `disable_parallel_tool_use` is sent.
     pub parallel_tools_off: bool,
-    /// Whether there is any image.
+    /// Whether the request contains any image.
     pub images: bool,
-    /// Whether and how far the model thinks.
+    /// Whether the model reasons before it answers, and with which budget.
     pub thinking: Thinking,
-    /// The effort it is asked for, in the provider's word.
+    /// The reasoning effort asked for, in the provider's own word.
     pub effort: Option<Arc<str>>,
 }
 
-impl Salts {
-    /// Those that a prompt holds itself.
-    pub(crate) fn of(prompt: &Prompt) -> Self {
-        Salts {
+impl CacheSettings {
+    /// The settings that a prompt itself contains; the others keep their defaults.
+    pub(crate) fn from_prompt(prompt: &Prompt) -> Self {
+        CacheSettings {
             web_search: prompt.web_search.is_some(),
             images: prompt.blocks().any(Block::has_image),
             thinking: prompt.thinking,
-            ..Salts::default()
+            ..CacheSettings::default()
         }
     }
 
-    /// What the keys of the system prompt and all that follows depend on.
-    pub(super) fn system(&self) -> Hash {
-        let Salts { web_search, citations, .. } = self;
+    /// Hash of the settings that the keys of the system prompt, and of all that follows, depend on.
+    pub(super) fn system_hash(&self) -> Hash {
+        let CacheSettings { web_search, citations, .. } = self;
         Hash::of(format!("system {web_search} {citations}").as_bytes())
     }
 
-    /// What the keys of the messages depend on besides.
-    pub(super) fn messages(&self) -> Hash {
+    /// Hash of the settings that the keys of the messages depend on, besides those of the system
+    /// prompt.
+    pub(super) fn messages_hash(&self) -> Hash {
         // Every field is named, so that a new one forces a decision here or above.
-        let Salts { web_search: _, citations: _, tool_choice, parallel_tools_off, images, thinking, effort } =
+        let CacheSettings { web_search: _, citations: _, tool_choice, parallel_tools_off, images, thinking, effort } =
             self;
         let all = (tool_choice, parallel_tools_off, images, thinking, effort);
         Hash::of(format!("messages {all:?}").as_bytes())
@@ -124,46 +125,48 @@ impl Salts {
 
 /// A request as a cache sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// When it was sent: lifetimes count from here.
+pub struct CacheRequest {
+    /// When the request was sent; lifetimes count from here.
     pub at: Moment,
-    /// The model's id: each model has a cache of its own.
+    /// The model's id; each model has a cache of its own.
     pub model: Arc<str>,
-    /// Tools, then system, then messages.
+    /// Tools, then system prompt, then messages.
     ///
-    /// A marker-based cache needs them as they are on the wire. For one that goes by tokens a text may come in
-    /// pieces, so that a change within it loses only what follows the change.
+    /// A marker-based cache needs the blocks exactly as they are sent. For a cache that goes by
+    /// tokens a text may be split into pieces, so that a change within it loses only what follows
+    /// the change.
     pub blocks: Vec<CacheBlock>,
-    /// The settings that count.
-    pub salts: Salts,
+    /// The settings that are part of the cache keys.
+    pub settings: CacheSettings,
 }
 
-impl Request {
-    /// Reads a request off a prompt and its sizes. The settings that a prompt does not have are left at their
-    /// defaults.
-    pub fn from_prompt(prompt: &Prompt, measured: &Measured, at: Moment) -> Self {
+impl CacheRequest {
+    /// Describes a prompt, given the sizes of its blocks. Settings that a prompt does not contain
+    /// keep their defaults.
+    pub fn from_prompt(prompt: &Prompt, measured: &PromptTokens, at: Moment) -> Self {
         // Every field is named, so that a new one forces a decision here.
         let Prompt {
             model,
             max_tokens: _, // 0 warms the cache like any other request
-            thinking: _,   // a salt
+            thinking: _,   // in CacheSettings
             tools,
             system,
             system_id: _, // a label of the server's, not text
-            turns,
-            web_search: _, // a salt
+            messages,
+            web_search: _, // in CacheSettings
             left_out: _,
         } = prompt;
         let tools = tools.iter().map(tool_block);
         let system = system.iter().map(|block| block_in(Section::System, block.hash(), block));
-        let blocks = tools.chain(system).chain(turns.iter().flat_map(turn_blocks));
+        let blocks = tools.chain(system).chain(messages.iter().flat_map(message_blocks));
         let sizes = measured.blocks().chain(std::iter::repeat(0));
         let blocks = blocks.zip(sizes).map(|(block, tokens)| CacheBlock { tokens, ..block }).collect();
-        Request { at, model: model.clone(), blocks, salts: Salts::of(prompt) }
+        CacheRequest { at, model: model.clone(), blocks, settings: CacheSettings::from_prompt(prompt) }
     }
 
-    /// Anthropic's automatic mode, `cache_control` on the request itself: marks the last block that can be marked.
-    pub fn mark_last(&mut self, lifetime: Lifetime) {
+    /// Anthropic's automatic mode, `cache_control` on the request itself: marks the last block that
+    /// can carry a marker.
+    pub fn mark_last(&mut self, lifetime: CacheLifetime) {
         if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.markable) {
             block.marker = block.marker.or(Some(lifetime));
         }
@@ -174,7 +177,7 @@ fn tool_block(block: &ToolBlock) -> CacheBlock {
     CacheBlock { marker: block.breakpoint, ..CacheBlock::new(Section::Tools, tool_identity(&block.tool), 0) }
 }
 
-/// The identity of a declared tool.
+/// The identity of a declared tool: the hash of what the model sees of it.
 pub(crate) fn tool_identity(tool: &Tool) -> Hash {
     // Snippet and guidelines go into the system prompt, not into the definition.
     let Tool { name, description, parameters, snippet: _, guidelines: _ } = tool;
@@ -182,17 +185,18 @@ pub(crate) fn tool_identity(tool: &Tool) -> Hash {
     Hash::chain([text("tool"), text(name), text(description), parameters.hash()])
 }
 
-fn turn_blocks(turn: &Turn) -> impl Iterator<Item = CacheBlock> {
-    identities(turn).map(|(hash, block)| block_in(Section::Messages, hash, block))
+fn message_blocks(message: &PromptMessage) -> impl Iterator<Item = CacheBlock> {
+    block_identities(message).map(|(hash, block)| block_in(Section::Messages, hash, block))
 }
 
-/// The blocks of a message, each with its identity. The role is part of it; where one message ends and the next of the same
-/// role begins is not, since servers merge them. Documents attached to a message go with its first block.
-pub(crate) fn identities(turn: &Turn) -> impl Iterator<Item = (Hash, &Block)> {
-    let Turn { role, blocks, id: _, documents } = turn;
+/// The blocks of a message, each with its identity. The role is part of the identity. The boundary
+/// between two messages of the same role is not, since servers merge them. Documents attached to a
+/// message count towards its first block.
+pub(crate) fn block_identities(message: &PromptMessage) -> impl Iterator<Item = (Hash, &Block)> {
+    let PromptMessage { role, blocks, id: _, documents } = message;
     let role = if *role == Role::User { b'u' } else { b'a' };
     blocks.iter().enumerate().map(move |(index, block)| {
-        let hash = block.hash().marked(role);
+        let hash = block.hash().with_mark(role);
         match documents.is_empty() || index > 0 {
             true => (hash, block),
             false => {

@@ -1,107 +1,108 @@
-//! How a provider caches for one model.
+//! [`CacheRules`]: how a provider caches for one model.
 
 use std::borrow::Cow;
 
-use hardpan_models::{Cache, CacheKind, Markers, Model, Wire};
-use hardpan_prompt::Lifetime;
+use hardpan_models::{CachePolicy, CacheKind, MarkerFormat, Model, ProviderProfile};
+use hardpan_prompt::CacheLifetime;
 
-use crate::cache::chain::Chain;
-use crate::cache::{Outcome, Request, Salts};
+use crate::cache::prefix_chain::PrefixChain;
+use crate::cache::{LookupOutcome, CacheRequest, CacheSettings};
 
-/// Whether neighbouring blocks are positions of their own when a read walks back.
+/// How neighbouring blocks are counted when a read walks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Each block is one.
+pub enum PositionCounting {
+    /// Each block is a position of its own.
     Each,
-    /// All of them together are one.
+    /// A run of neighbours is a single position.
     Together,
 }
 
-/// Whether a change of [`Salts`] loses what is cached.
+/// Whether a change of [`CacheSettings`] invalidates cache entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalidation {
-    /// As Anthropic's table says, by section.
+    /// Entries are lost by section, as Anthropic's table says.
     BySection,
-    /// Only the blocks and the model count.
+    /// Settings do not matter; only the blocks and the model do.
     None,
 }
 
 /// Whether the provider marks a block by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Implicit {
-    /// It does not.
+pub enum ImplicitMarker {
+    /// Only explicit markers count.
     None,
-    /// The last one that can be marked.
+    /// The provider marks the last block that can carry a marker.
     Last,
 }
 
 /// How a provider caches for one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rules {
-    /// The catalogue's row.
+pub struct CacheRules {
+    /// The provider's policy as the catalogue has it.
     ///
     /// A `look_back` of 1 lets a read end at marked blocks only.
-    pub cache: Cache,
-    /// Whether settings count.
+    pub cache: CachePolicy,
+    /// Whether a change of settings invalidates entries.
     pub invalidation: Invalidation,
-    /// Whether there is a marker that nobody set.
-    pub implicit: Implicit,
-    /// Tool definitions, on the way back. No document says.
-    pub tools: Counted,
-    /// Runs of tool calls, and runs of results, on the way back. No document says.
-    pub tool_runs: Counted,
-    /// How many prompts a server keeps that keeps only the last of each slot, as llama.cpp does. `None`: all of them.
+    /// Whether the provider adds a marker of its own.
+    pub implicit: ImplicitMarker,
+    /// How declared tools are counted on the way back. Not documented.
+    pub tools: PositionCounting,
+    /// How runs of tool calls, and runs of results, are counted on the way back. Not documented.
+    pub tool_runs: PositionCounting,
+    /// For a server that keeps only the last prompt of each slot, as llama.cpp does: its number of
+    /// slots. `None`: all prompts are kept.
     pub slots: Option<usize>,
 }
 
 /// A marker that has an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mark {
+pub(super) struct UsableMarker {
     pub block: usize,
-    /// The tokens up to and including the block.
+    /// Tokens up to and including the block.
     pub tokens: usize,
-    pub lifetime: Lifetime,
+    pub lifetime: CacheLifetime,
 }
 
-/// A marker of a request.
-pub(super) enum Marked {
-    Usable(Mark),
-    /// The block, and why its marker has no effect.
-    Not(usize, Outcome),
+/// A marker of a request, and whether it has an effect.
+pub(super) enum MarkerStatus {
+    Usable(UsableMarker),
+    /// Index of the block, and why its marker has no effect.
+    Not(usize, LookupOutcome),
 }
 
-impl Rules {
-    /// What the catalogue says of `model` at this provider.
-    pub fn of(model: &Model, wire: &Wire) -> Self {
-        let mut cache = wire.cache;
+impl CacheRules {
+    /// Derives the rules for `model` at this provider from the catalogue's data.
+    pub fn for_model(model: &Model, profile: &ProviderProfile) -> Self {
+        let mut cache = profile.cache;
         if cache.kind == CacheKind::Automatic && !model.caching {
             cache.kind = CacheKind::None;
         }
-        Rules {
+        CacheRules {
             cache,
             // The table of what a change loses is documented for `cache_control` only.
-            invalidation: match wire.markers {
-                Markers::CacheControl => Invalidation::BySection,
-                Markers::PromptCacheBreakpoint | Markers::None => Invalidation::None,
+            invalidation: match profile.markers {
+                MarkerFormat::CacheControl => Invalidation::BySection,
+                MarkerFormat::PromptCacheBreakpoint | MarkerFormat::None => Invalidation::None,
             },
             // OpenAI from 5.6 on: unless the request's `prompt_cache_options` say `explicit`, one of the four
             // writes ends at the newest message.
-            implicit: match wire.markers {
-                Markers::PromptCacheBreakpoint => Implicit::Last,
-                Markers::CacheControl | Markers::None => Implicit::None,
+            implicit: match profile.markers {
+                MarkerFormat::PromptCacheBreakpoint => ImplicitMarker::Last,
+                MarkerFormat::CacheControl | MarkerFormat::None => ImplicitMarker::None,
             },
-            tools: Counted::Each,
-            tool_runs: Counted::Each,
+            tools: PositionCounting::Each,
+            tool_runs: PositionCounting::Each,
             slots: None,
         }
     }
 
-    /// The same for a server that keeps only the last prompt of each of its slots.
+    /// The same rules for a server that keeps only the last prompt of each of its slots.
     pub fn with_slots(self, count: usize) -> Self {
-        Rules { slots: Some(count), ..self }
+        CacheRules { slots: Some(count), ..self }
     }
 
-    /// The smallest prefix that is kept, in tokens.
+    /// The smallest prefix that is kept, in tokens; at least 1.
     pub fn minimum(&self) -> usize {
         self.cache.min_tokens.max(1) as usize
     }
@@ -110,55 +111,56 @@ impl Rules {
         self.slots.filter(|_| self.cache.kind == CacheKind::Automatic).map(|count| count.max(1))
     }
 
-    pub(super) fn salts<'a>(&self, request: &'a Request) -> Cow<'a, Salts> {
+    pub(super) fn effective_settings<'a>(&self, request: &'a CacheRequest) -> Cow<'a, CacheSettings> {
         match self.invalidation {
-            Invalidation::BySection => Cow::Borrowed(&request.salts),
-            Invalidation::None => Cow::Owned(Salts::default()),
+            Invalidation::BySection => Cow::Borrowed(&request.settings),
+            Invalidation::None => Cow::Owned(CacheSettings::default()),
         }
     }
 
-    pub(super) fn lifetime_ms(&self, lifetime: Lifetime) -> Option<i64> {
-        let long = self.cache.long_lifetime.filter(|_| lifetime == Lifetime::OneHour);
+    pub(super) fn lifetime_ms(&self, lifetime: CacheLifetime) -> Option<i64> {
+        let long = self.cache.long_lifetime.filter(|_| lifetime == CacheLifetime::OneHour);
         long.or(self.cache.lifetime).map(|seconds| i64::from(seconds) * 1000)
     }
 
-    /// Whether a write for this lifetime is billed as a long one: only where there are two.
-    pub(super) fn is_long(&self, lifetime: Lifetime) -> bool {
-        lifetime == Lifetime::OneHour && self.cache.long_lifetime.is_some()
+    /// Whether a write for this lifetime is billed as a long one: only where there are two
+    /// lifetimes.
+    pub(super) fn is_long(&self, lifetime: CacheLifetime) -> bool {
+        lifetime == CacheLifetime::OneHour && self.cache.long_lifetime.is_some()
     }
 
-    /// The largest prefix of `tokens` that an automatic cache keeps.
-    pub(super) fn whole_steps(&self, tokens: usize) -> usize {
+    /// Rounds down to the largest prefix that an automatic cache keeps; 0 below the minimum.
+    pub(super) fn round_down_to_step(&self, tokens: usize) -> usize {
         let step = self.cache.step.max(1) as usize;
         Some(tokens / step * step).filter(|kept| *kept >= self.minimum()).unwrap_or(0)
     }
 
-    /// The markers of a request, in order.
-    pub(super) fn marked(&self, request: &Request, chain: &Chain) -> Vec<Marked> {
+    /// The request's markers in order, explicit and implicit, each with whether it has an effect.
+    pub(super) fn classify_markers(&self, request: &CacheRequest, chain: &PrefixChain) -> Vec<MarkerStatus> {
         let implicit = match self.implicit {
-            Implicit::Last => request.blocks.iter().rposition(|block| block.markable),
-            Implicit::None => None,
+            ImplicitMarker::Last => request.blocks.iter().rposition(|block| block.markable),
+            ImplicitMarker::None => None,
         };
         let markers = request.blocks.iter().enumerate().filter_map(|(index, block)| {
-            let unasked = Some(Lifetime::FiveMinutes).filter(|_| implicit == Some(index));
+            let unasked = Some(CacheLifetime::FiveMinutes).filter(|_| implicit == Some(index));
             block.marker.or(unasked).map(|lifetime| (index, block, lifetime))
         });
         let minimum = self.minimum();
         let judged = markers.map(|(index, block, lifetime)| match chain.through[index] {
-            _ if !block.markable => Marked::Not(index, Outcome::Unmarkable),
-            tokens if tokens < minimum => Marked::Not(index, Outcome::BelowMinimum { tokens, minimum }),
-            tokens => Marked::Usable(Mark { block: index, tokens, lifetime }),
+            _ if !block.markable => MarkerStatus::Not(index, LookupOutcome::Unmarkable),
+            tokens if tokens < minimum => MarkerStatus::Not(index, LookupOutcome::BelowMinimum { tokens, minimum }),
+            tokens => MarkerStatus::Usable(UsableMarker { block: index, tokens, lifetime }),
         });
         judged.collect()
     }
 
-    /// The markers at which entries are written: the last few, where there are more than the provider takes.
-    pub(super) fn written(&self, marked: &[Marked]) -> Vec<Mark> {
+    /// The markers that write entries: the last few, if there are more than the provider accepts.
+    pub(super) fn written_markers(&self, marked: &[MarkerStatus]) -> Vec<UsableMarker> {
         let usable = marked.iter().filter_map(|mark| match mark {
-            Marked::Usable(mark) => Some(*mark),
-            Marked::Not(..) => None,
+            MarkerStatus::Usable(mark) => Some(*mark),
+            MarkerStatus::Not(..) => None,
         });
-        let mut written: Vec<Mark> = usable.collect();
+        let mut written: Vec<UsableMarker> = usable.collect();
         written.drain(..written.len().saturating_sub(self.cache.max_markers as usize));
         written
     }

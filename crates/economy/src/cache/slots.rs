@@ -1,12 +1,12 @@
-//! llama.cpp's memory: the last prompt of each slot, and nothing else.
+//! llama.cpp's cache: the last prompt of each slot, and nothing else.
 
 use hardpan_prompt::Hash;
 
-use crate::cache::chain::Chain;
-use crate::cache::{Hit, Look, Moment, Outcome, State};
+use crate::cache::prefix_chain::PrefixChain;
+use crate::cache::{CacheHit, CacheLookup, Moment, LookupOutcome, EntryState};
 
-/// A slot is taken for its prompt if the common prefix is more than a tenth of the new one: the default of
-/// `--slot-prompt-similarity`.
+/// A prompt goes to the slot with the longest common prefix, if that is more than a tenth of the
+/// new prompt: the default of `--slot-prompt-similarity`.
 const SIMILARITY: usize = 10;
 
 #[derive(Clone, Debug)]
@@ -17,8 +17,8 @@ struct Slot {
 }
 
 impl Slot {
-    /// How many blocks its prompt and this one begin with in common; none while it is still busy.
-    fn common(&self, chain: &Chain, at: Moment) -> usize {
+    /// How many blocks at the start of both prompts are the same; 0 while the slot is still busy.
+    fn shared_blocks(&self, chain: &PrefixChain, at: Moment) -> usize {
         if at < self.available {
             return 0;
         }
@@ -26,31 +26,31 @@ impl Slot {
     }
 }
 
-/// The slots of a server that have been used.
+/// The slots of a server that have been used so far.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     slots: Vec<Slot>,
 }
 
 impl Slots {
-    /// What a request finds in the slot it gets.
-    pub fn look(&self, count: usize, chain: &Chain, at: Moment) -> (Look, Option<Hit>) {
+    /// What a request finds in the slot it is given.
+    pub fn look_up(&self, count: usize, chain: &PrefixChain, at: Moment) -> (CacheLookup, Option<CacheHit>) {
         let last = chain.keys.len().saturating_sub(1);
-        let mut look = Look::without_walk(last, Outcome::Missed { beyond: None });
+        let mut look = CacheLookup::without_walk(last, LookupOutcome::Missed { beyond: None });
         look.back_to = Some(0);
         let Some(slot) = self.choose(count, chain, at).and_then(|index| self.slots.get(index)) else {
             return (look, None);
         };
-        let Some(block) = slot.common(chain, at).checked_sub(1) else { return (look, None) };
+        let Some(block) = slot.shared_blocks(chain, at).checked_sub(1) else { return (look, None) };
         look.back_to = Some(block);
-        look.outcome = Outcome::Hit { block };
-        look.found.push((block, State::Readable));
+        look.outcome = LookupOutcome::Hit { block };
+        look.found.push((block, EntryState::Readable));
         let age_ms = at.since(slot.used);
-        (look, Some(Hit { block, tokens: chain.through[block], age_ms, idle_ms: age_ms, expires: None }))
+        (look, Some(CacheHit { block, tokens: chain.through[block], age_ms, idle_ms: age_ms, expires: None }))
     }
 
-    /// Puts a prompt into the slot it gets.
-    pub fn fill(&mut self, count: usize, chain: &Chain, at: Moment, available: Moment) {
+    /// Stores a prompt in the slot it is given.
+    pub fn fill(&mut self, count: usize, chain: &PrefixChain, at: Moment, available: Moment) {
         let slot = Slot { keys: chain.keys.clone(), used: at, available };
         match self.choose(count, chain, at) {
             Some(index) => self.slots[index] = slot,
@@ -58,10 +58,10 @@ impl Slots {
         }
     }
 
-    /// The most similar slot, else an unused one (`None`), else the least recently used.
-    fn choose(&self, count: usize, chain: &Chain, at: Moment) -> Option<usize> {
+    /// The most similar slot; otherwise an unused one (`None`), otherwise the least recently used.
+    fn choose(&self, count: usize, chain: &PrefixChain, at: Moment) -> Option<usize> {
         let common =
-            |slot: &Slot| slot.common(chain, at).checked_sub(1).map_or(0, |block| chain.through[block]);
+            |slot: &Slot| slot.shared_blocks(chain, at).checked_sub(1).map_or(0, |block| chain.through[block]);
         let by_prefix = self.slots.iter().enumerate().map(|(index, slot)| (common(slot), index));
         let similar = by_prefix.filter(|(tokens, _)| tokens * SIMILARITY > chain.total());
         let oldest =

@@ -8,20 +8,20 @@ mod properties; // random requests
 mod table; // what a change loses; the smallest prefixes
 
 use hardpan_models::Catalogue;
-use hardpan_prompt::{Hash, Lifetime};
+use hardpan_prompt::{Hash, CacheLifetime};
 
 use super::*;
 
-const SHORT: Lifetime = Lifetime::FiveMinutes;
-const LONG: Lifetime = Lifetime::OneHour;
+const SHORT: CacheLifetime = CacheLifetime::FiveMinutes;
+const LONG: CacheLifetime = CacheLifetime::OneHour;
 
-fn rules(provider: &str, model: &str) -> Rules {
+fn rules(provider: &str, model: &str) -> CacheRules {
     let catalogue = Catalogue::builtin();
     let model = catalogue.model(Some(provider), model).unwrap();
-    Rules::of(&model, &catalogue.provider(provider).unwrap().for_model(&model))
+    CacheRules::for_model(&model, &catalogue.provider(provider).unwrap().profile_for_model(&model))
 }
 
-fn anthropic() -> Rules {
+fn anthropic() -> CacheRules {
     rules("anthropic", "claude-sonnet-5")
 }
 
@@ -35,19 +35,19 @@ fn block(name: usize, tokens: usize) -> CacheBlock {
 
 /// A conversation of so many blocks of 1000 tokens, with markers at some of them, counted from 1 as the
 /// documentation does.
-fn talk(at: i64, count: usize, markers: &[(usize, Lifetime)]) -> Request {
+fn talk(at: i64, count: usize, markers: &[(usize, CacheLifetime)]) -> CacheRequest {
     let mut blocks: Vec<CacheBlock> = (1..=count).map(|name| block(name, 1000)).collect();
     for (number, lifetime) in markers {
         blocks[number - 1].marker = Some(*lifetime);
     }
-    Request { at: seconds(at), model: "m".into(), blocks, salts: Salts::default() }
+    CacheRequest { at: seconds(at), model: "m".into(), blocks, settings: CacheSettings::default() }
 }
 
-fn amounts(read: usize, write: usize, write_1h: usize, input: usize) -> Amounts {
-    Amounts { input, read, write, write_1h }
+fn amounts(read: usize, write: usize, write_1h: usize, input: usize) -> InputTokens {
+    InputTokens { input, read, write, write_1h }
 }
 
 /// Sends a request whose answer begins after a second.
-fn send(cache: &mut CacheModel, rules: &Rules, request: &Request) -> Billing {
+fn send(cache: &mut CacheModel, rules: &CacheRules, request: &CacheRequest) -> Billing {
     cache.send(rules, request, request.at.plus(1000))
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_prompt::{Block, Content, Kind, Origin, ResultPart, Source};
+use hardpan_prompt::{Block, Content, ItemKind, Origin, ResultPart, Source};
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::{Answered, Prices, Purpose, Tokens};
+use crate::ledger::{CompletedRequest, Prices, RequestPurpose, TokenUsage};
 
 /// How far our counts are stretched to meet the provider's total. More than a quarter is no error of counting: the provider
 /// has put something in that we did not send (a preamble for tools, results of its web search), and that gets a row of
@@ -21,14 +21,14 @@ const MESSAGES: &str = "messages";
 pub struct Account {
     /// What sort of thing it is. `None`: not a part of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Kind>,
+    pub kind: Option<ItemKind>,
     /// The item's key, `messages`, `tool:NAME`, `rule:NAME`; `answer` and `unaccounted` outside the prompt; `all` where
     /// the keys of a kind have been added up.
     pub key: Arc<str>,
 }
 
 impl Account {
-    fn of(origin: &Origin) -> Self {
+    fn from_origin(origin: &Origin) -> Self {
         let key: Arc<str> = match &origin.source {
             Source::Item { key, .. } => key.clone(),
             Source::Message(_) => MESSAGES.into(),
@@ -39,7 +39,7 @@ impl Account {
     }
 
     /// Whether what has this origin is charged to it.
-    fn is_of(&self, origin: &Origin) -> bool {
+    fn matches_origin(&self, origin: &Origin) -> bool {
         let same = match &origin.source {
             Source::Item { key, .. } => *key == self.key,
             Source::Message(_) => &*self.key == MESSAGES,
@@ -49,7 +49,7 @@ impl Account {
         same && self.kind == Some(origin.kind)
     }
 
-    /// What the model answered.
+    /// What the model request.
     pub fn answer() -> Self {
         Account { kind: None, key: "answer".into() }
     }
@@ -62,13 +62,13 @@ impl Account {
 
 /// A part of a bill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ChargeRow {
     /// What it is charged to.
     #[serde(flatten)]
     pub account: Account,
     /// The tokens, by how they were billed.
     #[serde(flatten)]
-    pub tokens: Tokens,
+    pub tokens: TokenUsage,
     /// What they cost.
     pub dollars: f64,
 }
@@ -85,9 +85,9 @@ pub struct Charge {
     /// The model's id.
     pub model: Arc<str>,
     /// What it was for.
-    pub purpose: Purpose,
+    pub purpose: RequestPurpose,
     /// What was billed.
-    pub tokens: Tokens,
+    pub tokens: TokenUsage,
     /// What it cost.
     pub dollars: f64,
     /// The prices at the time.
@@ -98,18 +98,18 @@ pub struct Charge {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     /// What it is made of, in the order of the prompt.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ChargeRow>,
 }
 
 impl Charge {
     /// Splits the bill of a request. What is read fills the prompt from its front; then comes what was written for an
     /// hour, then what was written for the usual lifetime, then plain input: the order in which providers bill.
-    pub fn of(answered: &Answered<'_>) -> Self {
-        let tokens = answered.billed();
-        let prices = answered.prices();
-        let parts = parts(answered);
+    pub fn from_request(request: &CompletedRequest<'_>) -> Self {
+        let tokens = request.billed();
+        let prices = request.prices();
+        let parts = parts(request);
         let counted = parts.iter().map(|(_, count)| count).sum();
-        let mut rows = Rows { bill: tokens, at: 0, order: BTreeMap::new(), rows: Vec::new() };
+        let mut rows = ChargeSplitter { bill: tokens, at: 0, order: BTreeMap::new(), rows: Vec::new() };
         let target = target(counted, tokens.prompt());
         // What the provider adds stands mostly at the front, as its preamble for tools does.
         rows.take(Account::unaccounted(), tokens.prompt() - target);
@@ -123,28 +123,28 @@ impl Charge {
         }
         let mut rows = rows.rows;
         if tokens.output > 0 {
-            let answer = Tokens { output: tokens.output, ..Tokens::default() };
-            rows.push(Row { account: Account::answer(), tokens: answer, dollars: 0.0 });
+            let answer = TokenUsage { output: tokens.output, ..TokenUsage::default() };
+            rows.push(ChargeRow { account: Account::answer(), tokens: answer, dollars: 0.0 });
         }
         rows.iter_mut().for_each(|row| row.dollars = prices.dollars(&row.tokens));
         Charge {
-            at: answered.sent.0,
-            day: answered.day.into(),
-            provider: answered.model.provider.as_str().into(),
-            model: answered.model.id.as_str().into(),
-            purpose: answered.purpose,
+            at: request.sent_at.0,
+            day: request.day.into(),
+            provider: request.model.provider.as_str().into(),
+            model: request.model.id.as_str().into(),
+            purpose: request.purpose,
             tokens,
             dollars: prices.dollars(&tokens),
             prices,
             counted,
-            estimated: answered.used.is_none(),
+            estimated: request.reported_usage.is_none(),
             rows,
         }
     }
 
     /// The same with one row per kind: small enough to be kept for every request. It still adds up.
-    pub fn brief(&self) -> Self {
-        let mut rows: Vec<Row> = Vec::new();
+    pub fn summarized_by_kind(&self) -> Self {
+        let mut rows: Vec<ChargeRow> = Vec::new();
         for row in &self.rows {
             let key = if row.account.kind.is_some() { "all".into() } else { row.account.key.clone() };
             let account = Account { kind: row.account.kind, key };
@@ -153,7 +153,7 @@ impl Charge {
                     known.tokens.add(&row.tokens);
                     known.dollars += row.dollars;
                 }
-                None => rows.push(Row { account, ..row.clone() }),
+                None => rows.push(ChargeRow { account, ..row.clone() }),
             }
         }
         Charge { rows, ..self.clone() }
@@ -167,22 +167,22 @@ fn target(counted: u64, billed: u64) -> u64 {
 }
 
 /// The rows of a bill as they are filled from the front.
-struct Rows {
-    bill: Tokens,
+struct ChargeSplitter {
+    bill: TokenUsage,
     /// How many tokens have been given out.
     at: u64,
     order: BTreeMap<Account, usize>,
-    rows: Vec<Row>,
+    rows: Vec<ChargeRow>,
 }
 
-impl Rows {
+impl ChargeSplitter {
     fn take(&mut self, account: Account, count: u64) {
         if count == 0 {
             return;
         }
         let (from, to) = (self.at, self.at.saturating_add(count));
         self.at = to;
-        let Tokens { read, write, write_1h, input, .. } = self.bill;
+        let TokenUsage { read, write, write_1h, input, .. } = self.bill;
         let mut start = 0_u64;
         let mut within = |size: u64| {
             let (first, last) = (start, start.saturating_add(size));
@@ -192,36 +192,36 @@ impl Rows {
         let read = within(read);
         let write_1h = within(write_1h);
         let write = within(write);
-        let tokens = Tokens { read, write_1h, write, input: within(input), output: 0 };
+        let tokens = TokenUsage { read, write_1h, write, input: within(input), output: 0 };
         let index = *self.order.entry(account.clone()).or_insert(self.rows.len());
         match self.rows.get_mut(index) {
             Some(row) => row.tokens.add(&tokens),
-            None => self.rows.push(Row { account, tokens, dollars: 0.0 }),
+            None => self.rows.push(ChargeRow { account, tokens, dollars: 0.0 }),
         }
     }
 }
 
 /// Every part of a prompt with its count, in the provider's order. Neighbours that are charged to the same are one part: a
 /// conversation is thousands of pieces, all charged to `messages`.
-fn parts(answered: &Answered<'_>) -> Vec<(Account, u64)> {
+fn parts(request: &CompletedRequest<'_>) -> Vec<(Account, u64)> {
     let mut parts: Vec<(Account, u64)> = Vec::new();
     let mut add = |origin: &Origin, count: u32| match parts.last_mut() {
-        Some((account, sum)) if account.is_of(origin) => *sum += u64::from(count),
-        _ => parts.push((Account::of(origin), count.into())),
+        Some((account, sum)) if account.matches_origin(origin) => *sum += u64::from(count),
+        _ => parts.push((Account::from_origin(origin), count.into())),
     };
-    let (tools, measured) = (&answered.prompt.tools, answered.measured);
+    let (tools, measured) = (&request.prompt.tools, request.prompt_tokens);
     for (index, block) in tools.iter().enumerate() {
-        let origin = Origin { kind: Kind::Tool, source: Source::Tool(block.tool.name.clone()) };
+        let origin = Origin { kind: ItemKind::Tool, source: Source::Tool(block.tool.name.clone()) };
         measured.segments(index).iter().for_each(|count| add(&origin, *count));
     }
-    for (index, block) in answered.prompt.blocks().enumerate() {
+    for (index, block) in request.prompt.blocks().enumerate() {
         let mut counts = measured.segments(tools.len() + index).iter().copied();
         each_origin(block, &mut |origin| counts.next().into_iter().for_each(|count| add(origin, count)));
     }
     parts
 }
 
-/// The origin of each piece of a block: as many as [`Measured`](hardpan_prompt::Measured) has segments.
+/// The origin of each piece of a block: as many as [`PromptTokens`](hardpan_prompt::PromptTokens) has segments.
 fn each_origin(block: &Block, take: &mut impl FnMut(&Origin)) {
     match &*block.content {
         Content::Text(segments) => segments.iter().for_each(|segment| take(&segment.origin)),

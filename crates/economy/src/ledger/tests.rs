@@ -3,38 +3,38 @@
 mod properties; // random prompts and reports
 
 use super::*;
-use crate::trial::{Talk, Trial, long};
+use crate::test_session::{TestConversation, TestSession, long};
 use crate::verdict::{Blame, Cause};
 
-fn tokens(read: u64, write: u64, write_1h: u64, input: u64) -> Tokens {
-    Tokens { input, read, write, write_1h, output: 100 }
+fn tokens(read: u64, write: u64, write_1h: u64, input: u64) -> TokenUsage {
+    TokenUsage { input, read, write, write_1h, output: 100 }
 }
 
-fn row<'a>(charge: &'a Charge, key: &str) -> &'a Row {
+fn row<'a>(charge: &'a Charge, key: &str) -> &'a ChargeRow {
     charge.rows.iter().find(|row| *row.account.key == *key).unwrap()
 }
 
 /// A charge for the same prompt, with a report of one's own; our own count is what `of` is given.
-fn charged(trial: &Trial, talk: &mut Talk, of: impl Fn(u64) -> Option<Tokens>) -> Charge {
+fn charged(trial: &TestSession, talk: &mut TestConversation, of: impl Fn(u64) -> Option<TokenUsage>) -> Charge {
     let prompt = talk.prompt("claude-sonnet-5");
-    let measured = hardpan_prompt::Counter::new(hardpan_prompt::Vocabulary::O200k).measure(&prompt);
-    Charge::of(&trial.answered(&prompt, &measured, of(measured.total() as u64)))
+    let measured = hardpan_prompt::TokenCounter::new(hardpan_prompt::Vocabulary::O200k).measure(&prompt);
+    Charge::from_request(&trial.completed_request(&prompt, &measured, of(measured.total() as u64)))
 }
 
-fn talk() -> Talk {
-    let mut talk = Talk::new();
+fn talk() -> TestConversation {
+    let mut talk = TestConversation::new();
     talk.user("m1", &long("m1", 500));
     talk
 }
 
 #[test]
 fn what_is_read_fills_the_prompt_from_its_front() {
-    let trial = Trial::anthropic();
+    let trial = TestSession::anthropic();
     // Tools are some 330 tokens, the system prompt 2,005, a.rs 2,003, b.rs 3,003, the message 504.
     let charge = charged(&trial, &mut talk(), |total| Some(tokens(4000, 1500, 1000, total - 6500)));
     assert_eq!(charge.tokens.prompt(), charge.counted);
     let amounts = |key: &str| {
-        let Tokens { read, write, write_1h, input, .. } = row(&charge, key).tokens;
+        let TokenUsage { read, write, write_1h, input, .. } = row(&charge, key).tokens;
         [read, write_1h, write, input].map(|tokens| tokens > 0)
     };
     assert_eq!(amounts("tool:read"), [true, false, false, false]);
@@ -42,8 +42,8 @@ fn what_is_read_fills_the_prompt_from_its_front() {
     assert_eq!(amounts("file:a.rs"), [true, true, false, false]);
     assert_eq!(amounts("file:b.rs"), [false, true, true, true]);
     assert_eq!(amounts("messages"), [false, false, false, true]);
-    assert_eq!(row(&charge, "file:a.rs").account.kind, Some(Kind::File));
-    assert_eq!(row(&charge, "answer").tokens, Tokens { output: 100, ..Tokens::default() });
+    assert_eq!(row(&charge, "file:a.rs").account.kind, Some(ItemKind::File));
+    assert_eq!(row(&charge, "answer").tokens, TokenUsage { output: 100, ..TokenUsage::default() });
     // Sonnet 5: 0.2 for reading, 10 for output, per million.
     let read = row(&charge, "tool:read");
     assert!((read.dollars - read.tokens.read as f64 * 0.2 / 1e6).abs() < 1e-12);
@@ -52,7 +52,7 @@ fn what_is_read_fills_the_prompt_from_its_front() {
 
 #[test]
 fn a_count_that_is_off_is_stretched_and_what_we_did_not_send_is_its_own_row() {
-    let trial = Trial::anthropic();
+    let trial = TestSession::anthropic();
     let has_rest = |charge: &Charge| charge.rows.iter().any(|row| row.account == Account::unaccounted());
     for (times, rest) in [(0.1, false), (0.9, false), (1.2, false), (1.5, true)] {
         let charge =
@@ -68,23 +68,23 @@ fn a_count_that_is_off_is_stretched_and_what_we_did_not_send_is_its_own_row() {
 
 #[test]
 fn without_a_report_our_own_count_is_charged_and_said_to_be_one() {
-    let charge = charged(&Trial::anthropic(), &mut talk(), |_| None);
+    let charge = charged(&TestSession::anthropic(), &mut talk(), |_| None);
     assert!(charge.estimated && charge.dollars > 0.0);
-    assert_eq!(charge.tokens, Tokens { input: charge.counted, ..Tokens::default() });
+    assert_eq!(charge.tokens, TokenUsage { input: charge.counted, ..TokenUsage::default() });
 }
 
 #[test]
 fn a_brief_charge_has_a_row_per_kind_and_still_adds_up() {
-    let charge = charged(&Trial::anthropic(), &mut talk(), |total| Some(tokens(4000, 0, 1000, total - 4000)));
-    let brief = charge.brief();
+    let charge = charged(&TestSession::anthropic(), &mut talk(), |total| Some(tokens(4000, 0, 1000, total - 4000)));
+    let brief = charge.summarized_by_kind();
     let sum = |charge: &Charge| {
-        let mut sum = Tokens::default();
+        let mut sum = TokenUsage::default();
         charge.rows.iter().for_each(|row| sum.add(&row.tokens));
         (sum, (charge.rows.iter().map(|row| row.dollars).sum::<f64>() * 1e9).round())
     };
     assert_eq!(sum(&charge), sum(&brief));
     let keys: Vec<_> = brief.rows.iter().map(|row| (row.account.kind, &*row.account.key)).collect();
-    let kinds = [Kind::Tool, Kind::System, Kind::Panel, Kind::File, Kind::History];
+    let kinds = [ItemKind::Tool, ItemKind::System, ItemKind::Panel, ItemKind::File, ItemKind::History];
     let mut expected: Vec<_> = kinds.iter().map(|kind| (Some(*kind), "all")).collect();
     expected.push((None, "answer"));
     assert_eq!(keys, expected);
@@ -95,47 +95,47 @@ fn a_brief_charge_has_a_row_per_kind_and_still_adds_up() {
 
 #[test]
 fn panels_hit_and_miss_by_what_the_provider_reported() {
-    let mut trial = Trial::anthropic();
+    let mut trial = TestSession::anthropic();
     let (mut talk, mut ledger) = (talk(), Ledger::default());
-    let mut send = |trial: &mut Trial, talk: &mut Talk| {
+    let mut send = |trial: &mut TestSession, talk: &mut TestConversation| {
         trial.wait(60);
         let prompt = talk.prompt("claude-sonnet-5");
         let (measured, used) = trial.bill(&prompt);
-        ledger.charge(&trial.answered(&prompt, &measured, Some(used)));
-        let counts = |key| (ledger.of_key(key).hits, ledger.of_key(key).misses);
+        ledger.charge(&trial.completed_request(&prompt, &measured, Some(used)));
+        let counts = |key| (ledger.totals_for_key(key).hits, ledger.totals_for_key(key).misses);
         (counts("file:a.rs"), counts("file:b.rs"), counts("rule:clock"))
     };
     assert_eq!(send(&mut trial, &mut talk), ((0, 1), (0, 1), (0, 1)));
     talk.assistant("m2", "Yes.").user("m3", "Go on.");
     assert_eq!(send(&mut trial, &mut talk), ((1, 1), (1, 1), (0, 2)));
-    talk.base[0] = crate::trial::item("file:a.rs", &long("a, edited", 2000));
+    talk.base[0] = crate::test_session::item("file:a.rs", &long("a, edited", 2000));
     assert_eq!(send(&mut trial, &mut talk), ((1, 2), (1, 2), (0, 3)));
-    let b = ledger.of_key("file:b.rs");
+    let b = ledger.totals_for_key("file:b.rs");
     assert_eq!((b.requests, b.tokens.output), (3, 0));
     assert!(b.tokens.write > 6000 && b.tokens.read > 3000 && b.dollars > 0.0);
 }
 
 #[test]
 fn a_switch_of_model_does_not_price_the_past_again() {
-    let mut trial = Trial::anthropic();
+    let mut trial = TestSession::anthropic();
     let mut ledger = Ledger::default();
     let first = charged(&trial, &mut talk(), |total| Some(tokens(0, total, 0, 0)));
     ledger.add(&first);
     trial.switch("anthropic", "claude-opus-5");
-    trial.purpose = Purpose::Compaction;
+    trial.purpose = RequestPurpose::Compaction;
     let second = charged(&trial, &mut talk(), |total| Some(tokens(0, total, 0, 0)));
     ledger.add(&second);
     assert!(second.dollars > first.dollars);
     assert_eq!(ledger.by_model["anthropic/claude-sonnet-5"].dollars, first.dollars);
     assert_eq!(ledger.by_model["anthropic/claude-opus-5"].dollars, second.dollars);
-    assert_eq!(ledger.by_purpose[&Purpose::Compaction].dollars, second.dollars);
+    assert_eq!(ledger.by_purpose[&RequestPurpose::Compaction].dollars, second.dollars);
     assert_eq!((ledger.total.requests, ledger.by_day["2026-08-14"].requests), (2, 2));
     assert!((ledger.total.dollars - first.dollars - second.dollars).abs() < 1e-12);
 }
 
 #[test]
 fn ledgers_are_merged_and_survive_their_written_form() {
-    let trial = Trial::anthropic();
+    let trial = TestSession::anthropic();
     let mut one = Ledger::default();
     one.add(&charged(&trial, &mut talk(), |total| Some(tokens(100, total - 100, 0, 0))));
     let verdict = Verdict {
@@ -144,10 +144,10 @@ fn ledgers_are_merged_and_survive_their_written_form() {
         lost_tokens: 500,
         lost_dollars: 0.25,
         cause: Cause::Evicted,
-        ours: Blame::Provider,
+        blame: Blame::Provider,
         first_difference: None,
     };
-    one.note(&verdict);
+    one.record_loss(&verdict);
     let written = serde_json::to_string(&one).unwrap();
     assert_eq!(serde_json::from_str::<Ledger>(&written).unwrap(), one);
     let mut both = one.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{list, minutes, number};
+use crate::format::{format_list, format_minutes, format_number};
 
 /// Whose doing a loss was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub enum Blame {
 /// What happened to an item or a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum ContentChange {
     /// It says something else.
     Changed,
     /// It appeared before what was cached.
@@ -34,13 +34,13 @@ pub enum How {
     Moved,
 }
 
-impl How {
-    fn word(self) -> &'static str {
+impl ContentChange {
+    fn describe(self) -> &'static str {
         match self {
-            How::Changed => "changed",
-            How::Added => "was put in before what was cached",
-            How::Removed => "was taken out",
-            How::Moved => "was moved",
+            ContentChange::Changed => "changed",
+            ContentChange::Added => "was put in before what was cached",
+            ContentChange::Removed => "was taken out",
+            ContentChange::Moved => "was moved",
         }
     }
 }
@@ -69,14 +69,14 @@ pub enum Cause {
         /// Its key.
         key: Arc<str>,
         /// What happened to it.
-        how: How,
+        how: ContentChange,
     },
     /// A message changed before the end of what was cached.
     MessageChanged {
         /// Its id.
         id: Arc<str>,
         /// What happened to it.
-        how: How,
+        how: ContentChange,
     },
     /// A text of the layout's own changed: a header, a footer.
     LayoutChanged(String),
@@ -167,7 +167,7 @@ impl Cause {
     }
 
     /// The cause in words, as the second half of a sentence.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Cause::AsExpected => "all that was cached was read".into(),
             Cause::FirstRequest => "the first request of a conversation finds nothing cached".into(),
@@ -175,15 +175,15 @@ impl Cause {
                 let named = [("added", added), ("removed", removed), ("changed", changed)];
                 let named = named.iter().filter(|(_, names)| !names.is_empty());
                 let named: Vec<String> =
-                    named.map(|(what, names)| format!("{what} {}", list(names))).collect();
+                    named.map(|(what, names)| format!("{what} {}", format_list(names))).collect();
                 match named.is_empty() {
                     true => "the tools came in another order".into(),
                     false => format!("the tools changed ({})", named.join("; ")),
                 }
             }
             Cause::SystemChanged(segment) => format!("the system prompt changed ({segment})"),
-            Cause::ItemChanged { key, how } => format!("{key} {}", how.word()),
-            Cause::MessageChanged { id, how } => format!("message {id} {}", how.word()),
+            Cause::ItemChanged { key, how } => format!("{key} {}", how.describe()),
+            Cause::MessageChanged { id, how } => format!("message {id} {}", how.describe()),
             Cause::LayoutChanged(rule) => format!("a text of the layout changed ({rule})"),
             Cause::ImageAdded => "an image was added to a conversation without images".into(),
             Cause::ImageRemoved => "the last image was taken out of the conversation".into(),
@@ -196,14 +196,14 @@ impl Cause {
             Cause::Folded => "a fold laid the items anew".into(),
             Cause::Compacted => "the conversation was compacted".into(),
             Cause::Expired { minutes: idle, lifetime } => {
-                format!("the cache expired after {} ({} unused)", minutes(*lifetime), minutes(*idle))
+                format!("the cache expired after {} ({} unused)", format_minutes(*lifetime), format_minutes(*idle))
             }
             Cause::TooManyNewBlocks { blocks, look_back } => {
                 format!("{blocks} new blocks came at once, and the provider looks back {look_back}")
             }
             Cause::Unmarked => "no breakpoint was set from which a cached prefix is found".into(),
             Cause::BelowMinimum { tokens, minimum } => {
-                let (tokens, minimum) = (number(*tokens), number(*minimum));
+                let (tokens, minimum) = (format_number(*tokens), format_number(*minimum));
                 format!("a prefix of {tokens} tokens is under the {minimum} that the provider keeps")
             }
             Cause::Evicted => "nothing of ours differs, and the provider no longer had it".into(),

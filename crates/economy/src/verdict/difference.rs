@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use hardpan_prompt::Place;
+use hardpan_prompt::Region;
 
-use crate::cache::{Invalidation, Rules, Section};
-use crate::verdict::trace::{Setting, Trace, Whence};
-use crate::verdict::{Cause, How};
+use crate::cache::{Invalidation, CacheRules, Section};
+use crate::verdict::trace::{Setting, Trace, PieceOrigin};
+use crate::verdict::{Cause, ContentChange};
 
 /// A change that loses what is cached from some block on.
 pub(super) struct Difference {
@@ -14,11 +14,11 @@ pub(super) struct Difference {
     pub from: usize,
     pub cause: Cause,
     /// The block that differs, and where that came from; none for a setting.
-    pub at: Option<(usize, Option<Whence>)>,
+    pub at: Option<(usize, Option<PieceOrigin>)>,
 }
 
 /// The first change that loses anything up to and including block `end` of the earlier prompt.
-pub(super) fn first(rules: &Rules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
+pub(super) fn first(rules: &CacheRules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
     if before.provider != now.provider {
         let (from, to) = (before.provider.clone(), now.provider.clone());
         return Some(Difference { from: 0, cause: Cause::ProviderChanged { from, to }, at: None });
@@ -38,7 +38,7 @@ pub(super) fn first(rules: &Rules, before: &Trace, now: &Trace, end: usize) -> O
     found.filter(|difference| difference.from <= end)
 }
 
-fn in_settings(rules: &Rules, before: &Trace, now: &Trace) -> Option<Difference> {
+fn in_settings(rules: &CacheRules, before: &Trace, now: &Trace) -> Option<Difference> {
     if rules.invalidation == Invalidation::None {
         return None;
     }
@@ -67,29 +67,29 @@ fn in_settings(rules: &Rules, before: &Trace, now: &Trace) -> Option<Difference>
         Setting::Images if value(now, Setting::Images).is_some() => Cause::ImageAdded,
         Setting::Images => Cause::ImageRemoved,
     };
-    Some(Difference { from: now.start_of(*section), cause, at: None })
+    Some(Difference { from: now.section_start(*section), cause, at: None })
 }
 
 /// What is only added behind `end` is no loss, and needs no name: so ends every turn of a conversation that grows.
-fn in_text(rules: &Rules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
+fn in_text(rules: &CacheRules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
     let block = before.first_difference(now)?;
     let section = before.section(block).min(now.section(block));
     if block > end && section != Section::Tools {
         return None;
     }
     let (was, is) = first_pieces(before, now, block);
-    let whence = is.or(was).cloned();
+    let origin = is.or(was).cloned();
     let (from, cause) = match section {
         // By Anthropic's table any change of the tools loses everything, also one that comes after a marked tool.
         Section::Tools if rules.invalidation == Invalidation::BySection => (0, tools(before, now)),
         Section::Tools => (block, tools(before, now)),
         Section::System => {
-            let segment = whence.as_ref().map_or_else(|| "a block".into(), Whence::words);
+            let segment = origin.as_ref().map_or_else(|| "a block".into(), PieceOrigin::describe);
             (block, Cause::SystemChanged(segment))
         }
         Section::Messages => (block, in_messages(before, now, block)),
     };
-    Some(Difference { from, cause, at: Some((block, whence)) })
+    Some(Difference { from, cause, at: Some((block, origin)) })
 }
 
 fn tools(before: &Trace, now: &Trace) -> Cause {
@@ -107,7 +107,7 @@ fn tools(before: &Trace, now: &Trace) -> Cause {
 }
 
 /// Two origins of the same place: as it was and as it is.
-type Pair<'a> = (Option<&'a Whence>, Option<&'a Whence>);
+type Pair<'a> = (Option<&'a PieceOrigin>, Option<&'a PieceOrigin>);
 
 /// The number of the first piece of a block that differs. Where all are the same, the block's frame is not (its speaker, its
 /// call), and its first piece stands for it.
@@ -120,7 +120,7 @@ fn seam(before: &Trace, now: &Trace, block: usize) -> usize {
 /// The pieces of a block that differ first.
 fn first_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> Pair<'a> {
     let at = seam(before, now, block);
-    let of = |trace: &'a Trace| trace.pieces(block).get(at).and_then(|piece| trace.whence(*piece));
+    let of = |trace: &'a Trace| trace.pieces(block).get(at).and_then(|piece| trace.origin_of(*piece));
     (of(before), of(now))
 }
 
@@ -132,7 +132,7 @@ fn in_messages(before: &Trace, now: &Trace, block: usize) -> Cause {
     if replaced(&old, &new) && replaced(&new, &old) && new.len() > 1 {
         return Cause::Compacted;
     }
-    if before.base() != now.base() {
+    if before.base_hashes() != now.base_hashes() {
         return Cause::Folded;
     }
     let (was, is) = telling_pieces(before, now, block);
@@ -141,22 +141,22 @@ fn in_messages(before: &Trace, now: &Trace, block: usize) -> Cause {
         old.iter().all(|id| new.contains(id))
     };
     let is_update =
-        matches!(was, Some(Whence::Item(_) | Whence::Stub(_))) && before.place(block) == Some(Place::Log);
+        matches!(was, Some(PieceOrigin::Item(_) | PieceOrigin::Stub(_))) && before.region(block) == Some(Region::Log);
     // What was told about an item since the last fold has moved to BASE; a body that moved there leaves a stub.
-    if matches!(is, Some(Whence::Stub(_))) || (is_update && was != is && all_there()) {
+    if matches!(is, Some(PieceOrigin::Stub(_))) || (is_update && was != is && all_there()) {
         return Cause::Folded;
     }
-    let named = |whence: &Whence, how| match whence {
-        Whence::Item(key) | Whence::Stub(key) => Cause::ItemChanged { key: key.clone(), how },
-        Whence::Message(id) => Cause::MessageChanged { id: id.clone(), how },
-        Whence::Tool(name) | Whence::Rule(name) => Cause::LayoutChanged(name.to_string()),
+    let named = |origin: &PieceOrigin, how| match origin {
+        PieceOrigin::Item(key) | PieceOrigin::Stub(key) => Cause::ItemChanged { key: key.clone(), how },
+        PieceOrigin::Message(id) => Cause::MessageChanged { id: id.clone(), how },
+        PieceOrigin::Tool(name) | PieceOrigin::Rule(name) => Cause::LayoutChanged(name.to_string()),
     };
     match (was, is) {
-        (Some(was), Some(is)) if was == is => named(is, How::Changed),
-        (Some(was), _) if !was.is_rule() && !now.shows(was) => named(was, How::Removed),
-        (_, Some(is)) if !is.is_rule() && !before.shows(is) => named(is, How::Added),
-        (Some(was), None) => named(was, How::Removed),
-        (_, Some(is)) => named(is, How::Moved),
+        (Some(was), Some(is)) if was == is => named(is, ContentChange::Changed),
+        (Some(was), _) if !was.is_rule() && !now.contains_origin(was) => named(was, ContentChange::Removed),
+        (_, Some(is)) if !is.is_rule() && !before.contains_origin(is) => named(is, ContentChange::Added),
+        (Some(was), None) => named(was, ContentChange::Removed),
+        (_, Some(is)) => named(is, ContentChange::Moved),
         (None, None) => Cause::LayoutChanged("a block".into()),
     }
 }
@@ -165,17 +165,17 @@ fn in_messages(before: &Trace, now: &Trace, block: usize) -> Cause {
 /// pieces that are no rule's count, if these differ.
 fn telling_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> Pair<'a> {
     let (was, is) = first_pieces(before, now, block);
-    if ![was, is].into_iter().flatten().any(Whence::is_rule) {
+    if ![was, is].into_iter().flatten().any(PieceOrigin::is_rule) {
         return (was, is);
     }
     let at = seam(before, now, block);
     let next = |trace: &'a Trace| {
         let pieces = trace.pieces_from(block).iter().skip(at);
-        let mut known = pieces.filter_map(|piece| Some((piece.0, trace.whence(*piece)?)));
-        known.find(|(_, whence)| !whence.is_rule())
+        let mut known = pieces.filter_map(|piece| Some((piece.0, trace.origin_of(*piece)?)));
+        known.find(|(_, origin)| !origin.is_rule())
     };
     match (next(before), next(now)) {
         (Some((was_hash, _)), Some((is_hash, _))) if was_hash == is_hash => (was, is),
-        (was, is) => (was.map(|(_, whence)| whence), is.map(|(_, whence)| whence)),
+        (was, is) => (was.map(|(_, origin)| origin), is.map(|(_, origin)| origin)),
     }
 }

@@ -1,20 +1,20 @@
 //! Every cause as a small conversation, with this crate's own model of a provider on the other side.
 
-mod clean; // long conversations that lose nothing
-mod rules; // lifetimes, look-back, minimum, eviction: what the provider's rules lose
-mod texts; // what changes in the prompt lose
+mod no_loss; // long conversations that lose nothing
+mod provider_rules; // lifetimes, look-back, minimum, eviction: what the provider's rules lose
+mod prompt_changes; // what changes in the prompt lose
 
 use super::*;
-use crate::trial::{Talk, Trial};
+use crate::test_session::{TestConversation, TestSession};
 
 /// A conversation of a few turns that is warm.
-fn warm(trial: &mut Trial) -> Talk {
-    let mut talk = Talk::new();
+fn warm(trial: &mut TestSession) -> TestConversation {
+    let mut talk = TestConversation::new();
     talk.user("m1", "Hello! What is in a.rs?");
     assert_eq!(trial.next(&mut talk).cause, Cause::FirstRequest);
     for (answer, question) in [("m2", "m3"), ("m4", "m5")] {
-        talk.assistant(answer, &crate::trial::long(answer, 300))
-            .user(question, &crate::trial::long(question, 100));
+        talk.assistant(answer, &crate::test_session::long(answer, 300))
+            .user(question, &crate::test_session::long(question, 100));
         let verdict = trial.next(&mut talk);
         assert_eq!(verdict.cause, Cause::AsExpected, "{}", verdict.sentence());
         assert!(verdict.read > 7000);
@@ -24,8 +24,8 @@ fn warm(trial: &mut Trial) -> Talk {
 }
 
 /// What one change to a warm conversation loses.
-fn after(change: impl FnOnce(&mut Trial, &mut Talk)) -> Verdict {
-    let mut trial = Trial::anthropic();
+fn after(change: impl FnOnce(&mut TestSession, &mut TestConversation)) -> Verdict {
+    let mut trial = TestSession::anthropic();
     let mut talk = warm(&mut trial);
     change(&mut trial, &mut talk);
     trial.next(&mut talk)
@@ -36,8 +36,8 @@ fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
     let verdict = Verdict {
         lost_tokens: 49_120,
         lost_dollars: 0.154,
-        ours: Blame::Us,
-        ..Verdict::fine(Cause::SystemChanged("project files".into()), 49_120, 0)
+        blame: Blame::Us,
+        ..Verdict::without_loss(Cause::SystemChanged("project files".into()), 49_120, 0)
     };
     let expected = "49,120 tokens ($0.15) were paid again: the system prompt changed (project files). Ours.";
     assert_eq!(verdict.sentence(), expected);
@@ -45,18 +45,18 @@ fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
         lost_dollars: 0.0,
         lost_tokens: 1,
         cause: Cause::Evicted,
-        ours: Blame::Provider,
+        blame: Blame::Provider,
         ..verdict
     };
     let expected =
         "1 token was paid again: nothing of ours differs, and the provider no longer had it. The provider's.";
     assert_eq!(free.sentence(), expected);
-    let first = Verdict::fine(Cause::FirstRequest, 0, 0);
+    let first = Verdict::without_loss(Cause::FirstRequest, 0, 0);
     assert_eq!(
         first.sentence(),
         "Nothing was lost: the first request of a conversation finds nothing cached."
     );
-    let second_conversation = Verdict::fine(Cause::FirstRequest, 0, 2_163);
+    let second_conversation = Verdict::without_loss(Cause::FirstRequest, 0, 2_163);
     assert_eq!(
         second_conversation.sentence(),
         "Nothing was lost: the first request found 2,163 tokens in the cache already."
@@ -73,7 +73,7 @@ fn a_verdict_survives_its_written_form() {
 
 #[test]
 fn names_cannot_write_to_the_terminal() {
-    let cause = Cause::ItemChanged { key: "file:\u{1b}[2J".into(), how: How::Changed };
-    let verdict = Verdict { lost_tokens: 5, ours: Blame::Us, ..Verdict::fine(cause, 5, 0) };
+    let cause = Cause::ItemChanged { key: "file:\u{1b}[2J".into(), how: ContentChange::Changed };
+    let verdict = Verdict { lost_tokens: 5, blame: Blame::Us, ..Verdict::without_loss(cause, 5, 0) };
     assert!(!verdict.sentence().contains('\u{1b}'));
 }

@@ -1,21 +1,21 @@
 //! What is remembered of a prompt: enough to say what changed, without its texts.
 
-mod lists; // Lengths: what two traces have in common
-mod making; // from a prompt to its trace
+mod shared_lengths; // Lengths: what two traces have in common
+mod build; // from a prompt to its trace
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Lifetime, Place};
+use hardpan_prompt::{CacheLifetime, Region};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Implicit, Rules, Section};
-pub use lists::Lengths;
-use making::Known;
+use crate::cache::{ImplicitMarker, CacheRules, Section};
+pub use shared_lengths::SharedLengths;
+use build::ReusableTrace;
 
 /// Where a piece of a prompt came from, in a form that can be kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, std::hash::Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Whence {
+pub enum PieceOrigin {
     /// An item, by its key.
     Item(Arc<str>),
     /// A line that says where an item's body went.
@@ -28,38 +28,38 @@ pub enum Whence {
     Rule(Arc<str>),
 }
 
-impl Whence {
+impl PieceOrigin {
     /// The words for it: `file:src/a.rs`, `message m3`, `tool read`, `project files`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
-            Whence::Item(key) => key.to_string(),
-            Whence::Stub(key) => format!("the stub of {key}"),
-            Whence::Message(id) => format!("message {id}"),
-            Whence::Tool(name) => format!("tool {name}"),
-            Whence::Rule(name) => name.to_string(),
+            PieceOrigin::Item(key) => key.to_string(),
+            PieceOrigin::Stub(key) => format!("the stub of {key}"),
+            PieceOrigin::Message(id) => format!("message {id}"),
+            PieceOrigin::Tool(name) => format!("tool {name}"),
+            PieceOrigin::Rule(name) => name.to_string(),
         }
     }
 
     pub(super) fn is_rule(&self) -> bool {
-        matches!(self, Whence::Rule(_))
+        matches!(self, PieceOrigin::Rule(_))
     }
 }
 
 /// Who had the last word before an answer was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum LastWord {
+pub(super) enum LastSpeaker {
     Person,
     Tools,
 }
 
 /// A segment: its hash, its tokens by our count, the number of its origin. Written as a list, since there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Piece(pub u64, pub u32, u32);
+pub(super) struct TracePiece(pub u64, pub u32, u32);
 
 /// A block: its hash, the number of its pieces, its region, its marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct TraceBlock(u64, u32, Place, Option<Lifetime>);
+struct TraceBlock(u64, u32, Region, Option<CacheLifetime>);
 
 /// A setting that a cache may look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,16 +79,16 @@ pub(super) enum Setting {
 pub(super) struct Trace {
     pub provider: Arc<str>,
     pub model: Arc<str>,
-    pub last_word: LastWord,
+    pub last_word: LastSpeaker,
     /// Those that a prompt has; switched off, they are not there.
     pub settings: Vec<(Setting, String)>,
     tools: usize,
     system: usize,
     blocks: Vec<TraceBlock>,
-    pieces: Vec<Piece>,
-    origins: Vec<Whence>,
+    pieces: Vec<TracePiece>,
+    origins: Vec<PieceOrigin>,
     #[serde(skip)]
-    known: Known,
+    known: ReusableTrace,
 }
 
 impl Trace {
@@ -105,7 +105,7 @@ impl Trace {
     }
 
     /// The first block of a section, or where it would be.
-    pub fn start_of(&self, section: Section) -> usize {
+    pub fn section_start(&self, section: Section) -> usize {
         match section {
             Section::Tools => 0,
             Section::System => self.tools,
@@ -113,73 +113,73 @@ impl Trace {
         }
     }
 
-    pub fn place(&self, block: usize) -> Option<Place> {
+    pub fn region(&self, block: usize) -> Option<Region> {
         self.blocks.get(block).map(|block| block.2)
     }
 
     /// Whether a block is meant to be gone by the next request: no layout counts on its being cached.
-    pub fn passes(&self, block: usize) -> bool {
-        matches!(self.place(block), Some(Place::Tail | Place::Active))
+    pub fn is_transient(&self, block: usize) -> bool {
+        matches!(self.region(block), Some(Region::Tail | Region::Active))
     }
 
     /// The markers that the provider sees, its own included.
-    pub fn markers(&self, rules: &Rules) -> Vec<(usize, Lifetime)> {
+    pub fn markers(&self, rules: &CacheRules) -> Vec<(usize, CacheLifetime)> {
         let implicit = match rules.implicit {
-            Implicit::Last => self.len().checked_sub(1),
-            Implicit::None => None,
+            ImplicitMarker::Last => self.len().checked_sub(1),
+            ImplicitMarker::None => None,
         };
         let marker = |(index, block): (usize, &TraceBlock)| {
-            let unasked = Some(Lifetime::FiveMinutes).filter(|_| implicit == Some(index));
+            let unasked = Some(CacheLifetime::FiveMinutes).filter(|_| implicit == Some(index));
             block.3.or(unasked).map(|lifetime| (index, lifetime))
         };
         self.blocks.iter().enumerate().filter_map(marker).collect()
     }
 
     /// Tokens by our own count up to and including a block.
-    pub fn through(&self, block: usize) -> u64 {
+    pub fn tokens_through(&self, block: usize) -> u64 {
         self.pieces[..self.first_piece(block + 1)].iter().map(|piece| u64::from(piece.1)).sum()
     }
 
     pub fn total(&self) -> u64 {
-        self.through(self.len())
+        self.tokens_through(self.len())
     }
 
     fn first_piece(&self, block: usize) -> usize {
         self.blocks.iter().take(block).map(|block| block.1 as usize).sum()
     }
 
-    pub fn pieces(&self, block: usize) -> &[Piece] {
+    pub fn pieces(&self, block: usize) -> &[TracePiece] {
         self.blocks
             .get(block)
             .map_or(&[], |_| &self.pieces[self.first_piece(block)..self.first_piece(block + 1)])
     }
 
-    pub fn pieces_from(&self, block: usize) -> &[Piece] {
+    pub fn pieces_from(&self, block: usize) -> &[TracePiece] {
         &self.pieces[self.first_piece(block)..]
     }
 
-    pub fn pieces_through(&self, block: usize) -> &[Piece] {
+    pub fn pieces_through(&self, block: usize) -> &[TracePiece] {
         &self.pieces[..self.first_piece(block + 1)]
     }
 
-    pub fn whence(&self, piece: Piece) -> Option<&Whence> {
+    pub fn origin_of(&self, piece: TracePiece) -> Option<&PieceOrigin> {
         self.origins.get(piece.2 as usize)
     }
 
     /// Where the block stands that shows something, if any does.
-    pub fn block_of(&self, wanted: impl Fn(&Whence) -> bool) -> Option<usize> {
+    pub fn find_block(&self, wanted: impl Fn(&PieceOrigin) -> bool) -> Option<usize> {
         (0..self.len())
-            .find(|block| self.pieces(*block).iter().any(|piece| self.whence(*piece).is_some_and(&wanted)))
+            .find(|block| self.pieces(*block).iter().any(|piece| self.origin_of(*piece).is_some_and(&wanted)))
     }
 
-    pub fn shows(&self, whence: &Whence) -> bool {
-        self.origins.contains(whence)
+    pub fn contains_origin(&self, origin: &PieceOrigin) -> bool {
+        self.origins.contains(origin)
     }
 
     /// The messages of the conversation, in order.
     pub fn messages(&self) -> Vec<&Arc<str>> {
-        let messages = self.origins.iter().filter_map(|whence| match whence {
-            Whence::Message(id) => Some(id),
+        let messages = self.origins.iter().filter_map(|origin| match origin {
+            PieceOrigin::Message(id) => Some(id),
             _ => None,
         });
         messages.collect()
@@ -188,16 +188,16 @@ impl Trace {
     /// The tools' names with their hashes, in order.
     pub fn tools(&self) -> impl Iterator<Item = (&Arc<str>, u64)> {
         // A tool is one piece.
-        self.pieces.iter().take(self.tools).filter_map(|piece| match self.whence(*piece) {
-            Some(Whence::Tool(name)) => Some((name, piece.0)),
+        self.pieces.iter().take(self.tools).filter_map(|piece| match self.origin_of(*piece) {
+            Some(PieceOrigin::Tool(name)) => Some((name, piece.0)),
             _ => None,
         })
     }
 
     /// The hashes of BASE in `strata`: the only layout that puts messages there.
-    pub fn base(&self) -> Vec<u64> {
-        let messages = self.start_of(Section::Messages)..self.len();
-        let base = messages.filter(|block| self.place(*block) == Some(Place::Base));
+    pub fn base_hashes(&self) -> Vec<u64> {
+        let messages = self.section_start(Section::Messages)..self.len();
+        let base = messages.filter(|block| self.region(*block) == Some(Region::Base));
         base.map(|block| self.blocks[block].0).collect()
     }
 

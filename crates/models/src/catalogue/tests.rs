@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    CacheKind, DEFAULT_MODEL, DEFAULT_PROVIDER, Markers, MaxTokensField, Price, Protocol, ReasoningField,
-    Vocabulary, Wire,
+    CacheKind, DEFAULT_MODEL, DEFAULT_PROVIDER, MarkerFormat, MaxTokensField, Price, Protocol, ReasoningField,
+    Vocabulary, ProviderProfile,
 };
 
 fn builtin() -> &'static Catalogue {
@@ -9,20 +9,20 @@ fn builtin() -> &'static Catalogue {
 }
 
 fn with(json: &str) -> Catalogue {
-    builtin().with_user("mine.json", json).unwrap()
+    builtin().with_user_file("mine.json", json).unwrap()
 }
 
 fn refused(json: &str) -> String {
-    builtin().with_user("mine.json", json).unwrap_err().to_string()
+    builtin().with_user_file("mine.json", json).unwrap_err().to_string()
 }
 
 fn model(catalogue: &Catalogue, name: &str) -> Model {
     catalogue.model(None, name).unwrap()
 }
 
-fn wire(catalogue: &Catalogue, name: &str) -> Wire {
+fn profile(catalogue: &Catalogue, name: &str) -> ProviderProfile {
     let model = model(catalogue, name);
-    catalogue.provider(&model.provider).unwrap().for_model(&model)
+    catalogue.provider(&model.provider).unwrap().profile_for_model(&model)
 }
 
 #[test]
@@ -47,12 +47,12 @@ fn every_provider_can_be_spoken_to() {
         assert!(ids.contains(&id), "{id}");
     }
     for provider in builtin().providers() {
-        let Wire { base_url, key_env, message_ids, document_context, .. } = &provider.wire;
+        let ProviderProfile { base_url, key_env, message_ids, document_context, .. } = &provider.profile;
         assert!(base_url.starts_with("http") && !base_url.ends_with('/'), "{base_url}");
         assert_ne!(key_env.is_empty(), !provider.open_models, "{}", provider.id);
         assert!(!message_ids && !document_context, "{}", provider.id);
-        let anthropic = provider.wire.protocol == Protocol::Anthropic;
-        assert_eq!(provider.wire.tool_result_images, anthropic, "{}", provider.id);
+        let anthropic = provider.profile.protocol == Protocol::Anthropic;
+        assert_eq!(provider.profile.tool_result_images, anthropic, "{}", provider.id);
     }
 }
 
@@ -76,11 +76,11 @@ fn the_smallest_cacheable_prefixes_are_those_documented() {
         for id in ids.split(' ') {
             let name = format!("anthropic/{id}");
             assert_eq!(model(builtin(), &name).cache_min_tokens, Some(tokens), "{id}");
-            assert_eq!(wire(builtin(), &name).cache.min_tokens, tokens, "{id}");
+            assert_eq!(profile(builtin(), &name).cache.min_tokens, tokens, "{id}");
         }
     }
     for (tokens, id) in [(1024, "sonnet-4.5"), (1024, "opus-4.1"), (2048, "opus-4.7"), (4096, "haiku-4.5")] {
-        assert_eq!(wire(builtin(), &format!("anthropic/claude-{id}")).cache.min_tokens, tokens, "{id}");
+        assert_eq!(profile(builtin(), &format!("anthropic/claude-{id}")).cache.min_tokens, tokens, "{id}");
     }
 }
 
@@ -129,36 +129,36 @@ fn openai_writes_breakpoints_from_5_6_on() {
     let later =
         with(r#"{"models": [{"provider": "openai", "id": "gpt-5.7", "price": {"input": 4, "output": 20}}]}"#);
     for id in ["gpt-5.6", "gpt-5.6-sol", "gpt-5.7"] {
-        let wire = wire(&later, id);
-        assert_eq!(wire.markers, Markers::PromptCacheBreakpoint, "{id}");
-        assert_eq!((wire.cache.kind, wire.cache.lifetime), (CacheKind::Markers, Some(1800)), "{id}");
+        let profile = profile(&later, id);
+        assert_eq!(profile.markers, MarkerFormat::PromptCacheBreakpoint, "{id}");
+        assert_eq!((profile.cache.kind, profile.cache.lifetime), (CacheKind::Markers, Some(1800)), "{id}");
         assert_eq!(
-            (wire.cache.min_tokens, wire.cache.look_back, wire.cache.max_markers),
+            (profile.cache.min_tokens, profile.cache.look_back, profile.cache.max_markers),
             (1024, None, 4),
             "{id}"
         );
     }
     assert_eq!(model(&later, "gpt-5.7").price.cache_write, Some(5.0));
     for id in ["gpt-5.5", "gpt-5.1", "gpt-4o", "o3"] {
-        let wire = wire(&later, id);
+        let profile = profile(&later, id);
         assert_eq!(
-            (wire.markers, wire.cache.kind, wire.cache.step),
-            (Markers::None, CacheKind::Automatic, 128),
+            (profile.markers, profile.cache.kind, profile.cache.step),
+            (MarkerFormat::None, CacheKind::Automatic, 128),
             "{id}"
         );
-        assert_eq!(wire.max_tokens_field, MaxTokensField::MaxCompletionTokens, "{id}");
+        assert_eq!(profile.max_tokens_field, MaxTokensField::MaxCompletionTokens, "{id}");
         assert_eq!(model(&later, id).price.cache_write, None, "{id}");
     }
 }
 
 #[test]
 fn openrouter_passes_markers_on_to_anthropic_only() {
-    let claude = wire(builtin(), "anthropic/claude-sonnet-4.5");
-    assert_eq!((claude.markers, claude.cache.look_back), (Markers::CacheControl, Some(20)));
+    let claude = profile(builtin(), "anthropic/claude-sonnet-4.5");
+    assert_eq!((claude.markers, claude.cache.look_back), (MarkerFormat::CacheControl, Some(20)));
     assert!(claude.include_reasoning);
     assert_eq!(claude.reasoning_field, ReasoningField::Reasoning);
     assert_eq!(claude.web_search_plugin.as_deref(), Some("web"));
-    assert_eq!(wire(builtin(), "openrouter/openai/gpt-4o").markers, Markers::None);
+    assert_eq!(profile(builtin(), "openrouter/openai/gpt-4o").markers, MarkerFormat::None);
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn the_user_has_the_last_word_on_a_provider() {
         r#"{"providers": [{"id": "openai", "base_url": "http://127.0.0.1:1/v1", "markers": "none",
             "overrides": [{"models": "gpt-5.6-sol", "cache": {"lifetime": 60}}]}]}"#,
     );
-    let sol = wire(&mine, "gpt-5.6-sol");
-    assert_eq!((sol.markers, sol.base_url.as_str()), (Markers::None, "http://127.0.0.1:1/v1"));
+    let sol = profile(&mine, "gpt-5.6-sol");
+    assert_eq!((sol.markers, sol.base_url.as_str()), (MarkerFormat::None, "http://127.0.0.1:1/v1"));
     assert_eq!((sol.cache.lifetime, sol.cache.max_markers), (Some(60), 4));
-    assert_eq!(wire(&mine, "gpt-5.6").cache.lifetime, Some(1800));
+    assert_eq!(profile(&mine, "gpt-5.6").cache.lifetime, Some(1800));
     assert_eq!(mine.provider("openai").unwrap().name, "OpenAI");
 }
 
@@ -231,9 +231,9 @@ fn a_new_model_has_the_documented_defaults() {
     let next = model(&mine, "claude-next");
     assert_eq!((next.context, next.max_output, next.price), (128_000, 8192, Price::default()));
     assert!(next.tools && next.caching && next.prefill && !next.vision && !next.reasoning);
-    assert_eq!(wire(&mine, "claude-next").cache.min_tokens, 1024);
+    assert_eq!(profile(&mine, "claude-next").cache.min_tokens, 1024);
     let priced = r#"{"models": [{"provider": "anthropic", "id": "claude-next", "price": {"input": 3}}]}"#;
-    let price = model(&mine.with_user("more.json", priced).unwrap(), "claude-next").price;
+    let price = model(&mine.with_user_file("more.json", priced).unwrap(), "claude-next").price;
     assert_eq!(
         (price.cache_read, price.cache_write, price.cache_write_1h),
         (Some(0.3), Some(3.75), Some(6.0))
@@ -255,8 +255,8 @@ fn a_provider_like_another_shares_its_models() {
         with(r#"{"providers": [{"id": "proxy", "like": "anthropic", "base_url": "http://127.0.0.1:1"}]}"#);
     let opus = model(&mine, "proxy/claude-opus-5");
     assert_eq!(opus, Model { provider: "proxy".into(), ..model(builtin(), "claude-opus-5") });
-    let wire = wire(&mine, "proxy/claude-opus-5");
-    assert_eq!((wire.markers, wire.base_url.as_str()), (Markers::CacheControl, "http://127.0.0.1:1"));
+    let profile = profile(&mine, "proxy/claude-opus-5");
+    assert_eq!((profile.markers, profile.base_url.as_str()), (MarkerFormat::CacheControl, "http://127.0.0.1:1"));
     assert_eq!(model(&mine, "claude-opus-5").provider, "anthropic");
     assert_eq!(mine.model(Some("proxy"), "opus-5").unwrap_err().nearest, ["claude-opus-5"]);
 }
@@ -293,7 +293,7 @@ fn a_wrong_file_is_refused_with_the_place_and_the_remedy() {
 
 #[test]
 fn the_schema_describes_the_users_file() {
-    let schema = user_schema();
+    let schema = user_file_schema();
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["$defs"]["ModelRow"]["required"], serde_json::json!(["id", "provider"]));
     assert!(schema["$defs"]["ProviderRow"]["properties"]["overrides"].is_object());

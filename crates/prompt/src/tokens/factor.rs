@@ -1,4 +1,4 @@
-//! The factor between our count and the provider's.
+//! [`TokenFactor`]: the ratio between our token count and the provider's.
 
 use std::ops::RangeInclusive;
 
@@ -9,25 +9,27 @@ use serde::{Deserialize, Serialize};
 /// is slower to leave a wrong prior, a greater one follows every outlier.
 const RATE: f64 = 0.3;
 
-/// Tokens at which a request has half its weight: small requests are mostly what the provider adds around them.
+/// Request size in tokens at which a request has half its weight: small requests consist mostly of
+/// what the provider adds around them.
 const HALF_WEIGHT: f64 = 2000.0;
 
-/// How far a request's ratio may be from the factor, as a share of it. What is further off counts as this far off.
-const MOST_SURPRISE: f64 = 0.3;
+/// How far a request's ratio may be from the factor, as a share of it. Ratios beyond it are
+/// clamped.
+const MAX_SURPRISE: f64 = 0.3;
 
-/// Factors beyond these say that something else is wrong.
-const SENSIBLE: RangeInclusive<f64> = 0.01..=100.0;
+/// Factors outside this range mean that something else is wrong.
+const SENSIBLE_FACTORS: RangeInclusive<f64> = 0.01..=100.0;
 
-/// What a provider bills for a token that we count, where its own vocabulary is not public.
+/// Billed tokens per token that we count, for models whose vocabulary is not public.
 ///
-/// Starts from a prior and learns from whole requests. What a provider adds around each block goes into the
-/// factor too: it grows with the conversation, and so follows it closely. (A regression with a constant
-/// overhead was tried in its place; it predicted the next request less well.)
+/// Starts from a prior and learns from whole requests. What a provider adds around each block goes
+/// into the factor, too: it grows with the conversation, so the factor follows it closely. (A
+/// regression with a constant overhead predicted the next request less well.)
 ///
 /// ```
-/// use hardpan_prompt::Factor;
+/// use hardpan_prompt::TokenFactor;
 ///
-/// let mut factor = Factor::new(1.2);
+/// let mut factor = TokenFactor::new(1.2);
 /// for _ in 0..20 {
 ///     factor.learn(10_000, 13_000);
 /// }
@@ -35,13 +37,13 @@ const SENSIBLE: RangeInclusive<f64> = 0.01..=100.0;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "f64", into = "f64")]
-pub struct Factor(f64);
+pub struct TokenFactor(f64);
 
-impl Factor {
-    /// Starts from `prior`, to six places; from 1 if that is no sensible factor.
+impl TokenFactor {
+    /// Starts from `prior`, rounded to six places; from 1 if `prior` is not a sensible factor.
     pub fn new(prior: f64) -> Self {
         // Six places are read back from JSON exactly, and a resumed session must count as it did before.
-        Factor(if SENSIBLE.contains(&prior) { (prior * 1e6).round() / 1e6 } else { 1.0 })
+        TokenFactor(if SENSIBLE_FACTORS.contains(&prior) { (prior * 1e6).round() / 1e6 } else { 1.0 })
     }
 
     /// Billed tokens per counted token.
@@ -49,25 +51,25 @@ impl Factor {
         self.0
     }
 
-    /// Learns from one request: what we counted, and all the input that was billed, cached or not. Where either
-    /// is 0 nothing is learned: the provider did not say.
+    /// Learns from one request: the tokens we counted, and all input that was billed, cached or
+    /// not. Nothing is learned where either is 0, because the provider did not report it.
     pub fn learn(&mut self, counted: u64, billed: u64) {
         if counted == 0 || billed == 0 {
             return;
         }
         let (counted, billed) = (counted as f64, billed as f64);
-        let surprise = (billed / (counted * self.0) - 1.0).clamp(-MOST_SURPRISE, MOST_SURPRISE);
+        let surprise = (billed / (counted * self.0) - 1.0).clamp(-MAX_SURPRISE, MAX_SURPRISE);
         let weight = RATE * counted / (counted + HALF_WEIGHT);
-        *self = Factor::new((self.0 * (1.0 + weight * surprise)).clamp(*SENSIBLE.start(), *SENSIBLE.end()));
+        *self = TokenFactor::new((self.0 * (1.0 + weight * surprise)).clamp(*SENSIBLE_FACTORS.start(), *SENSIBLE_FACTORS.end()));
     }
 
-    /// What one count would be billed.
+    /// Scales a single count to billed tokens.
     pub fn scale(&self, count: usize) -> usize {
         (count as f64 * self.0).round() as usize
     }
 
-    /// What each part would be billed, so that the parts add up to the scaled total: running totals are scaled,
-    /// not the parts.
+    /// Scales the counts of parts so that they add up to the scaled total: the running totals are
+    /// scaled, not the parts.
     pub fn apply(&self, counts: &mut [u32]) {
         let (mut counted, mut scaled) = (0, 0);
         for count in counts {
@@ -78,20 +80,20 @@ impl Factor {
     }
 }
 
-impl Default for Factor {
+impl Default for TokenFactor {
     fn default() -> Self {
-        Factor(1.0)
+        TokenFactor(1.0)
     }
 }
 
-impl From<f64> for Factor {
+impl From<f64> for TokenFactor {
     fn from(prior: f64) -> Self {
-        Factor::new(prior)
+        TokenFactor::new(prior)
     }
 }
 
-impl From<Factor> for f64 {
-    fn from(factor: Factor) -> Self {
+impl From<TokenFactor> for f64 {
+    fn from(factor: TokenFactor) -> Self {
         factor.0
     }
 }
@@ -103,51 +105,51 @@ mod tests {
     #[test]
     fn nonsense_is_ignored() {
         for prior in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
-            assert_eq!(Factor::new(prior), Factor::default());
+            assert_eq!(TokenFactor::new(prior), TokenFactor::default());
         }
-        let mut factor = Factor::new(1.2);
+        let mut factor = TokenFactor::new(1.2);
         factor.learn(0, 5000);
         factor.learn(5000, 0);
         assert_eq!(factor.value(), 1.2);
         for _ in 0..1000 {
             factor.learn(u64::MAX, 1);
         }
-        assert!(SENSIBLE.contains(&factor.value()));
+        assert!(SENSIBLE_FACTORS.contains(&factor.value()));
     }
 
     #[test]
     fn one_outlier_does_little() {
-        let mut factor = Factor::new(1.2);
+        let mut factor = TokenFactor::new(1.2);
         factor.learn(50_000, 5_000_000);
         assert!(factor.value() < 1.2 * 1.1);
     }
 
     #[test]
     fn a_request_of_a_few_tokens_teaches_little() {
-        let mut factor = Factor::new(1.2);
+        let mut factor = TokenFactor::new(1.2);
         factor.learn(48, 1687);
         assert!((factor.value() - 1.2).abs() < 0.01);
     }
 
     #[test]
     fn scaled_parts_add_up_to_the_scaled_total() {
-        let factor = Factor::new(1.37);
+        let factor = TokenFactor::new(1.37);
         let counts: Vec<u32> = (0..500).map(|n| n * n % 7).collect();
         let sum = |counts: &[u32]| counts.iter().map(|&count| count as usize).sum::<usize>();
         let mut scaled = counts.clone();
         factor.apply(&mut scaled);
         assert_eq!(sum(&scaled), factor.scale(sum(&counts)));
         let mut same = counts.clone();
-        Factor::new(1.0).apply(&mut same);
+        TokenFactor::new(1.0).apply(&mut same);
         assert_eq!(same, counts);
     }
 
     #[test]
     fn what_was_learned_is_stored_as_a_number() {
-        let mut factor = Factor::new(1.2);
+        let mut factor = TokenFactor::new(1.2);
         factor.learn(10_000, 13_000);
         let stored = serde_json::to_string(&factor).unwrap();
-        assert_eq!(serde_json::from_str::<Factor>(&stored).unwrap(), factor);
-        assert_eq!(serde_json::from_str::<Factor>("-3.0").unwrap(), Factor::default());
+        assert_eq!(serde_json::from_str::<TokenFactor>(&stored).unwrap(), factor);
+        assert_eq!(serde_json::from_str::<TokenFactor>("-3.0").unwrap(), TokenFactor::default());
     }
 }

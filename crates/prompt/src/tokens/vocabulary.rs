@@ -1,4 +1,4 @@
-//! The public vocabularies, and the one place that tokenises.
+//! The public vocabularies, and the only code that tokenizes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,17 +8,18 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use thiserror::Error;
 use tiktoken::CoreBpe;
 
-/// A public vocabulary.
+/// A public vocabulary (an encoding of `tiktoken`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Vocabulary {
-    /// OpenAI's from GPT-4o on; the stand-in for models whose own is not public.
+    /// `o200k_base`, OpenAI's since GPT-4o; it also stands in for models whose vocabulary is not
+    /// public.
     O200k,
-    /// OpenAI's for GPT-4 and GPT-3.5.
+    /// `cl100k_base`, OpenAI's for GPT-4 and GPT-3.5.
     Cl100k,
 }
 
 impl Vocabulary {
-    /// The name its makers gave it.
+    /// The name of the encoding, as `tiktoken` knows it.
     pub fn name(self) -> &'static str {
         match self {
             Vocabulary::O200k => "o200k_base",
@@ -33,7 +34,7 @@ impl fmt::Display for Vocabulary {
     }
 }
 
-/// A name that is no vocabulary's.
+/// A name that does not belong to a public vocabulary.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("no vocabulary is called `{0}`: use `o200k_base` or `cl100k_base`")]
 pub struct UnknownVocabulary(pub String);
@@ -49,12 +50,13 @@ impl FromStr for Vocabulary {
     }
 }
 
-/// What has really been tokenised: the rest was known.
+/// How much text was really tokenized; everything else was known already. Tests use it to prove
+/// that nothing is counted twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// How many texts: whole ones, seams between segments, and the ragged ends of ranges.
+pub struct TokenizerWork {
+    /// Number of texts: whole ones, seams between segments, and the ragged ends of ranges.
     pub texts: u64,
-    /// How many bytes they had together.
+    /// Bytes of these texts together.
     pub bytes: u64,
 }
 
@@ -64,7 +66,7 @@ struct Tally {
     bytes: AtomicU64,
 }
 
-/// Counts a piece of text, and remembers that it did.
+/// Counts pieces of text, and records that it did.
 #[derive(Clone)]
 pub(super) struct Tokenizer {
     vocabulary: Vocabulary,
@@ -80,11 +82,11 @@ impl Tokenizer {
         self.vocabulary
     }
 
-    pub(super) fn work(&self) -> Work {
-        Work { texts: self.tally.texts.load(Relaxed), bytes: self.tally.bytes.load(Relaxed) }
+    pub(super) fn work(&self) -> TokenizerWork {
+        TokenizerWork { texts: self.tally.texts.load(Relaxed), bytes: self.tally.bytes.load(Relaxed) }
     }
 
-    /// The tokens of one text on its own. Names of special tokens in it are ordinary text.
+    /// Counts one text on its own. Names of special tokens in it are ordinary text.
     pub(super) fn count(&self, text: &str) -> usize {
         if text.is_empty() {
             return 0;
@@ -93,12 +95,12 @@ impl Tokenizer {
         self.count_piece(text)
     }
 
-    /// Notes that a text is about to be counted in pieces.
+    /// Records that a text is about to be counted in pieces.
     pub(super) fn begin_text(&self) {
         self.tally.texts.fetch_add(1, Relaxed);
     }
 
-    /// The tokens of a piece of a text that has been begun.
+    /// Counts one piece of a text that [`begin_text`](Self::begin_text) announced.
     pub(super) fn count_piece(&self, piece: &str) -> usize {
         self.tally.bytes.fetch_add(piece.len() as u64, Relaxed);
         self.encoding().count(piece)
@@ -130,6 +132,6 @@ mod tests {
     fn special_tokens_are_ordinary_text() {
         let tokenizer = Tokenizer::new(Vocabulary::O200k);
         assert!(tokenizer.count("<|endoftext|>") > 1);
-        assert_eq!(tokenizer.work(), Work { texts: 1, bytes: 13 });
+        assert_eq!(tokenizer.work(), TokenizerWork { texts: 1, bytes: 13 });
     }
 }

@@ -1,18 +1,18 @@
-//! Rules that look at one thing at a time: the request's numbers, a tool, a block.
+//! Rules that look at one thing at a time: the request's limits, a tool, a block.
 
 use std::collections::BTreeSet;
 
 use crate::{Block, Call, Content, Image, Prompt, Reasoning, ResultPart, Role, Segment, Thinking};
 
-use super::{At, MIN_THINKING, Protocol, Rules, Stance, Violation, blocks};
+use super::{Location, MIN_THINKING_TOKENS, Protocol, ValidationRules, Acceptance, Violation, located_blocks};
 
-/// Room for an answer, and for thinking before it.
-pub(super) fn check_numbers(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
-    if prompt.max_tokens == 0 && rules.warming == Stance::Refuses {
+/// Checks that the token limits leave room for an answer, and for thinking before it.
+pub(super) fn check_numbers(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
+    if prompt.max_tokens == 0 && rules.warming == Acceptance::Rejected {
         found.push(Violation::NoRoom);
     }
     let (Thinking::Budget(budget), Protocol::Anthropic) = (prompt.thinking, rules.protocol) else { return };
-    if budget < MIN_THINKING {
+    if budget < MIN_THINKING_TOKENS {
         found.push(Violation::ThinkingTooSmall { budget });
     }
     if budget >= prompt.max_tokens {
@@ -20,11 +20,11 @@ pub(super) fn check_numbers(prompt: &Prompt, rules: &Rules, found: &mut Vec<Viol
     }
 }
 
-/// The declared tools: names and schemas.
-pub(super) fn check_tools(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+/// Checks the names and schemas of the declared tools.
+pub(super) fn check_tools(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
     let mut names = BTreeSet::new();
     for (index, block) in prompt.tools.iter().enumerate() {
-        let at = At::Tool(index);
+        let at = Location::Tool(index);
         let name = &block.tool.name;
         check_name(at, name, found);
         if !names.insert(name) {
@@ -37,32 +37,32 @@ pub(super) fn check_tools(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violat
     }
 }
 
-/// Every block by itself, and that no message is empty.
-pub(super) fn check_blocks(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+/// Checks every block by itself, and that no message is empty.
+pub(super) fn check_blocks(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
     for (index, block) in prompt.system.iter().enumerate() {
-        check_home(At::System(index), block, None, found);
-        check_block(At::System(index), block, rules, found);
+        check_role(Location::System(index), block, None, found);
+        check_block(Location::System(index), block, rules, found);
     }
-    if prompt.turns.is_empty() {
+    if prompt.messages.is_empty() {
         found.push(Violation::NoMessages);
     }
-    for (message, turn) in prompt.turns.iter().enumerate() {
+    for (message, turn) in prompt.messages.iter().enumerate() {
         // An OpenAI message of nothing but reasoning has neither content nor calls.
         let counts =
             |b: &Block| rules.protocol == Protocol::Anthropic || !matches!(*b.content, Content::Reasoning(_));
         if !turn.blocks.iter().any(counts) {
-            found.push(Violation::EmptyMessage { at: At::Message(message) });
+            found.push(Violation::EmptyMessage { at: Location::Message(message) });
         }
         for (block, content) in turn.blocks.iter().enumerate() {
-            let at = At::Block { message, block };
-            check_home(at, content, Some(turn.role), found);
+            let at = Location::Block { message, block };
+            check_role(at, content, Some(turn.role), found);
             check_block(at, content, rules, found);
         }
     }
 }
 
-/// Whether the block may stand in a message of this role; without a role, in the system prompt.
-fn check_home(at: At, block: &Block, role: Option<Role>, found: &mut Vec<Violation>) {
+/// Checks that the block may be in a message of this role; `None` stands for the system prompt.
+fn check_role(at: Location, block: &Block, role: Option<Role>, found: &mut Vec<Violation>) {
     let (what, home) = match *block.content {
         Content::Text(_) => return,
         Content::Image(..) => ("image", Role::User),
@@ -76,7 +76,7 @@ fn check_home(at: At, block: &Block, role: Option<Role>, found: &mut Vec<Violati
     }
 }
 
-fn check_block(at: At, block: &Block, rules: &Rules, found: &mut Vec<Violation>) {
+fn check_block(at: Location, block: &Block, rules: &ValidationRules, found: &mut Vec<Violation>) {
     match &*block.content {
         Content::Text(segments) => check_text(at, segments, rules, found),
         Content::Image(..) => {}
@@ -98,7 +98,7 @@ fn check_block(at: At, block: &Block, rules: &Rules, found: &mut Vec<Violation>)
     }
 }
 
-fn check_text(at: At, segments: &[Segment], rules: &Rules, found: &mut Vec<Violation>) {
+fn check_text(at: Location, segments: &[Segment], rules: &ValidationRules, found: &mut Vec<Violation>) {
     if rules.protocol == Protocol::OpenAi {
         return;
     }
@@ -109,14 +109,14 @@ fn check_text(at: At, segments: &[Segment], rules: &Rules, found: &mut Vec<Viola
     }
 }
 
-fn check_reasoning(at: At, reasoning: &Reasoning, rules: &Rules, found: &mut Vec<Violation>) {
+fn check_reasoning(at: Location, reasoning: &Reasoning, rules: &ValidationRules, found: &mut Vec<Violation>) {
     let proof = reasoning.redacted.as_deref().or(reasoning.signature.as_deref());
     if rules.protocol == Protocol::Anthropic && proof.unwrap_or_default().is_empty() {
         found.push(Violation::Unsigned { at });
     }
 }
 
-fn check_call(at: At, call: &Call, rules: &Rules, found: &mut Vec<Violation>) {
+fn check_call(at: Location, call: &Call, rules: &ValidationRules, found: &mut Vec<Violation>) {
     check_id(at, &call.id, rules, found);
     check_name(at, &call.name, found);
     if !call.arguments.is_object() {
@@ -124,15 +124,15 @@ fn check_call(at: At, call: &Call, rules: &Rules, found: &mut Vec<Violation>) {
     }
 }
 
-fn check_name(at: At, name: &str, found: &mut Vec<Violation>) {
-    if name.is_empty() || name.len() > 64 || !is_plain(name) {
+fn check_name(at: Location, name: &str, found: &mut Vec<Violation>) {
+    if name.is_empty() || name.len() > 64 || !is_identifier(name) {
         found.push(Violation::ToolName { at, name: name.to_string() });
     }
 }
 
-fn check_id(at: At, id: &str, rules: &Rules, found: &mut Vec<Violation>) {
+fn check_id(at: Location, id: &str, rules: &ValidationRules, found: &mut Vec<Violation>) {
     match rules.protocol {
-        Protocol::Anthropic if id.is_empty() || !is_plain(id) => {
+        Protocol::Anthropic if id.is_empty() || !is_identifier(id) => {
             found.push(Violation::CallId { at, id: id.to_string() });
         }
         Protocol::OpenAi if id.is_empty() => found.push(Violation::EmptyCallId { at }),
@@ -143,14 +143,14 @@ fn check_id(at: At, id: &str, rules: &Rules, found: &mut Vec<Violation>) {
     }
 }
 
-/// Letters, digits, `_` and `-`.
-fn is_plain(text: &str) -> bool {
+/// Whether a text consists of letters, digits, `_` and `-` only.
+fn is_identifier(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// The images of the whole request, those in results included.
-pub(super) fn check_image_count(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
-    let all: Vec<At> = blocks(prompt).flat_map(|(at, block)| images(block).map(move |_| at)).collect();
+/// Checks the number of images in the whole request, those in tool results included.
+pub(super) fn check_image_count(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
+    let all: Vec<Location> = located_blocks(prompt).flat_map(|(at, block)| images(block).map(move |_| at)).collect();
     if let Some(at) = all.get(rules.max_images) {
         found.push(Violation::TooManyImages { at: *at, found: all.len(), max: rules.max_images });
     }
@@ -168,15 +168,15 @@ fn images(block: &Block) -> impl Iterator<Item = &Image> {
     }))
 }
 
-/// Calls and results where no tool is declared.
-pub(super) fn check_declared(prompt: &Prompt, rules: &Rules, found: &mut Vec<Violation>) {
+/// Checks that no calls or results are sent without a declared tool.
+pub(super) fn check_tools_declared(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
     // The provider's web search is a declared tool too.
     let declared = !prompt.tools.is_empty() || prompt.web_search.is_some();
-    if declared || rules.undeclared_tools == Stance::Accepts {
+    if declared || rules.undeclared_tools == Acceptance::Accepted {
         return;
     }
     let of_a_tool = |block: &Block| matches!(*block.content, Content::Call(_) | Content::Result(_));
-    if let Some((at, _)) = blocks(prompt).find(|(_, block)| of_a_tool(block)) {
+    if let Some((at, _)) = located_blocks(prompt).find(|(_, block)| of_a_tool(block)) {
         found.push(Violation::NoToolsDeclared { at });
     }
 }

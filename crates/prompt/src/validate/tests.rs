@@ -2,23 +2,23 @@
 
 use super::*;
 use crate::{
-    Call, Content, Image, Json, Kind, Lifetime, MediaType, Origin, Outcome, Place, Reasoning, ResultPart,
-    Role, Segment, Text, Thinking, Tool, ToolBlock, ToolResult, Turn, WebSearch,
+    Call, Content, Image, Json, ItemKind, CacheLifetime, MediaType, Origin, ToolOutcome, Region, Reasoning, ResultPart,
+    Role, Segment, Text, Thinking, Tool, ToolBlock, ToolResult, PromptMessage, WebSearch,
 };
 use serde_json::json;
 
 mod conversation; // rounds of calls, reasoning, who begins and who ends
 
 fn origin() -> Origin {
-    Origin::rule(Kind::History, "test")
+    Origin::rule(ItemKind::History, "test")
 }
 
 fn block(content: Content) -> Block {
-    Block::new(Place::Log, content)
+    Block::new(Region::Log, content)
 }
 
 fn text(text: &str) -> Block {
-    Block::text(Place::Log, Text::new(text), origin())
+    Block::text(Region::Log, Text::new(text), origin())
 }
 
 fn call_with(id: &str, name: &str, arguments: &serde_json::Value) -> Block {
@@ -31,7 +31,7 @@ fn call(id: &str) -> Block {
 }
 
 fn result_with(id: &str, parts: Vec<ResultPart>) -> Block {
-    let result = ToolResult { call_id: id.into(), parts, outcome: Outcome::Done, origin: origin() };
+    let result = ToolResult { call_id: id.into(), parts, outcome: ToolOutcome::Done, origin: origin() };
     block(Content::Result(result))
 }
 
@@ -57,27 +57,27 @@ fn image() -> Block {
     block(Content::Image(picture(100, 8), origin()))
 }
 
-fn user(blocks: Vec<Block>) -> Turn {
-    Turn::new(Role::User, blocks)
+fn user(blocks: Vec<Block>) -> PromptMessage {
+    PromptMessage::new(Role::User, blocks)
 }
 
-fn assistant(blocks: Vec<Block>) -> Turn {
-    Turn::new(Role::Assistant, blocks)
+fn assistant(blocks: Vec<Block>) -> PromptMessage {
+    PromptMessage::new(Role::Assistant, blocks)
 }
 
 fn tool(name: &str) -> ToolBlock {
     let parameters = Json::new(&json!({"type": "object", "properties": {}}));
     let (snippet, guidelines) = (None, Vec::new());
     let tool = Tool { name: name.into(), description: "Reads.".into(), parameters, snippet, guidelines };
-    ToolBlock { place: Place::Base, tool, breakpoint: None }
+    ToolBlock { region: Region::Base, tool, breakpoint: None }
 }
 
-fn prompt(turns: Vec<Turn>) -> Prompt {
+fn prompt(turns: Vec<PromptMessage>) -> Prompt {
     Prompt {
         max_tokens: 4096,
         tools: vec![tool("read")],
         system: vec![text("Be brief.")],
-        turns,
+        messages: turns,
         ..Prompt::default()
     }
 }
@@ -97,27 +97,27 @@ fn changed(mut prompt: Prompt, change: impl FnOnce(&mut Prompt)) -> Prompt {
 }
 
 #[track_caller]
-fn accepts(rules: &Rules, prompt: &Prompt) {
-    assert_eq!(violations(prompt, rules), []);
+fn accepts(rules: &ValidationRules, prompt: &Prompt) {
+    assert_eq!(find_violations(prompt, rules), []);
     assert_eq!(validate(prompt, rules), Ok(()));
 }
 
 #[track_caller]
-fn refuses(rules: &Rules, prompt: &Prompt, message: &str) {
-    let found: Vec<String> = violations(prompt, rules).iter().map(ToString::to_string).collect();
+fn refuses(rules: &ValidationRules, prompt: &Prompt, message: &str) {
+    let found: Vec<String> = find_violations(prompt, rules).iter().map(ToString::to_string).collect();
     assert_eq!(found, [message]);
 }
 
 #[track_caller]
 fn both_refuse(prompt: &Prompt, message: &str) {
-    refuses(&Rules::anthropic(), prompt, message);
-    refuses(&Rules::openai(), prompt, message);
+    refuses(&ValidationRules::anthropic(), prompt, message);
+    refuses(&ValidationRules::openai(), prompt, message);
 }
 
 #[track_caller]
 fn both_accept(prompt: &Prompt) {
-    accepts(&Rules::anthropic(), prompt);
-    accepts(&Rules::openai(), prompt);
+    accepts(&ValidationRules::anthropic(), prompt);
+    accepts(&ValidationRules::openai(), prompt);
 }
 
 #[test]
@@ -125,19 +125,19 @@ fn an_answer_has_room_unless_the_cache_is_warmed() {
     let none = changed(hello(), |p| p.max_tokens = 0);
     both_refuse(&none, "max_tokens: must be at least 1");
     both_accept(&changed(hello(), |p| p.max_tokens = 1));
-    accepts(&Rules { warming: Stance::Accepts, ..Rules::anthropic() }, &none);
+    accepts(&ValidationRules { warming: Acceptance::Accepted, ..ValidationRules::anthropic() }, &none);
 }
 
 #[test]
 fn the_thinking_budget_has_a_floor_and_a_ceiling() {
     let thinking = |budget| changed(hello(), |p| p.thinking = Thinking::Budget(budget));
-    let anthropic = Rules::anthropic();
+    let anthropic = ValidationRules::anthropic();
     refuses(&anthropic, &thinking(1023), "thinking.budget_tokens: 1023 is under the minimum of 1024");
     accepts(&anthropic, &thinking(1024));
     let over = "max_tokens: 4096 must be greater than thinking.budget_tokens, which is 4096";
     refuses(&anthropic, &thinking(4096), over);
     accepts(&anthropic, &thinking(4095));
-    accepts(&Rules::openai(), &thinking(1));
+    accepts(&ValidationRules::openai(), &thinking(1));
 }
 
 #[test]
@@ -175,8 +175,8 @@ fn parameters_are_the_schema_of_an_object() {
     let with = |schema| changed(hello(), |p| p.tools[0].tool.parameters = Json::new(&schema));
     let message = "tools.0.input_schema: the parameters of \"read\" need \"type\": \"object\"";
     for schema in [json!({}), json!({"type": "string"}), json!(null)] {
-        refuses(&Rules::anthropic(), &with(schema.clone()), message);
-        accepts(&Rules::openai(), &with(schema));
+        refuses(&ValidationRules::anthropic(), &with(schema.clone()), message);
+        accepts(&ValidationRules::openai(), &with(schema));
     }
     both_accept(&with(json!({"type": "object"})));
 }
@@ -197,13 +197,13 @@ fn no_text_is_empty_or_blank_for_anthropic() {
         let in_message = prompt(vec![user(vec![text("Hello!"), text(content)])]);
         let in_system = changed(hello(), |p| p.system.push(text(content)));
         let in_result = answered_by(vec![result_with("a", vec![said(content)])]);
-        refuses(&Rules::anthropic(), &in_message, &format!("messages.0.content.1: {message}"));
-        refuses(&Rules::anthropic(), &in_system, &format!("system.1: {message}"));
-        refuses(&Rules::anthropic(), &in_result, &format!("messages.2.content.0: {message}"));
-        accepts(&Rules::openai(), &in_message);
+        refuses(&ValidationRules::anthropic(), &in_message, &format!("messages.0.content.1: {message}"));
+        refuses(&ValidationRules::anthropic(), &in_system, &format!("system.1: {message}"));
+        refuses(&ValidationRules::anthropic(), &in_result, &format!("messages.2.content.0: {message}"));
+        accepts(&ValidationRules::openai(), &in_message);
     }
     let no_segments = prompt(vec![user(vec![block(Content::Text(vec![]))])]);
-    refuses(&Rules::anthropic(), &no_segments, &format!("messages.0.content.0: {empty}"));
+    refuses(&ValidationRules::anthropic(), &no_segments, &format!("messages.0.content.0: {empty}"));
     let one_of_two = vec![Segment::new("\n", origin()), Segment::new("a", origin())];
     both_accept(&prompt(vec![user(vec![block(Content::Text(one_of_two))])]));
     both_accept(&answered_by(vec![result_with("a", vec![])]));
@@ -230,26 +230,26 @@ fn every_block_is_in_a_message_of_its_role() {
 fn a_call_id_is_plain_for_anthropic_and_not_empty_for_anyone() {
     let with = |id| prompt(vec![user(vec![text("Go.")]), assistant(vec![call(id)]), user(vec![result(id)])]);
     let found =
-        |id, rules: &Rules| violations(&with(id), rules).iter().map(ToString::to_string).collect::<Vec<_>>();
+        |id, rules: &ValidationRules| find_violations(&with(id), rules).iter().map(ToString::to_string).collect::<Vec<_>>();
     both_accept(&with("toolu_01-b"));
     for id in ["a.b", "call|1", ""] {
         let places = ["messages.1.content.0", "messages.2.content.0"];
         let expected = places.map(|at| format!("{at}.id: \"{id}\" should match '^[a-zA-Z0-9_-]+$'"));
-        assert_eq!(found(id, &Rules::anthropic()), expected);
+        assert_eq!(found(id, &ValidationRules::anthropic()), expected);
     }
-    accepts(&Rules::openai(), &with("functions.read:0"));
+    accepts(&ValidationRules::openai(), &with("functions.read:0"));
     let empty = "messages.1.content.0.id: expected an id of at least 1 character, but it is empty";
-    assert_eq!(found("", &Rules::openai())[0], empty);
+    assert_eq!(found("", &ValidationRules::openai())[0], empty);
 }
 
 #[test]
 fn a_call_id_is_no_longer_than_the_server_takes() {
     let with = |id| prompt(vec![user(vec![text("Go.")]), assistant(vec![call(id)]), user(vec![result(id)])]);
     let long = "x".repeat(41);
-    let first = validate(&with(&long), &Rules::openai()).unwrap_err();
-    let at = At::Block { message: 1, block: 0 };
+    let first = validate(&with(&long), &ValidationRules::openai()).unwrap_err();
+    let at = Location::Block { message: 1, block: 0 };
     assert_eq!(first, Violation::LongCallId { at, id: long.clone(), max: 40 });
-    accepts(&Rules::anthropic(), &with(&long));
+    accepts(&ValidationRules::anthropic(), &with(&long));
     both_accept(&with(&long[1..]));
 }
 
@@ -274,7 +274,7 @@ fn an_image_is_within_the_limits_wherever_it_stands() {
     both_refuse(&returned(picture(8001, 8)), &format!("messages.2.content.0: {wide}"));
     both_accept(&shown(picture(8000, 8)));
     let limit = 10 * 1024 * 1024;
-    assert!(validate(&shown(picture(1, limit + 1)), &Rules::anthropic()).is_err());
+    assert!(validate(&shown(picture(1, limit + 1)), &ValidationRules::anthropic()).is_err());
     both_accept(&shown(picture(1, limit)));
 }
 
@@ -288,7 +288,7 @@ fn images_are_counted_through_the_whole_request() {
     };
     both_accept(&with(100));
     both_refuse(&with(101), "messages.2.content.99: at most 100 images may be in a request. Found 101.");
-    accepts(&Rules { max_images: 101, ..Rules::anthropic() }, &with(101));
+    accepts(&ValidationRules { max_images: 101, ..ValidationRules::anthropic() }, &with(101));
 }
 
 #[test]
@@ -296,84 +296,84 @@ fn tool_blocks_need_declared_tools() {
     let bare = changed(answered_by(vec![result("a")]), |p| p.tools.clear());
     let message =
         "messages.1.content.0: a request with tool_use or tool_result blocks must declare its tools";
-    refuses(&Rules::anthropic(), &bare, message);
-    accepts(&Rules { undeclared_tools: Stance::Accepts, ..Rules::anthropic() }, &bare);
-    accepts(&Rules::openai(), &bare);
+    refuses(&ValidationRules::anthropic(), &bare, message);
+    accepts(&ValidationRules { undeclared_tools: Acceptance::Accepted, ..ValidationRules::anthropic() }, &bare);
+    accepts(&ValidationRules::openai(), &bare);
     both_accept(&changed(hello(), |p| p.tools.clear()));
     both_accept(&changed(bare, |p| p.web_search = Some(WebSearch { max_results: 3 })));
 }
 
 /// A breakpoint on the tool and on each of `count - 1` blocks, all with the lifetime that `lifetime` gives.
-fn marked(count: usize, lifetime: impl Fn(usize) -> Lifetime) -> Prompt {
+fn marked(count: usize, lifetime: impl Fn(usize) -> CacheLifetime) -> Prompt {
     let blocks = (1..count).map(|n| Block { breakpoint: Some(lifetime(n)), ..text("Hello!") });
     changed(prompt(vec![user(blocks.collect())]), |p| p.tools[0].breakpoint = Some(lifetime(0)))
 }
 
-fn marking_openai() -> Rules {
-    Rules { breakpoints: Stance::Accepts, ..Rules::openai() }
+fn marking_openai() -> ValidationRules {
+    ValidationRules { breakpoints: Acceptance::Accepted, ..ValidationRules::openai() }
 }
 
 #[test]
 fn four_breakpoints_are_the_most_tools_included() {
     let message = "A maximum of 4 blocks with cache_control may be provided. Found 5.";
-    for rules in [Rules::anthropic(), marking_openai()] {
-        accepts(&rules, &marked(4, |_| Lifetime::FiveMinutes));
-        refuses(&rules, &marked(5, |_| Lifetime::FiveMinutes), message);
+    for rules in [ValidationRules::anthropic(), marking_openai()] {
+        accepts(&rules, &marked(4, |_| CacheLifetime::FiveMinutes));
+        refuses(&rules, &marked(5, |_| CacheLifetime::FiveMinutes), message);
     }
 }
 
 #[test]
 fn long_lived_breakpoints_come_first() {
     let long_until =
-        |last| marked(3, move |n| if n <= last { Lifetime::OneHour } else { Lifetime::FiveMinutes });
-    accepts(&Rules::anthropic(), &long_until(0));
-    accepts(&Rules::anthropic(), &long_until(2));
-    let late = marked(3, |n| if n == 1 { Lifetime::OneHour } else { Lifetime::FiveMinutes });
+        |last| marked(3, move |n| if n <= last { CacheLifetime::OneHour } else { CacheLifetime::FiveMinutes });
+    accepts(&ValidationRules::anthropic(), &long_until(0));
+    accepts(&ValidationRules::anthropic(), &long_until(2));
+    let late = marked(3, |n| if n == 1 { CacheLifetime::OneHour } else { CacheLifetime::FiveMinutes });
     let message = "messages.0.content.0.cache_control.ttl: 1h markers must come before 5m ones, \
                    counted through tools, system, messages";
-    refuses(&Rules::anthropic(), &late, message);
+    refuses(&ValidationRules::anthropic(), &late, message);
     accepts(&marking_openai(), &late);
 }
 
 #[test]
 fn a_breakpoint_stands_on_something_that_can_be_cached() {
-    let mark = |block: &mut Block| block.breakpoint = Some(Lifetime::FiveMinutes);
+    let mark = |block: &mut Block| block.breakpoint = Some(CacheLifetime::FiveMinutes);
     let reply = vec![thought(Some("sig"), None), text("Ok.")];
     let turns = || prompt(vec![user(vec![text("Go.")]), assistant(reply.clone()), user(vec![text("?")])]);
-    let on_reasoning = changed(turns(), |p| mark(&mut p.turns[1].blocks[0]));
+    let on_reasoning = changed(turns(), |p| mark(&mut p.messages[1].blocks[0]));
     let message = "messages.1.content.0.cache_control: thinking blocks cannot be marked; mark the block before or after";
-    refuses(&Rules::anthropic(), &on_reasoning, message);
-    accepts(&Rules::anthropic(), &changed(turns(), |p| mark(&mut p.turns[1].blocks[1])));
+    refuses(&ValidationRules::anthropic(), &on_reasoning, message);
+    accepts(&ValidationRules::anthropic(), &changed(turns(), |p| mark(&mut p.messages[1].blocks[1])));
 
     let on_empty =
-        changed(prompt(vec![user(vec![text("Go."), text("")])]), |p| mark(&mut p.turns[0].blocks[1]));
+        changed(prompt(vec![user(vec![text("Go."), text("")])]), |p| mark(&mut p.messages[0].blocks[1]));
     refuses(
         &marking_openai(),
         &on_empty,
         "messages.0.content.1.cache_control: empty text blocks cannot be marked",
     );
-    let result = changed(answered_by(vec![result("a")]), |p| mark(&mut p.turns[2].blocks[0]));
-    accepts(&Rules::anthropic(), &result);
+    let result = changed(answered_by(vec![result("a")]), |p| mark(&mut p.messages[2].blocks[0]));
+    accepts(&ValidationRules::anthropic(), &result);
 }
 
 #[test]
 fn no_breakpoint_goes_to_a_server_that_knows_none() {
-    let one = changed(hello(), |p| p.tools[0].breakpoint = Some(Lifetime::FiveMinutes));
+    let one = changed(hello(), |p| p.tools[0].breakpoint = Some(CacheLifetime::FiveMinutes));
     let message = "tools.0: unknown field for this server: cache markers are not understood";
-    refuses(&Rules::openai(), &one, message);
+    refuses(&ValidationRules::openai(), &one, message);
     accepts(&marking_openai(), &one);
 }
 
 #[test]
 fn the_first_violation_is_the_one_the_server_reads_first() {
     let broken = changed(prompt(vec![assistant(vec![text(""), call("a")])]), |p| p.tools.push(tool("a.b")));
-    let found = violations(&broken, &Rules::anthropic());
+    let found = find_violations(&broken, &ValidationRules::anthropic());
     let places: Vec<_> =
         found.iter().map(|v| v.to_string().split(": ").next().unwrap_or_default().to_string()).collect();
     let expected =
         ["tools.1.name", "messages.0.content.0", "messages.0", "messages.0.content.1", "messages.0"];
     assert_eq!(places, expected);
-    assert_eq!(validate(&broken, &Rules::anthropic()).as_ref(), Err(&found[0]));
+    assert_eq!(validate(&broken, &ValidationRules::anthropic()).as_ref(), Err(&found[0]));
 }
 
 #[test]

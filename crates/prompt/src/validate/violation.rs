@@ -6,194 +6,194 @@ use thiserror::Error;
 
 use crate::ImageError;
 
-use super::{MAX_BREAKPOINTS, MAX_REQUEST_BYTES, MIN_THINKING};
+use super::{MAX_BREAKPOINTS, MAX_REQUEST_BYTES, MIN_THINKING_TOKENS};
 
-/// Where in the body a rule is broken. Written as the servers write it: `messages.3.content.1`.
+/// Where in the request body a rule is broken, displayed as the servers do: `messages.3.content.1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum At {
-    /// A declared tool.
+pub enum Location {
+    /// A declared tool, by index.
     Tool(usize),
-    /// A block of the system prompt.
+    /// A block of the system prompt, by index.
     System(usize),
-    /// A message as a whole.
+    /// A message as a whole, by index.
     Message(usize),
     /// A block of a message.
     Block {
-        /// The message.
+        /// Index of the message, from 0.
         message: usize,
-        /// The block within it.
+        /// Index of the block within the message, from 0.
         block: usize,
     },
 }
 
-impl fmt::Display for At {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            At::Tool(tool) => write!(f, "tools.{tool}"),
-            At::System(block) => write!(f, "system.{block}"),
-            At::Message(message) => write!(f, "messages.{message}"),
-            At::Block { message, block } => write!(f, "messages.{message}.content.{block}"),
+            Location::Tool(tool) => write!(f, "tools.{tool}"),
+            Location::System(block) => write!(f, "system.{block}"),
+            Location::Message(message) => write!(f, "messages.{message}"),
+            Location::Block { message, block } => write!(f, "messages.{message}.content.{block}"),
         }
     }
 }
 
-/// A broken rule: one variant for each.
+/// A broken rule; every rule has its own variant. The messages follow the servers' own words.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Violation {
-    /// There is no room for an answer.
+    /// `max_tokens` leaves no room for an answer.
     #[error("max_tokens: must be at least 1")]
     NoRoom,
     /// The thinking budget is under the minimum.
-    #[error("thinking.budget_tokens: {budget} is under the minimum of {MIN_THINKING}")]
+    #[error("thinking.budget_tokens: {budget} is under the minimum of {MIN_THINKING_TOKENS}")]
     ThinkingTooSmall {
-        /// The budget in tokens.
+        /// The requested budget, in tokens.
         budget: u32,
     },
     /// The thinking budget leaves nothing for the answer.
     #[error("max_tokens: {max_tokens} must be greater than thinking.budget_tokens, which is {budget}")]
     ThinkingOverMax {
-        /// The budget in tokens.
+        /// The requested budget, in tokens.
         budget: u32,
-        /// What the whole answer may take.
+        /// The limit for the whole answer, reasoning included.
         max_tokens: u32,
     },
 
     /// A declared or called tool has a name that is not allowed.
     #[error("{at}.name: \"{name}\" should match '^[a-zA-Z0-9_-]{{1,64}}$'")]
     ToolName {
-        /// The tool or the call.
-        at: At,
-        /// Its name.
+        /// Location of the declaration or the call.
+        at: Location,
+        /// The name as it was given.
         name: String,
     },
     /// Two declared tools have one name.
     #[error("{at}.name: \"{name}\" is declared twice; tool names must be unique")]
     ToolTwice {
-        /// The second of them.
-        at: At,
-        /// Their name.
+        /// Location of the second declaration.
+        at: Location,
+        /// The name that both have.
         name: String,
     },
     /// A tool's parameters are not the schema of an object.
     #[error("{at}.input_schema: the parameters of \"{name}\" need \"type\": \"object\"")]
     ToolSchema {
-        /// The tool.
-        at: At,
-        /// Its name.
+        /// Location of the declaration.
+        at: Location,
+        /// The name as it was given.
         name: String,
     },
 
-    /// There are no messages.
+    /// The request has no messages.
     #[error("messages: at least one message is required")]
     NoMessages,
-    /// The conversation begins with the model.
+    /// The conversation begins with an assistant message.
     #[error("messages.0: the first message must use the \"user\" role")]
     FirstNotUser,
-    /// A message says nothing.
+    /// A message has no content that the server would count.
     #[error("{at}: all messages must have non-empty content")]
     EmptyMessage {
-        /// The message.
-        at: At,
+        /// Location of the offending message.
+        at: Location,
     },
-    /// A block stands in a message of the wrong role, or in the system prompt.
+    /// A block is in a message of the wrong role, or in the system prompt.
     #[error("{at}: {what} blocks can only be in {home}")]
     Misplaced {
-        /// The block.
-        at: At,
-        /// What it is.
+        /// Location of the offending block.
+        at: Location,
+        /// The block's type, in the server's words.
         what: &'static str,
-        /// Where it may be.
+        /// The messages that may contain such a block.
         home: &'static str,
     },
-    /// A text block without a character.
+    /// A text block whose text is empty.
     #[error("{at}: text content blocks must be non-empty")]
     EmptyText {
-        /// The block.
-        at: At,
+        /// Location of the offending block.
+        at: Location,
     },
     /// A text block of nothing but white space.
     #[error("{at}: text content blocks must contain non-whitespace text")]
     BlankText {
-        /// The block.
-        at: At,
+        /// Location of the offending block.
+        at: Location,
     },
     /// Reasoning that is neither signed nor redacted: no server takes it back.
     #[error(
         "{at}.signature: thinking needs the signature it came with; leave out the block where there is none"
     )]
     Unsigned {
-        /// The block.
-        at: At,
+        /// Location of the offending block.
+        at: Location,
     },
     /// Nothing follows the reasoning, as after an aborted stream.
     #[error("{at}: an assistant message cannot end with thinking; leave it out or say something after it")]
     EndsInReasoning {
-        /// The reasoning block.
-        at: At,
+        /// Location of the reasoning block.
+        at: Location,
     },
     /// A call id has characters that are not allowed.
     #[error("{at}.id: \"{id}\" should match '^[a-zA-Z0-9_-]+$'")]
     CallId {
-        /// The call or the result.
-        at: At,
-        /// The id.
+        /// Location of the call or the result.
+        at: Location,
+        /// The id as it would be sent.
         id: String,
     },
     /// A call has no id.
     #[error("{at}.id: expected an id of at least 1 character, but it is empty")]
     EmptyCallId {
-        /// The call or the result.
-        at: At,
+        /// Location of the call or the result.
+        at: Location,
     },
     /// A call id is longer than the server takes.
     #[error("{at}.id: \"{id}\" is too long; at most {max} characters are accepted")]
     LongCallId {
-        /// The call or the result.
-        at: At,
-        /// The id.
+        /// Location of the call or the result.
+        at: Location,
+        /// The id as it would be sent.
         id: String,
-        /// The limit in characters.
+        /// The server's limit, in characters.
         max: usize,
     },
     /// A call's arguments are not an object.
     #[error("{at}.input: the arguments of \"{id}\" should be an object")]
     Arguments {
-        /// The call.
-        at: At,
-        /// Its id.
+        /// Location of the call.
+        at: Location,
+        /// The call's id.
         id: String,
     },
     /// An image that no provider takes.
     #[error("{at}: {reason}")]
     RefusedImage {
-        /// The block that holds it.
-        at: At,
-        /// Why.
+        /// Location of the block with the image.
+        at: Location,
+        /// What is wrong with the image.
         reason: ImageError,
     },
     /// More images than a request may hold.
     #[error("{at}: at most {max} images may be in a request. Found {found}.")]
     TooManyImages {
-        /// The block that holds the first one too many.
-        at: At,
-        /// How many there are.
+        /// Location of the first image beyond the limit.
+        at: Location,
+        /// How many the request has.
         found: usize,
-        /// How many there may be.
+        /// How many the server accepts.
         max: usize,
     },
     /// Calls or results in a request that declares no tools.
     #[error("{at}: a request with tool_use or tool_result blocks must declare its tools")]
     NoToolsDeclared {
-        /// The first such block.
-        at: At,
+        /// Location of the first call or result.
+        at: Location,
     },
 
     /// More breakpoints than the provider takes.
     #[error("A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. Found {found}.")]
     TooManyBreakpoints {
-        /// The first one too many.
-        at: At,
-        /// How many there are.
+        /// Location of the first breakpoint beyond the limit.
+        at: Location,
+        /// How many the request has.
         found: usize,
     },
     /// A long-lived breakpoint comes after a short-lived one.
@@ -201,42 +201,42 @@ pub enum Violation {
         "{at}.cache_control.ttl: 1h markers must come before 5m ones, counted through tools, system, messages"
     )]
     BreakpointOrder {
-        /// The long-lived one.
-        at: At,
+        /// Location of the one-hour breakpoint.
+        at: Location,
     },
-    /// A breakpoint on reasoning.
+    /// A breakpoint on a reasoning block.
     #[error("{at}.cache_control: thinking blocks cannot be marked; mark the block before or after")]
     BreakpointOnReasoning {
-        /// The block.
-        at: At,
+        /// Location of the offending block.
+        at: Location,
     },
     /// A breakpoint on text without content.
     #[error("{at}.cache_control: empty text blocks cannot be marked")]
     BreakpointOnEmptyText {
-        /// The block.
-        at: At,
+        /// Location of the offending block.
+        at: Location,
     },
     /// A breakpoint for a server that understands none.
     #[error("{at}: unknown field for this server: cache markers are not understood")]
     BreakpointUnknown {
-        /// The block.
-        at: At,
+        /// Location of the offending block.
+        at: Location,
     },
 
-    /// Two calls have one id.
+    /// Two calls have the same id.
     #[error("{at}: tool_use ids must be unique; \"{id}\" was used before")]
     CallTwice {
-        /// The second call.
-        at: At,
-        /// Their id.
+        /// Location of the second call.
+        at: Location,
+        /// The id that both have.
         id: String,
     },
-    /// Two results answer one call.
+    /// Two results answer the same call.
     #[error("{at}: each tool_use has one result; \"{id}\" was answered before")]
     ResultTwice {
-        /// The second result.
-        at: At,
-        /// The call's id.
+        /// Location of the second result.
+        at: Location,
+        /// Id of the call that was answered before.
         id: String,
     },
     /// Anthropic: calls whose results do not stand at the beginning of the next message.
@@ -246,17 +246,17 @@ pub enum Violation {
         ids.join(", ")
     )]
     Unanswered {
-        /// The first of the calls.
-        at: At,
-        /// The ids of all of them.
+        /// Location of the first of these calls.
+        at: Location,
+        /// The ids of all calls without a result.
         ids: Vec<String>,
     },
     /// Anthropic: a result without its call in the message before.
     #[error("{at}: no tool_use block in the previous message has the tool_use_id of this tool_result: {id}")]
     Orphan {
-        /// The result.
-        at: At,
-        /// The id it names.
+        /// Location of the result.
+        at: Location,
+        /// The call id that the result names.
         id: String,
     },
     /// OpenAI: calls that no tool message answers before the next message.
@@ -266,9 +266,9 @@ pub enum Violation {
         ids.join(", ")
     )]
     NoToolMessage {
-        /// The first of the calls.
-        at: At,
-        /// The ids of all of them.
+        /// Location of the first of these calls.
+        at: Location,
+        /// The ids of all calls without a result.
         ids: Vec<String>,
     },
     /// OpenAI: a tool message that answers nothing.
@@ -277,9 +277,9 @@ pub enum Violation {
          No call at {at}: {id}"
     )]
     StrayToolMessage {
-        /// The result.
-        at: At,
-        /// The id it names.
+        /// Location of the result.
+        at: Location,
+        /// The call id that the result names.
         id: String,
     },
     /// Thinking is on, and the message that made the open calls does not begin with its reasoning.
@@ -288,28 +288,28 @@ pub enum Violation {
          thinking block"
     )]
     ReasoningMissing {
-        /// The block it begins with.
-        at: At,
+        /// Location of the message's first block.
+        at: Location,
     },
-    /// The conversation ends with the model, and the model may not be led on.
+    /// The conversation ends with an assistant message, and the model accepts no prefill.
     #[error("{at}: the conversation must end with a user message; this request cannot prefill the answer")]
     Prefill {
-        /// The last message.
-        at: At,
+        /// Location of the last message.
+        at: Location,
     },
 
-    /// The body is larger than the server reads.
+    /// The request body is larger than the server reads.
     #[error("the request is {bytes} bytes; at most {MAX_REQUEST_BYTES} are accepted")]
     TooLarge {
-        /// Its size.
+        /// Size of the body.
         bytes: usize,
     },
-    /// The prompt is longer than the window.
+    /// The prompt does not fit into the model's window.
     #[error("prompt is too long: {tokens} tokens > {max} maximum")]
     TooLong {
-        /// Its length.
+        /// Length of the prompt.
         tokens: usize,
-        /// The window.
+        /// Size of the window, in tokens.
         max: usize,
     },
 }

@@ -1,34 +1,38 @@
 use super::*;
 
-fn call(index: usize, json: &str) -> Vec<Event> {
+fn call(index: usize, json: &str) -> Vec<AnswerEvent> {
     vec![
-        Event::CallStart { index, id: format!("c{index}"), name: "read".into() },
-        Event::CallDelta { index, json: json.into() },
-        Event::CallEnd { index },
+        AnswerEvent::CallStart { index, id: format!("c{index}"), name: "read".into() },
+        AnswerEvent::CallDelta { index, json: json.into() },
+        AnswerEvent::CallEnd { index },
     ]
 }
 
-fn verdicts(events: impl IntoIterator<Item = Event>) -> Vec<Result<(), WhyNot>> {
+fn verdicts(events: impl IntoIterator<Item = AnswerEvent>) -> Vec<Result<(), CallRejection>> {
     events.into_iter().collect::<Answer>().calls().into_iter().map(|call| call.runnable).collect()
 }
 
 #[test]
 fn parts_keep_their_order_and_reasoning_its_signature() {
-    let start = Event::Start { id: "m".into(), model: "x".into() };
+    let start = AnswerEvent::Start { id: "m".into(), model: "x".into() };
     let pieces = [
         start,
-        Event::Reasoning("hm".into()),
-        Event::Reasoning("!".into()),
-        Event::Signature("s1".into()),
-        Event::Reasoning("more".into()),
-        Event::RedactedReasoning("r".into()),
-        Event::Signature("s2".into()),
-        Event::Text("a".into()),
-        Event::Text("b".into()),
+        AnswerEvent::Reasoning("hm".into()),
+        AnswerEvent::Reasoning("!".into()),
+        AnswerEvent::Signature("s1".into()),
+        AnswerEvent::Reasoning("more".into()),
+        AnswerEvent::RedactedReasoning("r".into()),
+        AnswerEvent::Signature("s2".into()),
+        AnswerEvent::Text("a".into()),
+        AnswerEvent::Text("b".into()),
     ];
-    let end = [Event::Text("c".into()), Event::Usage(Usage::default()), Event::Stop(StopReason::ToolUse)];
+    let end = [
+        AnswerEvent::Text("c".into()),
+        AnswerEvent::Usage(Usage::default()),
+        AnswerEvent::Stop(StopReason::ToolUse),
+    ];
     let answer: Answer = pieces.into_iter().chain(call(0, "{\"p\": 1}")).chain(end).collect();
-    let reasoning = |text: &str, signature: Option<&str>, redacted: Option<&str>| Part::Reasoning {
+    let reasoning = |text: &str, signature: Option<&str>, redacted: Option<&str>| MessagePart::Reasoning {
         text: text.into(),
         signature: signature.map(Into::into),
         redacted: redacted.map(Into::into),
@@ -44,9 +48,9 @@ fn parts_keep_their_order_and_reasoning_its_signature() {
         reasoning("more", None, None),
         reasoning("", None, Some("r")),
         reasoning("", Some("s2"), None),
-        Part::text("ab"),
-        Part::ToolCall(tool_call.clone()),
-        Part::text("c"),
+        MessagePart::text("ab"),
+        MessagePart::ToolCall(tool_call.clone()),
+        MessagePart::text("c"),
     ];
     assert_eq!(answer.parts(), expected);
     assert_eq!(answer.text(), "abc");
@@ -57,7 +61,7 @@ fn parts_keep_their_order_and_reasoning_its_signature() {
 
 #[test]
 fn a_call_is_run_only_after_a_clean_end() {
-    let ended = |stop: StopReason| verdicts(call(0, "{}").into_iter().chain([Event::Stop(stop)]));
+    let ended = |stop: StopReason| verdicts(call(0, "{}").into_iter().chain([AnswerEvent::Stop(stop)]));
     for clean in [StopReason::End, StopReason::ToolUse, StopReason::StopSequence] {
         assert_eq!(ended(clean), [Ok(())]);
     }
@@ -69,35 +73,37 @@ fn a_call_is_run_only_after_a_clean_end() {
         StopReason::Other("odd".into()),
     ];
     for early in early {
-        assert_eq!(ended(early.clone()), [Err(WhyNot::Stopped(early))]);
+        assert_eq!(ended(early.clone()), [Err(CallRejection::Stopped(early))]);
     }
-    assert_eq!(verdicts(call(0, "{}")), [Err(WhyNot::Unfinished)]);
+    assert_eq!(verdicts(call(0, "{}")), [Err(CallRejection::Unfinished)]);
     let error = StreamError::new("overloaded_error", "later");
-    let failed = call(0, "{}").into_iter().chain([Event::Error(error.clone())]);
-    assert_eq!(verdicts(failed), [Err(WhyNot::Failed(error))]);
+    let failed = call(0, "{}").into_iter().chain([AnswerEvent::Error(error.clone())]);
+    assert_eq!(verdicts(failed), [Err(CallRejection::Failed(error))]);
 }
 
 #[test]
 fn a_call_that_cannot_be_read_is_not_run_and_its_neighbour_is() {
-    let stop = [Event::Stop(StopReason::ToolUse)];
+    let stop = [AnswerEvent::Stop(StopReason::ToolUse)];
     let events = ["{\"a\":", "{}{}", "[1]", "", " null ", "{\"a\":1}"].iter().enumerate();
     let verdicts = verdicts(events.flat_map(|(index, json)| call(index, json)).chain(stop));
-    assert!(matches!(&verdicts[..2], [Err(WhyNot::Malformed(_)), Err(WhyNot::Malformed(_))]));
-    assert_eq!(verdicts[2..], [Err(WhyNot::NotAnObject), Ok(()), Ok(()), Ok(())]);
+    assert!(matches!(&verdicts[..2], [Err(CallRejection::Malformed(_)), Err(CallRejection::Malformed(_))]));
+    assert_eq!(verdicts[2..], [Err(CallRejection::NotAnObject), Ok(()), Ok(()), Ok(())]);
 }
 
 #[test]
 fn a_call_without_end_or_name_is_not_run() {
     let mut open = call(0, "{}");
     open.pop();
-    let nameless =
-        [Event::CallStart { index: 1, id: "x".into(), name: String::new() }, Event::CallEnd { index: 1 }];
-    let events = open.into_iter().chain(nameless).chain([Event::Stop(StopReason::End)]);
-    assert_eq!(verdicts(events), [Err(WhyNot::Incomplete), Err(WhyNot::Nameless)]);
+    let nameless = [
+        AnswerEvent::CallStart { index: 1, id: "x".into(), name: String::new() },
+        AnswerEvent::CallEnd { index: 1 },
+    ];
+    let events = open.into_iter().chain(nameless).chain([AnswerEvent::Stop(StopReason::End)]);
+    assert_eq!(verdicts(events), [Err(CallRejection::Incomplete), Err(CallRejection::Nameless)]);
 }
 
 #[test]
 fn the_text_of_a_cut_answer_is_kept() {
-    let events = [Event::Text("half a".into()), Event::Stop(StopReason::Cut)];
-    assert_eq!(events.into_iter().collect::<Answer>().parts(), [Part::text("half a")]);
+    let events = [AnswerEvent::Text("half a".into()), AnswerEvent::Stop(StopReason::Cut)];
+    assert_eq!(events.into_iter().collect::<Answer>().parts(), [MessagePart::text("half a")]);
 }

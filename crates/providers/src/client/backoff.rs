@@ -1,17 +1,17 @@
-//! How long to wait before another try.
+//! Exponential backoff with deterministic jitter.
 
 use std::time::Duration;
 
 use hardpan_prompt::Prompt;
 
-use super::{Patience, identity};
+use super::{RetryPolicy, request_hash};
 
-/// The wait before try `attempt + 1`: it doubles each time, and is spread over its upper half by the request itself, so
-/// that many agents that failed together do not come back together.
-pub fn wait(patience: &Patience, attempt: u32, prompt: &Prompt) -> Duration {
-    let doubled = patience.first_wait.saturating_mul(1 << (attempt - 1).min(16));
-    let full = doubled.min(patience.longest_wait);
-    let byte = identity(prompt).bytes()[(attempt as usize) % 16];
+/// The wait before attempt `attempt + 1`. It doubles each time; a hash of the request picks a point
+/// in its upper half, so that agents that failed together do not retry together.
+pub fn delay_before_retry(retry: &RetryPolicy, attempt: u32, prompt: &Prompt) -> Duration {
+    let doubled = retry.first_wait.saturating_mul(1 << (attempt - 1).min(16));
+    let full = doubled.min(retry.longest_wait);
+    let byte = request_hash(prompt).bytes()[(attempt as usize) % 16];
     full / 2 + full.mul_f64(f64::from(byte) / 512.0)
 }
 
@@ -21,11 +21,11 @@ mod tests {
 
     #[test]
     fn waits_grow_and_end() {
-        let patience = Patience::default();
+        let retry = RetryPolicy::default();
         let prompt = Prompt::default();
         for attempt in 1..40 {
-            let full = Duration::from_secs(1 << (attempt - 1).min(6)).min(patience.longest_wait);
-            let wait = wait(&patience, attempt, &prompt);
+            let full = Duration::from_secs(1 << (attempt - 1).min(6)).min(retry.longest_wait);
+            let wait = delay_before_retry(&retry, attempt, &prompt);
             assert!(wait >= full / 2 && wait <= full, "attempt {attempt}: {wait:?}");
         }
     }

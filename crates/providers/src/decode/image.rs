@@ -1,8 +1,8 @@
-//! Images as they are sent: base64, or the address of one.
+//! Images in request bodies: base64 data or a URL.
 
 use hardpan_prompt::{Image, MediaType};
 
-/// The types' names in the order in which Anthropic lists them.
+/// The supported media types, in the order of Anthropic's error messages.
 pub const MEDIA_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 pub fn media_type(name: &str) -> Option<MediaType> {
@@ -11,7 +11,7 @@ pub fn media_type(name: &str) -> Option<MediaType> {
         .find(|kind| kind.name() == name)
 }
 
-/// An image from its base64, or nothing where that is not base64.
+/// An image from base64 data; `None` if the data is not valid base64. Only a PNG's size is read.
 pub fn from_base64(media_type: MediaType, data: &str) -> Option<Image> {
     let digits = data.trim_end_matches('=');
     let padding = data.len() - digits.len();
@@ -24,7 +24,8 @@ pub fn from_base64(media_type: MediaType, data: &str) -> Option<Image> {
     Some(Image { media_type, data: data.into(), width, height })
 }
 
-/// An image that the server would fetch. It is not fetched here: its address stands for it, and its size is unknown.
+/// An image that the server would fetch. It is not fetched here: the URL stands in for its data,
+/// and its size is unknown.
 pub fn from_address(address: &str) -> Image {
     let path = address.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let media_type = match path.rsplit('.').next() {
@@ -36,13 +37,13 @@ pub fn from_address(address: &str) -> Image {
     Image { media_type, data: address.into(), width: None, height: None }
 }
 
-/// An image from a `data:` address.
+/// An image from a `data:` URL; `None` if it is malformed or of an unsupported type.
 pub fn from_data_url(address: &str) -> Option<Image> {
     let (name, data) = address.strip_prefix("data:")?.split_once(";base64,")?;
     from_base64(media_type(name)?, data)
 }
 
-/// Width and height stand in the first chunk of every PNG, in the 24 bytes that 32 digits hold.
+/// Width and height from the header chunk of a PNG: the first 24 bytes, which are 32 base64 digits.
 fn png_size(digits: &str) -> Option<(u32, u32)> {
     let digits = digits.as_bytes().first_chunk::<32>()?;
     let mut bytes = Vec::with_capacity(24);

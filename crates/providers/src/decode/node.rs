@@ -1,72 +1,75 @@
-//! A value of a body, where it is, and what its server says when it is not what it should be.
+//! [`Node`]: a JSON value of a request body with its path. Its accessors fail with the message that
+//! the real server sends when a value is missing or wrong.
 
 use std::fmt::{self, Write};
 
 use hardpan_models::Protocol;
 use serde_json::Value;
 
-use super::{DecodeError, ErrorKind};
+use super::{DecodeError, DecodeErrorKind};
 
-/// One step of the way to a value.
+/// One step of the path from the body to a value.
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum PathStep<'a> {
     Field(&'a str),
     Index(usize),
-    /// The variant that the value's `type` chose: Anthropic's paths name it, OpenAI's do not.
+    /// The variant chosen by the value's `type`: part of Anthropic's paths, not of OpenAI's.
     Tag(&'a str),
 }
 
-/// A type that a server asks for.
+/// The JSON type that a server expects, for its error messages.
 #[derive(Clone, Copy, Debug)]
-pub enum Want {
-    /// A string.
+pub enum ExpectedType {
+    /// A JSON string.
     Text,
-    /// A whole number.
+    /// A number without a fraction.
     Integer,
-    /// A number.
+    /// Any JSON number.
     Number,
-    /// True or false.
+    /// `true` or `false`.
     Flag,
-    /// Strings.
+    /// A list of strings.
     Texts,
-    /// Objects of a known form.
+    /// A list of objects with known fields.
     Records,
-    /// A string, or objects of a known form.
+    /// A string, or a list of objects with known fields.
     TextOrRecords,
-    /// An object of a known form.
+    /// An object with known fields.
     Record,
-    /// Any object.
+    /// An object with any fields.
     Object,
 }
 
-impl Want {
+impl ExpectedType {
     fn anthropic(self) -> &'static str {
         match self {
-            Want::Text => "Input should be a valid string",
-            Want::Integer => "Input should be a valid integer",
-            Want::Number => "Input should be a valid number",
-            Want::Flag => "Input should be a valid boolean",
-            Want::Texts | Want::Records | Want::TextOrRecords => "Input should be a valid list",
-            Want::Record => "Input should be a valid dictionary or object to extract fields from",
-            Want::Object => "Input should be a valid dictionary",
+            ExpectedType::Text => "Input should be a valid string",
+            ExpectedType::Integer => "Input should be a valid integer",
+            ExpectedType::Number => "Input should be a valid number",
+            ExpectedType::Flag => "Input should be a valid boolean",
+            ExpectedType::Texts | ExpectedType::Records | ExpectedType::TextOrRecords => {
+                "Input should be a valid list"
+            }
+            ExpectedType::Record => "Input should be a valid dictionary or object to extract fields from",
+            ExpectedType::Object => "Input should be a valid dictionary",
         }
     }
 
     fn openai(self) -> &'static str {
         match self {
-            Want::Text => "a string",
-            Want::Integer => "an integer",
-            Want::Number => "a decimal",
-            Want::Flag => "a boolean",
-            Want::Texts => "an array of strings",
-            Want::Records => "an array of objects",
-            Want::TextOrRecords => "one of a string or array of objects",
-            Want::Record | Want::Object => "an object",
+            ExpectedType::Text => "a string",
+            ExpectedType::Integer => "an integer",
+            ExpectedType::Number => "a decimal",
+            ExpectedType::Flag => "a boolean",
+            ExpectedType::Texts => "an array of strings",
+            ExpectedType::Records => "an array of objects",
+            ExpectedType::TextOrRecords => "one of a string or array of objects",
+            ExpectedType::Record | ExpectedType::Object => "an object",
         }
     }
 }
 
-fn got(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -78,12 +81,12 @@ fn got(value: &Value) -> &'static str {
     }
 }
 
-/// A value and the way to it.
+/// A JSON value and its path in the body.
 #[derive(Clone, Debug)]
 pub struct Node<'a> {
     pub value: &'a Value,
     protocol: Protocol,
-    steps: Vec<Step<'a>>,
+    steps: Vec<PathStep<'a>>,
 }
 
 impl<'a> Node<'a> {
@@ -91,64 +94,64 @@ impl<'a> Node<'a> {
         Node { value, protocol, steps: Vec::new() }
     }
 
-    fn step(&self, step: Step<'a>, value: &'a Value) -> Self {
+    fn step(&self, step: PathStep<'a>, value: &'a Value) -> Self {
         let steps = self.steps.iter().copied().chain([step]).collect();
         Node { value, protocol: self.protocol, steps }
     }
 
-    /// A field; null is a value like any other, and mostly a wrong one.
+    /// A field, if present. `null` counts as present, and is mostly of the wrong type.
     pub fn optional(&self, key: &'a str) -> Option<Self> {
-        self.value.get(key).map(|value| self.step(Step::Field(key), value))
+        self.value.get(key).map(|value| self.step(PathStep::Field(key), value))
     }
 
-    /// A field that may as well be null as not be there.
-    pub fn maybe(&self, key: &'a str) -> Option<Self> {
+    /// A field, if present and not `null`.
+    pub fn non_null(&self, key: &'a str) -> Option<Self> {
         self.optional(key).filter(|node| !node.value.is_null())
     }
 
-    pub fn need(&self, key: &'a str) -> Result<Self, DecodeError> {
+    pub fn required(&self, key: &'a str) -> Result<Self, DecodeError> {
         let missing = || {
-            let field = self.step(Step::Field(key), &Value::Null);
+            let field = self.step(PathStep::Field(key), &Value::Null);
             let openai = format!("Missing required parameter: '{}'.", field.param());
-            field.fail(ErrorKind::Missing, "Field required", openai)
+            field.error(DecodeErrorKind::Missing, "Field required", openai)
         };
         self.optional(key).ok_or_else(missing)
     }
 
-    /// The same value, as the variant that its `type` chose.
-    pub fn tagged(&self, tag: &'a str) -> Self {
-        self.step(Step::Tag(tag), self.value)
+    /// The same value, with the variant that its `type` chose in the path.
+    pub fn as_variant(&self, tag: &'a str) -> Self {
+        self.step(PathStep::Tag(tag), self.value)
     }
 
     pub fn record(&self) -> Result<&Self, DecodeError> {
-        if self.value.is_object() { Ok(self) } else { Err(self.wrong_type(Want::Record)) }
+        if self.value.is_object() { Ok(self) } else { Err(self.wrong_type(ExpectedType::Record)) }
     }
 
     pub fn object(&self) -> Result<&'a Value, DecodeError> {
-        if self.value.is_object() { Ok(self.value) } else { Err(self.wrong_type(Want::Object)) }
+        if self.value.is_object() { Ok(self.value) } else { Err(self.wrong_type(ExpectedType::Object)) }
     }
 
     pub fn text(&self) -> Result<&'a str, DecodeError> {
-        self.value.as_str().ok_or_else(|| self.wrong_type(Want::Text))
+        self.value.as_str().ok_or_else(|| self.wrong_type(ExpectedType::Text))
     }
 
     pub fn flag(&self) -> Result<bool, DecodeError> {
-        self.value.as_bool().ok_or_else(|| self.wrong_type(Want::Flag))
+        self.value.as_bool().ok_or_else(|| self.wrong_type(ExpectedType::Flag))
     }
 
-    /// The elements of a list; `want` says of what.
-    pub fn list(&self, want: Want) -> Result<Vec<Self>, DecodeError> {
+    /// The elements of a list; `want` names the expected type in the error.
+    pub fn list(&self, want: ExpectedType) -> Result<Vec<Self>, DecodeError> {
         let list = self.value.as_array().ok_or_else(|| self.wrong_type(want))?;
-        Ok(list.iter().enumerate().map(|(index, value)| self.step(Step::Index(index), value)).collect())
+        Ok(list.iter().enumerate().map(|(index, value)| self.step(PathStep::Index(index), value)).collect())
     }
 
     pub fn texts(&self) -> Result<Vec<String>, DecodeError> {
-        self.list(Want::Texts)?.iter().map(|text| text.text().map(str::to_owned)).collect()
+        self.list(ExpectedType::Texts)?.iter().map(|text| text.text().map(str::to_owned)).collect()
     }
 
-    /// A whole number from `least` on; one that is too large for us is as large as can be.
+    /// An integer of at least `least`; saturates at [`u32::MAX`].
     pub fn integer(&self, least: u32) -> Result<u32, DecodeError> {
-        let Value::Number(number) = self.value else { return Err(self.wrong_type(Want::Integer)) };
+        let Value::Number(number) = self.value else { return Err(self.wrong_type(ExpectedType::Integer)) };
         let whole = match number.as_f64() {
             _ if !number.is_f64() => number.as_i64().or(number.as_u64().map(|_| i64::MAX)),
             // Anthropic takes 10.0 for 10.
@@ -156,18 +159,20 @@ impl<'a> Node<'a> {
             _ => None,
         };
         match whole {
-            None => Err(self.wrong_type(Want::Integer)),
+            None => Err(self.wrong_type(ExpectedType::Integer)),
             Some(whole) if whole < i64::from(least) => {
                 let (anthropic, openai) = self.out_of_range(Bound::AtLeast, least, "integer");
-                Err(self.fail(ErrorKind::Unsupported, anthropic, openai).coded("integer_below_min_value"))
+                Err(self
+                    .error(DecodeErrorKind::Unsupported, anthropic, openai)
+                    .with_code("integer_below_min_value"))
             }
             Some(whole) => Ok(u32::try_from(whole).unwrap_or(u32::MAX)),
         }
     }
 
-    /// A number from 0 to `most`.
-    pub fn share(&self, most: f64) -> Result<f64, DecodeError> {
-        let number = self.value.as_f64().ok_or_else(|| self.wrong_type(Want::Number))?;
+    /// A number from 0 to `most`, inclusive.
+    pub fn number_up_to(&self, most: f64) -> Result<f64, DecodeError> {
+        let number = self.value.as_f64().ok_or_else(|| self.wrong_type(ExpectedType::Number))?;
         let (bound, limit, code) = if number < 0.0 {
             (Bound::AtLeast, 0.0, "decimal_below_min_value")
         } else if number > most {
@@ -176,7 +181,7 @@ impl<'a> Node<'a> {
             return Ok(number);
         };
         let (anthropic, openai) = self.out_of_range(bound, limit, "decimal");
-        Err(self.fail(ErrorKind::Unsupported, anthropic, openai).coded(code))
+        Err(self.error(DecodeErrorKind::Unsupported, anthropic, openai).with_code(code))
     }
 
     fn out_of_range(&self, bound: Bound, limit: impl fmt::Display, what: &str) -> (String, String) {
@@ -191,26 +196,26 @@ impl<'a> Node<'a> {
         (format!("Input should be {words} than or equal to {limit}"), openai)
     }
 
-    /// One of some words.
+    /// A string that is one of `words`.
     pub fn one_of(&self, words: &[&str]) -> Result<&'a str, DecodeError> {
         let anthropic = || format!("Input should be {}", listed(words, " or "));
         match self.value.as_str() {
             Some(word) if words.contains(&word) => Ok(word),
-            Some(word) => Err(self.fail(ErrorKind::Unsupported, anthropic(), not_among(word, words))),
-            None if self.protocol == Protocol::Openai => Err(self.wrong_type(Want::Text)),
-            None => Err(self.fail(ErrorKind::WrongType, anthropic(), "")),
+            Some(word) => Err(self.error(DecodeErrorKind::Unsupported, anthropic(), not_among(word, words))),
+            None if self.protocol == Protocol::Openai => Err(self.wrong_type(ExpectedType::Text)),
+            None => Err(self.error(DecodeErrorKind::WrongType, anthropic(), "")),
         }
     }
 
-    /// The word in `type` that chooses a variant.
+    /// The value of `type`, which chooses a variant; must be one of `tags`.
     pub fn tag(&self, tags: &[&str]) -> Result<&'a str, DecodeError> {
         let tag = match (self.record()?.optional("type"), self.protocol) {
             (Some(tag), Protocol::Anthropic) => tag.value.as_str().unwrap_or_default(),
             (None, Protocol::Anthropic) => {
                 let words = "Unable to extract tag using discriminator 'type'";
-                return Err(self.fail(ErrorKind::Missing, words, ""));
+                return Err(self.error(DecodeErrorKind::Missing, words, ""));
             }
-            (_, Protocol::Openai) => return self.need("type")?.one_of(tags),
+            (_, Protocol::Openai) => return self.required("type")?.one_of(tags),
         };
         if tags.contains(&tag) { Ok(tag) } else { Err(self.unknown_tag(tag, tags)) }
     }
@@ -219,34 +224,38 @@ impl<'a> Node<'a> {
         let tags = tags.iter().map(|tag| format!("'{tag}'")).collect::<Vec<_>>().join(", ");
         let words =
             format!("Input tag '{tag}' found using 'type' does not match any of the expected tags: {tags}");
-        self.fail(ErrorKind::Unsupported, words, "")
+        self.error(DecodeErrorKind::Unsupported, words, "")
     }
 
-    /// Refuses fields that are not among `known`.
-    pub fn close(&self, known: &[&str]) -> Result<(), DecodeError> {
+    /// Fails if the object has fields that are not in `known`.
+    pub fn reject_unknown_fields(&self, known: &[&str]) -> Result<(), DecodeError> {
         let mut keys = self.value.as_object().into_iter().flat_map(serde_json::Map::keys);
         keys.find(|key| !known.contains(&key.as_str())).map_or(Ok(()), |key| {
-            let field = self.step(Step::Field(key), self.value);
+            let field = self.step(PathStep::Field(key), self.value);
             let openai = format!("Unknown parameter: '{}'.", field.param());
-            Err(field.fail(ErrorKind::Unknown, "Extra inputs are not permitted", openai))
+            Err(field.error(DecodeErrorKind::Unknown, "Extra inputs are not permitted", openai))
         })
     }
 
-    pub fn wrong_type(&self, want: Want) -> DecodeError {
-        let (param, want_openai, got) = (self.param(), want.openai(), got(self.value));
-        let openai = format!("Invalid type for '{param}': expected {want_openai}, but got {got} instead.");
-        self.fail(ErrorKind::WrongType, want.anthropic(), openai)
+    pub fn wrong_type(&self, want: ExpectedType) -> DecodeError {
+        let (param, want_openai, actual) = (self.param(), want.openai(), type_name(self.value));
+        let openai = format!("Invalid type for '{param}': expected {want_openai}, but got {actual} instead.");
+        self.error(DecodeErrorKind::WrongType, want.anthropic(), openai)
     }
 
-    /// Refuses what a server may take and we do not, or what only this field can have wrong.
-    pub fn refuse(&self, words: &str) -> DecodeError {
-        self.fail(ErrorKind::Unsupported, words, format!("Invalid value for '{}': {words}", self.param()))
+    /// An error about a value that the server, or this decoder, does not accept.
+    pub fn invalid_value(&self, words: &str) -> DecodeError {
+        self.error(
+            DecodeErrorKind::Unsupported,
+            words,
+            format!("Invalid value for '{}': {words}", self.param()),
+        )
     }
 
-    /// An error here, in the words of either server. Anthropic's go after the path.
-    pub fn fail(
+    /// An error at this path, in the words of the protocol's server. Anthropic prefixes the path.
+    pub fn error(
         &self,
-        kind: ErrorKind,
+        kind: DecodeErrorKind,
         anthropic: impl fmt::Display,
         openai: impl fmt::Display,
     ) -> DecodeError {
@@ -257,19 +266,19 @@ impl<'a> Node<'a> {
             Protocol::Openai => openai.to_string(),
         };
         let code = match kind {
-            ErrorKind::InvalidJson => None,
-            ErrorKind::Missing => Some("missing_required_parameter"),
-            ErrorKind::WrongType => Some("invalid_type"),
-            ErrorKind::Unknown => Some("unknown_parameter"),
-            ErrorKind::Unsupported => Some("invalid_value"),
+            DecodeErrorKind::InvalidJson => None,
+            DecodeErrorKind::Missing => Some("missing_required_parameter"),
+            DecodeErrorKind::WrongType => Some("invalid_type"),
+            DecodeErrorKind::Unknown => Some("unknown_parameter"),
+            DecodeErrorKind::Unsupported => Some("invalid_value"),
         };
         DecodeError { kind, path, param: Some(param).filter(|param| !param.is_empty()), code, message }
     }
 
     fn path(&self) -> String {
         let steps = self.steps.iter().map(|step| match step {
-            Step::Field(name) | Step::Tag(name) => name.to_string(),
-            Step::Index(index) => index.to_string(),
+            PathStep::Field(name) | PathStep::Tag(name) => name.to_string(),
+            PathStep::Index(index) => index.to_string(),
         });
         steps.collect::<Vec<_>>().join(".")
     }
@@ -278,10 +287,10 @@ impl<'a> Node<'a> {
         self.steps.iter().fold(String::new(), |mut param, step| {
             // Writing to a string cannot fail.
             let _ = match step {
-                Step::Field(name) if param.is_empty() => write!(param, "{name}"),
-                Step::Field(name) => write!(param, ".{name}"),
-                Step::Index(index) => write!(param, "[{index}]"),
-                Step::Tag(_) => Ok(()),
+                PathStep::Field(name) if param.is_empty() => write!(param, "{name}"),
+                PathStep::Field(name) => write!(param, ".{name}"),
+                PathStep::Index(index) => write!(param, "[{index}]"),
+                PathStep::Tag(_) => Ok(()),
             };
             param
         })
@@ -295,19 +304,19 @@ enum Bound {
 }
 
 impl DecodeError {
-    /// The same with another `code`.
-    pub(super) fn coded(self, code: impl Into<Option<&'static str>>) -> Self {
+    /// Replaces OpenAI's `code`.
+    pub(super) fn with_code(self, code: impl Into<Option<&'static str>>) -> Self {
         DecodeError { code: code.into(), ..self }
     }
 }
 
-/// OpenAI's words for a word that is not one of some.
+/// OpenAI's message for a word that is not one of the supported values.
 fn not_among(word: &str, words: &[&str]) -> String {
     let comma = if words.len() > 2 { ", and " } else { " and " };
     format!("Invalid value: '{word}'. Supported values are: {}.", listed(words, comma))
 }
 
-/// `'a', 'b' or 'c'`.
+/// Joins quoted words: `'a', 'b' or 'c'`, with `last` before the last one.
 fn listed(words: &[&str], last: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     match &quoted[..] {

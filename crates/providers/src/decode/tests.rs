@@ -1,4 +1,4 @@
 mod clients; // bodies as clients send them
-mod mutations; // bodies that are damaged
-mod refusals; // what is refused, and in which words
-mod round_trip; // what our codec sends
+mod mutations; // damaged bodies
+mod refusals; // rejected bodies and their error messages
+mod round_trip; // bodies that our codecs write

@@ -1,4 +1,4 @@
-//! Anthropic Messages, streamed or whole.
+//! Decodes answers of Anthropic Messages, streamed or whole.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -6,23 +6,23 @@ use std::mem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{self, Str, arguments, or_empty};
-use super::{Ending, Next};
-use crate::usage::Report;
-use crate::{Event, StopReason, StreamError};
+use super::json::{self, Str, or_empty, parse_arguments};
+use super::{StreamEnd, StreamProgress};
+use crate::usage::UsageReport;
+use crate::{AnswerEvent, StopReason, StreamError};
 
-/// One line of the stream. All kinds share one form, since a tagged enum would read each line twice; what is rare is
-/// boxed, since a large form would be moved about for every word of text.
+/// The JSON of one event. All types share one struct, because a tagged enum would parse each event
+/// twice. Rare fields are boxed, because a large struct would be moved for every word of text.
 #[derive(Debug, Deserialize)]
-struct Line<'a> {
+struct EventPayload<'a> {
     #[serde(default)]
-    r#type: Kind,
+    r#type: EventType,
     #[serde(default)]
     index: u64,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
-    content_block: Option<Box<Block<'a>>>,
+    content_block: Option<Box<ContentBlock<'a>>>,
     #[serde(borrow)]
     message: Option<Box<Message<'a>>>,
     #[serde(borrow)]
@@ -31,7 +31,7 @@ struct Line<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum EventType {
     MessageStart,
     ContentBlockStart,
     ContentBlockDelta,
@@ -39,7 +39,7 @@ enum Kind {
     MessageDelta,
     MessageStop,
     Error,
-    /// Pings, and what is not known yet.
+    /// Pings, and types that did not exist when this was written.
     #[default]
     #[serde(other)]
     Other,
@@ -48,8 +48,8 @@ enum Kind {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Delta<'a> {
-    r#type: DeltaKind,
-    /// Each kind has its own name for it, and only one.
+    r#type: DeltaType,
+    /// Each type of delta has its own name for its one text field.
     #[serde(borrow, alias = "thinking", alias = "signature", alias = "partial_json")]
     text: Option<Str<'a>>,
     #[serde(borrow)]
@@ -58,7 +58,7 @@ struct Delta<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum DeltaKind {
+enum DeltaType {
     TextDelta,
     ThinkingDelta,
     SignatureDelta,
@@ -69,7 +69,7 @@ enum DeltaKind {
 }
 
 #[derive(Debug, Deserialize)]
-struct Block<'a> {
+struct ContentBlock<'a> {
     #[serde(borrow, default)]
     r#type: Str<'a>,
     #[serde(borrow)]
@@ -88,7 +88,7 @@ struct Block<'a> {
     input: Option<&'a RawValue>,
 }
 
-/// The message: whole, or at its start.
+/// A message: complete in a body, without content in `message_start`.
 #[derive(Debug, Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
@@ -96,125 +96,136 @@ struct Message<'a> {
     #[serde(borrow)]
     model: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<Vec<Block<'a>>>,
+    content: Option<Vec<ContentBlock<'a>>>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
 }
 
-/// A block whose stop has not come.
+/// A content block that has started but not stopped.
 #[derive(Debug)]
-enum Open {
+enum OpenBlock {
     Text,
     Reasoning { signature: String },
     Call { index: usize, whole: String },
     Unknown,
 }
 
-/// Reads an answer line by line.
+/// Decodes an answer event by event.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct AnthropicDecoder {
     started: bool,
-    open: BTreeMap<u64, Open>,
+    open_blocks: BTreeMap<u64, OpenBlock>,
     calls: usize,
-    report: Report,
+    report: UsageReport,
     stop: Option<StopReason>,
 }
 
-impl Reader {
-    pub fn read(&mut self, data: &str, events: &mut Vec<Event>) -> Result<Next, StreamError> {
-        let line: Line<'_> = match serde_json::from_str(data) {
+impl AnthropicDecoder {
+    pub fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError> {
+        let line: EventPayload<'_> = match serde_json::from_str(data) {
             Ok(line) => line,
-            Err(error) => return misfit(data, &error),
+            Err(error) => return skip_or_reject(data, &error),
         };
         match line.r#type {
-            Kind::ContentBlockDelta => self.delta(line.index, line.delta.unwrap_or_default(), events)?,
-            Kind::MessageStart => {
+            EventType::ContentBlockDelta => {
+                self.apply_delta(line.index, line.delta.unwrap_or_default(), events)?
+            }
+            EventType::MessageStart => {
                 if let Some(message) = line.message {
-                    self.start(*message, events);
+                    self.start_message(*message, events);
                 }
             }
-            Kind::ContentBlockStart => {
+            EventType::ContentBlockStart => {
                 if let Some(block) = line.content_block {
-                    self.open(line.index, *block, events)?;
+                    self.open_block(line.index, *block, events)?;
                 }
             }
-            Kind::ContentBlockStop => self.close(line.index, events),
-            Kind::MessageDelta => {
-                self.stop_reason(&line.delta.unwrap_or_default().stop_reason);
-                self.usage(line.usage, events);
+            EventType::ContentBlockStop => self.close_block(line.index, events),
+            EventType::MessageDelta => {
+                self.record_stop_reason(&line.delta.unwrap_or_default().stop_reason);
+                self.record_usage(line.usage, events);
             }
-            Kind::MessageStop => return Ok(Next::Over),
-            Kind::Error => return Err(json::error(data)),
-            Kind::Other => {}
+            EventType::MessageStop => return Ok(StreamProgress::Over),
+            EventType::Error => return Err(json::parse_error(data)),
+            EventType::Other => {}
         }
-        Ok(Next::More)
+        Ok(StreamProgress::More)
     }
 
-    /// An answer that came in one piece.
-    pub fn whole(&mut self, body: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
+    /// Decodes an answer that was not streamed.
+    pub fn read_body(&mut self, body: &str, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
         let message: Message<'_> =
             serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
         if message.content.is_none() {
-            return Err(json::error(body));
+            return Err(json::parse_error(body));
         }
-        for (index, block) in (0..).zip(self.start(message, events)) {
-            self.open(index, block, events)?;
-            self.close(index, events);
+        for (index, block) in (0..).zip(self.start_message(message, events)) {
+            self.open_block(index, block, events)?;
+            self.close_block(index, events);
         }
         Ok(())
     }
 
-    pub fn end(&mut self, ending: Ending) -> StopReason {
+    pub fn finish_answer(&mut self, ending: StreamEnd) -> StopReason {
         match (self.stop.take(), ending) {
             (Some(stop), _) => stop,
-            (None, Ending::Marked) if self.calls > 0 => StopReason::ToolUse,
-            (None, Ending::Marked) => StopReason::End,
-            (None, Ending::Unmarked) => StopReason::Cut,
+            (None, StreamEnd::Marked) if self.calls > 0 => StopReason::ToolUse,
+            (None, StreamEnd::Marked) => StopReason::End,
+            (None, StreamEnd::Unmarked) => StopReason::Cut,
         }
     }
 
-    fn start<'a>(&mut self, message: Message<'a>, events: &mut Vec<Event>) -> Vec<Block<'a>> {
+    fn start_message<'a>(
+        &mut self,
+        message: Message<'a>,
+        events: &mut Vec<AnswerEvent>,
+    ) -> Vec<ContentBlock<'a>> {
         let Message { id, model, content, stop_reason, usage } = message;
         if !mem::replace(&mut self.started, true) {
             let (id, model) = (id.unwrap_or_default().into(), model.unwrap_or_default().into());
-            events.push(Event::Start { id, model });
+            events.push(AnswerEvent::Start { id, model });
         }
-        self.stop_reason(&stop_reason);
-        self.usage(usage, events);
+        self.record_stop_reason(&stop_reason);
+        self.record_usage(usage, events);
         content.unwrap_or_default()
     }
 
-    fn stop_reason(&mut self, word: &Option<Str<'_>>) {
+    fn record_stop_reason(&mut self, word: &Option<Str<'_>>) {
         if let Some(word) = word {
-            self.stop = Some(StopReason::from_word(word));
+            self.stop = Some(StopReason::from_provider(word));
         }
     }
 
-    fn usage(&mut self, usage: Option<&RawValue>, events: &mut Vec<Event>) {
+    fn record_usage(&mut self, usage: Option<&RawValue>, events: &mut Vec<AnswerEvent>) {
         if let Some(usage) = usage {
-            self.report.take(usage.get());
-            events.push(Event::Usage(self.report.anthropic()));
+            self.report.merge(usage.get());
+            events.push(AnswerEvent::Usage(self.report.anthropic_usage()));
         }
     }
 
-    fn open(&mut self, index: u64, block: Block<'_>, events: &mut Vec<Event>) -> Result<(), StreamError> {
-        if self.open.contains_key(&index) {
-            return Ok(()); // said twice
+    fn open_block(
+        &mut self,
+        index: u64,
+        block: ContentBlock<'_>,
+        events: &mut Vec<AnswerEvent>,
+    ) -> Result<(), StreamError> {
+        if self.open_blocks.contains_key(&index) {
+            return Ok(()); // a duplicate event
         }
         let open = match &*block.r#type {
             "text" => {
-                push(Event::Text, block.text, events);
-                Open::Text
+                push_text(AnswerEvent::Text, block.text, events);
+                OpenBlock::Text
             }
             "thinking" => {
-                push(Event::Reasoning, block.thinking, events);
-                Open::Reasoning { signature: block.signature.unwrap_or_default().into() }
+                push_text(AnswerEvent::Reasoning, block.thinking, events);
+                OpenBlock::Reasoning { signature: block.signature.unwrap_or_default().into() }
             }
             "redacted_thinking" => {
-                events.push(Event::RedactedReasoning(block.data.unwrap_or_default().into()));
-                Open::Unknown
+                events.push(AnswerEvent::RedactedReasoning(block.data.unwrap_or_default().into()));
+                OpenBlock::Unknown
             }
             "tool_use" => {
                 let index = self.calls;
@@ -223,78 +234,89 @@ impl Reader {
                     "" => format!("call_{index}"),
                     id => id.to_owned(),
                 };
-                events.push(Event::CallStart { index, id, name: block.name.unwrap_or_default().into() });
-                let whole = block.input.map_or(Ok(Default::default()), arguments)?.into_owned();
-                Open::Call { index, whole }
+                events.push(AnswerEvent::CallStart {
+                    index,
+                    id,
+                    name: block.name.unwrap_or_default().into(),
+                });
+                let whole = block.input.map_or(Ok(Default::default()), parse_arguments)?.into_owned();
+                OpenBlock::Call { index, whole }
             }
             other => {
-                events
-                    .push(Event::Footnote(format!("A part of the answer, of type `{other}`, is not shown.")));
-                Open::Unknown
+                events.push(AnswerEvent::Footnote(format!(
+                    "A part of the answer, of type `{other}`, is not shown."
+                )));
+                OpenBlock::Unknown
             }
         };
-        self.open.insert(index, open);
+        self.open_blocks.insert(index, open);
         Ok(())
     }
 
-    fn delta(&mut self, index: u64, delta: Delta<'_>, events: &mut Vec<Event>) -> Result<(), StreamError> {
-        match (self.open.get_mut(&index), delta.r#type) {
-            (Some(Open::Unknown), _) => {}
-            (_, DeltaKind::TextDelta) => push(Event::Text, delta.text, events),
-            (_, DeltaKind::ThinkingDelta) => push(Event::Reasoning, delta.text, events),
-            // Held until the block ends: a signature that is not whole is worth nothing.
-            (Some(Open::Reasoning { signature }), DeltaKind::SignatureDelta) => {
+    fn apply_delta(
+        &mut self,
+        index: u64,
+        delta: Delta<'_>,
+        events: &mut Vec<AnswerEvent>,
+    ) -> Result<(), StreamError> {
+        match (self.open_blocks.get_mut(&index), delta.r#type) {
+            (Some(OpenBlock::Unknown), _) => {}
+            (_, DeltaType::TextDelta) => push_text(AnswerEvent::Text, delta.text, events),
+            (_, DeltaType::ThinkingDelta) => push_text(AnswerEvent::Reasoning, delta.text, events),
+            // Collected until the block ends: an incomplete signature is useless.
+            (Some(OpenBlock::Reasoning { signature }), DeltaType::SignatureDelta) => {
                 signature.push_str(or_empty(&delta.text));
             }
-            (Some(Open::Call { index, whole }), DeltaKind::InputJsonDelta) => {
+            (Some(OpenBlock::Call { index, whole }), DeltaType::InputJsonDelta) => {
                 let json: String = delta.text.unwrap_or_default().into();
                 if !json.is_empty() {
-                    whole.clear(); // what stood at the start was a place holder
-                    events.push(Event::CallDelta { index: *index, json });
+                    whole.clear(); // the input at the start was a placeholder
+                    events.push(AnswerEvent::CallDelta { index: *index, json });
                 }
             }
-            (_, DeltaKind::InputJsonDelta) => {
+            (_, DeltaType::InputJsonDelta) => {
                 let json = or_empty(&delta.text);
-                return Err(StreamError::malformed("a piece of a tool call that never began", json));
+                return Err(StreamError::malformed("arguments of a tool call that never began", json));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn close(&mut self, index: u64, events: &mut Vec<Event>) {
-        match self.open.remove(&index) {
-            Some(Open::Reasoning { signature }) if !signature.is_empty() => {
-                events.push(Event::Signature(signature));
+    fn close_block(&mut self, index: u64, events: &mut Vec<AnswerEvent>) {
+        match self.open_blocks.remove(&index) {
+            Some(OpenBlock::Reasoning { signature }) if !signature.is_empty() => {
+                events.push(AnswerEvent::Signature(signature));
             }
-            Some(Open::Call { index, whole }) => {
+            Some(OpenBlock::Call { index, whole }) => {
                 if !whole.is_empty() && whole != "{}" {
-                    events.push(Event::CallDelta { index, json: whole });
+                    events.push(AnswerEvent::CallDelta { index, json: whole });
                 }
-                events.push(Event::CallEnd { index });
+                events.push(AnswerEvent::CallEnd { index });
             }
             _ => {}
         }
     }
 }
 
-fn push(make: fn(String) -> Event, text: Option<Str<'_>>, events: &mut Vec<Event>) {
+fn push_text(make: fn(String) -> AnswerEvent, text: Option<Str<'_>>, events: &mut Vec<AnswerEvent>) {
     let text: String = text.unwrap_or_default().into();
     if !text.is_empty() {
         events.push(make(text));
     }
 }
 
-/// A line that does not fit. Later kinds of events may have other forms, so only the known ones must.
-fn misfit(data: &str, error: &serde_json::Error) -> Result<Next, StreamError> {
+/// Handles an event that does not parse. Only known types must: future types may have other shapes,
+/// and are skipped.
+fn skip_or_reject(data: &str, error: &serde_json::Error) -> Result<StreamProgress, StreamError> {
     #[derive(Deserialize)]
     struct OnlyKind {
         #[serde(default)]
-        r#type: Kind,
+        r#type: EventType,
     }
     match serde_json::from_str::<OnlyKind>(data) {
-        Ok(OnlyKind { r#type: Kind::Other }) => Ok(Next::More),
-        Ok(OnlyKind { r#type: Kind::Error }) => Err(json::error(data)),
+        Ok(OnlyKind { r#type: EventType::Other }) => Ok(StreamProgress::More),
+        Ok(OnlyKind { r#type: EventType::Error }) => Err(json::parse_error(data)),
         _ => Err(StreamError::malformed(error, data)),
     }
 }

@@ -1,60 +1,62 @@
-//! Which call a piece belongs to, when the server says it in its own way.
+//! [`CallAssembler`] finds the tool call that a streamed fragment belongs to. Servers mark that in
+//! different ways: by index, by id, by repeating the name, or not at all.
 
 use std::mem;
 
-use crate::{Event, StreamError};
+use crate::{AnswerEvent, StreamError};
 
-/// The most calls in one answer. None has so many; garbage may.
-const MOST: usize = 1024;
+/// The maximum number of calls in one answer. Real answers stay far below.
+const MAX_CALLS: usize = 1024;
 
-/// A piece of a call as an OpenAI-style server sends it; empty where it says nothing.
+/// A fragment of a call as an OpenAI-compatible server sends it; fields it leaves out are empty.
 #[derive(Debug, Default)]
-pub struct Piece<'a> {
+pub struct CallFragment<'a> {
     pub index: Option<u64>,
     pub id: &'a str,
     pub name: &'a str,
     pub arguments: &'a str,
 }
 
-/// The calls of an answer so far.
+/// The tool calls of an answer, as far as they have arrived.
 #[derive(Debug, Default)]
-pub struct Calls {
-    calls: Vec<Call>,
+pub struct CallAssembler {
+    calls: Vec<PartialCall>,
 }
 
 #[derive(Debug, Default)]
-struct Call {
-    /// The server's number for it.
+struct PartialCall {
+    /// The server's index of the call, if it sends one.
     number: Option<u64>,
-    /// The server's id for it, if it has said one.
+    /// The server's id of the call; empty until it sends one.
     id: String,
     name: String,
-    /// Arguments that came before the name.
-    early: String,
-    braces: Braces,
+    /// Arguments that arrived before the name.
+    early_arguments: String,
+    braces: BraceTracker,
 }
 
-impl Calls {
-    /// Takes a piece. `answer` is the answer's id, from which a missing call id is made.
-    pub fn take(
+impl CallAssembler {
+    /// Adds a fragment. `answer` is the id of the answer, from which a missing call id is
+    /// generated.
+    pub fn add_fragment(
         &mut self,
-        piece: &Piece<'_>,
+        piece: &CallFragment<'_>,
         answer: &str,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), StreamError> {
-        let index = match self.find(piece) {
+        let index = match self.find_call(piece) {
             Some(index) => index,
             None if piece.index.is_none() && piece.id.is_empty() && piece.name.is_empty() => {
                 return Err(StreamError::malformed(
-                    "a piece of a tool call that never began",
+                    "arguments of a tool call that never began",
                     piece.arguments,
                 ));
             }
-            None if self.calls.len() == MOST => {
+            None if self.calls.len() == MAX_CALLS => {
                 return Err(StreamError::malformed("too many tool calls", piece.name));
             }
             None => {
-                self.calls.push(Call { number: piece.index, ..Call::default() });
+                self.calls.push(PartialCall { number: piece.index, ..PartialCall::default() });
                 self.calls.len() - 1
             }
         };
@@ -64,23 +66,23 @@ impl Calls {
                 call.id = piece.id.to_owned();
             }
             call.name = piece.name.to_owned();
-            call.early.push_str(piece.arguments);
+            call.early_arguments.push_str(piece.arguments);
             if !call.name.is_empty() {
-                call.start(index, answer, events);
+                call.emit_start(index, answer, events);
             }
         } else {
-            call.more(index, piece.arguments.to_owned(), events);
+            call.append_arguments(index, piece.arguments.to_owned(), events);
         }
         Ok(())
     }
 
-    /// No more pieces come, and the answer is whole.
-    pub fn end(&mut self, answer: &str, events: &mut Vec<Event>) {
+    /// Ends all calls; called when the answer is complete.
+    pub fn finish_calls(&mut self, answer: &str, events: &mut Vec<AnswerEvent>) {
         for (index, call) in mem::take(&mut self.calls).iter_mut().enumerate() {
             if call.name.is_empty() {
-                call.start(index, answer, events);
+                call.emit_start(index, answer, events);
             }
-            events.push(Event::CallEnd { index });
+            events.push(AnswerEvent::CallEnd { index });
         }
     }
 
@@ -88,9 +90,9 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// The call that a piece goes on with; none if it begins another.
-    fn find(&self, piece: &Piece<'_>) -> Option<usize> {
-        let Piece { index: number, id, name, arguments } = piece;
+    /// The index of the call that a fragment continues; `None` if it begins a new one.
+    fn find_call(&self, piece: &CallFragment<'_>) -> Option<usize> {
+        let CallFragment { index: number, id, name, arguments } = piece;
         let at = match number {
             Some(_) => self.calls.iter().rposition(|call| call.number == *number)?,
             None if !id.is_empty() => return self.calls.iter().rposition(|call| call.id == *id),
@@ -98,51 +100,52 @@ impl Calls {
         };
         let call = &self.calls[at];
         let another = if id.is_empty() || call.id.is_empty() {
-            // Only the name can tell. Some servers repeat it with every piece, but none once the arguments are whole.
+            // Only the name can tell. Some servers repeat it with every fragment, but none after
+            // the arguments are complete.
             let renamed = !name.is_empty() && !call.name.is_empty() && *name != call.name;
-            renamed || (!name.is_empty() && !arguments.is_empty() && call.braces == Braces::CLOSED)
+            renamed || (!name.is_empty() && !arguments.is_empty() && call.braces == BraceTracker::CLOSED)
         } else {
-            // Some servers give every call the number 0.
+            // Some servers give every call the index 0.
             *id != call.id
         };
         (!another).then_some(at)
     }
 }
 
-impl Call {
-    fn start(&mut self, index: usize, answer: &str, events: &mut Vec<Event>) {
+impl PartialCall {
+    fn emit_start(&mut self, index: usize, answer: &str, events: &mut Vec<AnswerEvent>) {
         let id = match (self.id.as_str(), answer) {
             ("", "") => format!("call_{index}"),
             ("", answer) => format!("{answer}_{index}"),
             (id, _) => id.to_owned(),
         };
-        events.push(Event::CallStart { index, id, name: self.name.clone() });
-        let early = mem::take(&mut self.early);
-        self.more(index, early, events);
+        events.push(AnswerEvent::CallStart { index, id, name: self.name.clone() });
+        let early = mem::take(&mut self.early_arguments);
+        self.append_arguments(index, early, events);
     }
 
-    fn more(&mut self, index: usize, json: String, events: &mut Vec<Event>) {
+    fn append_arguments(&mut self, index: usize, json: String, events: &mut Vec<AnswerEvent>) {
         if !json.is_empty() {
-            self.braces.take(&json);
-            events.push(Event::CallDelta { index, json });
+            self.braces.feed(&json);
+            events.push(AnswerEvent::CallDelta { index, json });
         }
     }
 }
 
-/// Follows the braces of a JSON object, so that its end is seen without parsing it again and again.
+/// Tracks the braces of a JSON object, to notice its end without parsing it repeatedly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Braces {
+struct BraceTracker {
     depth: usize,
     begun: bool,
     in_string: bool,
     escaped: bool,
 }
 
-impl Braces {
-    /// An object that is whole.
-    const CLOSED: Braces = Braces { depth: 0, begun: true, in_string: false, escaped: false };
+impl BraceTracker {
+    /// The state after a complete object.
+    const CLOSED: BraceTracker = BraceTracker { depth: 0, begun: true, in_string: false, escaped: false };
 
-    fn take(&mut self, json: &str) {
+    fn feed(&mut self, json: &str) {
         for byte in json.bytes() {
             match byte {
                 _ if mem::take(&mut self.escaped) => {}
@@ -164,27 +167,27 @@ impl Braces {
 mod tests {
     use super::*;
 
-    fn take(pieces: &[Piece<'_>]) -> Result<Vec<Event>, StreamError> {
-        let (mut calls, mut events) = (Calls::default(), Vec::new());
-        pieces.iter().try_for_each(|piece| calls.take(piece, "a1", &mut events))?;
-        calls.end("a1", &mut events);
-        Ok(Event::merge(events))
+    fn take(pieces: &[CallFragment<'_>]) -> Result<Vec<AnswerEvent>, StreamError> {
+        let (mut calls, mut events) = (CallAssembler::default(), Vec::new());
+        pieces.iter().try_for_each(|piece| calls.add_fragment(piece, "a1", &mut events))?;
+        calls.finish_calls("a1", &mut events);
+        Ok(AnswerEvent::merge(events))
     }
 
-    fn piece<'a>(index: Option<u64>, id: &'a str, name: &'a str, arguments: &'a str) -> Piece<'a> {
-        Piece { index, id, name, arguments }
+    fn piece<'a>(index: Option<u64>, id: &'a str, name: &'a str, arguments: &'a str) -> CallFragment<'a> {
+        CallFragment { index, id, name, arguments }
     }
 
-    fn start(index: usize, id: &str, name: &str) -> Event {
-        Event::CallStart { index, id: id.into(), name: name.into() }
+    fn start(index: usize, id: &str, name: &str) -> AnswerEvent {
+        AnswerEvent::CallStart { index, id: id.into(), name: name.into() }
     }
 
-    fn delta(index: usize, json: &str) -> Event {
-        Event::CallDelta { index, json: json.into() }
+    fn delta(index: usize, json: &str) -> AnswerEvent {
+        AnswerEvent::CallDelta { index, json: json.into() }
     }
 
-    fn end(index: usize) -> Event {
-        Event::CallEnd { index }
+    fn end(index: usize) -> AnswerEvent {
+        AnswerEvent::CallEnd { index }
     }
 
     #[test]
@@ -222,7 +225,7 @@ mod tests {
         let starts = [start(0, "a1_0", "f"), start(1, "a1_1", "f"), start(2, "a1_2", "g")];
         let events = take(&whole).unwrap();
         assert_eq!(
-            events.into_iter().filter(|e| matches!(e, Event::CallStart { .. })).collect::<Vec<_>>(),
+            events.into_iter().filter(|e| matches!(e, AnswerEvent::CallStart { .. })).collect::<Vec<_>>(),
             starts
         );
     }
@@ -259,7 +262,7 @@ mod tests {
     #[test]
     fn a_piece_of_nothing_is_an_error() {
         assert!(take(&[piece(None, "", "", "{}")]).is_err());
-        let ids: Vec<String> = (0..=MOST).map(|n| n.to_string()).collect();
+        let ids: Vec<String> = (0..=MAX_CALLS).map(|n| n.to_string()).collect();
         let many: Vec<_> = ids.iter().map(|id| piece(None, id, "f", "{}")).collect();
         assert!(take(&many).is_err());
     }

@@ -1,4 +1,4 @@
-//! What both readers read out of JSON.
+//! JSON values that both protocols have in common: strings, call arguments, errors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::StreamError;
 
-/// A string, borrowed from the line where it has no escapes. A number counts as its digits: some servers number calls.
+/// A string, borrowed from the input if it has no escapes. A number is taken as its digits: some
+/// servers use numbers as call ids.
 #[derive(Debug, Default)]
 pub struct Str<'a>(Cow<'a, str>);
 
@@ -39,8 +40,8 @@ impl From<Str<'_>> for String {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct StrVisitor;
+        impl<'de> Visitor<'de> for StrVisitor {
             type Value = Str<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
@@ -55,17 +56,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
                 Ok(Str::owned(number.to_string()))
             }
         }
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(StrVisitor)
     }
 }
 
-/// The text in `text`, or nothing.
+/// The string, or `""` for `None`.
 pub fn or_empty<'t>(text: &'t Option<Str<'_>>) -> &'t str {
     text.as_deref().unwrap_or_default()
 }
 
-/// A call's arguments: a string that holds JSON, or the JSON itself.
-pub fn arguments(raw: &RawValue) -> Result<Cow<'_, str>, StreamError> {
+/// A call's arguments: either a string that contains JSON, or the JSON itself.
+pub fn parse_arguments(raw: &RawValue) -> Result<Cow<'_, str>, StreamError> {
     match raw.get() {
         "null" => Ok(Cow::Borrowed("")),
         text if text.starts_with('"') => serde_json::from_str::<Str<'_>>(text)
@@ -75,13 +76,13 @@ pub fn arguments(raw: &RawValue) -> Result<Cow<'_, str>, StreamError> {
     }
 }
 
-/// Whether an `error` field says that there is one.
+/// Whether the value of an `error` field is an actual error: some servers send `null` or `{}`.
 pub fn is_error(raw: &&RawValue) -> bool {
     !matches!(raw.get(), "null" | "false" | "\"\"" | "{}")
 }
 
-/// The error in an `error` field, or in a whole line that is one.
-pub fn error(raw: &str) -> StreamError {
+/// Parses the value of an `error` field, or a whole event that is an error.
+pub fn parse_error(raw: &str) -> StreamError {
     let word = |value: Option<&Value>| match value {
         Some(Value::String(word)) => Some(word.clone()),
         Some(Value::Number(number)) => Some(number.to_string()),
@@ -91,7 +92,7 @@ pub fn error(raw: &str) -> StreamError {
         Ok(Value::String(message)) => StreamError::new("error", message),
         Ok(Value::Object(fields)) => {
             if let Some(inner @ (Value::Object(_) | Value::String(_))) = fields.get("error") {
-                return error(&inner.to_string());
+                return parse_error(&inner.to_string());
             }
             let code = word(fields.get("code"));
             let kind = word(fields.get("type")).or_else(|| code.clone()).unwrap_or_else(|| "error".into());
@@ -113,14 +114,17 @@ mod tests {
             code: code.map(Into::into),
             message: "no".into(),
         };
-        assert_eq!(error(r#"{"type":"overloaded_error","message":"no"}"#), full("overloaded_error", None));
         assert_eq!(
-            error(r#"{"type":"error","error":{"type":"api_error","message":"no"}}"#),
+            parse_error(r#"{"type":"overloaded_error","message":"no"}"#),
+            full("overloaded_error", None)
+        );
+        assert_eq!(
+            parse_error(r#"{"type":"error","error":{"type":"api_error","message":"no"}}"#),
             full("api_error", None)
         );
-        assert_eq!(error(r#"{"message":"no","type":null,"code":429}"#), full("429", Some("429")));
-        assert_eq!(error(r#"{"error":"no"}"#), full("error", None));
-        assert_eq!(error(r#""no""#), full("error", None));
-        assert_eq!(error("no"), full("error", None));
+        assert_eq!(parse_error(r#"{"message":"no","type":null,"code":429}"#), full("429", Some("429")));
+        assert_eq!(parse_error(r#"{"error":"no"}"#), full("error", None));
+        assert_eq!(parse_error(r#""no""#), full("error", None));
+        assert_eq!(parse_error("no"), full("error", None));
     }
 }

@@ -1,4 +1,5 @@
-//! OpenAI Chat Completions, streamed or whole, and what those that speak it make of it.
+//! Decodes answers of OpenAI Chat Completions, streamed or whole, in the dialects of all compatible
+//! servers.
 
 use std::fmt;
 
@@ -6,16 +7,16 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::calls::{Calls, Piece};
-use super::json::{self, Str, arguments, or_empty};
-use super::think::{Splitter, ThinkTags};
-use super::{Ending, Next};
-use crate::usage::Report;
-use crate::{Event, StopReason, StreamError, Usage};
+use super::calls::{CallAssembler, CallFragment};
+use super::json::{self, Str, or_empty, parse_arguments};
+use super::think::{ThinkTagSplitter, ThinkTags};
+use super::{StreamEnd, StreamProgress};
+use crate::usage::UsageReport;
+use crate::{AnswerEvent, StopReason, StreamError, Usage};
 
-/// One line of the stream, or the whole answer: they differ in `delta` and `message` alone.
+/// One chunk of the stream, or a whole answer: they differ only in `delta` and `message`.
 #[derive(Debug, Deserialize)]
-struct Line<'a> {
+struct CompletionChunk<'a> {
     #[serde(borrow)]
     id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -34,7 +35,7 @@ struct Line<'a> {
     x_groq: Option<Groq<'a>>,
 }
 
-/// Groq's own corner: its usage, and its errors after the start.
+/// Groq's extension: usage, and errors after the start of the stream.
 #[derive(Debug, Deserialize)]
 struct Groq<'a> {
     #[serde(borrow)]
@@ -48,15 +49,15 @@ struct Choice<'a> {
     index: Option<u64>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    /// In place of `delta` where the answer comes whole.
+    /// Replaces `delta` in an answer that is not streamed.
     #[serde(borrow)]
     message: Option<Delta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
-    /// Moonshot puts it here.
+    /// Where Moonshot reports usage.
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    /// OpenRouter does.
+    /// Where OpenRouter reports errors.
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -72,11 +73,11 @@ struct Delta<'a> {
     #[serde(borrow)]
     refusal: Option<Str<'a>>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<Call<'a>>>,
+    tool_calls: Option<Vec<CallDelta<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Call<'a> {
+struct CallDelta<'a> {
     index: Option<u64>,
     #[serde(borrow)]
     id: Option<Str<'a>>,
@@ -92,15 +93,15 @@ struct Function<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Text, or a list of parts, which Mistral sends when the model reasons.
+/// A string, or a list of parts, which Mistral sends for reasoning models.
 #[derive(Debug)]
 enum Content<'a> {
     Text(Str<'a>),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<ContentPart<'a>>),
 }
 
 #[derive(Debug, Deserialize)]
-struct Part<'a> {
+struct ContentPart<'a> {
     #[serde(borrow)]
     text: Option<Str<'a>>,
     #[serde(borrow)]
@@ -109,8 +110,8 @@ struct Part<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
+        struct OpenaiDecoder;
+        impl<'de> Visitor<'de> for OpenaiDecoder {
             type Value = Content<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a list of parts")
@@ -133,12 +134,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
                 Ok(Content::Parts(Vec::new()))
             }
         }
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(OpenaiDecoder)
     }
 }
 
 impl Content<'_> {
-    /// All the text in it.
+    /// Appends all text to `out`.
     fn text(&self, out: &mut String) {
         match self {
             Content::Text(text) => out.push_str(text),
@@ -147,166 +148,178 @@ impl Content<'_> {
     }
 }
 
-/// Reads an answer line by line.
+/// Decodes an answer chunk by chunk.
 #[derive(Debug, Default)]
-pub struct Reader {
-    /// The answer's id, once it has started.
+pub struct OpenaiDecoder {
+    /// The answer's id; `None` until it has started.
     id: Option<String>,
-    think: Splitter,
-    calls: Calls,
-    report: Report,
-    reported: Option<Usage>,
+    splitter: ThinkTagSplitter,
+    calls: CallAssembler,
+    report: UsageReport,
+    last_usage: Option<Usage>,
     stop: Option<StopReason>,
     refused: bool,
 }
 
-impl Reader {
+impl OpenaiDecoder {
     pub fn new(tags: ThinkTags) -> Self {
-        Reader { think: Splitter::new(tags), ..Reader::default() }
+        OpenaiDecoder { splitter: ThinkTagSplitter::new(tags), ..OpenaiDecoder::default() }
     }
 
-    pub fn read(&mut self, data: &str, events: &mut Vec<Event>) -> Result<Next, StreamError> {
-        let line: Line<'_> =
+    pub fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError> {
+        let line: CompletionChunk<'_> =
             serde_json::from_str(data).map_err(|error| StreamError::malformed(error, data))?;
-        self.take(line, data, events)?;
-        Ok(Next::More)
+        self.apply_chunk(line, data, events)?;
+        Ok(StreamProgress::More)
     }
 
-    /// An answer that came in one piece.
-    pub fn whole(&mut self, body: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
-        let line: Line<'_> =
+    /// Decodes an answer that was not streamed.
+    pub fn read_body(&mut self, body: &str, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
+        let line: CompletionChunk<'_> =
             serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
         if line.choices.as_ref().is_none_or(Vec::is_empty) && line.error.is_none() {
-            return Err(json::error(body));
+            return Err(json::parse_error(body));
         }
-        self.take(line, body, events)
+        self.apply_chunk(line, body, events)
     }
 
-    pub fn end(&mut self, ending: Ending, events: &mut Vec<Event>) -> StopReason {
-        self.think.flush(events);
+    pub fn finish_answer(&mut self, ending: StreamEnd, events: &mut Vec<AnswerEvent>) -> StopReason {
+        self.splitter.flush(events);
         let stop = match (self.stop.take(), ending) {
             (Some(StopReason::End), _) if self.refused => StopReason::Refusal,
             (Some(stop), _) => stop,
-            (None, Ending::Marked) if !self.calls.is_empty() => StopReason::ToolUse,
-            (None, Ending::Marked) => StopReason::End,
-            (None, Ending::Unmarked) => return StopReason::Cut,
+            (None, StreamEnd::Marked) if !self.calls.is_empty() => StopReason::ToolUse,
+            (None, StreamEnd::Marked) => StopReason::End,
+            (None, StreamEnd::Unmarked) => return StopReason::Cut,
         };
-        // Here no call says that it ends; the answer does.
-        self.calls.end(self.id.as_deref().unwrap_or_default(), events);
+        // In this protocol calls have no end of their own: they end with the answer.
+        self.calls.finish_calls(self.id.as_deref().unwrap_or_default(), events);
         stop
     }
 
-    fn take(&mut self, line: Line<'_>, data: &str, events: &mut Vec<Event>) -> Result<(), StreamError> {
-        let Line { id, object, model, choices, usage, timings, error, x_groq } = line;
+    fn apply_chunk(
+        &mut self,
+        line: CompletionChunk<'_>,
+        data: &str,
+        events: &mut Vec<AnswerEvent>,
+    ) -> Result<(), StreamError> {
+        let CompletionChunk { id, object, model, choices, usage, timings, error, x_groq } = line;
         let (groq_usage, groq_error) = x_groq.map_or((None, None), |groq| (groq.usage, groq.error));
-        // One answer is asked for; whatever else a server sends is not it.
+        // Requests ask for one choice; ignore any other.
         let choice = choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
         let choice_error = choice.as_ref().and_then(|choice| choice.error);
         if let Some(error) = [error, groq_error, choice_error].into_iter().flatten().find(json::is_error) {
-            return Err(json::error(error.get()));
+            return Err(json::parse_error(error.get()));
         }
         if object.as_deref() == Some("error") {
-            return Err(json::error(data)); // vLLM
+            return Err(json::parse_error(data)); // vLLM
         }
-        self.start(id, model, choice.is_some(), events);
+        self.start_message(id, model, choice.is_some(), events);
         let mut choice_usage = None;
         if let Some(Choice { index: _, delta, message, finish_reason, usage, error: _ }) = choice {
             choice_usage = usage;
             if let Some(delta) = delta.or(message) {
-                self.delta(delta, events)?;
+                self.apply_delta(delta, events)?;
             }
-            self.finish_reason(&finish_reason, data, events)?;
+            self.record_finish_reason(&finish_reason, data, events)?;
         }
         for usage in [groq_usage, choice_usage, usage].into_iter().flatten() {
-            self.report.take(usage.get());
+            self.report.merge(usage.get());
         }
         if let Some(timings) = timings {
-            self.report.take_timings(timings.get());
+            self.report.merge_timings(timings.get());
         }
         if [groq_usage, choice_usage, usage, timings].iter().any(Option::is_some) {
-            self.usage(events);
+            self.emit_usage(events);
         }
         Ok(())
     }
 
-    /// Azure begins with a line about its filters that has neither id nor choices.
-    fn start(&mut self, id: Option<Str<'_>>, model: Option<Str<'_>>, answers: bool, events: &mut Vec<Event>) {
+    /// Emits the start event, once. Skips Azure's first chunk, about its content filter, which has
+    /// neither id nor choices.
+    fn start_message(
+        &mut self,
+        id: Option<Str<'_>>,
+        model: Option<Str<'_>>,
+        answers: bool,
+        events: &mut Vec<AnswerEvent>,
+    ) {
         if self.id.is_none() && (answers || !or_empty(&id).is_empty()) {
             let id: String = id.unwrap_or_default().into();
             self.id = Some(id.clone());
-            events.push(Event::Start { id, model: model.unwrap_or_default().into() });
+            events.push(AnswerEvent::Start { id, model: model.unwrap_or_default().into() });
         }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, events: &mut Vec<Event>) -> Result<(), StreamError> {
+    fn apply_delta(&mut self, delta: Delta<'_>, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
         let Delta { content, reasoning_content, reasoning, refusal, tool_calls } = delta;
-        // Some servers send both, the same in each.
+        // Some servers send the same text in both fields.
         for thought in [reasoning_content, reasoning].into_iter().flatten() {
-            if self.reason(&thought, events) {
+            if self.emit_reasoning(&thought, events) {
                 break;
             }
         }
         match content {
-            Some(Content::Text(text)) => self.think.push(&text, events),
+            Some(Content::Text(text)) => self.splitter.push(&text, events),
             Some(Content::Parts(parts)) => {
-                for Part { text, thinking } in parts {
+                for ContentPart { text, thinking } in parts {
                     if let Some(thought) = thinking {
-                        self.reason(&thought, events);
+                        self.emit_reasoning(&thought, events);
                     }
-                    self.think.push(or_empty(&text), events);
+                    self.splitter.push(or_empty(&text), events);
                 }
             }
             None => {}
         }
         if let Some(refusal) = refusal.filter(|text| !text.is_empty()) {
             self.refused = true;
-            self.think.push(&refusal, events);
+            self.splitter.push(&refusal, events);
         }
-        for Call { index, id, function } in tool_calls.into_iter().flatten() {
-            self.think.flush(events);
+        for CallDelta { index, id, function } in tool_calls.into_iter().flatten() {
+            self.splitter.flush(events);
             let (name, raw) = function.map_or((None, None), |function| (function.name, function.arguments));
-            let json = raw.map_or(Ok(Default::default()), arguments)?;
-            let piece = Piece { index, id: or_empty(&id), name: or_empty(&name), arguments: &json };
-            self.calls.take(&piece, self.id.as_deref().unwrap_or_default(), events)?;
+            let json = raw.map_or(Ok(Default::default()), parse_arguments)?;
+            let piece = CallFragment { index, id: or_empty(&id), name: or_empty(&name), arguments: &json };
+            self.calls.add_fragment(&piece, self.id.as_deref().unwrap_or_default(), events)?;
         }
         Ok(())
     }
 
-    fn finish_reason(
+    fn record_finish_reason(
         &mut self,
         word: &Option<Str<'_>>,
         data: &str,
-        events: &mut Vec<Event>,
+        events: &mut Vec<AnswerEvent>,
     ) -> Result<(), StreamError> {
         match or_empty(word) {
             "" => {}
             "error" => return Err(StreamError::new("error", data)), // Mistral
             word => {
-                self.think.flush(events);
-                self.stop = Some(StopReason::from_word(word));
+                self.splitter.flush(events);
+                self.stop = Some(StopReason::from_provider(word));
             }
         }
         Ok(())
     }
 
-    /// Some servers report with every line; only news is passed on.
-    fn usage(&mut self, events: &mut Vec<Event>) {
-        let usage = self.report.openai();
-        if usage != Usage::default() && self.reported.as_ref() != Some(&usage) {
-            self.reported = Some(usage.clone());
-            events.push(Event::Usage(usage));
+    /// Emits the usage if it changed: some servers repeat it with every chunk.
+    fn emit_usage(&mut self, events: &mut Vec<AnswerEvent>) {
+        let usage = self.report.openai_usage();
+        if usage != Usage::default() && self.last_usage.as_ref() != Some(&usage) {
+            self.last_usage = Some(usage.clone());
+            events.push(AnswerEvent::Usage(usage));
         }
     }
 
-    /// Passes on reasoning. Whether there was any.
-    fn reason(&mut self, thought: &Content<'_>, events: &mut Vec<Event>) -> bool {
+    /// Emits reasoning. Returns whether there was any.
+    fn emit_reasoning(&mut self, thought: &Content<'_>, events: &mut Vec<AnswerEvent>) -> bool {
         let mut text = String::new();
         thought.text(&mut text);
         if text.is_empty() {
             return false;
         }
-        self.think.flush(events);
-        events.push(Event::Reasoning(text));
+        self.splitter.flush(events);
+        events.push(AnswerEvent::Reasoning(text));
         true
     }
 }

@@ -5,16 +5,20 @@ mod openai;
 use super::*;
 use crate::{Answer, StopReason, Usage};
 
-/// The events of a stream, the same however its bytes are cut.
-fn decode(protocol: Protocol, tags: ThinkTags, stream: &[u8]) -> Vec<Event> {
-    let whole = pieces(protocol, tags, [stream]);
-    assert_eq!(pieces(protocol, tags, stream.chunks(1)), whole);
+/// Decodes a stream, and checks that the events do not depend on how its bytes are cut.
+fn decode_stream(protocol: Protocol, tags: ThinkTags, stream: &[u8]) -> Vec<AnswerEvent> {
+    let whole = decode_chunks(protocol, tags, [stream]);
+    assert_eq!(decode_chunks(protocol, tags, stream.chunks(1)), whole);
     whole
 }
 
-fn pieces<'a>(protocol: Protocol, tags: ThinkTags, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
-    let mut decoder = Decoder::with_tags(protocol, tags);
-    let mut events: Vec<Event> = pieces.into_iter().flat_map(|piece| decoder.push(piece)).collect();
+fn decode_chunks<'a>(
+    protocol: Protocol,
+    tags: ThinkTags,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<AnswerEvent> {
+    let mut decoder = StreamDecoder::with_tags(protocol, tags);
+    let mut events: Vec<AnswerEvent> = pieces.into_iter().flat_map(|piece| decoder.push(piece)).collect();
     events.extend(decoder.finish());
     assert!(decoder.is_over());
     assert!(
@@ -22,15 +26,15 @@ fn pieces<'a>(protocol: Protocol, tags: ThinkTags, pieces: impl IntoIterator<Ite
         "nothing follows the end"
     );
     assert_ordered(&events);
-    Event::merge(events)
+    AnswerEvent::merge(events)
 }
 
-/// Start first and at most once, the end last and exactly once.
-fn assert_ordered(events: &[Event]) {
-    let starts = events.iter().filter(|event| matches!(event, Event::Start { .. })).count();
+/// Checks that the start comes first and at most once, the end last and exactly once.
+fn assert_ordered(events: &[AnswerEvent]) {
+    let starts = events.iter().filter(|event| matches!(event, AnswerEvent::Start { .. })).count();
     assert!(starts <= 1, "{events:?}");
     let (last, rest) = events.split_last().expect("an end");
-    assert!(last.is_last() && !rest.iter().any(Event::is_last), "{events:?}");
+    assert!(last.is_last() && !rest.iter().any(AnswerEvent::is_last), "{events:?}");
 }
 
 /// `data:` lines with their blank lines.
@@ -38,41 +42,41 @@ fn lines(payloads: &[&str]) -> String {
     payloads.iter().map(|payload| format!("data: {payload}\n\n")).collect()
 }
 
-fn text(text: &str) -> Event {
-    Event::Text(text.into())
+fn text(text: &str) -> AnswerEvent {
+    AnswerEvent::Text(text.into())
 }
 
-fn reasoning(text: &str) -> Event {
-    Event::Reasoning(text.into())
+fn reasoning(text: &str) -> AnswerEvent {
+    AnswerEvent::Reasoning(text.into())
 }
 
-fn call(index: usize, id: &str, name: &str) -> Event {
-    Event::CallStart { index, id: id.into(), name: name.into() }
+fn call(index: usize, id: &str, name: &str) -> AnswerEvent {
+    AnswerEvent::CallStart { index, id: id.into(), name: name.into() }
 }
 
-fn delta(index: usize, json: &str) -> Event {
-    Event::CallDelta { index, json: json.into() }
+fn delta(index: usize, json: &str) -> AnswerEvent {
+    AnswerEvent::CallDelta { index, json: json.into() }
 }
 
-fn start(id: &str, model: &str) -> Event {
-    Event::Start { id: id.into(), model: model.into() }
+fn start(id: &str, model: &str) -> AnswerEvent {
+    AnswerEvent::Start { id: id.into(), model: model.into() }
 }
 
-fn stop(reason: StopReason) -> Event {
-    Event::Stop(reason)
+fn stop(reason: StopReason) -> AnswerEvent {
+    AnswerEvent::Stop(reason)
 }
 
-fn error(kind: &str, message: &str) -> Event {
-    Event::Error(StreamError::new(kind, message))
+fn error(kind: &str, message: &str) -> AnswerEvent {
+    AnswerEvent::Error(StreamError::new(kind, message))
 }
 
 #[test]
 fn an_endless_line_ends_the_answer() {
-    let mut decoder = Decoder::new(Protocol::Openai);
+    let mut decoder = StreamDecoder::new(Protocol::Openai);
     let block = vec![b'x'; sse::LIMIT + 1];
     let events = decoder.push(&block);
     assert!(
-        matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::TOO_LONG),
+        matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamError::TOO_LONG),
         "{events:?}"
     );
     assert!(decoder.is_over());
@@ -80,11 +84,11 @@ fn an_endless_line_ends_the_answer() {
 
 #[test]
 fn an_endless_answer_ends() {
-    let mut decoder = Decoder::new(Protocol::Anthropic);
+    let mut decoder = StreamDecoder::new(Protocol::Anthropic);
     let ping = format!("data: {{\"type\":\"ping\",\"x\":\"{}\"}}\n\n", "x".repeat(8 << 20));
-    let events: Vec<Event> = (0..64).flat_map(|_| decoder.push(ping.as_bytes())).collect();
+    let events: Vec<AnswerEvent> = (0..64).flat_map(|_| decoder.push(ping.as_bytes())).collect();
     assert!(
-        matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::TOO_LONG),
+        matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamError::TOO_LONG),
         "{events:?}"
     );
 }
@@ -93,22 +97,24 @@ fn an_endless_answer_ends() {
 fn what_is_no_answer_is_an_error_that_quotes_it() {
     for protocol in [Protocol::Anthropic, Protocol::Openai] {
         for body in [&b"<html>Bad gateway</html>"[..], b"", b"{}", b"[1,2]", b"{\"choices\":[]}", b"\xFF"] {
-            let events = events_of_body(protocol, body);
-            assert!(matches!(&events[..], [Event::Error(_)]), "{protocol:?} {events:?}");
+            let events = decode_answer_body(protocol, body);
+            assert!(matches!(&events[..], [AnswerEvent::Error(_)]), "{protocol:?} {events:?}");
         }
-        let events = events_of_body(protocol, b"<html>Bad gateway</html>");
-        assert!(matches!(&events[..], [Event::Error(error)] if error.message.contains("<html>Bad gateway")));
-        let garbage = decode(protocol, ThinkTags::Leading, b"data: <html>\n\ndata: [DONE]\n\n");
-        assert!(matches!(&garbage[..], [Event::Error(error)] if error.kind == StreamError::MALFORMED));
+        let events = decode_answer_body(protocol, b"<html>Bad gateway</html>");
+        assert!(
+            matches!(&events[..], [AnswerEvent::Error(error)] if error.message.contains("<html>Bad gateway"))
+        );
+        let garbage = decode_stream(protocol, ThinkTags::Leading, b"data: <html>\n\ndata: [DONE]\n\n");
+        assert!(matches!(&garbage[..], [AnswerEvent::Error(error)] if error.kind == StreamError::MALFORMED));
     }
 }
 
 #[test]
 fn an_empty_stream_is_cut() {
     for protocol in [Protocol::Anthropic, Protocol::Openai] {
-        assert_eq!(decode(protocol, ThinkTags::Leading, b""), [stop(StopReason::Cut)]);
+        assert_eq!(decode_stream(protocol, ThinkTags::Leading, b""), [stop(StopReason::Cut)]);
         assert_eq!(
-            decode(protocol, ThinkTags::Leading, b": warming up\n\ndata:\n\n"),
+            decode_stream(protocol, ThinkTags::Leading, b": warming up\n\ndata:\n\n"),
             [stop(StopReason::Cut)]
         );
     }

@@ -1,99 +1,102 @@
-//! `<think>…</think>` inside the text: reasoning of models whose server does not take it apart.
+//! [`ThinkTagSplitter`] separates `<think>…</think>` from text, for servers that do not send
+//! reasoning in a field of its own.
 
 use std::mem;
 
-use crate::Event;
+use crate::AnswerEvent;
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
-/// How many bytes of white space may stand before the tag. Without a limit, a stream of blanks would be held for ever.
-const INDENT: usize = 1024;
+/// The maximum bytes of white space before the tag. Without a limit, a stream of blanks would be
+/// held back forever.
+const MAX_INDENT: usize = 1024;
 
-/// Where in an answer's text the tags are taken for reasoning.
+/// Where in an answer's text `<think>` tags mark reasoning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinkTags {
-    /// Nowhere: the text is passed on as it is.
+    /// Nowhere: tags are ordinary text.
     Never,
-    /// Where the answer begins with the tag. A tag further on is something the model writes about.
+    /// Only at the beginning of the answer. A later tag is something the model writes about.
     #[default]
     Leading,
-    /// Everywhere: models that think in between.
+    /// Anywhere, for models that think between texts.
     Anywhere,
-    /// The prompt's template has opened the tag, so that the answer begins with reasoning and only the end is seen.
+    /// The chat template has opened the tag: the answer begins with reasoning, and only the closing
+    /// tag appears.
     Opened,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
-    /// Nothing but white space, or a part of the tag, so far.
+enum TagPosition {
+    /// Only white space, or a part of the tag, so far.
     #[default]
     Before,
     Inside,
     Outside,
 }
 
-/// Tells reasoning from text in pieces that may be cut anywhere, inside a tag too.
+/// Separates reasoning from text in chunks that may be cut anywhere, even inside a tag.
 ///
-/// White space beside the tags is dropped: it is there for people who read the raw text.
+/// White space beside the tags is dropped: it only formats the raw text.
 #[derive(Debug, Default)]
-pub struct Splitter {
+pub struct ThinkTagSplitter {
     tags: ThinkTags,
-    place: Place,
-    /// What may be the beginning of a tag.
+    place: TagPosition,
+    /// The end of the input so far that may be the beginning of a tag.
     held: String,
     after_tag: bool,
 }
 
-impl Splitter {
+impl ThinkTagSplitter {
     pub fn new(tags: ThinkTags) -> Self {
-        let place = if tags == ThinkTags::Never { Place::Outside } else { Place::Before };
-        Splitter { tags, place, ..Splitter::default() }
+        let place = if tags == ThinkTags::Never { TagPosition::Outside } else { TagPosition::Before };
+        ThinkTagSplitter { tags, place, ..ThinkTagSplitter::default() }
     }
 
-    /// Takes more text.
-    pub fn push(&mut self, text: &str, events: &mut Vec<Event>) {
-        if self.place == Place::Outside && !self.after_tag && self.tags != ThinkTags::Anywhere {
-            emit(Place::Outside, text, events);
+    /// Adds a chunk of text and emits what is certain.
+    pub fn push(&mut self, text: &str, events: &mut Vec<AnswerEvent>) {
+        if self.place == TagPosition::Outside && !self.after_tag && self.tags != ThinkTags::Anywhere {
+            emit(TagPosition::Outside, text, events);
             return;
         }
         let mut held = mem::take(&mut self.held);
         held.push_str(text);
         let mut rest = held.as_str();
-        while let Some(further) = self.step(rest, events) {
+        while let Some(further) = self.advance(rest, events) {
             rest = further;
         }
-        // What stays is the end of `held`, and shorter than a tag unless it is white space.
-        let taken = held.len() - self.staying(rest);
+        // What is held back is the end of `held`, shorter than a tag unless it is white space.
+        let taken = held.len() - self.held_back_len(rest);
         held.drain(..taken);
         self.held = held;
     }
 
-    /// Gives out what was held, because something else than text comes next.
-    pub fn flush(&mut self, events: &mut Vec<Event>) {
+    /// Emits what was held back, because something other than text comes next.
+    pub fn flush(&mut self, events: &mut Vec<AnswerEvent>) {
         let held = mem::take(&mut self.held);
-        if self.place == Place::Before && !held.is_empty() {
+        if self.place == TagPosition::Before && !held.is_empty() {
             self.place = self.without_tag();
         }
         emit(self.place, &held, events);
     }
 
-    /// Takes what can be decided from the front of `text`; the rest, if there is more to decide.
-    fn step<'t>(&mut self, text: &'t str, events: &mut Vec<Event>) -> Option<&'t str> {
-        if self.place == Place::Before {
-            return self.begin(text);
+    /// Emits what is certain at the front of `text`. Returns the rest if there is more to decide.
+    fn advance<'t>(&mut self, text: &'t str, events: &mut Vec<AnswerEvent>) -> Option<&'t str> {
+        if self.place == TagPosition::Before {
+            return self.detect_opening_tag(text);
         }
         let text = if self.after_tag { text.trim_start() } else { text };
         self.after_tag &= text.is_empty();
         let (tag, beyond) = match self.place {
-            Place::Inside => (CLOSE, Place::Outside),
-            _ if self.tags == ThinkTags::Anywhere => (OPEN, Place::Inside),
+            TagPosition::Inside => (CLOSE, TagPosition::Outside),
+            _ if self.tags == ThinkTags::Anywhere => (OPEN, TagPosition::Inside),
             _ => {
                 emit(self.place, text, events);
                 return None;
             }
         };
         let Some(at) = text.find(tag) else {
-            emit(self.place, &text[..text.len() - overlap(text, tag)], events);
+            emit(self.place, &text[..text.len() - partial_tag_len(text, tag)], events);
             return None;
         };
         emit(self.place, &text[..at], events);
@@ -102,12 +105,12 @@ impl Splitter {
         Some(&text[at + tag.len()..])
     }
 
-    fn begin<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+    fn detect_opening_tag<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let trimmed = text.trim_start();
-        if text.len() - trimmed.len() > INDENT {
+        if text.len() - trimmed.len() > MAX_INDENT {
             self.place = self.without_tag();
         } else if let Some(after) = trimmed.strip_prefix(OPEN) {
-            self.place = Place::Inside;
+            self.place = TagPosition::Inside;
             self.after_tag = true;
             return Some(after);
         } else if OPEN.starts_with(trimmed) {
@@ -118,33 +121,33 @@ impl Splitter {
         Some(text)
     }
 
-    fn without_tag(&self) -> Place {
-        if self.tags == ThinkTags::Opened { Place::Inside } else { Place::Outside }
+    fn without_tag(&self) -> TagPosition {
+        if self.tags == ThinkTags::Opened { TagPosition::Inside } else { TagPosition::Outside }
     }
 
     /// How many bytes at the end of `rest` must wait for what comes next.
-    fn staying(&self, rest: &str) -> usize {
+    fn held_back_len(&self, rest: &str) -> usize {
         match self.place {
-            Place::Before => rest.len(),
-            Place::Inside => overlap(rest, CLOSE),
-            Place::Outside if self.tags == ThinkTags::Anywhere => overlap(rest, OPEN),
-            Place::Outside => 0,
+            TagPosition::Before => rest.len(),
+            TagPosition::Inside => partial_tag_len(rest, CLOSE),
+            TagPosition::Outside if self.tags == ThinkTags::Anywhere => partial_tag_len(rest, OPEN),
+            TagPosition::Outside => 0,
         }
     }
 }
 
 /// How many bytes at the end of `text` may be the beginning of `tag`.
-fn overlap(text: &str, tag: &str) -> usize {
+fn partial_tag_len(text: &str, tag: &str) -> usize {
     (1..tag.len()).rev().find(|&length| text.ends_with(&tag[..length])).unwrap_or(0)
 }
 
-fn emit(place: Place, text: &str, events: &mut Vec<Event>) {
+fn emit(place: TagPosition, text: &str, events: &mut Vec<AnswerEvent>) {
     if text.is_empty() {
         return;
     }
     events.push(match place {
-        Place::Inside => Event::Reasoning(text.to_owned()),
-        Place::Before | Place::Outside => Event::Text(text.to_owned()),
+        TagPosition::Inside => AnswerEvent::Reasoning(text.to_owned()),
+        TagPosition::Before | TagPosition::Outside => AnswerEvent::Text(text.to_owned()),
     });
 }
 
@@ -154,20 +157,20 @@ mod tests {
 
     use super::*;
 
-    fn split(tags: ThinkTags, pieces: &[&str]) -> Vec<Event> {
-        let mut splitter = Splitter::new(tags);
+    fn split(tags: ThinkTags, pieces: &[&str]) -> Vec<AnswerEvent> {
+        let mut splitter = ThinkTagSplitter::new(tags);
         let mut events = Vec::new();
         pieces.iter().for_each(|piece| splitter.push(piece, &mut events));
         splitter.flush(&mut events);
-        Event::merge(events)
+        AnswerEvent::merge(events)
     }
 
-    fn text(text: &str) -> Event {
-        Event::Text(text.into())
+    fn text(text: &str) -> AnswerEvent {
+        AnswerEvent::Text(text.into())
     }
 
-    fn reasoning(text: &str) -> Event {
-        Event::Reasoning(text.into())
+    fn reasoning(text: &str) -> AnswerEvent {
+        AnswerEvent::Reasoning(text.into())
     }
 
     #[test]

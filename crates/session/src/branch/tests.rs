@@ -1,11 +1,11 @@
-use hardpan_prompt::{Part, Text};
+use hardpan_prompt::{MessagePart, Text};
 use jiff::Timestamp;
 
 use super::*;
 use crate::{Entry, Header};
 
-fn said(id: &str, parent: Option<&str>) -> Entry {
-    Entry::message(parent, AgentMessage::new(id, Body::User { content: vec![Part::text(id)] }))
+fn message_entry(id: &str, parent: Option<&str>) -> Entry {
+    Entry::message(parent, AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(id)] }))
 }
 
 fn compaction(id: &str, parent: &str, first_kept: Option<&str>) -> Entry {
@@ -37,8 +37,12 @@ fn an_empty_session_has_an_empty_branch() {
 
 #[test]
 fn the_last_entry_is_the_leaf_unless_one_is_named() {
-    let session =
-        session(&[said("a", None), said("b", Some("a")), said("c", Some("b")), said("d", Some("a"))]);
+    let session = session(&[
+        message_entry("a", None),
+        message_entry("b", Some("a")),
+        message_entry("c", Some("b")),
+        message_entry("d", Some("a")),
+    ]);
     assert_eq!(ids(&session.branch(None).unwrap()), ["a", "d"]);
     let branch = session.branch(Some("c")).unwrap();
     assert_eq!(ids(&branch), ["a", "b", "c"]);
@@ -47,8 +51,8 @@ fn the_last_entry_is_the_leaf_unless_one_is_named() {
 
 #[test]
 fn a_leaf_that_is_not_there_is_an_error() {
-    let error = session(&[said("a", None)]).branch(Some("z")).unwrap_err().to_string();
-    assert_eq!(error, "s.jsonl has no entry `z`: name one of its entries, or none for the last");
+    let error = session(&[message_entry("a", None)]).branch(Some("z")).unwrap_err().to_string();
+    assert_eq!(error, "s.jsonl has no entry `z`: give the id of one of its entries, or none for the last");
 }
 
 #[test]
@@ -62,7 +66,7 @@ fn the_last_choice_on_the_branch_counts() {
     let session = session(&[
         model("1", None, "x"),
         thinking("2", Some("1"), "low"),
-        said("a", Some("2")),
+        message_entry("a", Some("2")),
         model("3", Some("a"), "y"),
         thinking("4", Some("3"), "high"),
         Entry::new("5", Some("a"), None, Record::Name { name: "n".into() }),
@@ -78,16 +82,16 @@ fn the_last_choice_on_the_branch_counts() {
 #[test]
 fn a_compaction_stands_for_what_came_before() {
     let session = session(&[
-        said("a", None),
-        said("b", Some("a")),
-        said("c", Some("b")),
+        message_entry("a", None),
+        message_entry("b", Some("a")),
+        message_entry("c", Some("b")),
         compaction("k", "c", Some("c")),
-        said("d", Some("k")),
+        message_entry("d", Some("k")),
     ]);
     assert_eq!(session.problems, []);
     let branch = session.branch(None).unwrap();
     assert_eq!(ids(&branch), ["k", "c", "d"]);
-    let mut summary = AgentMessage::new("k", Body::CompactionSummary { summary: Text::new("sum k") });
+    let mut summary = AgentMessage::new("k", MessageBody::CompactionSummary { summary: Text::new("sum k") });
     summary.time = Some(Timestamp::UNIX_EPOCH);
     assert_eq!(branch.messages[0], summary);
     assert_eq!(ids(&session.branch(Some("c")).unwrap()), ["a", "b", "c"]);
@@ -96,12 +100,12 @@ fn a_compaction_stands_for_what_came_before() {
 #[test]
 fn a_second_compaction_replaces_the_first() {
     let entries = [
-        said("a", None),
-        said("b", Some("a")),
+        message_entry("a", None),
+        message_entry("b", Some("a")),
         compaction("k", "b", Some("b")),
-        said("c", Some("k")),
+        message_entry("c", Some("k")),
         compaction("l", "c", Some("b")),
-        said("d", Some("l")),
+        message_entry("d", Some("l")),
     ];
     assert_eq!(ids(&session(&entries).branch(None).unwrap()), ["l", "b", "c", "d"]);
 }
@@ -109,20 +113,25 @@ fn a_second_compaction_replaces_the_first() {
 #[test]
 fn a_compaction_may_keep_nothing_or_start_at_an_entry_that_is_no_message() {
     let name = Entry::new("n", Some("a"), None, Record::Name { name: "n".into() });
-    let entries = [said("a", None), name, said("b", Some("n")), compaction("k", "b", Some("n"))];
+    let entries =
+        [message_entry("a", None), name, message_entry("b", Some("n")), compaction("k", "b", Some("n"))];
     assert_eq!(ids(&session(&entries).branch(None).unwrap()), ["k", "b"]);
-    let entries = [said("a", None), compaction("k", "a", None), said("b", Some("k"))];
+    let entries = [message_entry("a", None), compaction("k", "a", None), message_entry("b", Some("k"))];
     assert_eq!(ids(&session(&entries).branch(None).unwrap()), ["k", "b"]);
 }
 
 #[test]
 fn a_compaction_that_keeps_what_is_not_above_it_is_reported_and_changes_nothing() {
     for kept in ["z", "x", "k", "b"] {
-        let entries =
-            [said("x", None), said("a", None), compaction("k", "a", Some(kept)), said("b", Some("k"))];
+        let entries = [
+            message_entry("x", None),
+            message_entry("a", None),
+            compaction("k", "a", Some(kept)),
+            message_entry("b", Some("k")),
+        ];
         let session = session(&entries);
-        let what = format!("not applied: `{kept}`, the first entry to keep, is not above it");
-        assert_eq!((session.problems[0].line, &session.problems[0].what), (4, &what));
+        let what = format!("compaction not applied: `{kept}`, the first entry to keep, does not precede it");
+        assert_eq!((session.problems[0].line, &session.problems[0].message), (4, &what));
         assert_eq!(ids(&session.branch(None).unwrap()), ["a", "b"]);
     }
 }

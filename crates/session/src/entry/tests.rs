@@ -1,18 +1,18 @@
-use hardpan_prompt::{Body, Json, Part, State, Text, ToolCall};
+use hardpan_prompt::{Json, MessageBody, MessagePart, MessageState, Text, ToolCall};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
 fn read(line: &str) -> Entry {
-    let (entry, problem) = Entry::read(line).unwrap();
+    let (entry, problem) = Entry::parse(line).unwrap();
     assert_eq!(problem, None);
     entry
 }
 
 #[test]
 fn a_message_is_written_without_its_id_and_time() {
-    let mut message = AgentMessage::new("m1", Body::User { content: vec![Part::text("hi\n")] });
+    let mut message = AgentMessage::new("m1", MessageBody::User { content: vec![MessagePart::text("hi\n")] });
     message.time = Some("2026-01-02T03:04:05Z".parse().unwrap());
     let entry = Entry::message(Some("m0"), message);
     let line = r#"{"type":"message","id":"m1","parent":"m0","time":"2026-01-02T03:04:05Z","message":{"role":"user","content":[{"type":"text","text":"hi\n"}]}}"#;
@@ -86,7 +86,7 @@ fn a_record_that_cannot_be_read_keeps_its_place_and_its_line() {
         r#"{"type":"name","id":"a","parent":"p","name":"n","mood":"\ud800"}"#,
     ];
     for line in lines {
-        let (entry, problem) = Entry::read(line).unwrap();
+        let (entry, problem) = Entry::parse(line).unwrap();
         assert!(problem.is_some());
         assert_eq!((&*entry.id, entry.parent.as_deref()), ("a", Some("p")));
         assert_eq!(entry.to_line(), format!("{line}\n"));
@@ -110,7 +110,7 @@ fn the_name_of_a_message_is_that_of_its_entry() {
     );
     let Record::Message(message) = &entry.record else { panic!("a message") };
     assert_eq!(&*message.id.0, "a\"b");
-    assert_eq!(*message.body, Body::User { content: vec![Part::text("hi")] });
+    assert_eq!(*message.body, MessageBody::User { content: vec![MessagePart::text("hi")] });
 }
 
 #[test]
@@ -119,26 +119,26 @@ fn a_line_without_a_place_in_the_tree_is_an_error() {
     let all = [
         (r#"{"type":"name","id":"a","name":"n"}"#, parent),
         (r#"{"type":"name","id":"a","parent":3,"name":"n"}"#, parent),
-        (r#"{"type":"name","parent":null,"name":"n"}"#, "its `id` is missing or no string"),
-        (r#"{"id":"a","parent":null}"#, "its `type` is missing or no string"),
+        (r#"{"type":"name","parent":null,"name":"n"}"#, "its `id` is missing or not a string"),
+        (r#"{"id":"a","parent":null}"#, "its `type` is missing or not a string"),
     ];
     for (line, what) in all {
-        assert_eq!(Entry::read(line).unwrap_err(), what);
+        assert_eq!(Entry::parse(line).unwrap_err(), what);
     }
-    assert!(Entry::read("[1]").unwrap_err().starts_with("it is not a JSON object"));
-    assert!(Entry::read(r#"{"type":"na"#).unwrap_err().starts_with("it is not a JSON object"));
+    assert!(Entry::parse("[1]").unwrap_err().starts_with("it is not a JSON object"));
+    assert!(Entry::parse(r#"{"type":"na"#).unwrap_err().starts_with("it is not a JSON object"));
 }
 
-fn body() -> impl Strategy<Value = Body> {
+fn body() -> impl Strategy<Value = MessageBody> {
     let text = || "\\PC{0,8}|a\nb|\u{2028}|\"\\\\".prop_map(|text: String| Text::new(text));
     let part = prop_oneof![
-        text().prop_map(|text| Part::Text { text }),
-        (text(), prop::option::of("[a-z]{1,4}")).prop_map(|(text, signature)| Part::Reasoning {
+        text().prop_map(|text| MessagePart::Text { text }),
+        (text(), prop::option::of("[a-z]{1,4}")).prop_map(|(text, signature)| MessagePart::Reasoning {
             text,
             signature: signature.map(Into::into),
             redacted: None,
         }),
-        ("[a-z]{1,4}", any::<i64>()).prop_map(|(id, number)| Part::ToolCall(ToolCall {
+        ("[a-z]{1,4}", any::<i64>()).prop_map(|(id, number)| MessagePart::ToolCall(ToolCall {
             id: id.into(),
             name: "read".into(),
             arguments: Json::new(&json!({"z": number, "a": [1.0, null, "é"]})),
@@ -147,26 +147,26 @@ fn body() -> impl Strategy<Value = Body> {
     ];
     let parts = prop::collection::vec(part, 0..4);
     prop_oneof![
-        text().prop_map(|text| Body::User { content: vec![Part::Text { text }] }),
-        (parts, prop::option::of("[a-z]{1,4}")).prop_map(|(content, model)| Body::Assistant {
+        text().prop_map(|text| MessageBody::User { content: vec![MessagePart::Text { text }] }),
+        (parts, prop::option::of("[a-z]{1,4}")).prop_map(|(content, model)| MessageBody::Assistant {
             content,
             provider: None,
             model: model.map(Into::into),
             stop_reason: None,
         }),
-        (text(), any::<bool>()).prop_map(|(text, is_error)| Body::ToolResult {
+        (text(), any::<bool>()).prop_map(|(text, is_error)| MessageBody::ToolResult {
             call_id: "c".into(),
             tool_name: None,
-            content: vec![Part::Text { text }],
+            content: vec![MessagePart::Text { text }],
             is_error,
         }),
-        (text(), prop::option::of(any::<i32>())).prop_map(|(output, exit_code)| Body::BashExecution {
+        (text(), prop::option::of(any::<i32>())).prop_map(|(output, exit_code)| MessageBody::BashExecution {
             command: "ls".into(),
             output,
             exit_code,
             exclude_from_context: false,
         }),
-        text().prop_map(|summary| Body::BranchSummary { summary }),
+        text().prop_map(|summary| MessageBody::BranchSummary { summary }),
     ]
 }
 
@@ -175,20 +175,24 @@ proptest! {
     fn a_written_message_is_read_back(body in body(), seconds in prop::option::of(0i64..4_000_000_000), deleted: bool) {
         let mut message = AgentMessage::new("m", body);
         message.time = seconds.map(|seconds| Timestamp::from_second(seconds).unwrap());
-        message.state = if deleted { State::Deleted } else { State::Whole };
+        message.state = if deleted { MessageState::Deleted } else { MessageState::Whole };
         let entry = Entry::message(Some("p"), message);
         let line = entry.to_line();
         prop_assert_eq!(line.find('\n'), Some(line.len() - 1));
-        prop_assert_eq!(Entry::read(line.trim_end()).unwrap(), (entry, None));
+        prop_assert_eq!(Entry::parse(line.trim_end()).unwrap(), (entry, None));
     }
 }
 
 #[test]
 fn an_answer_of_several_parts_has_its_plain_text_beside_them() {
     let call = ToolCall { id: "c".into(), name: "read".into(), arguments: Json::default(), result: None };
-    let parts = vec![Part::text("Let me look."), Part::ToolCall(call), Part::text("There it is.")];
-    let said = |content: Vec<Part>| {
-        let body = Body::Assistant { content, provider: None, model: None, stop_reason: None };
+    let parts = vec![
+        MessagePart::text("Let me look."),
+        MessagePart::ToolCall(call),
+        MessagePart::text("There it is."),
+    ];
+    let said = |content: Vec<MessagePart>| {
+        let body = MessageBody::Assistant { content, provider: None, model: None, stop_reason: None };
         Entry::message(None, AgentMessage::new("m1", body))
     };
     let line = said(parts.clone()).to_line();
@@ -198,7 +202,7 @@ fn an_answer_of_several_parts_has_its_plain_text_beside_them() {
     // The parts are what counts: another text beside them changes nothing.
     let other = line.replace("Let me look.\\nThere it is.", "Something else.");
     assert_ne!(other, line);
-    assert_eq!(Entry::read(other.trim_end()).unwrap().0, said(parts.clone()));
+    assert_eq!(Entry::parse(other.trim_end()).unwrap().0, said(parts.clone()));
     let alone: Value = serde_json::from_str(&said(parts[..1].to_vec()).to_line()).unwrap();
     assert_eq!(alone["message"].get("text"), None, "one text is its own plain text");
 }

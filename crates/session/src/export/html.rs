@@ -1,8 +1,9 @@
-//! One page, complete in itself: no scripts, nothing loaded, light or dark as the reader's system is.
+//! Renders a document as one self-contained HTML page: no scripts, nothing loaded, light or dark as
+//! the reader's system is.
 
-use super::{Document, Piece, Section, data_uri, escape, is_fence};
+use super::{Document, Section, SectionPart, data_uri, escape_html, is_fence};
 
-/// Nothing but the page's own style and images may be used: what a session holds is foreign text.
+/// Only the page's own style and images may be used: a session holds foreign text.
 const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
 
 const STYLE: &str = "
@@ -19,13 +20,13 @@ pre { background: var(--shade); padding: .6rem; overflow-x: auto; font-size: .85
 summary { cursor: pointer; color: var(--quiet); } img { max-width: 100%; }
 ";
 
-/// The page.
+/// Renders the whole page.
 pub(super) fn render(document: &Document<'_>) -> String {
-    let title = escape(&document.title);
+    let title = escape_html(&document.title);
     let facts: String = document
         .facts
         .iter()
-        .map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>\n", escape(value)))
+        .map(|(name, value)| format!("<dt>{name}</dt><dd>{}</dd>\n", escape_html(value)))
         .collect();
     let sections: String = document.sections.iter().map(section).collect();
     format!(
@@ -37,42 +38,42 @@ pub(super) fn render(document: &Document<'_>) -> String {
 }
 
 fn section(section: &Section<'_>) -> String {
-    let Section { heading, role, id, time, label, after, pieces } = section;
+    let Section { heading, role, id, time, label, after, parts } = section;
     let after = after.map_or_else(String::new, |after| {
-        format!("<p class=\"after\">another branch, after <a href=\"#{0}\">{0}</a></p>\n", escape(after))
+        format!("<p class=\"after\">another branch, after <a href=\"#{0}\">{0}</a></p>\n", escape_html(after))
     });
-    let label =
-        label.map_or_else(String::new, |label| format!(" <span class=\"label\">{}</span>", escape(label)));
+    let label = label
+        .map_or_else(String::new, |label| format!(" <span class=\"label\">{}</span>", escape_html(label)));
     let time = time.map_or_else(String::new, |time| format!(" <time>{time}</time>"));
-    let pieces: String = pieces.iter().map(piece).collect();
-    let (heading, id) = (escape(heading), escape(id));
+    let parts: String = parts.iter().map(part).collect();
+    let (heading, id) = (escape_html(heading), escape_html(id));
     format!(
-        "{after}<section class=\"{role}\" id=\"{id}\">\n<h2>{heading}{label}{time}</h2>\n{pieces}</section>\n"
+        "{after}<section class=\"{role}\" id=\"{id}\">\n<h2>{heading}{label}{time}</h2>\n{parts}</section>\n"
     )
 }
 
-fn piece(piece: &Piece<'_>) -> String {
-    match piece {
-        Piece::Words(text) => words(text),
-        Piece::Folded { title, text } => format!(
+fn part(part: &SectionPart<'_>) -> String {
+    match part {
+        SectionPart::Text(text) => render_text(text),
+        SectionPart::Collapsed { title, text } => format!(
             "<details><summary>{}</summary>\n<pre>{}</pre>\n</details>\n",
-            escape(title),
-            escape(text)
+            escape_html(title),
+            escape_html(text)
         ),
-        Piece::Image(image) => match data_uri(image) {
+        SectionPart::Image(image) => match data_uri(image) {
             Some(uri) => format!("<img alt=\"image\" src=\"{uri}\">\n"),
             None => "<p>(an image that cannot be shown)</p>\n".into(),
         },
     }
 }
 
-/// Text as it was written, with its blocks of code set apart.
-fn words(text: &str) -> String {
+/// Renders text as written, with code blocks set apart.
+fn render_text(text: &str) -> String {
     let mut out = String::new();
     let mut block = String::new();
     let mut is_code = false;
     let mut end = |block: &mut String, is_code: bool| {
-        let text = escape(block.trim_end_matches('\n'));
+        let text = escape_html(block.trim_end_matches('\n'));
         match (text.is_empty(), is_code) {
             (true, _) => {}
             (false, true) => out += &format!("<pre><code>{text}</code></pre>\n"),

@@ -6,28 +6,33 @@ use crate::Header;
 
 const EVIL: &str = "<script>alert(1)</script>\" onload='x' & <img src=x onerror=y>";
 
-fn user(id: &str, parent: Option<&str>, content: Vec<Part>) -> Entry {
-    Entry::message(parent, AgentMessage::new(id, Body::User { content }))
+fn user(id: &str, parent: Option<&str>, content: Vec<MessagePart>) -> Entry {
+    Entry::message(parent, AgentMessage::new(id, MessageBody::User { content }))
 }
 
-fn answer(id: &str, parent: &str, content: Vec<Part>) -> Entry {
-    let body = Body::Assistant { content, provider: None, model: Some("x".into()), stop_reason: None };
+fn answer(id: &str, parent: &str, content: Vec<MessagePart>) -> Entry {
+    let body = MessageBody::Assistant { content, provider: None, model: Some("x".into()), stop_reason: None };
     Entry::message(Some(parent), AgentMessage::new(id, body))
 }
 
 fn result(id: &str, parent: &str, text: &str) -> Entry {
     let (call_id, tool_name) = ("t".into(), Some("read".into()));
-    let body = Body::ToolResult { call_id, tool_name, content: vec![Part::text(text)], is_error: false };
+    let body = MessageBody::ToolResult {
+        call_id,
+        tool_name,
+        content: vec![MessagePart::text(text)],
+        is_error: false,
+    };
     Entry::message(Some(parent), AgentMessage::new(id, body))
 }
 
-fn image(data: &str) -> Part {
-    Part::Image(Image { media_type: MediaType::Png, data: data.into(), width: None, height: None })
+fn image(data: &str) -> MessagePart {
+    MessagePart::Image(Image { media_type: MediaType::Png, data: data.into(), width: None, height: None })
 }
 
-fn call(arguments: &serde_json::Value) -> Part {
+fn call(arguments: &serde_json::Value) -> MessagePart {
     let arguments = Json::new(arguments);
-    Part::ToolCall(ToolCall { id: "t".into(), name: "read".into(), arguments, result: None })
+    MessagePart::ToolCall(ToolCall { id: "t".into(), name: "read".into(), arguments, result: None })
 }
 
 fn session(entries: &[Entry]) -> Session {
@@ -40,11 +45,11 @@ fn session(entries: &[Entry]) -> Session {
 #[test]
 fn markdown_is_what_a_person_would_write() {
     let session = session(&[
-        user("u", None, vec![Part::text("Why?"), image("iVBORw==")]),
-        answer("a", "u", vec![Part::text("I look."), call(&json!({"path": "a.rs"}))]),
+        user("u", None, vec![MessagePart::text("Why?"), image("iVBORw==")]),
+        answer("a", "u", vec![MessagePart::text("I look."), call(&json!({"path": "a.rs"}))]),
         result("r", "a", "```\ncode\n```\n"),
         Entry::new("l", Some("r"), None, Record::Label { target: "u".into(), label: Some("start".into()) }),
-        answer("b", "l", vec![Part::text("Because:\n```rust\nlet x;")]),
+        answer("b", "l", vec![MessagePart::text("Because:\n```rust\nlet x;")]),
     ]);
     let expected = "\
 # Session s1
@@ -92,7 +97,7 @@ Because:
 let x;
 ```
 ";
-    assert_eq!(session.export(Extent::Branch(None), Format::Markdown).unwrap(), expected);
+    assert_eq!(session.export(ExportScope::Branch(None), ExportFormat::Markdown).unwrap(), expected);
 }
 
 #[test]
@@ -102,22 +107,26 @@ fn nothing_foreign_is_markup_in_a_page() {
     let compaction =
         Record::Compaction { summary: Text::new(EVIL), first_kept: None, tokens_before: None, details: None };
     let model = Record::ModelChange { provider: EVIL.into(), model: EVIL.into() };
-    let thought = Part::Reasoning { text: EVIL.into(), signature: None, redacted: None };
+    let thought = MessagePart::Reasoning { text: EVIL.into(), signature: None, redacted: None };
     let session = session(&[
-        user("u", None, vec![Part::text(format!("{EVIL}\n```\n{EVIL}\n```\n")), image("\" onerror=\"x")]),
+        user(
+            "u",
+            None,
+            vec![MessagePart::text(format!("{EVIL}\n```\n{EVIL}\n```\n")), image("\" onerror=\"x")],
+        ),
         answer("a", "u", vec![thought, call(&json!({"path": EVIL}))]),
         result("r", "a", EVIL),
         name,
         Entry::new("l", Some("n"), None, label),
         Entry::new("k", Some("l"), None, compaction),
         Entry::new("m", Some("k"), None, model),
-        user(EVIL, Some("u"), vec![Part::text("\u{1b}[2J")]),
+        user(EVIL, Some("u"), vec![MessagePart::text("\u{1b}[2J")]),
     ]);
-    let page = session.export(Extent::All, Format::Html).unwrap();
+    let page = session.export(ExportScope::All, ExportFormat::Html).unwrap();
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload=&#39;x&#39; &amp; "));
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{1b}'));
     assert!(!page.contains("onload='") && !page.contains("onerror=\""));
-    let markdown = session.export(Extent::All, Format::Markdown).unwrap();
+    let markdown = session.export(ExportScope::All, ExportFormat::Markdown).unwrap();
     assert!(markdown.starts_with("# \\<script\\>"));
     assert!(markdown.contains("(an image that cannot be shown)"));
 }
@@ -125,10 +134,10 @@ fn nothing_foreign_is_markup_in_a_page() {
 #[test]
 fn a_page_needs_nothing_else() {
     let session = session(&[
-        user("u", None, vec![Part::text("a\n```rust\nlet x = 1 < 2;\n```\nb"), image("iVBORw==")]),
+        user("u", None, vec![MessagePart::text("a\n```rust\nlet x = 1 < 2;\n```\nb"), image("iVBORw==")]),
         result("r", "u", "out"),
     ]);
-    let page = session.export(Extent::Branch(None), Format::Html).unwrap();
+    let page = session.export(ExportScope::Branch(None), ExportFormat::Html).unwrap();
     assert!(page.contains(
         "<div class=\"words\">a</div>\n<pre><code>let x = 1 &lt; 2;</code></pre>\n<div class=\"words\">b</div>\n\
          <img alt=\"image\" src=\"data:image/png;base64,iVBORw==\">\n"
@@ -147,28 +156,32 @@ fn a_branch_is_exported_whole_and_alone() {
         details: None,
     };
     let session = session(&[
-        user("u", None, vec![Part::text("first")]),
-        answer("a", "u", vec![Part::text("left")]),
-        answer("b", "u", vec![Part::text("right")]),
+        user("u", None, vec![MessagePart::text("first")]),
+        answer("a", "u", vec![MessagePart::text("left")]),
+        answer("b", "u", vec![MessagePart::text("right")]),
         Entry::new("k", Some("b"), None, compaction),
     ]);
     let text = |extent, format| session.export(extent, format).unwrap();
-    let right = text(Extent::Branch(None), Format::Markdown);
+    let right = text(ExportScope::Branch(None), ExportFormat::Markdown);
     assert!(right.contains("first") && right.contains("right") && right.contains("short"));
     assert!(!right.contains("left") && !right.contains("another branch"));
-    assert!(text(Extent::Branch(Some("a")), Format::Markdown).contains("left"));
-    assert!(text(Extent::All, Format::Markdown).contains("*another branch, after u*"));
-    assert!(session.export(Extent::Branch(Some("z")), Format::Html).is_err());
+    assert!(text(ExportScope::Branch(Some("a")), ExportFormat::Markdown).contains("left"));
+    assert!(text(ExportScope::All, ExportFormat::Markdown).contains("*another branch, after u*"));
+    assert!(session.export(ExportScope::Branch(Some("z")), ExportFormat::Html).is_err());
 
-    let copy = Session::parse("copy", text(Extent::Branch(None), Format::Jsonl).as_bytes()).unwrap();
+    let copy =
+        Session::parse("copy", text(ExportScope::Branch(None), ExportFormat::Jsonl).as_bytes()).unwrap();
     assert_eq!(copy.branch(None).unwrap(), session.branch(None).unwrap());
     assert_eq!(copy.entries.len(), 3);
-    assert_eq!(Session::parse("copy", text(Extent::All, Format::Jsonl).as_bytes()).unwrap().entries.len(), 4);
+    assert_eq!(
+        Session::parse("copy", text(ExportScope::All, ExportFormat::Jsonl).as_bytes()).unwrap().entries.len(),
+        4
+    );
 }
 
 #[test]
 fn a_format_is_named() {
-    assert_eq!("markdown".parse(), Ok(Format::Markdown));
-    let error = "pdf".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(error, "unknown format \"pdf\": known are markdown, html and jsonl");
+    assert_eq!("markdown".parse(), Ok(ExportFormat::Markdown));
+    let error = "pdf".parse::<ExportFormat>().unwrap_err().to_string();
+    assert_eq!(error, "unknown format \"pdf\": use markdown, html or jsonl");
 }

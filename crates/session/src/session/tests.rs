@@ -1,6 +1,6 @@
 use std::fs;
 
-use hardpan_prompt::{AgentMessage, Body, Part};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use proptest::prelude::*;
 
 use super::*;
@@ -8,7 +8,8 @@ use super::*;
 const HEADER: &str = r#"{"type":"session","version":1,"id":"s","time":"2026-01-02T03:04:05Z","cwd":"/p"}"#;
 
 fn message(id: &str, parent: Option<&str>) -> String {
-    Entry::message(parent, AgentMessage::new(id, Body::User { content: vec![Part::text(id)] })).to_line()
+    Entry::message(parent, AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(id)] }))
+        .to_line()
 }
 
 fn parse(lines: &[&str]) -> Session {
@@ -20,7 +21,7 @@ fn ids(session: &Session) -> Vec<String> {
 }
 
 fn problems(session: &Session) -> Vec<(usize, &str)> {
-    session.problems.iter().map(|problem| (problem.line, problem.what.as_str())).collect()
+    session.problems.iter().map(|problem| (problem.line, problem.message.as_str())).collect()
 }
 
 #[test]
@@ -39,14 +40,14 @@ fn a_file_without_a_header_is_an_error() {
     for text in ["", "\n", "hello\n", "[]\n", "{\"type\":\"session\",\"ver", not_session, &message] {
         let error = Session::parse("x.jsonl", text.as_bytes()).unwrap_err();
         assert!(matches!(error, SessionError::NoHeader { .. }), "{text}");
-        assert!(error.to_string().starts_with("x.jsonl does not begin with the line of a session"));
+        assert!(error.to_string().starts_with("x.jsonl is not a session file"));
     }
 }
 
 #[test]
 fn a_newer_version_is_an_error_with_a_remedy() {
     let error = Session::parse("x", br#"{"type":"session","version":2,"id":"s"}"#).unwrap_err();
-    let words = "x is a session of version 2, and this Hardpan reads version 1: update Hardpan";
+    let words = "x has session format version 2, but this Hardpan reads version 1: update Hardpan";
     assert_eq!(error.to_string(), words);
 }
 
@@ -54,7 +55,7 @@ fn a_newer_version_is_an_error_with_a_remedy() {
 fn a_line_that_was_not_finished_is_left_out() {
     let b = message("b", Some("a"));
     let session = parse(&[&message("a", None), &b[..b.len() - 9]]);
-    assert_eq!(problems(&session), [(3, "left out: its writing was interrupted")]);
+    assert_eq!(problems(&session), [(3, "skipped: it was cut off while being written")]);
     assert_eq!(session.problems[0].raw.as_deref(), Some(&b[..b.len() - 9]));
     assert_eq!(ids(&session), ["a"]);
 }
@@ -80,8 +81,10 @@ fn a_line_that_cannot_be_read_is_kept_and_the_conversation_goes_on_across_it() {
     let session = parse(&lines);
     assert_eq!(session.problems.len(), 2);
     assert_eq!(session.problems[0].raw.as_deref(), Some("garbage"));
-    assert!(session.problems[0].what.starts_with("kept but not part of the tree: it is not a JSON object"));
-    let joined = "taken to follow `a`: `b`, its parent, is on no earlier line";
+    assert!(
+        session.problems[0].message.starts_with("kept but not part of the tree: it is not a JSON object")
+    );
+    let joined = "attached to `a`: its parent `b` is not on an earlier line";
     assert_eq!(problems(&session)[1], (5, joined));
     assert_eq!(ids(&session), ["a", "c", "d"]);
 }
@@ -100,7 +103,7 @@ fn a_message_that_cannot_be_read_still_holds_its_children() {
     let bad = "{\"type\":\"message\",\"id\":\"b\",\"parent\":\"a\",\"message\":{}}\n";
     let session = parse(&[&message("a", None), bad, &message("c", Some("b"))]);
     assert_eq!(session.problems.len(), 1);
-    assert!(session.problems[0].what.starts_with("kept but not understood: its message cannot be read: "));
+    assert!(session.problems[0].message.starts_with("kept but not understood: its message cannot be read: "));
     assert_eq!(session.entries[1].to_line(), bad);
     assert_eq!(ids(&session), ["a", "c"]);
 }
@@ -108,7 +111,7 @@ fn a_message_that_cannot_be_read_still_holds_its_children() {
 #[test]
 fn a_missing_parent_is_reported() {
     let session = parse(&[&message("a", None), &message("b", Some("x"))]);
-    let what = "taken as the start of a conversation: `x`, its parent, is on no earlier line";
+    let what = "treated as the start of a conversation: its parent `x` is not on an earlier line";
     assert_eq!(problems(&session), [(3, what)]);
     assert_eq!(ids(&session), ["b"]);
 }
@@ -125,7 +128,7 @@ fn a_cycle_is_reported_and_ends() {
 fn the_second_of_two_entries_with_one_id_is_left_out() {
     let a = message("a", None);
     let session = parse(&[&a, &message("b", Some("a")), &a]);
-    assert_eq!(problems(&session), [(4, "left out: an earlier entry is called `a`, too")]);
+    assert_eq!(problems(&session), [(4, "skipped: an earlier entry has the same id `a`")]);
     assert_eq!(ids(&session), ["a", "b"]);
 }
 

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Body, Part};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Entry, Header, Log, LogFailure, RequestRecord, RequestUsage};
+use crate::{Entry, Header, LogErrorKind, RequestRecord, RequestUsage, SessionLog};
 
 const CWD: &str = "/home/me/My Project";
 
@@ -12,13 +12,16 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn said(id: &str, parent: Option<&str>, text: &str) -> Entry {
-    Entry::message(parent, AgentMessage::new(id, Body::User { content: vec![Part::text(text)] }))
+fn message_entry(id: &str, parent: Option<&str>, text: &str) -> Entry {
+    Entry::message(
+        parent,
+        AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }),
+    )
 }
 
 fn answer(id: &str, parent: &str, text: &str) -> Entry {
-    let content = vec![Part::text(text)];
-    let body = Body::Assistant { content, provider: None, model: None, stop_reason: None };
+    let content = vec![MessagePart::text(text)];
+    let body = MessageBody::Assistant { content, provider: None, model: None, stop_reason: None };
     Entry::message(Some(parent), AgentMessage::new(id, body))
 }
 
@@ -45,34 +48,34 @@ fn request(id: &str, parent: &str) -> Entry {
 }
 
 /// A store with sessions of two folders, each written by a log.
-struct Stored {
-    store: Store,
+struct TestStore {
+    store: SessionStore,
     _folder: TempDir,
 }
 
-impl Stored {
+impl TestStore {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Stored { store: Store::new(folder.path().join("sessions")), _folder: folder }
+        TestStore { store: SessionStore::new(folder.path().join("sessions")), _folder: folder }
     }
 
     fn add(&self, cwd: &str, id: &str, entries: &[Entry]) -> PathBuf {
         let began = time("2026-11-15T07:12:03Z");
         let path = self.store.new_path(Path::new(cwd), began, id);
         let header = Header { id: id.into(), time: Some(began), cwd: cwd.into(), extra: Default::default() };
-        let log = Log::create(&path, header).unwrap();
+        let log = SessionLog::create(&path, header).unwrap();
         entries.iter().for_each(|entry| log.append(entry.clone()).wait().unwrap());
         path
     }
 }
 
-fn ids(summaries: &[Summary]) -> Vec<&str> {
+fn ids(summaries: &[SessionSummary]) -> Vec<&str> {
     summaries.iter().map(|summary| &*summary.id).collect()
 }
 
 #[test]
 fn a_session_is_filed_by_its_folder_and_time() {
-    let store = Store::new("/data");
+    let store = SessionStore::new("/data");
     let path = store.new_path(Path::new(CWD), time("2026-11-15T07:12:03.9Z"), "0a1b");
     let hash = &Hash::of(CWD.as_bytes()).to_string()[..8];
     assert_eq!(path, PathBuf::from(format!("/data/My-Project-{hash}/20261115T071203Z-0a1b.jsonl")));
@@ -83,14 +86,14 @@ fn a_session_is_filed_by_its_folder_and_time() {
 
 #[test]
 fn a_list_tells_what_a_person_looks_for() {
-    let stored = Stored::new();
+    let stored = TestStore::new();
     let model = Record::ModelChange { provider: "p".into(), model: "older".into() };
     let path = stored.add(
         CWD,
         "s1",
         &[
             Entry::new("m", None, None, model),
-            said("u", Some("m"), "Why does\n  the build fail?"),
+            message_entry("u", Some("m"), "Why does\n  the build fail?"),
             request("q", "u"),
             answer("a", "q", "A semicolon."),
             request("r", "a"),
@@ -99,7 +102,7 @@ fn a_list_tells_what_a_person_looks_for() {
     );
     let [summary] = stored.store.list(Some(Path::new(CWD))).try_into().unwrap();
     assert!(summary.last_activity.is_some());
-    let expected = Summary {
+    let expected = SessionSummary {
         path,
         id: "s1".into(),
         name: Some("The build".into()),
@@ -117,9 +120,9 @@ fn a_list_tells_what_a_person_looks_for() {
 
 #[test]
 fn the_session_last_written_to_comes_first() {
-    let stored = Stored::new();
-    let paths = ["a", "b", "c"].map(|id| stored.add(CWD, id, &[said("u", None, id)]));
-    let elsewhere = stored.add("/other", "d", &[said("u", None, "d")]);
+    let stored = TestStore::new();
+    let paths = ["a", "b", "c"].map(|id| stored.add(CWD, id, &[message_entry("u", None, id)]));
+    let elsewhere = stored.add("/other", "d", &[message_entry("u", None, "d")]);
     for (at, path) in [(3, &paths[0]), (1, &paths[1]), (2, &paths[2]), (4, &elsewhere)] {
         let when = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(at);
         File::options().append(true).open(path).unwrap().set_modified(when).unwrap();
@@ -133,8 +136,8 @@ fn the_session_last_written_to_comes_first() {
 
 #[test]
 fn a_damaged_session_is_listed_and_other_files_are_not() {
-    let stored = Stored::new();
-    let path = stored.add(CWD, "s1", &[said("u", None, "hi")]);
+    let stored = TestStore::new();
+    let path = stored.add(CWD, "s1", &[message_entry("u", None, "hi")]);
     let folder = path.parent().unwrap();
     let line = "{\"parent\":\"u\", \"type\":\"name\", \"id\":\"n\", \"name\":\"n\"}\n";
     let text = fs::read_to_string(&path).unwrap() + "garbage\n" + line + "{\"type\":\"mess";
@@ -148,15 +151,15 @@ fn a_damaged_session_is_listed_and_other_files_are_not() {
     assert_eq!(ids(&list), ["headless", "s1"]);
     assert_eq!((list[0].problems, list[1].problems), (1, 2));
     assert_eq!((list[1].messages, list[1].name.as_deref()), (1, Some("n")));
-    assert_eq!(ids(&Store::new("/nowhere/at/all").list(None)), [""; 0]);
+    assert_eq!(ids(&SessionStore::new("/nowhere/at/all").list(None)), [""; 0]);
 }
 
 #[test]
 fn a_session_is_found_by_its_id_its_name_or_its_path() {
-    let stored = Stored::new();
-    let path = stored.add(CWD, "abc1", &[said("u", None, "x"), name("n", "u", "Fix the parser")]);
-    stored.add(CWD, "abd2", &[said("u", None, "x")]);
-    stored.add("/other", "abc3", &[said("u", None, "x"), name("n", "u", "Elsewhere")]);
+    let stored = TestStore::new();
+    let path = stored.add(CWD, "abc1", &[message_entry("u", None, "x"), name("n", "u", "Fix the parser")]);
+    stored.add(CWD, "abd2", &[message_entry("u", None, "x")]);
+    stored.add("/other", "abc3", &[message_entry("u", None, "x"), name("n", "u", "Elsewhere")]);
     let find = |text: &str| stored.store.find(Some(Path::new(CWD)), text);
     for (text, id) in [
         ("abc1", "abc1"),
@@ -176,13 +179,13 @@ fn a_session_is_found_by_its_id_its_name_or_its_path() {
 
 #[test]
 fn what_could_be_several_or_none_is_an_error_that_helps() {
-    let stored = Stored::new();
-    stored.add(CWD, "abc1", &[said("u", None, "x"), name("n", "u", "Parser")]);
-    stored.add(CWD, "abd2", &[said("u", None, "x")]);
+    let stored = TestStore::new();
+    stored.add(CWD, "abc1", &[message_entry("u", None, "x"), name("n", "u", "Parser")]);
+    stored.add(CWD, "abd2", &[message_entry("u", None, "x")]);
     let find = |text: &str| stored.store.find(Some(Path::new(CWD)), text).unwrap_err().to_string();
     let error = find("ab");
     assert!(error.contains("abc1 (Parser)") && error.contains("abd2"), "{error}");
-    assert!(error.starts_with("\"ab\" could be any of "), "{error}");
+    assert!(error.starts_with("\"ab\" matches several sessions: "), "{error}");
     assert_eq!(
         find("parsr"),
         "there is no session \"parsr\" (did you mean Parser?); `hardpan sessions --all` lists all"
@@ -193,10 +196,10 @@ fn what_could_be_several_or_none_is_an_error_that_helps() {
 
 #[test]
 fn all_words_must_be_in_a_message_in_any_case() {
-    let stored = Stored::new();
+    let stored = TestStore::new();
     let long = format!("first line\n{} the PARSER of Ärger {}", "a ".repeat(60), "b ".repeat(90));
-    stored.add(CWD, "s1", &[said("u", None, &long), answer("a", "u", "No parser here.")]);
-    stored.add("/other", "s2", &[said("u", None, "a parser, too")]);
+    stored.add(CWD, "s1", &[message_entry("u", None, &long), answer("a", "u", "No parser here.")]);
+    stored.add("/other", "s2", &[message_entry("u", None, "a parser, too")]);
     let search = |cwd: Option<&Path>, words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         stored.store.search(cwd, &words)
@@ -214,12 +217,12 @@ fn all_words_must_be_in_a_message_in_any_case() {
 
 #[test]
 fn a_deleted_session_leaves_nothing_and_one_in_use_is_refused() {
-    let stored = Stored::new();
-    let path = stored.add(CWD, "s1", &[said("u", None, "x")]);
+    let stored = TestStore::new();
+    let path = stored.add(CWD, "s1", &[message_entry("u", None, "x")]);
     fs::write(path.with_extension("jsonl.torn-1"), "x").unwrap();
     let summary = stored.store.find(Some(Path::new(CWD)), "s1").unwrap();
-    let (log, _) = Log::open(&path).unwrap();
-    assert_eq!(stored.store.delete(&summary).unwrap_err().kind, LogFailure::Busy);
+    let (log, _) = SessionLog::open(&path).unwrap();
+    assert_eq!(stored.store.delete(&summary).unwrap_err().kind, LogErrorKind::Busy);
     assert!(path.exists());
     drop(log);
     stored.store.delete(&summary).unwrap();

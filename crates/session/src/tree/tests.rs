@@ -1,14 +1,14 @@
-use hardpan_prompt::{AgentMessage, Body, Part, Text};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, Text};
 
 use super::*;
-use crate::{Partial, RequestUsage};
+use crate::{PartialRecord, RequestUsage};
 
 fn header(id: &str) -> Header {
     Header { id: id.into(), time: None, cwd: "/".into(), extra: Default::default() }
 }
 
-fn said(id: &str, parent: Option<&str>) -> Entry {
-    Entry::message(parent, AgentMessage::new(id, Body::User { content: vec![Part::text(id)] }))
+fn message_entry(id: &str, parent: Option<&str>) -> Entry {
+    Entry::message(parent, AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(id)] }))
 }
 
 fn other(id: &str, parent: &str, record: Record) -> Entry {
@@ -47,15 +47,20 @@ fn session(entries: &[Entry]) -> Session {
 
 #[test]
 fn the_tree_has_every_entry_once_and_no_pieces() {
-    let piece = Partial { of: "d".into(), parts: vec![Part::text("x")], provider: None, model: None };
+    let partial = PartialRecord {
+        message_id: "d".into(),
+        parts: vec![MessagePart::text("x")],
+        provider: None,
+        model: None,
+    };
     let session = session(&[
-        said("a", None),
-        said("b", Some("a")),
-        other("p", "b", Record::Partial(piece)),
-        said("c", Some("a")),
-        said("a", Some("c")),
-        said("r", None),
-        said("d", Some("b")),
+        message_entry("a", None),
+        message_entry("b", Some("a")),
+        other("p", "b", Record::Partial(partial)),
+        message_entry("c", Some("a")),
+        message_entry("a", Some("c")),
+        message_entry("r", None),
+        message_entry("d", Some("b")),
     ]);
     let tree = session.tree();
     assert_eq!(tree.roots, [0, 5]);
@@ -71,7 +76,7 @@ fn the_tree_has_every_entry_once_and_no_pieces() {
 #[test]
 fn the_last_name_and_the_last_labels_count() {
     let session = session(&[
-        said("a", None),
+        message_entry("a", None),
         other("n", "a", Record::Name { name: "old".into() }),
         label("1", "n", "a", Some("start")),
         label("2", "1", "n", Some("x")),
@@ -84,7 +89,7 @@ fn the_last_name_and_the_last_labels_count() {
 
 #[test]
 fn the_bill_is_of_all_branches_and_a_branch_has_its_own() {
-    let session = session(&[said("a", None), request("1", "a", 0.5), request("2", "a", 0.25)]);
+    let session = session(&[message_entry("a", None), request("1", "a", 0.5), request("2", "a", 0.25)]);
     assert_eq!(session.requests().map(|request| request.dollars).sum::<f64>(), 0.75);
     let branch = session.branch(None).unwrap();
     assert_eq!(branch.requests.iter().map(|request| request.dollars).collect::<Vec<_>>(), [0.25]);
@@ -100,7 +105,7 @@ fn a_branch_has_what_its_layouts_remembered_since_it_was_compacted() {
         details: None,
     };
     let session = session(&[
-        said("a", None),
+        message_entry("a", None),
         memory("1", "a", json!({"n": 1})),
         memory("2", "1", json!({"n": 2})),
         other("k", "2", compaction),
@@ -117,7 +122,7 @@ fn a_branch_has_the_last_state_of_each_extension() {
         other(id, parent, Record::Custom { custom_type: of.into(), data })
     };
     let session = session(&[
-        said("a", None),
+        message_entry("a", None),
         state("1", "a", "todo", json!(1)),
         state("2", "1", "plan", json!("x")),
         state("3", "2", "todo", json!(2)),
@@ -134,10 +139,10 @@ fn a_branch_has_the_last_state_of_each_extension() {
 #[test]
 fn a_fork_is_the_branch_under_a_new_header() {
     let session = session(&[
-        said("a", None),
+        message_entry("a", None),
         request("q", "a", 0.5),
-        said("b", Some("q")),
-        said("c", Some("a")),
+        message_entry("b", Some("q")),
+        message_entry("c", Some("a")),
         other("x", "c", Record::Custom { custom_type: "t".into(), data: json!(1) }),
     ]);
     let fork = session.fork(Some("b"), header("new")).unwrap();
@@ -153,7 +158,8 @@ fn a_fork_is_the_branch_under_a_new_header() {
 #[test]
 fn a_fork_holds_together_where_a_line_of_the_session_was_lost() {
     let unknown = "{\"type\":\"dream\",\"id\":\"d\",\"parent\":\"lost\",\"depth\":3}\n";
-    let lines = said("a", None).to_line() + "garbage\n" + unknown + &said("c", Some("d")).to_line();
+    let lines =
+        message_entry("a", None).to_line() + "garbage\n" + unknown + &message_entry("c", Some("d")).to_line();
     let session = parse(&lines);
     let fork = session.fork(None, header("new")).unwrap();
     let lines: String = fork.entries.iter().map(Entry::to_line).collect();

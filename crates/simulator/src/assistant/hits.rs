@@ -1,47 +1,47 @@
-//! Places that match: out of tool results and out of the context of a request.
+//! Finds and ranks lines that match search terms, in tool results and in the context of a request.
 
 use std::collections::BTreeMap;
 
-use super::words::Term;
+use super::search_terms::SearchTerm;
 
-/// A line somewhere.
+/// A line with its source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Line {
-    /// The file, or what else it is a line of.
-    pub place: String,
-    /// Its number, from 1, where it is known.
+pub struct SourceLine {
+    /// The path of the file, or a name for another source, such as `the system prompt`.
+    pub source: String,
+    /// The line number, from 1; `None` if it is not known.
     pub number: Option<usize>,
-    /// What it says.
+    /// The line without its number; empty for a file that is only named.
     pub text: String,
 }
 
-/// A line that matches.
+/// A line that matches at least one term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// The line.
-    pub line: Line,
-    /// How well.
+    /// The line with its source.
+    pub line: SourceLine,
+    /// How well it matches: rare terms and definitions count more.
     pub score: usize,
 }
 
-/// What matches in one place, the best lines by their number.
+/// The matches in one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// The file, or what else it is.
-    pub place: String,
-    /// Its lines.
+pub struct SourceMatch {
+    /// The path of the file, or a name for another source.
+    pub source: String,
+    /// The best matching lines, by line number.
     pub hits: Vec<Hit>,
-    /// How well it matches.
+    /// The score of the best lines and of the name.
     pub score: usize,
 }
 
-/// The most lines told of one place.
-const LINES: usize = 6;
-/// What a definition tells more than a use.
+/// The maximum number of lines to report per source.
+const MAX_LINES: usize = 6;
+/// The score of a definition in addition to that of a use.
 const DEFINITION: usize = 24;
 
-/// The places that match, the best first. Each has its best lines in their order.
-pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
+/// The sources that match, the best first, each with its best lines in order.
+pub fn rank(lines: Vec<SourceLine>, terms: &[SearchTerm]) -> Vec<SourceMatch> {
     let lower: Vec<String> = terms.iter().map(|term| term.word.to_lowercase()).collect();
     let matched = |text: &str| {
         let text = text.to_lowercase();
@@ -52,23 +52,23 @@ pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
             .map(|(index, _)| index)
             .collect::<Vec<_>>()
     };
-    let with_terms = |line: Line| {
+    let with_terms = |line: SourceLine| {
         let found = matched(&line.text);
         (line, found)
     };
-    let lines: Vec<(Line, Vec<usize>)> = lines.into_iter().map(with_terms).collect();
-    // A word that stands everywhere tells less about each place.
+    let lines: Vec<(SourceLine, Vec<usize>)> = lines.into_iter().map(with_terms).collect();
+    // A term that occurs everywhere says less about each source.
     let rarity: Vec<usize> = (0..terms.len())
         .map(|term| {
             let count = lines.iter().filter(|(_, found)| found.contains(&term)).count();
             terms[term].weight * 12 / (1 + (count + 1).ilog2() as usize)
         })
         .collect();
-    let mut places: BTreeMap<String, Found> = BTreeMap::new();
+    let mut sources: BTreeMap<String, SourceMatch> = BTreeMap::new();
     for (line, found) in lines {
-        let by_name = matched(&line.place);
+        let by_name = matched(&line.source);
         let mut score: usize = found.iter().map(|term| rarity[*term]).sum();
-        // A part of a longer name is not enough to name a file by.
+        // A term that is only a part of an identifier is not enough to match a file name.
         if score == 0 && !by_name.iter().any(|term| terms[*term].weight > 1) {
             continue;
         }
@@ -77,27 +77,27 @@ pub fn rank(lines: Vec<Line>, terms: &[Term]) -> Vec<Found> {
         {
             score += DEFINITION;
         }
-        let found = places.entry(line.place.clone()).or_insert_with(|| {
+        let found = sources.entry(line.source.clone()).or_insert_with(|| {
             let bonus = by_name.iter().map(|term| rarity[*term]).sum();
-            Found { place: line.place.clone(), hits: Vec::new(), score: bonus }
+            SourceMatch { source: line.source.clone(), hits: Vec::new(), score: bonus }
         });
         if score > 0 {
             found.hits.push(Hit { line, score });
         }
     }
-    let mut places: Vec<Found> = places.into_values().collect();
-    for place in &mut places {
-        place.hits.sort_by(|a, b| b.score.cmp(&a.score).then(a.line.cmp(&b.line)));
-        place.hits.dedup_by(|a, b| a.line == b.line);
-        place.score += place.hits.iter().take(3).map(|hit| hit.score).sum::<usize>();
-        place.hits.truncate(LINES);
-        place.hits.sort_by(|a, b| a.line.cmp(&b.line));
+    let mut sources: Vec<SourceMatch> = sources.into_values().collect();
+    for source in &mut sources {
+        source.hits.sort_by(|a, b| b.score.cmp(&a.score).then(a.line.cmp(&b.line)));
+        source.hits.dedup_by(|a, b| a.line == b.line);
+        source.score += source.hits.iter().take(3).map(|hit| hit.score).sum::<usize>();
+        source.hits.truncate(MAX_LINES);
+        source.hits.sort_by(|a, b| a.line.cmp(&b.line));
     }
-    places.sort_by(|a, b| b.score.cmp(&a.score).then(a.place.cmp(&b.place)));
-    places
+    sources.sort_by(|a, b| b.score.cmp(&a.score).then(a.source.cmp(&b.source)));
+    sources
 }
 
-/// The name that a line defines, in the languages most in use.
+/// The name that a line defines, in the most common languages.
 pub fn definition(line: &str) -> Option<&str> {
     const BEFORE: [&str; 12] = [
         "pub",
@@ -141,16 +141,16 @@ pub fn definition(line: &str) -> Option<&str> {
     Some(&word[..end]).filter(|name| !name.is_empty())
 }
 
-/// The lines of a search: `path:12:text`, or a path and under it `12:text`.
-pub fn of_grep(text: &str) -> Vec<Line> {
+/// Parses search results: `path:12:text`, or a path with lines `12:text` below it.
+pub fn parse_grep_output(text: &str) -> Vec<SourceLine> {
     let (mut lines, mut heading) = (Vec::new(), None);
     for line in text.lines() {
-        if let Some((place, number, text)) = with_path(line) {
-            lines.push(Line { place: place.to_owned(), number: Some(number), text: text.to_owned() });
+        if let Some((source, number, text)) = with_path(line) {
+            lines.push(SourceLine { source: source.to_owned(), number: Some(number), text: text.to_owned() });
         } else if let Some((number, text)) = numbered(line) {
-            let place: Option<&str> = heading;
-            lines.extend(place.map(|place| Line {
-                place: place.to_owned(),
+            let source: Option<&str> = heading;
+            lines.extend(source.map(|source| SourceLine {
+                source: source.to_owned(),
                 number: Some(number),
                 text: text.to_owned(),
             }));
@@ -161,8 +161,8 @@ pub fn of_grep(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The paths of a list of files.
-pub fn of_list(text: &str, folder: &str) -> Vec<Line> {
+/// Parses a list of paths, relative to `folder`.
+pub fn parse_file_list(text: &str, folder: &str) -> Vec<SourceLine> {
     let folder = folder.trim_end_matches('/');
     let path = |line: &str| {
         let name = line.trim().trim_start_matches("- ").trim_start_matches("./").to_owned();
@@ -171,7 +171,7 @@ pub fn of_list(text: &str, folder: &str) -> Vec<Line> {
         } else {
             format!("{folder}/{name}")
         };
-        Line { text: String::new(), number: None, place: whole }
+        SourceLine { text: String::new(), number: None, source: whole }
     };
     text.lines()
         .filter(|line| !line.trim().is_empty() && !line.trim().contains(char::is_whitespace))
@@ -179,11 +179,11 @@ pub fn of_list(text: &str, folder: &str) -> Vec<Line> {
         .collect()
 }
 
-/// The lines of a file that was read from line `first` on, with or without numbers in front.
-pub fn of_read(text: &str, place: &str, first: usize) -> Vec<Line> {
+/// Parses the content of a file that was read from line `first` on, with or without line numbers.
+pub fn parse_read_output(text: &str, source: &str, first: usize) -> Vec<SourceLine> {
     let line = |(index, line): (usize, &str)| {
         let (number, text) = numbered(line).unwrap_or((first + index, line));
-        Line { place: place.to_owned(), number: Some(number), text: text.to_owned() }
+        SourceLine { source: source.to_owned(), number: Some(number), text: text.to_owned() }
     };
     text.lines().enumerate().map(line).collect()
 }
@@ -207,7 +207,7 @@ fn with_path(line: &str) -> Option<(&str, usize, &str)> {
     }
 }
 
-/// `12:text`, `12→text`, `  12 | text`, `12<tab>text`, `Line 12: text`.
+/// Splits a numbered line: `12:text`, `12→text`, `  12 | text`, `12<tab>text`, `Line 12: text`.
 pub fn numbered(line: &str) -> Option<(usize, &str)> {
     let line = line.trim_start();
     let line = line.strip_prefix("Line ").or(line.strip_prefix("line ")).unwrap_or(line);
@@ -218,7 +218,7 @@ pub fn numbered(line: &str) -> Option<(usize, &str)> {
     text.or(rest.trim_start_matches(' ').strip_prefix('|')).map(|text| (number, text))
 }
 
-/// Whether a line is nothing but a path.
+/// Whether a line consists of a path only.
 pub fn is_path(line: &str) -> bool {
     let name = line.rsplit('/').next().unwrap_or_default();
     let has_ending = name.rsplit_once('.').is_some_and(|(stem, end)| {
@@ -234,29 +234,32 @@ pub fn is_path(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::terms;
+    use super::super::search_terms::terms;
     use super::*;
 
-    fn line(place: &str, number: usize, text: &str) -> Line {
-        Line { place: place.into(), number: Some(number), text: text.into() }
+    fn line(source: &str, number: usize, text: &str) -> SourceLine {
+        SourceLine { source: source.into(), number: Some(number), text: text.into() }
     }
 
     #[test]
     fn both_forms_of_a_search_are_read() {
         let flat = "src/a.rs:12:fn one()\nsrc/b.rs:3: x::y\n(2 matches)\n";
-        assert_eq!(of_grep(flat), [line("src/a.rs", 12, "fn one()"), line("src/b.rs", 3, " x::y")]);
+        assert_eq!(parse_grep_output(flat), [line("src/a.rs", 12, "fn one()"), line("src/b.rs", 3, " x::y")]);
         let headed = "src/a.rs\n12:fn one()\n  40: two\n\nb.py:\nLine 7: three\nnothing more\n9: lost\n";
         assert_eq!(
-            of_grep(headed),
+            parse_grep_output(headed),
             [line("src/a.rs", 12, "fn one()"), line("src/a.rs", 40, " two"), line("b.py", 7, " three")]
         );
-        assert_eq!(of_grep("No matches found."), []);
+        assert_eq!(parse_grep_output("No matches found."), []);
     }
 
     #[test]
     fn a_read_counts_from_where_it_began() {
-        assert_eq!(of_read("a\nb", "x.rs", 10), [line("x.rs", 10, "a"), line("x.rs", 11, "b")]);
-        assert_eq!(of_read("  7\ta\n  8\tb", "x.rs", 1), [line("x.rs", 7, "a"), line("x.rs", 8, "b")]);
+        assert_eq!(parse_read_output("a\nb", "x.rs", 10), [line("x.rs", 10, "a"), line("x.rs", 11, "b")]);
+        assert_eq!(
+            parse_read_output("  7\ta\n  8\tb", "x.rs", 1),
+            [line("x.rs", 7, "a"), line("x.rs", 8, "b")]
+        );
     }
 
     #[test]
@@ -268,15 +271,15 @@ mod tests {
             line("c.rs", 5, "nothing"),
         ];
         let found = rank(lines, &terms("Where is the Budget?"));
-        let places: Vec<&str> = found.iter().map(|found| found.place.as_str()).collect();
-        assert_eq!(places, ["b.rs", "a.rs"]);
+        let sources: Vec<&str> = found.iter().map(|found| found.source.as_str()).collect();
+        assert_eq!(sources, ["b.rs", "a.rs"]);
         assert_eq!(definition("pub(crate) async fn run_it<T>(x: T)"), Some("run_it"));
         assert_eq!(definition("definitely not"), None);
     }
 
     #[test]
     fn a_file_matches_by_its_name() {
-        let found = rank(of_list("src/budget.rs\nsrc/other.rs\n", "."), &terms("budget"));
-        assert_eq!(found.iter().map(|found| found.place.as_str()).collect::<Vec<_>>(), ["src/budget.rs"]);
+        let found = rank(parse_file_list("src/budget.rs\nsrc/other.rs\n", "."), &terms("budget"));
+        assert_eq!(found.iter().map(|found| found.source.as_str()).collect::<Vec<_>>(), ["src/budget.rs"]);
     }
 }

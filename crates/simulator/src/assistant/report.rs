@@ -1,13 +1,13 @@
-//! What the assistant says.
+//! The texts of the assistant's answers.
 
 use std::fmt::Write;
 
-use super::hits::{Found, Line, definition};
-use super::words::Term;
+use super::hits::{SourceLine, SourceMatch, definition};
+use super::search_terms::SearchTerm;
 
-/// The most places told.
-const PLACES: usize = 6;
-/// A longer line is cut, in characters.
+/// The maximum number of sources to report.
+const MAX_SOURCES: usize = 6;
+/// Longer lines are cut, in characters.
 const WIDTH: usize = 120;
 
 const WHO: &str =
@@ -23,39 +23,39 @@ pub fn greeting() -> String {
     )
 }
 
-/// What is said with the first calls.
-pub fn searching(terms: &[Term]) -> String {
+/// The text before the search calls.
+pub fn searching(terms: &[SearchTerm]) -> String {
     format!("{WHO} I look for {}.", quoted(terms))
 }
 
-/// What is said with the next.
+/// The text before the read call.
 pub fn reading() -> String {
     "I look closer.".to_owned()
 }
 
-/// Nothing matched.
-pub fn nothing(terms: &[Term]) -> String {
+/// The report if nothing matched.
+pub fn nothing(terms: &[SearchTerm]) -> String {
     format!(
         "{WHO} I looked for {} and found nothing that matches. Other words may help: names as they stand in the code.\n\n{HOW}",
         quoted(terms)
     )
 }
 
-/// What matched, with lines where they are known.
-pub fn found(terms: &[Term], found: &[Found], read: &[Line]) -> String {
+/// The report of all matches, with the lines that were read around the best one.
+pub fn found(terms: &[SearchTerm], found: &[SourceMatch], read: &[SourceLine]) -> String {
     let mut text = format!("{WHO} These places match {}, the best first:\n", quoted(terms));
-    for Found { place, hits, .. } in found.iter().take(PLACES) {
-        let _ = write!(text, "\n- `{place}`"); // writing to a string cannot fail
+    for SourceMatch { source, hits, .. } in found.iter().take(MAX_SOURCES) {
+        let _ = write!(text, "\n- `{source}`"); // writing to a string cannot fail
         for hit in hits {
-            let said = shorten(&hit.line.text);
+            let excerpt = shorten(&hit.line.text);
             let _ = match hit.line.number {
-                Some(number) => write!(text, "\n  - line {number}: `{said}`"),
-                None => write!(text, "\n  - `{said}`"),
+                Some(number) => write!(text, "\n  - line {number}: `{excerpt}`"),
+                None => write!(text, "\n  - `{excerpt}`"),
             };
         }
     }
-    if found.len() > PLACES {
-        let _ = write!(text, "\n- and {} more", found.len() - PLACES);
+    if found.len() > MAX_SOURCES {
+        let _ = write!(text, "\n- and {} more", found.len() - MAX_SOURCES);
     }
     let symbols = symbols(terms, found);
     if !symbols.is_empty() {
@@ -64,27 +64,27 @@ pub fn found(terms: &[Term], found: &[Found], read: &[Line]) -> String {
     if let [first, .., last] = read
         && let (Some(from), Some(to)) = (first.number, last.number)
     {
-        let _ = write!(text, "\n\n`{}`, lines {from} to {to}:\n\n```\n", first.place);
+        let _ = write!(text, "\n\n`{}`, lines {from} to {to}:\n\n```\n", first.source);
         read.iter().for_each(|line| text.extend([line.text.as_str(), "\n"]));
         text.push_str("```");
     }
     text + "\n\n" + HOW
 }
 
-/// The names that matching lines define, with where: `Budget` (src/b.rs:9).
-fn symbols(terms: &[Term], found: &[Found]) -> Vec<String> {
-    let hits = found.iter().take(PLACES).flat_map(|found| &found.hits);
-    let symbol = |line: &Line| {
+/// The names that matching lines define, with their location: `Budget` (src/b.rs:9).
+fn symbols(terms: &[SearchTerm], found: &[SourceMatch]) -> Vec<String> {
+    let hits = found.iter().take(MAX_SOURCES).flat_map(|found| &found.hits);
+    let symbol = |line: &SourceLine| {
         let name = definition(&line.text)?;
         let is_asked = terms.iter().any(|term| name.to_lowercase().contains(&term.word.to_lowercase()));
-        let place =
-            line.number.map_or_else(|| line.place.clone(), |number| format!("{}:{number}", line.place));
-        is_asked.then(|| format!("`{name}` ({place})"))
+        let location =
+            line.number.map_or_else(|| line.source.clone(), |number| format!("{}:{number}", line.source));
+        is_asked.then(|| format!("`{name}` ({location})"))
     };
     hits.filter_map(|hit| symbol(&hit.line)).take(8).collect()
 }
 
-fn quoted(terms: &[Term]) -> String {
+fn quoted(terms: &[SearchTerm]) -> String {
     terms.iter().map(|term| format!("`{}`", term.word)).collect::<Vec<_>>().join(", ")
 }
 

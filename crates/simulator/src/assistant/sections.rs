@@ -1,18 +1,18 @@
-//! The context of a request, line by line, each with where it is from.
+//! Splits the context of a request into lines with their source: file, URL, panel, tool result.
 
-use super::hits::{Line, is_path, numbered, of_grep};
+use super::hits::{SourceLine, is_path, numbered, parse_grep_output};
 
-/// What the lines of a section are.
+/// What kind of lines a section has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Section {
-    /// Lines of something that has a name; a fence may end it.
+    /// Lines of a file or another named source; a fence may end it.
     Lines { name: String, next: usize, fenced: bool },
-    /// Paths, or files of a symbol map with their symbols under them.
+    /// Paths of a tree, or files of a symbol map with their symbols below them.
     Map { file: Option<String> },
 }
 
-/// All lines of a text with where they are from. What stands in no section is a line of `label`.
-pub fn lines(text: &str, label: &str) -> Vec<Line> {
+/// All lines of a text with their source. Lines outside of sections have the source `label`.
+pub fn lines_with_source(text: &str, label: &str) -> Vec<SourceLine> {
     let mut lines = Vec::new();
     let mut section = own(label);
     let mut rest = text.lines().peekable();
@@ -29,7 +29,7 @@ pub fn lines(text: &str, label: &str) -> Vec<Line> {
             Section::Lines { fenced: true, .. } if line.starts_with("```") => section = own(label),
             Section::Lines { name, next, .. } => {
                 let (number, text) = numbered(line).unwrap_or((*next, line));
-                lines.push(Line { place: name.clone(), number: Some(number), text: text.to_owned() });
+                lines.push(SourceLine { source: name.clone(), number: Some(number), text: text.to_owned() });
                 *next += 1;
             }
             Section::Map { file } => map(line, file, &mut lines),
@@ -42,7 +42,7 @@ fn own(label: &str) -> Section {
     Section::Lines { name: label.to_owned(), next: 1, fenced: false }
 }
 
-/// The section that a line opens.
+/// The section that a header line opens.
 fn header(line: &str, fence: bool) -> Option<Section> {
     let named = |name: &str| Section::Lines { name: name.to_owned(), next: 1, fenced: false };
     let by_key = |key: &str| match key.split_once(':') {
@@ -67,7 +67,7 @@ fn header(line: &str, fence: bool) -> Option<Section> {
         return Some(by_key(key));
     }
     if let Some(path) = line.strip_prefix("Context from ").and_then(|rest| rest.strip_suffix(':')) {
-        // An empty line comes first, which is not the file's.
+        // An empty line comes first, which does not belong to the file.
         return Some(Section::Lines { name: path.to_owned(), next: 0, fenced: false });
     }
     if ["# Repository Structure", "# Repository Files", "# File Tree", "Directory structure"]
@@ -83,23 +83,23 @@ fn header(line: &str, fence: bool) -> Option<Section> {
     None
 }
 
-/// A line of a map or a tree: a path that stands for itself, or a symbol of the file above it.
-fn map(line: &str, file: &mut Option<String>, lines: &mut Vec<Line>) {
+/// A line of a map or a tree: a path, or a symbol of the file above it.
+fn map(line: &str, file: &mut Option<String>, lines: &mut Vec<SourceLine>) {
     let path =
         line.split('←').next().unwrap_or_default().trim().trim_end_matches(':').trim_start_matches("- ");
     let is_indented = line.starts_with(char::is_whitespace);
     if !is_indented && is_path(path) {
         *file = Some(path.to_owned());
-        lines.push(Line { place: path.to_owned(), number: None, text: String::new() });
+        lines.push(SourceLine { source: path.to_owned(), number: None, text: String::new() });
     } else if let Some(file) = file.as_ref().filter(|_| !line.trim().is_empty()) {
-        lines.push(Line { place: file.clone(), number: None, text: line.trim().to_owned() });
+        lines.push(SourceLine { source: file.clone(), number: None, text: line.trim().to_owned() });
     }
 }
 
-/// The lines of an earlier tool result: a search, or a text of its own.
-pub fn of_result(text: &str, label: &str) -> Vec<Line> {
-    let found = of_grep(text);
-    if found.is_empty() { lines(text, label) } else { found }
+/// The lines of an earlier tool result: search results, or any other text.
+pub fn lines_of_tool_result(text: &str, label: &str) -> Vec<SourceLine> {
+    let found = parse_grep_output(text);
+    if found.is_empty() { lines_with_source(text, label) } else { found }
 }
 
 #[cfg(test)]
@@ -107,10 +107,10 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Vec<String> {
-        let number = |line: &Line| line.number.map_or_else(|| "-".into(), |number| number.to_string());
-        lines(text, "prompt")
+        let number = |line: &SourceLine| line.number.map_or_else(|| "-".into(), |number| number.to_string());
+        lines_with_source(text, "prompt")
             .iter()
-            .map(|line| format!("{} {} {}", line.place, number(line), line.text))
+            .map(|line| format!("{} {} {}", line.source, number(line), line.text))
             .collect()
     }
 

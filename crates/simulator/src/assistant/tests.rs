@@ -1,19 +1,21 @@
-use hardpan_prompt::{Json, Kind, Origin, Outcome, Place, ResultPart, Segment, ToolBlock, Turn};
+use hardpan_prompt::{
+    ItemKind, Json, Origin, PromptMessage, Region, ResultPart, Segment, ToolBlock, ToolOutcome,
+};
 
 use super::*;
 
 fn origin() -> Origin {
-    Origin::rule(Kind::History, "test")
+    Origin::rule(ItemKind::History, "test")
 }
 
 fn text(text: &str) -> Block {
-    Block::text(Place::Log, text.into(), origin())
+    Block::text(Region::Log, text.into(), origin())
 }
 
 fn result(id: &str, text: &str) -> Block {
     let parts = vec![ResultPart::Text(vec![Segment::new(text, origin())])];
-    let result = ToolResult { call_id: id.into(), parts, outcome: Outcome::Done, origin: origin() };
-    Block::new(Place::Log, Content::Result(result))
+    let result = ToolResult { call_id: id.into(), parts, outcome: ToolOutcome::Done, origin: origin() };
+    Block::new(Region::Log, Content::Result(result))
 }
 
 fn declared(names: &[&str]) -> Vec<ToolBlock> {
@@ -26,44 +28,45 @@ fn declared(names: &[&str]) -> Vec<ToolBlock> {
         snippet: None,
         guidelines: Vec::new(),
     };
-    names.iter().map(|name| ToolBlock { place: Place::Base, tool: tool(name), breakpoint: None }).collect()
+    names.iter().map(|name| ToolBlock { region: Region::Base, tool: tool(name), breakpoint: None }).collect()
 }
 
-fn asked(question: &str, tools: &[&str]) -> Prompt {
+fn prompt_asking(question: &str, tools: &[&str]) -> Prompt {
     Prompt {
         tools: declared(tools),
-        turns: vec![Turn::new(Role::User, vec![text(question)])],
+        messages: vec![PromptMessage::new(Role::User, vec![text(question)])],
         ..Prompt::default()
     }
 }
 
-fn said(said: &Said) -> String {
-    let texts = said
+fn answer_text(reply: &SimulatedAnswer) -> String {
+    let texts = reply
         .parts
         .iter()
-        .filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None });
+        .filter_map(|part| if let SimulatedPart::Text(text) = part { Some(text.as_str()) } else { None });
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn calls(said: &Said) -> Vec<(String, Value)> {
-    let call = |part: &SaidPart| match part {
-        SaidPart::Call { name, arguments, .. } => {
+fn calls(reply: &SimulatedAnswer) -> Vec<(String, Value)> {
+    let call = |part: &SimulatedPart| match part {
+        SimulatedPart::Call { name, arguments, .. } => {
             Some((name.clone(), serde_json::from_str(arguments).unwrap()))
         }
         _ => None,
     };
-    said.parts.iter().filter_map(call).collect()
+    reply.parts.iter().filter_map(call).collect()
 }
 
-/// Plays an agent whose tools look into `files`, until the assistant calls no more. Its last answer, and the calls.
+/// Runs an agent loop with tools that search `files` until the assistant makes no more calls.
+/// Returns its last answer and all calls.
 fn converse(question: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
-    let mut prompt = asked(question, &["bash", "grep", "find", "read", "ls"]);
+    let mut prompt = prompt_asking(question, &["bash", "grep", "find", "read", "ls"]);
     let mut made = Vec::new();
     for round in 0.. {
-        let said = answer(&prompt, &Choice::Auto);
-        let calls = calls(&said);
+        let reply = answer(&prompt, &ToolChoice::Auto);
+        let calls = calls(&reply);
         if calls.is_empty() {
-            return (self::said(&said), made);
+            return (answer_text(&reply), made);
         }
         assert!(round < 3, "the assistant does not come to an end: {made:?}");
         let (mut asks, mut answers) = (Vec::new(), Vec::new());
@@ -73,10 +76,10 @@ fn converse(question: &str, files: &[(&str, &str)]) -> (String, Vec<String>) {
             answers.push(result(&id, &run(&name, &arguments, files)));
             let call =
                 Call { id: id.into(), name: name.into(), arguments: Json::new(&arguments), origin: origin() };
-            asks.push(Block::new(Place::Log, Content::Call(call)));
+            asks.push(Block::new(Region::Log, Content::Call(call)));
         }
-        prompt.turns.push(Turn::new(Role::Assistant, asks));
-        prompt.turns.push(Turn::new(Role::User, answers));
+        prompt.messages.push(PromptMessage::new(Role::Assistant, asks));
+        prompt.messages.push(PromptMessage::new(Role::User, answers));
     }
     unreachable!()
 }
@@ -144,41 +147,45 @@ fn where_nothing_matches_it_says_so() {
 
 #[test]
 fn without_tools_it_searches_the_request() {
-    let mut prompt =
-        asked("Where can I spend the budget?\n[state of the workspace]\nCurrent date and time: now\n", &[]);
+    let mut prompt = prompt_asking(
+        "Where can I spend the budget?\n[state of the workspace]\nCurrent date and time: now\n",
+        &[],
+    );
     prompt.system = vec![text("You spend tokens from a budget. Be careful.")];
     let file = "=== file:src/budget.rs ===\n//! Money.\n\npub fn spend() {}\n\n=== tree ===\nsrc/budget.rs\nsrc/spend.rs\n";
-    prompt.turns.insert(0, Turn::new(Role::User, vec![text(file)]));
-    prompt.turns.insert(1, Turn::new(Role::Assistant, vec![text("Ok.")]));
-    let report = said(&answer(&prompt, &Choice::Auto));
+    prompt.messages.insert(0, PromptMessage::new(Role::User, vec![text(file)]));
+    prompt.messages.insert(1, PromptMessage::new(Role::Assistant, vec![text("Ok.")]));
+    let report = answer_text(&answer(&prompt, &ToolChoice::Auto));
     assert!(report.contains("`src/budget.rs`\n  - line 3: `pub fn spend() {}`"), "{report}");
     assert!(report.contains("`src/spend.rs`") && !report.contains("system prompt"), "{report}");
-    let nothing = said(&answer(&asked("Where is the volcano?", &[]), &Choice::Auto));
+    let nothing = answer_text(&answer(&prompt_asking("Where is the volcano?", &[]), &ToolChoice::Auto));
     assert!(nothing.contains("found nothing"), "{nothing}");
 }
 
 #[test]
 fn the_system_prompt_is_searched_where_there_is_nothing_else() {
-    let mut prompt = asked("What about volcanoes?", &[]);
+    let mut prompt = prompt_asking("What about volcanoes?", &[]);
     prompt.system = vec![text("Rules.\nNever climb a volcano.")];
-    let report = said(&answer(&prompt, &Choice::Auto));
+    let report = answer_text(&answer(&prompt, &ToolChoice::Auto));
     assert!(report.contains("`the system prompt`\n  - line 2: `Never climb a volcano.`"), "{report}");
 }
 
 #[test]
 fn a_greeting_is_answered_with_who_it_is() {
-    let said = answer(&asked("Hello, who are you?", &["grep"]), &Choice::Auto);
-    assert!(calls(&said).is_empty());
+    let reply = answer(&prompt_asking("Hello, who are you?", &["grep"]), &ToolChoice::Auto);
+    assert!(calls(&reply).is_empty());
     assert!(
-        self::said(&said).contains("no language model") && self::said(&said).contains("ANTHROPIC_API_KEY")
+        answer_text(&reply).contains("no language model")
+            && answer_text(&reply).contains("ANTHROPIC_API_KEY")
     );
 }
 
 #[test]
 fn a_tool_that_must_be_called_is_called_and_one_that_may_not_is_not() {
-    let forced = answer(&asked("Look at volcanoes", &["grep", "look"]), &Choice::Tool("look".into()));
+    let forced =
+        answer(&prompt_asking("Look at volcanoes", &["grep", "look"]), &ToolChoice::Tool("look".into()));
     assert_eq!(calls(&forced), [("look".into(), json!({"path": "Look at volcanoes"}))]);
-    let none = answer(&asked("Look at volcanoes", &["grep"]), &Choice::None);
+    let none = answer(&prompt_asking("Look at volcanoes", &["grep"]), &ToolChoice::None);
     assert!(calls(&none).is_empty());
 }
 

@@ -1,73 +1,84 @@
-//! Requests and tokens in a minute, as the rate-limit headers tell them.
+//! [`RateLimits`] per minute, and the headers that report them.
 
 use hardpan_economy::cache::Moment;
 use hardpan_models::Protocol;
 
-use crate::refusal::Refusal;
+use crate::error_reply::ErrorReply;
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What is allowed in a minute, for all keys together. The defaults are more than one machine asks for.
+/// The limits per minute, for all keys together. The defaults are more than one machine can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Requests.
+pub struct RateLimits {
+    /// Requests per minute.
     pub requests: u64,
-    /// Tokens of prompts, cached ones included.
+    /// Prompt tokens per minute, including cached ones.
     pub input_tokens: u64,
-    /// Tokens of answers: told, and never a reason to refuse.
+    /// Answer tokens per minute: reported, but never a reason to reject a request.
     pub output_tokens: u64,
 }
 
-impl Default for Limits {
+impl Default for RateLimits {
     fn default() -> Self {
-        Limits { requests: 1_000_000, input_tokens: 1_000_000_000, output_tokens: 1_000_000_000 }
+        RateLimits { requests: 1_000_000, input_tokens: 1_000_000_000, output_tokens: 1_000_000_000 }
     }
 }
 
-/// What was used in the current minute.
+/// Counts what was used in the current minute.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Meter {
+pub struct RateMeter {
     minute: i64,
-    used: Used,
+    used: MinuteUsage,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Used {
+struct MinuteUsage {
     requests: u64,
     input: u64,
     output: u64,
 }
 
-impl Meter {
-    /// Counts a request, or refuses it.
-    pub fn take(&mut self, limits: &Limits, tokens: usize, now: Moment) -> Result<(), Refusal> {
+impl RateMeter {
+    /// Counts a request, or rejects it with status 429.
+    pub fn count_request(
+        &mut self,
+        limits: &RateLimits,
+        tokens: usize,
+        now: Moment,
+    ) -> Result<(), ErrorReply> {
         let minute = now.0.div_euclid(MINUTE_MS);
         if self.minute != minute {
-            *self = Meter { minute, used: Used::default() };
+            *self = RateMeter { minute, used: MinuteUsage::default() };
         }
         let requests = self.used.requests + 1;
         let input = self.used.input.saturating_add(tokens as u64);
         if requests > limits.requests || input > limits.input_tokens {
             let what = if requests > limits.requests { "requests" } else { "input tokens" };
             let refusal =
-                Refusal::new(429, format!("the limit of {what} per minute is reached; try again later"));
+                ErrorReply::new(429, format!("the limit of {what} per minute is reached; try again later"));
             let seconds = reset_ms(now).div_euclid(1000) + 1;
-            return Err(Refusal { retry_after: u32::try_from(seconds).ok(), ..refusal });
+            return Err(ErrorReply { retry_after: u32::try_from(seconds).ok(), ..refusal });
         }
         (self.used.requests, self.used.input) = (requests, input);
         Ok(())
     }
 
-    /// Counts an answer.
-    pub fn spoke(&mut self, tokens: usize) {
+    /// Counts the tokens of an answer.
+    pub fn count_output(&mut self, tokens: usize) {
         self.used.output = self.used.output.saturating_add(tokens as u64);
     }
 
-    /// What is left.
-    pub fn headers(&self, protocol: Protocol, limits: &Limits, now: Moment) -> Vec<(&'static str, String)> {
-        let used = if self.minute == now.0.div_euclid(MINUTE_MS) { self.used } else { Used::default() };
+    /// The rate-limit headers of a response.
+    pub fn headers(
+        &self,
+        protocol: Protocol,
+        limits: &RateLimits,
+        now: Moment,
+    ) -> Vec<(&'static str, String)> {
+        let used =
+            if self.minute == now.0.div_euclid(MINUTE_MS) { self.used } else { MinuteUsage::default() };
         let left = |limit: u64, used: u64| limit.saturating_sub(used).to_string();
-        let Limits { requests, input_tokens, output_tokens } = *limits;
+        let RateLimits { requests, input_tokens, output_tokens } = *limits;
         let tokens = input_tokens.saturating_add(output_tokens);
         let all = used.input.saturating_add(used.output);
         match protocol {
@@ -105,7 +116,7 @@ impl Meter {
     }
 }
 
-/// Milliseconds until the next minute.
+/// Milliseconds until the next minute begins.
 fn reset_ms(now: Moment) -> i64 {
     MINUTE_MS - now.0.rem_euclid(MINUTE_MS)
 }

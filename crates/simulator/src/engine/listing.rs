@@ -1,21 +1,28 @@
-//! The lists of models.
+//! The `models` endpoint.
 
 use hardpan_models::{Model, Protocol};
 use serde_json::{Value, json};
 
-use super::Settings;
-use crate::refusal::Refusal;
+use super::EngineSettings;
+use crate::error_reply::ErrorReply;
 
-/// All models of the protocol's usual provider, or the one that is named.
-pub fn models(settings: &Settings, protocol: Protocol, id: Option<&str>) -> Result<Value, Refusal> {
+/// Lists all models of the protocol's usual provider, or the one with this id.
+pub fn list_models(
+    settings: &EngineSettings,
+    protocol: Protocol,
+    id: Option<&str>,
+) -> Result<Value, ErrorReply> {
     if let Some(id) = id {
-        let unknown = || Refusal::new(404, format!("model: {id}")).with_code("model_not_found");
-        return settings.model(protocol, id).map(|(model, _)| row(protocol, &model)).ok_or_else(unknown);
+        let unknown = || ErrorReply::new(404, format!("model: {id}")).with_code("model_not_found");
+        return settings
+            .model(protocol, id)
+            .map(|(model, _)| model_entry(protocol, &model))
+            .ok_or_else(unknown);
     }
     let provider = settings.provider(protocol);
     let listed = settings.catalogue.models().filter(|model| model.provider == provider);
-    let rows: Vec<Value> = listed.map(|model| row(protocol, model)).collect();
-    let end = |row: Option<&Value>| row.map(|row| row["id"].clone());
+    let rows: Vec<Value> = listed.map(|model| model_entry(protocol, model)).collect();
+    let end = |model_entry: Option<&Value>| model_entry.map(|model_entry| model_entry["id"].clone());
     Ok(match protocol {
         Protocol::Anthropic => {
             let (first, last) = (end(rows.first()), end(rows.last()));
@@ -25,8 +32,8 @@ pub fn models(settings: &Settings, protocol: Protocol, id: Option<&str>) -> Resu
     })
 }
 
-/// No list says when a model was made: the beginning of time stands for it.
-fn row(protocol: Protocol, model: &Model) -> Value {
+/// One model. The catalogue does not know creation dates: they are 1970.
+fn model_entry(protocol: Protocol, model: &Model) -> Value {
     match protocol {
         Protocol::Anthropic => {
             json!({"type": "model", "id": model.id, "display_name": model.id, "created_at": "1970-01-01T00:00:00Z"})

@@ -1,39 +1,40 @@
-use hardpan_prompt::{Call, Json, Kind, Origin, Outcome, Place, Turn};
+use hardpan_prompt::{Call, ItemKind, Json, Origin, PromptMessage, Region, ToolOutcome};
 
 use super::*;
 
 fn origin() -> Origin {
-    Origin::rule(Kind::History, "test")
+    Origin::rule(ItemKind::History, "test")
 }
 
 fn text(text: &str) -> Block {
-    Block::text(Place::Log, text.into(), origin())
+    Block::text(Region::Log, text.into(), origin())
 }
 
-fn user(said: &str) -> Prompt {
-    Prompt { turns: vec![Turn::new(Role::User, vec![text(said)])], ..Prompt::default() }
+fn user(answer: &str) -> Prompt {
+    Prompt { messages: vec![PromptMessage::new(Role::User, vec![text(answer)])], ..Prompt::default() }
 }
 
 /// A question, a call of `tool`, and its result.
 fn round(tool: &str, result: &str) -> Prompt {
     let call = Call { id: "c".into(), name: tool.into(), arguments: Json::default(), origin: origin() };
     let parts = vec![ResultPart::Text(vec![Segment::new(result, origin())])];
-    let result = ToolResult { call_id: "c".into(), parts, outcome: Outcome::Done, origin: origin() };
-    let block = |content| Block::new(Place::Log, content);
+    let result = ToolResult { call_id: "c".into(), parts, outcome: ToolOutcome::Done, origin: origin() };
+    let block = |content| Block::new(Region::Log, content);
     let mut prompt = user("Look!");
-    prompt.turns.push(Turn::new(Role::Assistant, vec![block(Content::Call(call))]));
-    prompt.turns.push(Turn::new(Role::User, vec![block(Content::Result(result))]));
+    prompt.messages.push(PromptMessage::new(Role::Assistant, vec![block(Content::Call(call))]));
+    prompt.messages.push(PromptMessage::new(Role::User, vec![block(Content::Result(result))]));
     prompt
 }
 
 fn answers_to(yaml: &str, prompts: &[Prompt]) -> Vec<String> {
     let script = Script::from_yaml("s.yaml", yaml).unwrap();
-    let mut progress = Progress::default();
-    let say = |said: Said| said.parts.iter().map(|part| format!("{part:?}")).collect::<String>();
+    let mut progress = ScriptProgress::default();
+    let say =
+        |answer: SimulatedAnswer| answer.parts.iter().map(|part| format!("{part:?}")).collect::<String>();
     prompts
         .iter()
         .map(|prompt| script.answer(prompt, &mut progress, false).map_or("-".into(), say))
-        .map(|said| said.replace("Text(\"", "").replace("\")", ""))
+        .map(|answer| answer.replace("Text(\"", "").replace("\")", ""))
         .collect()
 }
 
@@ -69,7 +70,7 @@ default: {text: none}
 #[test]
 fn a_spoiled_answer_is_given_again() {
     let script = Script::from_yaml("s.yaml", "turns: [{text: one}, {text: two}]").unwrap();
-    let mut progress = Progress::default();
+    let mut progress = ScriptProgress::default();
     let spoiled = script.answer(&user("x"), &mut progress, true);
     assert_eq!(script.answer(&user("x"), &mut progress, false), spoiled);
     assert_ne!(script.answer(&user("x"), &mut progress, false), spoiled);
@@ -87,16 +88,19 @@ turns:
     pace: 20ms
 ";
     let script = Script::from_yaml("s.yaml", yaml).unwrap();
-    let said = script.answer(&user("x"), &mut Progress::default(), false).unwrap();
-    let call = SaidPart::Call {
+    let answer = script.answer(&user("x"), &mut ScriptProgress::default(), false).unwrap();
+    let call = SimulatedPart::Call {
         id: Some("call_1".into()),
         name: "read".into(),
         arguments: r#"{"path":"a","n":[1,2.5,null]}"#.into(),
     };
-    assert_eq!(said.parts, [SaidPart::Reasoning("Hm.".into()), SaidPart::Text("Look.".into()), call]);
     assert_eq!(
-        (said.stop, said.delay, said.pace),
-        (Stop::Length, Duration::from_secs(2), Duration::from_millis(20))
+        answer.parts,
+        [SimulatedPart::Reasoning("Hm.".into()), SimulatedPart::Text("Look.".into()), call]
+    );
+    assert_eq!(
+        (answer.stop, answer.delay, answer.pace),
+        (FinishReason::Length, Duration::from_secs(2), Duration::from_millis(20))
     );
 }
 

@@ -1,47 +1,47 @@
-//! Anthropic Messages.
+//! Encodes answers of Anthropic Messages.
 
 use serde_json::{Value, json};
 
-use super::{EventKind, Head, Sent, id, pieces, signature};
-use crate::said::{Said, SaidPart, Stop};
+use super::{AnswerHead, EventKind, StreamEvent, make_id, sign_reasoning, split_text};
+use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 
-pub fn whole(said: &Said, head: &Head) -> Value {
-    let block = |(index, part): (usize, &SaidPart)| match part {
-        SaidPart::Reasoning(text) => {
-            json!({"type": "thinking", "thinking": text, "signature": signature(text)})
+pub fn answer_body(answer: &SimulatedAnswer, head: &AnswerHead) -> Value {
+    let block = |(index, part): (usize, &SimulatedPart)| match part {
+        SimulatedPart::Reasoning(text) => {
+            json!({"type": "thinking", "thinking": text, "signature": sign_reasoning(text)})
         }
-        SaidPart::Text(text) => json!({"type": "text", "text": text}),
-        SaidPart::Call { id, name, arguments } => {
+        SimulatedPart::Text(text) => json!({"type": "text", "text": text}),
+        SimulatedPart::Call { id, name, arguments } => {
             // Arguments that were cut are no object; the stop reason tells why there are none.
             let input = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
             json!({"type": "tool_use", "id": call_id(id.as_deref(), head, index), "name": name, "input": input})
         }
     };
-    let content: Vec<Value> = said.parts.iter().enumerate().map(block).collect();
-    message(head, &Value::Array(content), Some(&said.stop), head.spoken.output)
+    let content: Vec<Value> = answer.parts.iter().enumerate().map(block).collect();
+    message(head, &Value::Array(content), Some(&answer.stop), head.tokens.output)
 }
 
-pub fn stream(said: &Said, head: &Head) -> Vec<Sent> {
+pub fn answer_events(answer: &SimulatedAnswer, head: &AnswerHead) -> Vec<StreamEvent> {
     let mut events = Events::default();
     // The first report counts no more of the answer than its first token.
-    let first = head.spoken.output.min(1);
+    let first = head.tokens.output.min(1);
     events.frame("message_start", json!({"message": message(head, &json!([]), None, first)}));
-    for (index, part) in said.parts.iter().enumerate() {
+    for (index, part) in answer.parts.iter().enumerate() {
         events.block(index, part, head);
     }
-    let mut usage = usage(head, head.spoken.output);
+    let mut usage = usage(head, head.tokens.output);
     if let Some(fields) = usage.as_object_mut() {
         fields.retain(|name, _| name != "cache_creation" && name != "service_tier");
     }
-    let stop_sequence = sequence(&said.stop);
-    let delta = json!({"stop_reason": said.stop.anthropic(), "stop_sequence": stop_sequence});
+    let stop_sequence = sequence(&answer.stop);
+    let delta = json!({"stop_reason": answer.stop.anthropic(), "stop_sequence": stop_sequence});
     events.frame("message_delta", json!({"delta": delta, "usage": usage}));
     events.push(EventKind::End, "message_stop", json!({}));
     events.0
 }
 
 #[derive(Default)]
-struct Events(Vec<Sent>);
+struct Events(Vec<StreamEvent>);
 
 impl Events {
     fn push(&mut self, kind: EventKind, name: &str, fields: Value) {
@@ -49,7 +49,7 @@ impl Events {
         if let (Value::Object(data), Value::Object(fields)) = (&mut data, fields) {
             data.extend(fields);
         }
-        self.0.push(Sent { kind, bytes: format!("event: {name}\ndata: {data}\n\n").into() });
+        self.0.push(StreamEvent { kind, bytes: format!("event: {name}\ndata: {data}\n\n").into() });
     }
 
     fn frame(&mut self, name: &str, fields: Value) {
@@ -60,11 +60,11 @@ impl Events {
         self.push(EventKind::Delta, "content_block_delta", json!({"index": index, "delta": delta}));
     }
 
-    fn block(&mut self, index: usize, part: &SaidPart, head: &Head) {
+    fn block(&mut self, index: usize, part: &SimulatedPart, head: &AnswerHead) {
         let start = match part {
-            SaidPart::Reasoning(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
-            SaidPart::Text(_) => json!({"type": "text", "text": ""}),
-            SaidPart::Call { id, name, .. } => {
+            SimulatedPart::Reasoning(_) => json!({"type": "thinking", "thinking": "", "signature": ""}),
+            SimulatedPart::Text(_) => json!({"type": "text", "text": ""}),
+            SimulatedPart::Call { id, name, .. } => {
                 json!({"type": "tool_use", "id": call_id(id.as_deref(), head, index), "name": name, "input": {}})
             }
         };
@@ -73,21 +73,21 @@ impl Events {
             self.frame("ping", json!({}));
         }
         match part {
-            SaidPart::Reasoning(text) => {
-                for piece in pieces(text) {
+            SimulatedPart::Reasoning(text) => {
+                for piece in split_text(text) {
                     self.delta(index, &json!({"type": "thinking_delta", "thinking": piece}));
                 }
-                let signature = signature(text);
+                let signature = sign_reasoning(text);
                 self.delta(index, &json!({"type": "signature_delta", "signature": signature}));
             }
-            SaidPart::Text(text) => {
-                for piece in pieces(text) {
+            SimulatedPart::Text(text) => {
+                for piece in split_text(text) {
                     self.delta(index, &json!({"type": "text_delta", "text": piece}));
                 }
             }
-            SaidPart::Call { arguments, .. } => {
+            SimulatedPart::Call { arguments, .. } => {
                 self.delta(index, &json!({"type": "input_json_delta", "partial_json": ""}));
-                for piece in pieces(arguments).into_iter().filter(|piece| !piece.is_empty()) {
+                for piece in split_text(arguments).into_iter().filter(|piece| !piece.is_empty()) {
                     self.delta(index, &json!({"type": "input_json_delta", "partial_json": piece}));
                 }
             }
@@ -96,20 +96,20 @@ impl Events {
     }
 }
 
-fn message(head: &Head, content: &Value, stop: Option<&Stop>, output: usize) -> Value {
+fn message(head: &AnswerHead, content: &Value, stop: Option<&FinishReason>, output: usize) -> Value {
     json!({
-        "id": id("msg_", head.number, 0),
+        "id": make_id("msg_", head.number, 0),
         "type": "message",
         "role": "assistant",
         "model": head.model,
         "content": content,
-        "stop_reason": stop.map(Stop::anthropic),
+        "stop_reason": stop.map(FinishReason::anthropic),
         "stop_sequence": stop.and_then(sequence),
         "usage": usage(head, output),
     })
 }
 
-fn usage(head: &Head, output: usize) -> Value {
+fn usage(head: &AnswerHead, output: usize) -> Value {
     let billed = head.billed;
     json!({
         "input_tokens": billed.input,
@@ -124,13 +124,13 @@ fn usage(head: &Head, output: usize) -> Value {
     })
 }
 
-fn sequence(stop: &Stop) -> Option<&str> {
+fn sequence(stop: &FinishReason) -> Option<&str> {
     match stop {
-        Stop::Sequence(sequence) => Some(sequence),
+        FinishReason::Sequence(sequence) => Some(sequence),
         _ => None,
     }
 }
 
-fn call_id(given: Option<&str>, head: &Head, index: usize) -> String {
-    given.map_or_else(|| id("toolu_", head.number, index), str::to_owned)
+fn call_id(given: Option<&str>, head: &AnswerHead, index: usize) -> String {
+    given.map_or_else(|| make_id("toolu_", head.number, index), str::to_owned)
 }

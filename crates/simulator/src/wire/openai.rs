@@ -1,54 +1,54 @@
-//! OpenAI Chat Completions.
+//! Encodes answers of OpenAI Chat Completions.
 
 use serde_json::{Map, Value, json};
 
-use super::{EventKind, Head, Sent, UsageChunk, UsageForm, id, pieces};
-use crate::said::{Said, SaidPart};
+use super::{AnswerHead, EventKind, StreamEvent, UsageChunk, UsageFormat, make_id, split_text};
+use crate::answer::{SimulatedAnswer, SimulatedPart};
 
-pub fn whole(said: &Said, head: &Head) -> Value {
+pub fn answer_body(answer: &SimulatedAnswer, head: &AnswerHead) -> Value {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
-    let text: String = texts(said).collect();
+    let text: String = texts(answer).collect();
     message.insert("content".into(), if text.is_empty() { Value::Null } else { json!(text) });
     message.insert("refusal".into(), Value::Null);
-    let reasoning: String = reasonings(said).collect();
+    let reasoning: String = reasonings(answer).collect();
     if let Some(field) = head.reasoning.name().filter(|_| !reasoning.is_empty()) {
         message.insert(field.into(), json!(reasoning));
     }
-    let calls: Vec<Value> = calls(said, head).map(|call| call.json(call.arguments)).collect();
+    let calls: Vec<Value> = calls(answer, head).map(|call| call.json(call.arguments)).collect();
     if !calls.is_empty() {
         message.insert("tool_calls".into(), json!(calls));
     }
-    let finish = said.stop.openai();
+    let finish = answer.stop.openai();
     let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish});
     let mut body = envelope(head, "chat.completion", &json!([choice]));
     body.insert("usage".into(), usage(head));
     Value::Object(body)
 }
 
-pub fn stream(said: &Said, head: &Head, chunk: UsageChunk) -> Vec<Sent> {
+pub fn answer_events(answer: &SimulatedAnswer, head: &AnswerHead, chunk: UsageChunk) -> Vec<StreamEvent> {
     let mut events = Events { head, chunk, sent: Vec::new() };
     events.delta(EventKind::Frame, &json!({"role": "assistant", "content": "", "refusal": null}));
     let mut call_count = 0;
-    for (index, part) in said.parts.iter().enumerate() {
+    for (index, part) in answer.parts.iter().enumerate() {
         match part {
-            SaidPart::Reasoning(text) => {
+            SimulatedPart::Reasoning(text) => {
                 let Some(field) = head.reasoning.name() else { continue };
-                pieces(text)
+                split_text(text)
                     .into_iter()
                     .for_each(|piece| events.delta(EventKind::Delta, &json!({field: piece})));
             }
-            SaidPart::Text(text) => {
-                pieces(text)
+            SimulatedPart::Text(text) => {
+                split_text(text)
                     .into_iter()
                     .for_each(|piece| events.delta(EventKind::Delta, &json!({"content": piece})));
             }
-            SaidPart::Call { .. } => {
+            SimulatedPart::Call { .. } => {
                 let Some(call) = CallPart::of(part, index, head) else { continue };
                 let mut begin = call.json("");
                 begin["index"] = json!(call_count);
                 events.delta(EventKind::Frame, &json!({"tool_calls": [begin]}));
-                for piece in pieces(call.arguments).into_iter().filter(|piece| !piece.is_empty()) {
+                for piece in split_text(call.arguments).into_iter().filter(|piece| !piece.is_empty()) {
                     let more = json!({"index": call_count, "function": {"arguments": piece}});
                     events.delta(EventKind::Delta, &json!({"tool_calls": [more]}));
                 }
@@ -56,18 +56,18 @@ pub fn stream(said: &Said, head: &Head, chunk: UsageChunk) -> Vec<Sent> {
             }
         }
     }
-    events.choice(EventKind::Frame, &json!({}), Some(said.stop.openai()));
+    events.choice(EventKind::Frame, &json!({}), Some(answer.stop.openai()));
     if chunk == UsageChunk::Sent {
         events.push(EventKind::Frame, &json!([]), usage(head));
     }
-    events.sent.push(Sent { kind: EventKind::End, bytes: "data: [DONE]\n\n".into() });
+    events.sent.push(StreamEvent { kind: EventKind::End, bytes: "data: [DONE]\n\n".into() });
     events.sent
 }
 
 struct Events<'a> {
-    head: &'a Head,
+    head: &'a AnswerHead,
     chunk: UsageChunk,
-    sent: Vec<Sent>,
+    sent: Vec<StreamEvent>,
 }
 
 impl Events<'_> {
@@ -85,13 +85,13 @@ impl Events<'_> {
         if self.chunk == UsageChunk::Sent {
             body.insert("usage".into(), usage); // null on every chunk but the last, where it was asked for
         }
-        self.sent.push(Sent { kind, bytes: format!("data: {}\n\n", Value::Object(body)).into() });
+        self.sent.push(StreamEvent { kind, bytes: format!("data: {}\n\n", Value::Object(body)).into() });
     }
 }
 
-fn envelope(head: &Head, object: &str, choices: &Value) -> Map<String, Value> {
+fn envelope(head: &AnswerHead, object: &str, choices: &Value) -> Map<String, Value> {
     let body = json!({
-        "id": id("chatcmpl-", head.number, 0),
+        "id": make_id("chatcmpl-", head.number, 0),
         "object": object,
         "created": head.created,
         "model": head.model,
@@ -101,21 +101,21 @@ fn envelope(head: &Head, object: &str, choices: &Value) -> Map<String, Value> {
     if let Value::Object(body) = body { body } else { Map::new() }
 }
 
-fn usage(head: &Head) -> Value {
+fn usage(head: &AnswerHead) -> Value {
     let billed = head.billed;
     let prompt = billed.input + billed.read + billed.write + billed.write_1h;
     let mut details = json!({"cached_tokens": billed.read, "audio_tokens": 0});
-    if head.usage == UsageForm::ReadsAndWrites {
+    if head.usage == UsageFormat::ReadsAndWrites {
         details["cache_write_tokens"] = json!(billed.write + billed.write_1h);
     }
     let mut usage = json!({
         "prompt_tokens": prompt,
-        "completion_tokens": head.spoken.output,
-        "total_tokens": prompt + head.spoken.output,
+        "completion_tokens": head.tokens.output,
+        "total_tokens": prompt + head.tokens.output,
         "prompt_tokens_details": details,
-        "completion_tokens_details": {"reasoning_tokens": head.spoken.reasoning, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": head.tokens.reasoning, "audio_tokens": 0},
     });
-    if head.usage == UsageForm::HitsAndMisses {
+    if head.usage == UsageFormat::HitsAndMisses {
         usage["prompt_cache_hit_tokens"] = json!(billed.read);
         usage["prompt_cache_miss_tokens"] = json!(prompt - billed.read);
     }
@@ -129,9 +129,9 @@ struct CallPart<'a> {
 }
 
 impl<'a> CallPart<'a> {
-    fn of(part: &'a SaidPart, index: usize, head: &Head) -> Option<Self> {
-        let SaidPart::Call { id: given, name, arguments } = part else { return None };
-        let id = given.clone().unwrap_or_else(|| id("call_", head.number, index));
+    fn of(part: &'a SimulatedPart, index: usize, head: &AnswerHead) -> Option<Self> {
+        let SimulatedPart::Call { id: given, name, arguments } = part else { return None };
+        let id = given.clone().unwrap_or_else(|| make_id("call_", head.number, index));
         Some(CallPart { id, name, arguments })
     }
 
@@ -140,18 +140,20 @@ impl<'a> CallPart<'a> {
     }
 }
 
-fn calls<'a>(said: &'a Said, head: &'a Head) -> impl Iterator<Item = CallPart<'a>> {
-    said.parts.iter().enumerate().filter_map(move |(index, part)| CallPart::of(part, index, head))
+fn calls<'a>(answer: &'a SimulatedAnswer, head: &'a AnswerHead) -> impl Iterator<Item = CallPart<'a>> {
+    answer.parts.iter().enumerate().filter_map(move |(index, part)| CallPart::of(part, index, head))
 }
 
-fn texts(said: &Said) -> impl Iterator<Item = &str> {
-    said.parts
+fn texts(answer: &SimulatedAnswer) -> impl Iterator<Item = &str> {
+    answer
+        .parts
         .iter()
-        .filter_map(|part| if let SaidPart::Text(text) = part { Some(text.as_str()) } else { None })
+        .filter_map(|part| if let SimulatedPart::Text(text) = part { Some(text.as_str()) } else { None })
 }
 
-fn reasonings(said: &Said) -> impl Iterator<Item = &str> {
-    said.parts
+fn reasonings(answer: &SimulatedAnswer) -> impl Iterator<Item = &str> {
+    answer
+        .parts
         .iter()
-        .filter_map(|part| if let SaidPart::Reasoning(text) = part { Some(text.as_str()) } else { None })
+        .filter_map(|part| if let SimulatedPart::Reasoning(text) = part { Some(text.as_str()) } else { None })
 }

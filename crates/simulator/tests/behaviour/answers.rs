@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use hardpan_models::Protocol;
-use hardpan_providers::{Decoder, Event, StopReason, WhyNot};
-use hardpan_simulator::{Engine, Request, Settings};
+use hardpan_providers::{AnswerEvent, CallRejection, StopReason, StreamDecoder};
+use hardpan_simulator::{Engine, EngineSettings, Request};
 use serde_json::{Value, json};
 
-use crate::places::{BOTH, body, headers, local, path, places, scripted};
+use crate::providers::{BOTH, body, both_providers, headers, in_process_provider, path, scripted};
 
 const SCRIPT: &str = r#"
 default:
@@ -38,8 +38,8 @@ async fn an_answer_is_the_same_streamed_or_whole_over_http_or_not() {
             if !stream && protocol == Protocol::Openai {
                 request.as_object_mut().unwrap().remove("stream_options");
             }
-            for place in places(|| scripted(SCRIPT)).await {
-                let got = place.ask(protocol, &request).await;
+            for provider in both_providers(|| scripted(SCRIPT)).await {
+                let got = provider.send(protocol, &request).await;
                 assert_eq!((got.status, &got.broken), (200, &None));
                 assert_eq!(got.header("x-hardpan-simulated"), Some("tokens counted with o200k_base"));
                 answers.push(got.answer(protocol));
@@ -55,7 +55,7 @@ async fn an_answer_is_the_same_streamed_or_whole_over_http_or_not() {
         );
         assert_eq!(calls[0].call.arguments.as_str(), r#"{"path":"src/a.rs","why":"said \"so\""}"#);
         let usage = first.usage.as_ref().unwrap();
-        assert!(usage.prompt() > 10 && usage.output > 30, "{usage:?}");
+        assert!(usage.prompt_tokens() > 10 && usage.output > 30, "{usage:?}");
         for other in &answers[1..] {
             let (mut first, mut other) = (first.clone(), other.clone());
             // What only one of the forms tells besides.
@@ -69,10 +69,10 @@ async fn an_answer_is_the_same_streamed_or_whole_over_http_or_not() {
 
 #[tokio::test]
 async fn a_stream_has_the_frames_of_its_protocol() {
-    let place = local(scripted(
+    let provider = in_process_provider(scripted(
         "default: {text: One two., tool_calls: [{name: read, arguments: {path: a}, id: c1}]}",
     ));
-    let got = place.ask(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stream": true}))).await;
+    let got = provider.send(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stream": true}))).await;
     let text = String::from_utf8(got.bytes).unwrap();
     let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
     assert_eq!(
@@ -91,7 +91,7 @@ async fn a_stream_has_the_frames_of_its_protocol() {
             "message_stop"
         ]
     );
-    let got = place.ask(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
+    let got = provider.send(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
     let text = String::from_utf8(got.bytes).unwrap();
     let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
     let deltas: Vec<Value> = lines[..lines.len() - 1]
@@ -115,38 +115,43 @@ async fn a_stream_has_the_frames_of_its_protocol() {
 #[tokio::test]
 async fn the_limit_of_tokens_cuts_a_call_in_its_middle_and_it_is_not_run() {
     for protocol in BOTH {
-        for place in places(|| scripted(SCRIPT)).await {
-            let got = place.ask(protocol, &body(protocol, json!({"stream": true, "max_tokens": 28}))).await;
+        for provider in both_providers(|| scripted(SCRIPT)).await {
+            let got =
+                provider.send(protocol, &body(protocol, json!({"stream": true, "max_tokens": 28}))).await;
             let answer = got.answer(protocol);
             assert_eq!(answer.stop, Some(StopReason::Length), "{answer:?}");
             let calls = answer.calls();
             assert!(!calls.is_empty() && calls.iter().all(|call| call.runnable.is_err()), "{calls:?}");
-            assert!(matches!(calls[0].runnable, Err(WhyNot::Stopped(StopReason::Length))));
+            assert!(matches!(calls[0].runnable, Err(CallRejection::Stopped(StopReason::Length))));
         }
     }
 }
 
 #[tokio::test]
 async fn reasoning_is_shown_only_where_it_was_asked_for() {
-    let place = local(scripted(SCRIPT));
+    let provider = in_process_provider(scripted(SCRIPT));
     for protocol in BOTH {
-        let got = place.ask(protocol, &body(protocol, json!({"stream": true}))).await;
-        assert!(!got.events(protocol).iter().any(|event| matches!(event, Event::Reasoning(_))));
+        let got = provider.send(protocol, &body(protocol, json!({"stream": true}))).await;
+        assert!(!got.events(protocol).iter().any(|event| matches!(event, AnswerEvent::Reasoning(_))));
     }
 }
 
 #[tokio::test]
 async fn a_stop_sequence_ends_the_answer() {
-    let place = local(scripted("default: {text: 'one, two, three'}"));
-    let got = place
-        .ask(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stop_sequences": [", three", ", two"]})))
+    let provider = in_process_provider(scripted("default: {text: 'one, two, three'}"));
+    let got = provider
+        .send(
+            Protocol::Anthropic,
+            &body(Protocol::Anthropic, json!({"stop_sequences": [", three", ", two"]})),
+        )
         .await
         .json();
     assert_eq!(
         (&got["content"][0]["text"], &got["stop_reason"], &got["stop_sequence"]),
         (&json!("one"), &json!("stop_sequence"), &json!(", two"))
     );
-    let got = place.ask(Protocol::Openai, &body(Protocol::Openai, json!({"stop": [", two"]}))).await.json();
+    let got =
+        provider.send(Protocol::Openai, &body(Protocol::Openai, json!({"stop": [", two"]}))).await.json();
     assert_eq!(
         (&got["choices"][0]["message"]["content"], &got["choices"][0]["finish_reason"]),
         (&json!("one"), &json!("stop"))
@@ -161,8 +166,8 @@ turns:
   - {when: {has_tool_result: read}, text: It is empty.}
 ";
     for protocol in BOTH {
-        for place in places(|| scripted(yaml)).await {
-            let first = place.ask(protocol, &body(protocol, json!({}))).await.answer(protocol);
+        for provider in both_providers(|| scripted(yaml)).await {
+            let first = provider.send(protocol, &body(protocol, json!({}))).await.answer(protocol);
             assert_eq!(first.text(), "Let me look.");
             let messages = match protocol {
                 Protocol::Anthropic => json!([
@@ -176,9 +181,9 @@ turns:
                     {"role": "tool", "tool_call_id": "c1", "content": "nothing"},
                 ]),
             };
-            let second = place.ask(protocol, &body(protocol, json!({"messages": messages}))).await;
+            let second = provider.send(protocol, &body(protocol, json!({"messages": messages}))).await;
             assert_eq!(second.answer(protocol).text(), "It is empty.", "{}", second.json());
-            let third = place.ask(protocol, &body(protocol, json!({}))).await;
+            let third = provider.send(protocol, &body(protocol, json!({}))).await;
             assert_eq!(third.status, 500);
             assert!(third.json()["error"]["message"].as_str().unwrap().contains("no turn left"));
         }
@@ -188,12 +193,12 @@ turns:
 #[tokio::test]
 async fn without_a_script_the_assistant_answers_and_says_what_it_is() {
     for protocol in BOTH {
-        for place in places(Settings::default).await {
-            let got = place.ask(protocol, &body(protocol, json!({"stream": true}))).await;
+        for provider in both_providers(EngineSettings::default).await {
+            let got = provider.send(protocol, &body(protocol, json!({"stream": true}))).await;
             assert!(got.answer(protocol).text().contains("no language model"));
             let question = json!([{"role": "user", "content": "Where is the volcano?"}]);
             let got =
-                place.ask(protocol, &body(protocol, json!({"messages": question, "stream": true}))).await;
+                provider.send(protocol, &body(protocol, json!({"messages": question, "stream": true}))).await;
             assert!(got.answer(protocol).text().contains("found nothing"), "{}", got.answer(protocol).text());
         }
     }
@@ -201,7 +206,7 @@ async fn without_a_script_the_assistant_answers_and_says_what_it_is() {
 
 #[tokio::test]
 async fn the_assistant_calls_one_tool_at_a_time_where_it_is_told_to() {
-    let place = local(Settings::default());
+    let provider = in_process_provider(EngineSettings::default());
     let schema = json!({"type": "object"});
     let tools: Vec<Value> =
         ["grep", "find"].iter().map(|name| json!({"name": name, "input_schema": schema})).collect();
@@ -212,22 +217,25 @@ async fn the_assistant_calls_one_tool_at_a_time_where_it_is_told_to() {
     let calls = |answer: hardpan_providers::Answer| {
         answer.calls().iter().map(|call| call.call.name.to_string()).collect::<Vec<_>>()
     };
-    let many =
-        place.ask(Protocol::Anthropic, &request(json!({"type": "auto"}))).await.answer(Protocol::Anthropic);
+    let many = provider
+        .send(Protocol::Anthropic, &request(json!({"type": "auto"})))
+        .await
+        .answer(Protocol::Anthropic);
     assert_eq!(calls(many), ["grep", "grep", "find"]);
     let one = json!({"type": "auto", "disable_parallel_tool_use": true});
-    let one = place.ask(Protocol::Anthropic, &request(one)).await.answer(Protocol::Anthropic);
+    let one = provider.send(Protocol::Anthropic, &request(one)).await.answer(Protocol::Anthropic);
     assert_eq!(calls(one), ["grep"]);
 }
 
 #[tokio::test]
 async fn counting_agrees_with_the_bill() {
-    for place in places(Settings::default).await {
+    for provider in both_providers(EngineSettings::default).await {
         let mut request = body(Protocol::Anthropic, json!({"system": "Be brief."}));
-        let billed = place.ask(Protocol::Anthropic, &request).await.json()["usage"]["input_tokens"].clone();
+        let billed =
+            provider.send(Protocol::Anthropic, &request).await.json()["usage"]["input_tokens"].clone();
         request.as_object_mut().unwrap().remove("max_tokens");
-        let counted = place
-            .ask_with(
+        let counted = provider
+            .send_with(
                 "/messages/count_tokens",
                 headers(Protocol::Anthropic),
                 request.to_string().into_bytes(),
@@ -239,43 +247,43 @@ async fn counting_agrees_with_the_bill() {
 
 #[tokio::test]
 async fn a_base_url_may_lack_its_version() {
-    for mut place in places(Settings::default).await {
-        place.base_url = place.base_url.strip_suffix("/v1").unwrap().to_owned();
+    for mut provider in both_providers(EngineSettings::default).await {
+        provider.base_url = provider.base_url.strip_suffix("/v1").unwrap().to_owned();
         for protocol in BOTH {
-            assert_eq!(place.ask(protocol, &body(protocol, json!({}))).await.status, 200);
+            assert_eq!(provider.send(protocol, &body(protocol, json!({}))).await.status, 200);
         }
-        let asked = place.ask_with("/v2/messages", headers(Protocol::Anthropic), b"{}".to_vec()).await;
+        let asked = provider.send_with("/v2/messages", headers(Protocol::Anthropic), b"{}".to_vec()).await;
         assert_eq!(asked.status, 404);
     }
 }
 
 #[tokio::test]
 async fn models_are_listed_in_both_forms() {
-    let [place, _] = places(Settings::default).await;
-    let (status, list) = place.get("/v1/models?limit=5", headers(Protocol::Anthropic)).await;
+    let [provider, _] = both_providers(EngineSettings::default).await;
+    let (status, list) = provider.get("/v1/models?limit=5", headers(Protocol::Anthropic)).await;
     assert!(
         status == 200 && list["data"].as_array().unwrap().iter().any(|row| row["id"] == "claude-sonnet-5"),
         "{list}"
     );
-    let (_, list) = place.get("/v1/models", headers(Protocol::Openai)).await;
+    let (_, list) = provider.get("/v1/models", headers(Protocol::Openai)).await;
     assert!(
         list["object"] == "list" && list["data"].as_array().unwrap().iter().any(|row| row["id"] == "gpt-4o"),
         "{list}"
     );
-    assert_eq!(place.get("/v1/models/gpt-4o", headers(Protocol::Openai)).await.1["id"], "gpt-4o");
-    assert_eq!(place.get("/models/gpt-4o", headers(Protocol::Openai)).await.1["id"], "gpt-4o");
-    assert_eq!(place.get("/v1/models/gpt-none", headers(Protocol::Openai)).await.0, 404);
-    assert_eq!(place.get("/v1/messages", headers(Protocol::Anthropic)).await.0, 405);
-    assert_eq!(place.get("/", vec![]).await.0, 404);
+    assert_eq!(provider.get("/v1/models/gpt-4o", headers(Protocol::Openai)).await.1["id"], "gpt-4o");
+    assert_eq!(provider.get("/models/gpt-4o", headers(Protocol::Openai)).await.1["id"], "gpt-4o");
+    assert_eq!(provider.get("/v1/models/gpt-none", headers(Protocol::Openai)).await.0, 404);
+    assert_eq!(provider.get("/v1/messages", headers(Protocol::Anthropic)).await.0, 405);
+    assert_eq!(provider.get("/", vec![]).await.0, 404);
 }
 
 #[tokio::test]
 async fn delays_of_a_script_are_kept() {
-    let place = local(scripted(
+    let provider = in_process_provider(scripted(
         "default: {text: 'some words that take more than one piece to say', delay: 30ms, pace: 10ms}",
     ));
     let start = tokio::time::Instant::now();
-    place.ask(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
+    provider.send(Protocol::Openai, &body(Protocol::Openai, json!({"stream": true}))).await;
     assert!(
         start.elapsed() >= Duration::from_millis(70),
         "30 ms, and 10 ms before each of at least 4 later pieces"
@@ -295,10 +303,10 @@ fn the_same_requests_give_the_same_bytes() {
         let [first, second] = run();
         assert_eq!([first.clone(), second.clone()], run());
         assert_ne!(first, second, "ids differ within a run");
-        let mut decoder = Decoder::new(protocol);
-        let mut single: Vec<Event> = first.iter().flat_map(|byte| decoder.push(&[*byte])).collect();
+        let mut decoder = StreamDecoder::new(protocol);
+        let mut single: Vec<AnswerEvent> = first.iter().flat_map(|byte| decoder.push(&[*byte])).collect();
         single.extend(decoder.finish());
-        let mut decoder = Decoder::new(protocol);
+        let mut decoder = StreamDecoder::new(protocol);
         let mut whole = decoder.push(&first);
         whole.extend(decoder.finish());
         assert_eq!(single, whole);

@@ -1,12 +1,14 @@
 use hardpan_models::Protocol;
-use hardpan_simulator::Settings;
+use hardpan_simulator::EngineSettings;
 use serde_json::{Value, json};
 
-use crate::places::{BOTH, Place, body, lay, local, places, scripted};
+use crate::providers::{
+    BOTH, TestProvider, body, both_providers, in_process_provider, merge_fields, scripted,
+};
 
 const MINUTE: i64 = 60_000;
 
-/// More than 2000 tokens.
+/// A text of more than 2000 tokens.
 fn long(of: &str) -> String {
     format!("{of} says much. ").repeat(600)
 }
@@ -19,13 +21,13 @@ fn anthropic(more: Value) -> Value {
     let mut request =
         body(Protocol::Anthropic, json!({"system": [marked(&long("system"), "5m")], "tools": []}));
     request.as_object_mut().unwrap().remove("tools");
-    lay(&mut request, more);
+    merge_fields(&mut request, more);
     request
 }
 
-/// Read, written for five minutes, written for an hour, neither.
-async fn billed(place: &Place, request: &Value) -> [u64; 4] {
-    let got = place.ask(Protocol::Anthropic, request).await;
+/// The billed tokens: read, written for five minutes, written for an hour, neither.
+async fn billed(provider: &TestProvider, request: &Value) -> [u64; 4] {
+    let got = provider.send(Protocol::Anthropic, request).await;
     let usage = got
         .answer(Protocol::Anthropic)
         .usage
@@ -36,21 +38,21 @@ async fn billed(place: &Place, request: &Value) -> [u64; 4] {
 #[tokio::test]
 async fn what_one_turn_writes_the_next_one_reads() {
     for stream in [false, true] {
-        for place in places(|| scripted("default: {text: Yes.}")).await {
+        for provider in both_providers(|| scripted("default: {text: Yes.}")).await {
             let request = anthropic(json!({"stream": stream}));
-            let [read, written, hour, input] = billed(&place, &request).await;
+            let [read, written, hour, input] = billed(&provider, &request).await;
             assert!(
                 read == 0 && hour == 0 && written > 1024 && (1..10).contains(&input),
                 "{written} {input}"
             );
-            assert_eq!(billed(&place, &request).await, [written, 0, 0, input]);
+            assert_eq!(billed(&provider, &request).await, [written, 0, 0, input]);
             let more = json!([
                 {"role": "user", "content": "Hello!"},
                 {"role": "assistant", "content": "Yes."},
                 {"role": "user", "content": [marked(&long("user"), "5m")]},
             ]);
             let [read, added, _, rest] =
-                billed(&place, &anthropic(json!({"messages": more, "stream": stream}))).await;
+                billed(&provider, &anthropic(json!({"messages": more, "stream": stream}))).await;
             assert!(read == written && added > 1024 && rest == 0, "{read} {added} {rest}");
         }
     }
@@ -58,69 +60,71 @@ async fn what_one_turn_writes_the_next_one_reads() {
 
 #[tokio::test]
 async fn five_minutes_end_an_entry_and_a_read_renews_it() {
-    let place = local(scripted("default: {text: Yes.}"));
+    let provider = in_process_provider(scripted("default: {text: Yes.}"));
     let request = anthropic(json!({}));
-    let [_, written, _, input] = billed(&place, &request).await;
+    let [_, written, _, input] = billed(&provider, &request).await;
     for minutes in [4, 4, 4] {
-        place.clock.advance(minutes * MINUTE);
-        assert_eq!(billed(&place, &request).await, [written, 0, 0, input]);
+        provider.clock.advance(minutes * MINUTE);
+        assert_eq!(billed(&provider, &request).await, [written, 0, 0, input]);
     }
-    place.clock.advance(5 * MINUTE);
-    assert_eq!(billed(&place, &request).await, [0, written, 0, input]);
+    provider.clock.advance(5 * MINUTE);
+    assert_eq!(billed(&provider, &request).await, [0, written, 0, input]);
 }
 
 #[tokio::test]
 async fn an_hour_is_billed_apart_and_lasts_longer() {
-    let place = local(scripted("default: {text: Yes.}"));
+    let provider = in_process_provider(scripted("default: {text: Yes.}"));
     let content = json!([marked(&long("user"), "5m"), {"type": "text", "text": "And?"}]);
     let request = anthropic(
         json!({"system": [marked(&long("system"), "1h")], "messages": [{"role": "user", "content": content}]}),
     );
-    let [read, short, hour, _] = billed(&place, &request).await;
+    let [read, short, hour, _] = billed(&provider, &request).await;
     assert!(read == 0 && short > 1024 && hour > 1024);
-    let raw = place.ask(Protocol::Anthropic, &request).await.json();
+    let raw = provider.send(Protocol::Anthropic, &request).await.json();
     assert_eq!(
         raw["usage"]["cache_creation"],
         json!({"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0})
     );
-    place.clock.advance(50 * MINUTE);
-    let [read, again, none, _] = billed(&place, &request).await;
+    provider.clock.advance(50 * MINUTE);
+    let [read, again, none, _] = billed(&provider, &request).await;
     assert_eq!((read, again, none), (hour, short, 0));
 }
 
 #[tokio::test]
 async fn two_parallel_requests_both_write() {
-    for place in places(|| scripted("default: {text: Yes., delay: 400ms}")).await {
+    for provider in both_providers(|| scripted("default: {text: Yes., delay: 400ms}")).await {
         let request = anthropic(json!({}));
-        let (first, second) = tokio::join!(billed(&place, &request), billed(&place, &request));
+        let (first, second) = tokio::join!(billed(&provider, &request), billed(&provider, &request));
         assert!(first[0] == 0 && first[1] > 1024);
         assert_eq!(first, second);
-        place.clock.advance(1);
-        assert_eq!(billed(&place, &request).await[0], first[1]);
+        provider.clock.advance(1);
+        assert_eq!(billed(&provider, &request).await[0], first[1]);
     }
 }
 
 #[tokio::test]
 async fn settings_that_the_table_names_lose_the_messages() {
-    let place = local(scripted("default: {text: Yes.}"));
+    let provider = in_process_provider(scripted("default: {text: Yes.}"));
     let tools = json!([{"name": "read", "input_schema": {"type": "object"}}]);
     let messages = json!([{"role": "user", "content": [marked(&long("user"), "5m")]}]);
     let request = |more: Value| {
         let mut request = anthropic(json!({"tools": tools, "messages": messages}));
-        lay(&mut request, more);
+        merge_fields(&mut request, more);
         request
     };
-    let [_, written, _, _] = billed(&place, &request(json!({}))).await;
-    let [read, rewritten, _, _] =
-        billed(&place, &request(json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}})))
-            .await;
+    let [_, written, _, _] = billed(&provider, &request(json!({}))).await;
+    let [read, rewritten, _, _] = billed(
+        &provider,
+        &request(json!({"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}})),
+    )
+    .await;
     assert!(read > 1024 && rewritten > 1024 && read + rewritten == written, "{read} {rewritten} {written}");
-    assert_eq!(billed(&place, &request(json!({}))).await[0], written);
+    assert_eq!(billed(&provider, &request(json!({}))).await[0], written);
 }
 
 #[tokio::test]
 async fn automatic_mode_marks_the_last_block_and_a_request_for_nothing_warms() {
-    let place = local(scripted("turns: [{text: Yes.}]"));
+    let provider = in_process_provider(scripted("turns: [{text: Yes.}]"));
     let messages = json!([{"role": "user", "content": long("user")}]);
     let request = |max: u32| {
         let mut request = anthropic(
@@ -129,37 +133,37 @@ async fn automatic_mode_marks_the_last_block_and_a_request_for_nothing_warms() {
         request.as_object_mut().unwrap().remove("system");
         request
     };
-    let warmed = place.ask(Protocol::Anthropic, &request(0)).await.json();
+    let warmed = provider.send(Protocol::Anthropic, &request(0)).await.json();
     assert_eq!(
         (&warmed["content"], &warmed["stop_reason"], &warmed["usage"]["output_tokens"]),
         (&json!([]), &json!("max_tokens"), &json!(0))
     );
-    let [read, written, _, _] = billed(&place, &request(10)).await;
+    let [read, written, _, _] = billed(&provider, &request(10)).await;
     assert!(read > 1024 && written == 0);
     let mut refused = request(0);
     refused["stream"] = json!(true);
-    assert_eq!(place.ask(Protocol::Anthropic, &refused).await.status, 400);
+    assert_eq!(provider.send(Protocol::Anthropic, &refused).await.status, 400);
 }
 
 #[tokio::test]
 async fn each_key_and_each_model_has_a_cache_of_its_own() {
-    let place = local(scripted("default: {text: Yes.}"));
+    let provider = in_process_provider(scripted("default: {text: Yes.}"));
     let request = anthropic(json!({}));
-    let [_, written, _, _] = billed(&place, &request).await;
+    let [_, written, _, _] = billed(&provider, &request).await;
     let other = anthropic(json!({"model": "claude-sonnet-4-6"}));
-    assert_eq!(billed(&place, &other).await[..2], [0, written]);
+    assert_eq!(billed(&provider, &other).await[..2], [0, written]);
     let headers = vec![
         ("authorization".to_owned(), "Bearer another".to_owned()),
         ("anthropic-version".to_owned(), "2023-06-01".to_owned()),
     ];
-    let got = place.ask_with("/messages", headers, request.to_string().into_bytes()).await;
+    let got = provider.send_with("/messages", headers, request.to_string().into_bytes()).await;
     assert_eq!(got.answer(Protocol::Anthropic).usage.unwrap().cache_write_5m, written);
 }
 
 #[tokio::test]
 async fn openai_caches_by_itself_and_counts_what_it_read_as_part_of_the_prompt() {
     for stream in [false, true] {
-        for place in places(|| scripted("default: {text: Yes.}")).await {
+        for provider in both_providers(|| scripted("default: {text: Yes.}")).await {
             let mut request = body(
                 Protocol::Openai,
                 json!({"messages": [{"role": "user", "content": long("user")}], "stream": stream}),
@@ -167,34 +171,36 @@ async fn openai_caches_by_itself_and_counts_what_it_read_as_part_of_the_prompt()
             if stream {
                 request["stream_options"] = json!({"include_usage": true});
             }
-            let first = place.ask(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+            let first =
+                provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
             assert_eq!((first.cache_read, first.cache_write_5m), (0, 0));
-            let second = place.ask(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+            let second =
+                provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
             assert!(second.cache_read >= 1024 && second.cache_read % 128 == 0, "{second:?}");
-            assert_eq!(second.prompt(), first.prompt());
+            assert_eq!(second.prompt_tokens(), first.prompt_tokens());
         }
     }
 }
 
 #[tokio::test]
 async fn openai_from_5_6_on_tells_its_writes() {
-    let place = local(scripted("default: {text: Yes.}"));
+    let provider = in_process_provider(scripted("default: {text: Yes.}"));
     let part = json!({"type": "text", "text": long("user"), "prompt_cache_breakpoint": {"mode": "explicit"}});
     let mut request = body(
         Protocol::Openai,
         json!({"model": "gpt-5.6", "messages": [{"role": "user", "content": [part]}]}),
     );
     request.as_object_mut().unwrap().remove("max_tokens");
-    let first = place.ask(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+    let first = provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
     assert!(first.cache_write_5m > 1024 && first.cache_read == 0, "{first:?}");
-    let second = place.ask(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+    let second = provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
     assert_eq!((second.cache_read, second.cache_write_5m), (first.cache_write_5m, 0));
 }
 
 #[tokio::test]
 async fn a_request_that_is_refused_leaves_nothing_behind() {
     for protocol in BOTH {
-        let place = local(Settings {
+        let provider = in_process_provider(EngineSettings {
             faults: "status=500,times=1".parse().unwrap(),
             ..scripted("default: {text: Yes.}")
         });
@@ -204,7 +210,7 @@ async fn a_request_that_is_refused_leaves_nothing_behind() {
                 body(protocol, json!({"messages": [{"role": "user", "content": long("user")}]}))
             }
         };
-        assert_eq!(place.ask(protocol, &request).await.status, 500);
-        assert_eq!(place.ask(protocol, &request).await.answer(protocol).usage.unwrap().cache_read, 0);
+        assert_eq!(provider.send(protocol, &request).await.status, 500);
+        assert_eq!(provider.send(protocol, &request).await.answer(protocol).usage.unwrap().cache_read, 0);
     }
 }

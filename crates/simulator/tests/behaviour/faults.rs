@@ -2,15 +2,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_models::{Catalogue, Protocol};
-use hardpan_prompt::{Block, Json, Kind, Origin, Place as Region, Prompt, Role, Tool, ToolBlock, Turn};
+use hardpan_prompt::{Block, ItemKind, Json, Origin, Prompt, PromptMessage, Region, Role, Tool, ToolBlock};
 use hardpan_providers::{
-    Answer, Client, Endpoint, Event, Failure, Forms, Key, Learned, Patience, ProviderError, Question,
-    StopReason,
+    Answer, AnswerEvent, ApiKey, CapabilityCache, Client, ClientRequest, Endpoint, FailureKind,
+    PromptFallbacks, ProviderError, RetryPolicy, StopReason,
 };
-use hardpan_simulator::Settings;
+use hardpan_simulator::EngineSettings;
 use serde_json::json;
 
-use crate::places::{BOTH, Place, body, places, scripted};
+use crate::providers::{BOTH, TestProvider, body, both_providers, scripted};
 
 /// Text of some length, then a call.
 const SCRIPT: &str = r#"
@@ -19,13 +19,13 @@ turns:
     tool_calls: [{name: read, arguments: {path: src/main.rs, reason: "because it was asked for, and for no other reason at all"}, id: c1}]
 "#;
 
-fn settings(faults: &str) -> Settings {
-    Settings { faults: faults.parse().unwrap(), ..scripted(SCRIPT) }
+fn settings(faults: &str) -> EngineSettings {
+    EngineSettings { faults: faults.parse().unwrap(), ..scripted(SCRIPT) }
 }
 
-struct AsItIs;
+struct UnchangedPrompt;
 
-impl Forms for AsItIs {
+impl PromptFallbacks for UnchangedPrompt {
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
         prompt.clone()
     }
@@ -34,14 +34,20 @@ impl Forms for AsItIs {
     }
 }
 
-/// What the product's own client makes of it, with short patience, and the footnotes it gave.
-async fn ask(place: &Place, protocol: Protocol, fault: &str) -> (Result<Answer, ProviderError>, Vec<String>) {
-    let (provider, model) =
+/// Sends a prompt with the real client and a short retry policy; returns its answer and footnotes.
+async fn send_with_client(
+    provider: &TestProvider,
+    protocol: Protocol,
+    fault: &str,
+) -> (Result<Answer, ProviderError>, Vec<String>) {
+    let (provider_id, model) =
         if protocol == Protocol::Anthropic { ("anthropic", "claude-sonnet-5") } else { ("openai", "gpt-4o") };
     let catalogue = Catalogue::builtin();
-    let wire =
-        catalogue.provider(provider).unwrap().for_model(&catalogue.model(Some(provider), model).unwrap());
-    let origin = Origin::rule(Kind::History, "test");
+    let profile = catalogue
+        .provider(provider_id)
+        .unwrap()
+        .profile_for_model(&catalogue.model(Some(provider_id), model).unwrap());
+    let origin = Origin::rule(ItemKind::History, "test");
     let parameters = Json::new(&json!({"type": "object", "properties": {}}));
     let tool = Tool {
         name: "read".into(),
@@ -53,26 +59,39 @@ async fn ask(place: &Place, protocol: Protocol, fault: &str) -> (Result<Answer, 
     let prompt = Prompt {
         model: model.into(),
         max_tokens: 1000,
-        tools: vec![ToolBlock { place: Region::Base, tool, breakpoint: None }],
-        turns: vec![Turn::new(Role::User, vec![Block::text(Region::Log, "Look!".into(), origin)])],
+        tools: vec![ToolBlock { region: Region::Base, tool, breakpoint: None }],
+        messages: vec![PromptMessage::new(
+            Role::User,
+            vec![Block::text(Region::Log, "Look!".into(), origin)],
+        )],
         ..Prompt::default()
     };
-    let endpoint =
-        Endpoint { base_url: place.base_url.clone(), key: Some(Key::new("secret")), ..Endpoint::default() };
+    let endpoint = Endpoint {
+        base_url: provider.base_url.clone(),
+        key: Some(ApiKey::new("secret")),
+        ..Endpoint::default()
+    };
     // Short only where silence is what is waited for: a busy machine may be silent too.
     let silence = Duration::from_millis(if fault.contains("stall") { 700 } else { 15_000 });
-    let patience =
-        Patience { tries: 3, first_wait: Duration::from_millis(1), silence, ..Patience::default() };
-    let client = Client::new(place.transport.clone(), endpoint, patience, Arc::new(Learned::default()));
-    let question = Question { prompt: &prompt, wire: &wire, provider, forms: &AsItIs, now_ms: 0 };
+    let retry =
+        RetryPolicy { tries: 3, first_wait: Duration::from_millis(1), silence, ..RetryPolicy::default() };
+    let client =
+        Client::new(provider.transport.clone(), endpoint, retry, Arc::new(CapabilityCache::default()));
+    let request = ClientRequest {
+        prompt: &prompt,
+        profile: &profile,
+        provider: provider_id,
+        fallbacks: &UnchangedPrompt,
+        now_ms: 0,
+    };
     let mut notes = Vec::new();
     let mut sink = |event| {
-        if let Event::Footnote(note) = event {
+        if let AnswerEvent::Footnote(note) = event {
             notes.push(note);
         }
     };
-    let asked = tokio::time::timeout(Duration::from_secs(60), client.ask(&question, &mut sink)).await;
-    (asked.expect("nothing may hang"), notes)
+    let sent = tokio::time::timeout(Duration::from_secs(60), client.send(&request, &mut sink)).await;
+    (sent.expect("nothing may hang"), notes)
 }
 
 /// The answer arrived as if nothing had happened.
@@ -90,7 +109,7 @@ fn is_whole(answer: &Answer) {
     );
 }
 
-/// A part arrived, and nothing of it may be run.
+/// A part arrived, and none of its calls may run.
 fn is_partial(answer: &Answer) {
     assert!(answer.calls().iter().all(|call| call.runnable.is_err()), "{answer:?}");
     assert!(answer.error.is_some() || answer.stop == Some(StopReason::Cut), "{answer:?}");
@@ -105,8 +124,8 @@ async fn passing_errors_are_got_over() {
         "status=503,times=1",
     ] {
         for protocol in BOTH {
-            for place in places(|| settings(fault)).await {
-                let (answer, notes) = ask(&place, protocol, fault).await;
+            for provider in both_providers(|| settings(fault)).await {
+                let (answer, notes) = send_with_client(&provider, protocol, fault).await;
                 is_whole(&answer.unwrap_or_else(|error| panic!("{fault}: {error}")));
                 assert!(!notes.is_empty(), "the user is told");
             }
@@ -117,17 +136,17 @@ async fn passing_errors_are_got_over() {
 #[tokio::test]
 async fn lasting_errors_are_named() {
     let cases = [
-        ("429", Failure::RateLimit),
-        ("529", Failure::Overload),
-        ("401", Failure::Auth),
-        ("403", Failure::Auth),
-        ("413", Failure::TooLarge),
-        ("400", Failure::BadRequest),
+        ("429", FailureKind::RateLimit),
+        ("529", FailureKind::Overload),
+        ("401", FailureKind::Auth),
+        ("403", FailureKind::Auth),
+        ("413", FailureKind::TooLarge),
+        ("400", FailureKind::BadRequest),
     ];
     for (status, failure) in cases {
         for protocol in BOTH {
-            for place in places(|| settings(&format!("status={status}"))).await {
-                let error = ask(&place, protocol, status).await.0.unwrap_err();
+            for provider in both_providers(|| settings(&format!("status={status}"))).await {
+                let error = send_with_client(&provider, protocol, status).await.0.unwrap_err();
                 assert_eq!((error.failure, error.status), (failure.clone(), Some(status.parse().unwrap())));
                 assert!(error.request_id.is_some());
             }
@@ -145,8 +164,8 @@ async fn what_is_harmless_changes_nothing() {
         "drip=200,interval=1ms; duplicate; no-end; delay=5ms",
     ] {
         for protocol in BOTH {
-            for place in places(|| settings(fault)).await {
-                let (answer, _) = ask(&place, protocol, fault).await;
+            for provider in both_providers(|| settings(fault)).await {
+                let (answer, _) = send_with_client(&provider, protocol, fault).await;
                 is_whole(&answer.unwrap_or_else(|error| panic!("{fault}: {error}")));
             }
         }
@@ -167,8 +186,8 @@ async fn an_answer_that_breaks_off_is_kept_and_its_calls_are_not_run() {
         "error=2500",
     ] {
         for protocol in BOTH {
-            for place in places(|| settings(fault)).await {
-                let (answer, _) = ask(&place, protocol, fault).await;
+            for provider in both_providers(|| settings(fault)).await {
+                let (answer, _) = send_with_client(&provider, protocol, fault).await;
                 let answer = answer.unwrap_or_else(|error| panic!("{fault}: {error}"));
                 assert!(!answer.text().is_empty(), "{fault}");
                 is_partial(&answer);
@@ -183,8 +202,8 @@ async fn an_answer_that_breaks_off_before_a_word_is_asked_for_again() {
         ["cut=0,times=2", "cut=40,times=1", "stall=10,times=1", "error=0,times=2", "garbage=10,times=1"]
     {
         for protocol in BOTH {
-            for place in places(|| settings(fault)).await {
-                let (answer, notes) = ask(&place, protocol, fault).await;
+            for provider in both_providers(|| settings(fault)).await {
+                let (answer, notes) = send_with_client(&provider, protocol, fault).await;
                 is_whole(&answer.unwrap_or_else(|error| panic!("{fault}: {error}")));
                 assert!(!notes.is_empty(), "{fault}");
             }
@@ -204,8 +223,8 @@ async fn whole_bodies_suffer_the_same() {
             ("drip=9,interval=0", false, true),
             ("no-end; duplicate", false, true),
         ] {
-            for place in places(|| settings(fault)).await {
-                let got = place.ask(protocol, &request).await;
+            for provider in both_providers(|| settings(fault)).await {
+                let got = provider.send(protocol, &request).await;
                 assert_eq!((got.status, got.broken.is_some()), (200, broken), "{fault}");
                 let answer = got.answer(protocol);
                 assert_eq!(
@@ -223,8 +242,8 @@ async fn whole_bodies_suffer_the_same() {
 #[tokio::test]
 async fn a_cut_leaves_exactly_the_bytes_ordered() {
     for protocol in BOTH {
-        for place in places(|| settings("cut=777")).await {
-            let got = place.ask(protocol, &body(protocol, json!({"stream": true}))).await;
+        for provider in both_providers(|| settings("cut=777")).await {
+            let got = provider.send(protocol, &body(protocol, json!({"stream": true}))).await;
             assert_eq!((got.bytes.len(), got.broken.is_some()), (777, true));
         }
     }
@@ -232,7 +251,7 @@ async fn a_cut_leaves_exactly_the_bytes_ordered() {
 
 #[tokio::test]
 async fn a_caller_that_goes_away_and_a_server_that_stops_leave_nothing_hanging() {
-    let [mut remote, _local] = places(|| settings("stall=300,for=5m")).await;
+    let [mut remote, _local] = both_providers(|| settings("stall=300,for=5m")).await;
     let response =
         remote.open(Protocol::Anthropic, &body(Protocol::Anthropic, json!({"stream": true}))).await;
     drop(response);
@@ -242,5 +261,5 @@ async fn a_caller_that_goes_away_and_a_server_that_stops_leave_nothing_hanging()
         .await
         .expect("it stops")
         .unwrap();
-    assert!(crate::places::collect(waiting).await.broken.is_some());
+    assert!(crate::providers::collect(waiting).await.broken.is_some());
 }

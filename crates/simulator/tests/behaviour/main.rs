@@ -5,5 +5,5 @@
 mod answers; // streamed and whole answers, scripts, the assistant
 mod caching; // reads, writes, lifetimes, parallel requests
 mod faults; // every fault, both protocols, both ways
-mod places; // the two ways to reach a simulator
+mod providers; // the two ways to reach a simulator
 mod strictness; // what the servers refuse, and in which form

@@ -1,16 +1,18 @@
 use hardpan_models::Protocol;
-use hardpan_simulator::{Keys, Limits, Settings, Signatures};
+use hardpan_simulator::{EngineSettings, KeyPolicy, RateLimits, SignatureCheck};
 use serde_json::{Value, json};
 
-use crate::places::{BOTH, Place, body, headers, local, path, places, scripted};
+use crate::providers::{
+    BOTH, TestProvider, body, both_providers, headers, in_process_provider, path, scripted,
+};
 
-fn settings() -> Settings {
+fn settings() -> EngineSettings {
     scripted("default: {reasoning: Hm., text: Yes.}")
 }
 
-/// The status and the error of a request that is refused.
-async fn refused(place: &Place, protocol: Protocol, more: Value) -> (u16, Value) {
-    let got = place.ask(protocol, &body(protocol, more)).await;
+/// The status and the error of a request that must be rejected.
+async fn refused(provider: &TestProvider, protocol: Protocol, more: Value) -> (u16, Value) {
+    let got = provider.send(protocol, &body(protocol, more)).await;
     let error = got.json();
     match protocol {
         Protocol::Anthropic => {
@@ -28,10 +30,14 @@ async fn refused(place: &Place, protocol: Protocol, more: Value) -> (u16, Value)
 
 #[tokio::test]
 async fn a_key_is_needed_and_any_will_do() {
-    for place in places(settings).await {
+    for provider in both_providers(settings).await {
         for protocol in BOTH {
             let ask = |headers: Vec<(String, String)>| {
-                place.ask_with(path(protocol), headers, body(protocol, json!({})).to_string().into_bytes())
+                provider.send_with(
+                    path(protocol),
+                    headers,
+                    body(protocol, json!({})).to_string().into_bytes(),
+                )
             };
             let none = ask(vec![("anthropic-version".into(), "2023-06-01".into())]).await;
             let kind = if protocol == Protocol::Anthropic {
@@ -48,8 +54,12 @@ async fn a_key_is_needed_and_any_will_do() {
             assert_eq!(ask(bearer).await.status, 200);
         }
         let unversioned = vec![("x-api-key".into(), "x".into())];
-        let got = place
-            .ask_with("/messages", unversioned, body(Protocol::Anthropic, json!({})).to_string().into_bytes())
+        let got = provider
+            .send_with(
+                "/messages",
+                unversioned,
+                body(Protocol::Anthropic, json!({})).to_string().into_bytes(),
+            )
             .await;
         assert_eq!((got.status, &got.json()["error"]["type"]), (400, &json!("invalid_request_error")));
     }
@@ -57,51 +67,52 @@ async fn a_key_is_needed_and_any_will_do() {
 
 #[tokio::test]
 async fn only_known_keys_are_taken_where_there_are_some() {
-    let place = local(Settings { keys: Keys::Only(vec!["other".into()]), ..settings() });
+    let provider =
+        in_process_provider(EngineSettings { keys: KeyPolicy::Only(vec!["other".into()]), ..settings() });
     for protocol in BOTH {
-        let (status, error) = refused(&place, protocol, json!({})).await;
+        let (status, error) = refused(&provider, protocol, json!({})).await;
         assert_eq!(status, 401);
         assert!(!error.to_string().contains("secret"), "{error}");
     }
-    let place = local(Settings { keys: Keys::NotNeeded, ..settings() });
-    let got = place
-        .ask_with(path(Protocol::Openai), vec![], body(Protocol::Openai, json!({})).to_string().into_bytes())
+    let provider = in_process_provider(EngineSettings { keys: KeyPolicy::NotNeeded, ..settings() });
+    let got = provider
+        .send_with(path(Protocol::Openai), vec![], body(Protocol::Openai, json!({})).to_string().into_bytes())
         .await;
     assert_eq!(got.status, 200);
 }
 
 #[tokio::test]
 async fn an_unknown_model_is_not_found() {
-    for place in places(settings).await {
-        let (status, error) = refused(&place, Protocol::Anthropic, json!({"model": "claude-none"})).await;
+    for provider in both_providers(settings).await {
+        let (status, error) = refused(&provider, Protocol::Anthropic, json!({"model": "claude-none"})).await;
         assert_eq!(
             (status, &error["type"], &error["message"]),
             (404, &json!("not_found_error"), &json!("model: claude-none"))
         );
-        let (status, error) = refused(&place, Protocol::Openai, json!({"model": "gpt-none"})).await;
+        let (status, error) = refused(&provider, Protocol::Openai, json!({"model": "gpt-none"})).await;
         assert_eq!((status, &error["code"]), (404, &json!("model_not_found")));
         // A model of the other protocol is none of ours.
-        assert_eq!(refused(&place, Protocol::Openai, json!({"model": "claude-sonnet-5"})).await.0, 404);
-        assert_eq!(refused(&place, Protocol::Anthropic, json!({"model": "gpt-4o"})).await.0, 404);
+        assert_eq!(refused(&provider, Protocol::Openai, json!({"model": "claude-sonnet-5"})).await.0, 404);
+        assert_eq!(refused(&provider, Protocol::Anthropic, json!({"model": "gpt-4o"})).await.0, 404);
     }
 }
 
 #[tokio::test]
 async fn a_request_over_the_limit_is_too_large() {
-    for place in places(settings).await {
+    for provider in both_providers(settings).await {
         let mut request = body(Protocol::Anthropic, json!({})).to_string().into_bytes();
         request.resize(32 * 1024 * 1024 + 1, b' ');
-        let got = place.ask_with("/messages", headers(Protocol::Anthropic), request).await;
+        let got = provider.send_with("/messages", headers(Protocol::Anthropic), request).await;
         assert_eq!((got.status, &got.json()["error"]["type"]), (413, &json!("request_too_large")));
     }
 }
 
 #[tokio::test]
 async fn a_prompt_over_the_window_is_too_long() {
-    let place = local(settings());
+    let provider = in_process_provider(settings());
     let content = "word ".repeat(140_000);
     let more = json!({"messages": [{"role": "user", "content": content}]});
-    let (status, error) = refused(&place, Protocol::Openai, more).await;
+    let (status, error) = refused(&provider, Protocol::Openai, more).await;
     assert_eq!((status, &error["code"]), (400, &json!("context_length_exceeded")));
     assert!(
         error["message"]
@@ -111,7 +122,7 @@ async fn a_prompt_over_the_window_is_too_long() {
     );
     let content = "word ".repeat(210_000);
     let more = json!({"model": "claude-haiku-4-5", "messages": [{"role": "user", "content": content}]});
-    let (status, error) = refused(&place, Protocol::Anthropic, more).await;
+    let (status, error) = refused(&provider, Protocol::Anthropic, more).await;
     let message = error["message"].as_str().unwrap();
     assert!(
         status == 400
@@ -123,7 +134,7 @@ async fn a_prompt_over_the_window_is_too_long() {
 
 #[tokio::test]
 async fn anthropic_refuses_in_its_own_words() {
-    let place = local(settings());
+    let provider = in_process_provider(settings());
     let call = json!({"type": "tool_use", "id": "t1", "name": "read", "input": {}});
     let marked = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
     let cases = [
@@ -165,17 +176,17 @@ async fn anthropic_refuses_in_its_own_words() {
         (json!({"messages": "hello"}), "messages"),
     ];
     for (more, words) in cases {
-        let (status, error) = refused(&place, Protocol::Anthropic, more.clone()).await;
+        let (status, error) = refused(&provider, Protocol::Anthropic, more.clone()).await;
         assert_eq!((status, &error["type"]), (400, &json!("invalid_request_error")), "{more}");
         assert!(error["message"].as_str().unwrap().contains(words), "{more}: {error}");
     }
-    let torn = place.ask_with("/messages", headers(Protocol::Anthropic), b"{\"model\": ".to_vec()).await;
+    let torn = provider.send_with("/messages", headers(Protocol::Anthropic), b"{\"model\": ".to_vec()).await;
     assert_eq!((torn.status, &torn.json()["error"]["type"]), (400, &json!("invalid_request_error")));
 }
 
 #[tokio::test]
 async fn openai_refuses_in_its_own_words() {
-    let place = local(settings());
+    let provider = in_process_provider(settings());
     let call = json!({"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}});
     let image = json!([{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8h"}}]);
     let cases = [
@@ -199,7 +210,7 @@ async fn openai_refuses_in_its_own_words() {
         (json!({"messages": []}), "messages"),
     ];
     for (more, words) in cases {
-        let (status, error) = refused(&place, Protocol::Openai, more.clone()).await;
+        let (status, error) = refused(&provider, Protocol::Openai, more.clone()).await;
         assert_eq!((status, &error["type"]), (400, &json!("invalid_request_error")), "{more}");
         assert!(error["message"].as_str().unwrap().contains(words), "{more}: {error}");
     }
@@ -209,29 +220,30 @@ async fn openai_refuses_in_its_own_words() {
 async fn reasoning_must_come_back_as_it_was_given() {
     let thinking = json!({"type": "enabled", "budget_tokens": 2000});
     let more = json!({"max_tokens": 4000, "thinking": thinking});
-    let place = local(settings());
-    let first = place.ask(Protocol::Anthropic, &body(Protocol::Anthropic, more.clone())).await.json();
+    let provider = in_process_provider(settings());
+    let first = provider.send(Protocol::Anthropic, &body(Protocol::Anthropic, more.clone())).await.json();
     assert_eq!(first["content"][0]["type"], "thinking");
     let again = |content: Value| {
         let messages = json!([{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": content}, {"role": "user", "content": "And?"}]);
         body(Protocol::Anthropic, json!({"messages": messages, "max_tokens": 4000, "thinking": thinking}))
     };
-    assert_eq!(place.ask(Protocol::Anthropic, &again(first["content"].clone())).await.status, 200);
+    assert_eq!(provider.send(Protocol::Anthropic, &again(first["content"].clone())).await.status, 200);
     let mut changed = first["content"].clone();
     changed[0]["thinking"] = json!("Hm!");
-    let refused = place.ask(Protocol::Anthropic, &again(changed.clone())).await;
+    let refused = provider.send(Protocol::Anthropic, &again(changed.clone())).await;
     assert!(
         refused.status == 400 && refused.json()["error"]["message"].as_str().unwrap().contains("signature")
     );
-    let place = local(Settings { signatures: Signatures::Unchecked, ..settings() });
-    assert_eq!(place.ask(Protocol::Anthropic, &again(changed)).await.status, 200);
+    let provider =
+        in_process_provider(EngineSettings { signatures: SignatureCheck::Unchecked, ..settings() });
+    assert_eq!(provider.send(Protocol::Anthropic, &again(changed)).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_minute_has_its_limits_and_every_answer_tells_them() {
-    let limits = Limits { requests: 2, ..Limits::default() };
+    let limits = RateLimits { requests: 2, ..RateLimits::default() };
     for protocol in BOTH {
-        for place in places(|| Settings { limits, ..settings() }).await {
+        for provider in both_providers(|| EngineSettings { limits, ..settings() }).await {
             let (left, limit) = match protocol {
                 Protocol::Anthropic => {
                     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-limit")
@@ -239,17 +251,17 @@ async fn a_minute_has_its_limits_and_every_answer_tells_them() {
                 Protocol::Openai => ("x-ratelimit-remaining-requests", "x-ratelimit-limit-requests"),
             };
             for expected in ["1", "0"] {
-                let got = place.ask(protocol, &body(protocol, json!({}))).await;
+                let got = provider.send(protocol, &body(protocol, json!({}))).await;
                 assert_eq!(
                     (got.status, got.header(left), got.header(limit)),
                     (200, Some(expected), Some("2"))
                 );
             }
-            let got = place.ask(protocol, &body(protocol, json!({}))).await;
+            let got = provider.send(protocol, &body(protocol, json!({}))).await;
             let seconds: u64 = got.header("retry-after").unwrap().parse().unwrap();
             assert!(got.status == 429 && (1..=60).contains(&seconds));
-            place.clock.advance(60_000);
-            assert_eq!(place.ask(protocol, &body(protocol, json!({}))).await.status, 200);
+            provider.clock.advance(60_000);
+            assert_eq!(provider.send(protocol, &body(protocol, json!({}))).await.status, 200);
         }
     }
 }

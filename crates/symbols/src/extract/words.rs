@@ -1,30 +1,32 @@
-//! The words of a file that refer to something.
+//! [`collect_words`]: the words of a file that may refer to a definition.
 
 use std::collections::HashMap;
 
-use super::{Gathered, Span};
+use super::{RawCaptures, Span};
 use crate::language::Language;
-use crate::names::WordHash;
+use crate::name_table::WordHash;
 
-/// A single letter says nothing, and nobody types more than this.
+/// Lengths of words that count: a single letter tells nothing, and nobody types more than this.
 const LENGTHS: std::ops::RangeInclusive<usize> = 2..=100;
 
-/// Every word of the code but the names of definitions and what lies in comments, strings and tests: sorted, each once.
+/// Every word of the code except names of definitions, keywords, and what is inside comments,
+/// strings and tests: sorted, each once.
 ///
-/// Words are read off the bytes, not off the tree: visiting every node again would cost a quarter of the parse.
-pub(super) fn words<'t>(language: &Language, text: &'t str, gathered: &Gathered) -> Vec<&'t str> {
-    let mut names = gathered.names.keys().copied().peekable();
+/// Words are read from the bytes, not from the tree: visiting every node again would cost a quarter
+/// of the parse.
+pub(super) fn collect_words<'t>(language: &Language, text: &'t str, captures: &RawCaptures) -> Vec<&'t str> {
+    let mut names = captures.names.keys().copied().peekable();
     let mut found: HashMap<&str, (), WordHash> = HashMap::default();
     let bytes = text.as_bytes();
-    for code in code_spans(text.len(), gathered) {
+    for code in code_spans(text.len(), captures) {
         let mut at = code.start;
         while at < code.end {
-            if !is_letter(bytes[at]) {
+            if !is_word_byte(bytes[at]) {
                 at += 1;
                 continue;
             }
             let start = at;
-            while at < code.end && is_letter(bytes[at]) {
+            while at < code.end && is_word_byte(bytes[at]) {
                 at += 1;
             }
             if at < code.end && language.word_endings().contains(&bytes[at]) {
@@ -42,9 +44,9 @@ pub(super) fn words<'t>(language: &Language, text: &'t str, gathered: &Gathered)
     words
 }
 
-/// What lies between comments, strings and tests.
-fn code_spans(length: usize, gathered: &Gathered) -> Vec<Span> {
-    let mut gaps: Vec<&Span> = gathered.texts.iter().chain(&gathered.tests).collect();
+/// The ranges between comments, strings and tests.
+fn code_spans(length: usize, captures: &RawCaptures) -> Vec<Span> {
+    let mut gaps: Vec<&Span> = captures.texts.iter().chain(&captures.tests).collect();
     gaps.sort_unstable_by_key(|span| span.start);
     let mut spans = Vec::with_capacity(gaps.len() + 1);
     let mut start = 0;
@@ -58,7 +60,7 @@ fn code_spans(length: usize, gathered: &Gathered) -> Vec<Span> {
     spans
 }
 
-/// Letters of every script are bytes from 0x80 on.
-fn is_letter(byte: u8) -> bool {
+/// Whether a byte belongs to a word. Bytes from 0x80 on are letters of other scripts.
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }

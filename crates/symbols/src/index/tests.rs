@@ -2,17 +2,21 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn index(files: &[(&str, &str)]) -> Index {
-    let mut index = Index::default();
+fn index(files: &[(&str, &str)]) -> SymbolIndex {
+    let mut index = SymbolIndex::default();
     let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
     let content =
         |path: &str| files.iter().find(|(known, _)| *known == path).map(|(_, text)| text.as_bytes().to_vec());
-    index.fill(&paths, |path, _| content(path).map_or(Source::Unreadable, Source::Content), |_| ());
+    index.add_files(
+        &paths,
+        |path, _| content(path).map_or(FileSource::Unreadable, FileSource::Content),
+        |_| (),
+    );
     index
 }
 
-fn users(index: &Index, name: &str) -> Vec<String> {
-    index.places(name).into_iter().flat_map(|place| place.used_by).collect()
+fn users(index: &SymbolIndex, name: &str) -> Vec<String> {
+    index.find_definitions(name).into_iter().flat_map(|place| place.used_by).collect()
 }
 
 #[test]
@@ -23,7 +27,7 @@ fn a_use_leads_to_the_file_that_is_imported() {
         ("main.py", "from b import run\nrun()"),
         ("other.py", "run = 1\nprint(run)"),
     ]);
-    let places = index.places("run");
+    let places = index.find_definitions("run");
     assert_eq!(
         places.iter().map(|place| (place.path.as_str(), place.used_by.len())).collect::<Vec<_>>(),
         [("a.py", 0), ("b.py", 1)]
@@ -82,7 +86,7 @@ fn tests_are_users_but_do_not_count() {
         ("test_a.py", "from a import run\nrun()"),
     ]);
     assert_eq!(users(&index, "run"), ["b.py", "test_a.py"]);
-    assert_eq!(index.uses_of(0, index.names.find("run").unwrap()), 1);
+    assert_eq!(index.uses_of(0, index.names.find_id("run").unwrap()), 1);
     assert_eq!(index.report(|path| path == "a.py").files[0].references, 1);
 }
 
@@ -90,23 +94,23 @@ fn tests_are_users_but_do_not_count() {
 fn a_known_outline_is_as_good_as_the_file() {
     let files = [("a.py", "def run(): ..."), ("b.py", "from a import run\nrun()")];
     let fresh = index(&files);
-    let mut known = Index::default();
+    let mut known = SymbolIndex::default();
     let read =
-        |path: &str, _| Source::Known(fresh.hash(path).unwrap(), Box::new(fresh.outline(path).unwrap()));
-    known.fill(&["b.py", "a.py"], read, |_| ());
+        |path: &str, _| FileSource::Cached(fresh.hash(path).unwrap(), Box::new(fresh.outline(path).unwrap()));
+    known.add_files(&["b.py", "a.py"], read, |_| ());
     assert_eq!(state(&known), state(&fresh));
 }
 
 /// Everything that can be seen of an index, by path.
-fn state(index: &Index) -> Vec<String> {
+fn state(index: &SymbolIndex) -> Vec<String> {
     let mut lines = Vec::new();
-    for (id, file) in index.in_order() {
+    for (id, file) in index.files_by_path() {
         let path = |id: FileId| index.by_id(id).map_or("gone", |file| &*file.path).to_string();
         let mut edges: Vec<_> =
             index.edges_of(id).iter().map(|edge| (path(edge.to), edge.count, edge.weight)).collect();
         edges.sort();
         let mut sites: Vec<_> =
-            file.sites.iter().map(|name| (index.word(*name), index.uses_of(id, *name))).collect();
+            file.sites.iter().map(|name| (index.name_text(*name), index.uses_of(id, *name))).collect();
         sites.sort_unstable();
         let mut visible: Vec<_> = file.visible.iter().map(|id| path(*id)).collect();
         visible.sort();
@@ -157,9 +161,9 @@ proptest! {
     fn any_sequence_of_edits_gives_what_starting_anew_gives(
         edits in prop::collection::vec((0..PATHS.len(), prop::option::weighted(0.85, prop::collection::vec(0..LINES.len(), 0..6))), 1..25)
     ) {
-        let mut index = Index::default();
+        let mut index = SymbolIndex::default();
         let mut files: BTreeMap<&str, String> = BTreeMap::new();
-        let mut map = crate::Map::default();
+        let mut map = crate::CodeMap::default();
         for (path, lines) in edits {
             match lines {
                 Some(lines) => {
@@ -199,7 +203,7 @@ fn a_saved_index_is_the_same_index() {
         ("pkg/two.go", "package pkg\nfunc Two() {}\n"),
         ("x.min.js", ""),
     ]);
-    let mut loaded = Index::load(&fresh.save()).unwrap();
+    let mut loaded = SymbolIndex::load(&fresh.save()).unwrap();
     assert_eq!(state(&loaded), state(&fresh));
     // It can be worked with as if it had never been away.
     for index in [&mut fresh, &mut loaded] {
@@ -208,7 +212,7 @@ fn a_saved_index_is_the_same_index() {
         index.remove("pkg/two.go");
     }
     assert_eq!(state(&loaded), state(&fresh));
-    assert_eq!(state(&Index::load(&loaded.save()).unwrap()), state(&fresh));
+    assert_eq!(state(&SymbolIndex::load(&loaded.save()).unwrap()), state(&fresh));
     assert_eq!(loaded.save(), fresh.save());
 }
 
@@ -227,7 +231,7 @@ proptest! {
             bytes[at % length] = byte;
         }
         bytes.truncate(bytes.len() - cut);
-        if let Ok(mut index) = Index::load(&bytes) {
+        if let Ok(mut index) = SymbolIndex::load(&bytes) {
             index.map(&crate::MapRequest::default());
             index.update("a.py", b"def go(): c()\n");
             index.save();

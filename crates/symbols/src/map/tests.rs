@@ -1,20 +1,20 @@
 use super::*;
 
-fn index(files: &[(&str, &str)]) -> Index {
-    let mut index = Index::default();
+fn index(files: &[(&str, &str)]) -> SymbolIndex {
+    let mut index = SymbolIndex::default();
     for (path, text) in files {
         index.update(path, text.as_bytes());
     }
     index
 }
 
-fn fill(index: &mut Index, files: &[(String, String)]) {
+fn fill(index: &mut SymbolIndex, files: &[(String, String)]) {
     for (path, text) in files {
         index.update(path, text.as_bytes());
     }
 }
 
-fn text(index: &Index) -> String {
+fn text(index: &SymbolIndex) -> String {
     index.map(&MapRequest::default()).blocks.iter().map(|block| &*block.text).collect()
 }
 
@@ -27,7 +27,7 @@ fn count(text: &str) -> usize {
 fn counts_are_rounded_down_to_steps() {
     let steps: Vec<u32> =
         [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 49, 50, 99, 100, 199, 200, 499, 500, 1234, u32::MAX]
-            .map(rounded)
+            .map(round_down)
             .into();
     assert_eq!(
         steps,
@@ -67,7 +67,7 @@ fn folders_that_are_mentioned_often_have_short_names() {
     let folder = "a/very/long/folder/name/for/a/map";
     let files: Vec<(String, String)> =
         (0..9).map(|n| (format!("{folder}/m{n}.py"), format!("def f{n}(): ..."))).collect();
-    let mut index = Index::default();
+    let mut index = SymbolIndex::default();
     fill(&mut index, &files);
     index.update("@odd\nname.py", b"def odd(): ...");
     let map = index.map(&MapRequest::default());
@@ -91,14 +91,15 @@ fn a_budget_is_kept_and_what_is_left_out_is_counted() {
     fill(&mut index, &files);
     let whole = index.map(&MapRequest::default());
     for tokens in [0, 10, 150, 200, 300, 500, 5000] {
-        let budget = Some(Budget { tokens, count: &count });
+        let budget = Some(TokenBudget { tokens, count_tokens: &count });
         let map = index.map(&MapRequest { budget, ..MapRequest::default() });
         assert!(count(&map.text()) <= tokens || map.blocks.is_empty(), "{} of {tokens}", count(&map.text()));
         assert_eq!(map.blocks.len() + map.left_out.files, 61);
         let is_definition =
             |line: &&str| ["c ", "f ", "m "].iter().any(|letter| line.trim_start().starts_with(letter));
-        let lines =
-            |map: &Map| map.blocks.iter().flat_map(|block| block.text.lines()).filter(is_definition).count();
+        let lines = |map: &CodeMap| {
+            map.blocks.iter().flat_map(|block| block.text.lines()).filter(is_definition).count()
+        };
         assert_eq!(lines(&map) + map.left_out.definitions, lines(&whole), "{tokens}");
         if tokens == 300 {
             assert!(map.text().contains("f core_thing()"), "{}", map.text());
@@ -110,10 +111,10 @@ fn a_budget_is_kept_and_what_is_left_out_is_counted() {
 fn the_focus_decides_what_a_small_budget_buys() {
     let files: Vec<(String, String)> =
         (0..60).map(|n| (format!("m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
-    let mut index = Index::default();
+    let mut index = SymbolIndex::default();
     fill(&mut index, &files);
     let focus = Focus { files: vec!["m41.py".into()], names: vec!["thing_17".into()] };
-    let budget = Some(Budget { tokens: 140, count: &count });
+    let budget = Some(TokenBudget { tokens: 140, count_tokens: &count });
     let map = index.map(&MapRequest { budget, focus: Some(&focus), ..MapRequest::default() });
     assert!(map.text().contains("thing_17()") && map.text().contains("m41.py"), "{}", map.text());
 }
@@ -122,9 +123,9 @@ fn the_focus_decides_what_a_small_budget_buys() {
 fn a_session_keeps_its_short_names_and_its_choice() {
     let files: Vec<(String, String)> =
         (0..40).map(|n| (format!("some/long/folder/m{n}.py"), format!("def thing_{n}(): ...\n"))).collect();
-    let mut index = Index::default();
+    let mut index = SymbolIndex::default();
     fill(&mut index, &files);
-    let budget = Some(Budget { tokens: 250, count: &count });
+    let budget = Some(TokenBudget { tokens: 250, count_tokens: &count });
     let first = index.map(&MapRequest { budget, ..MapRequest::default() });
     index.update("some/long/folder/m0.py", b"def thing_0(new): ...\ndef more(): ...\n");
     index.update("other/long/folder/of/files.py", b"from some.long.folder.m1 import thing_1\n");
@@ -151,7 +152,7 @@ fn a_map_can_be_of_a_part() {
     let index = index(&[("a/x.py", "def x(): ..."), ("ab/y.py", "def y(): ..."), ("z.py", "def z(): ...")]);
     let of = |within: &[&str]| {
         let within: Vec<String> = within.iter().map(ToString::to_string).collect();
-        let map = index.map(&MapRequest { within: &within, ..MapRequest::default() });
+        let map = index.map(&MapRequest { scope: &within, ..MapRequest::default() });
         map.blocks.into_iter().map(|block| block.path.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(of(&["a"]), ["a/x.py"]);

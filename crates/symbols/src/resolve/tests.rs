@@ -3,9 +3,9 @@ use crate::language::Languages;
 
 /// Numbers are places in the list; package files have their content.
 fn meanings(files: &[(&str, &str)], from: &str, path: &str, names: &[&str]) -> Vec<String> {
-    let mut paths = Paths::default();
+    let mut paths = PathLookup::default();
     for (id, (path, content)) in files.iter().enumerate() {
-        paths.insert(path, u32::try_from(id).unwrap(), Manifest::of(path, content.as_bytes()).as_ref());
+        paths.insert(path, u32::try_from(id).unwrap(), Manifest::parse(path, content.as_bytes()).as_ref());
     }
     let languages = Languages::builtin();
     let language = languages.get(languages.detect(from).unwrap()).unwrap();
@@ -15,10 +15,10 @@ fn meanings(files: &[(&str, &str)], from: &str, path: &str, names: &[&str]) -> V
     };
     let import =
         Import { path: path.into(), names: names.iter().map(|name| Box::from(*name)).collect(), form };
-    let shown = |meaning: Meaning| match meaning {
-        Meaning::Files(ids) => ids.iter().map(|id| files[*id as usize].0.to_string()).collect(),
-        Meaning::External(name) => vec![format!("external {name}")],
-        Meaning::Nothing => vec![],
+    let shown = |meaning: ImportResolution| match meaning {
+        ImportResolution::Files(ids) => ids.iter().map(|id| files[*id as usize].0.to_string()).collect(),
+        ImportResolution::External(name) => vec![format!("external {name}")],
+        ImportResolution::Ignored => vec![],
     };
     paths.resolve(language, from, &import).into_iter().flat_map(shown).collect()
 }
@@ -111,21 +111,21 @@ fn a_go_import_is_a_folder_of_the_module() {
 
 #[test]
 fn broken_uses_give_what_can_be_read() {
-    assert_eq!(rules::expand("a::{b, c"), ["a::b", "a::c"]);
-    assert_eq!(rules::expand("}}a,,{"), ["a"]);
-    assert_eq!(rules::expand(""), Vec::<String>::new());
+    assert_eq!(rules::expand_use_tree("a::{b, c"), ["a::b", "a::c"]);
+    assert_eq!(rules::expand_use_tree("}}a,,{"), ["a"]);
+    assert_eq!(rules::expand_use_tree(""), Vec::<String>::new());
 }
 
 #[test]
 fn the_nearest_file_of_several_is_meant() {
-    let mut paths = Paths::default();
+    let mut paths = PathLookup::default();
     for (id, path) in ["a/x/util.h", "b/x/util.h", "util.h"].iter().enumerate() {
         paths.insert(path, u32::try_from(id).unwrap(), None);
     }
-    assert_eq!(paths.nearest("b/main.c", "x/util.h"), Some(1));
-    assert_eq!(paths.nearest("b/main.c", "util.h"), Some(1));
-    assert_eq!(paths.nearest("c.c", "util.h"), Some(2));
+    assert_eq!(paths.find_nearest("b/main.c", "x/util.h"), Some(1));
+    assert_eq!(paths.find_nearest("b/main.c", "util.h"), Some(1));
+    assert_eq!(paths.find_nearest("c.c", "util.h"), Some(2));
     paths.remove("b/x/util.h");
-    assert_eq!(paths.nearest("b/main.c", "x/util.h"), Some(0));
-    assert_eq!(paths.nearest("b/main.c", "lutil.h"), None);
+    assert_eq!(paths.find_nearest("b/main.c", "x/util.h"), Some(0));
+    assert_eq!(paths.find_nearest("b/main.c", "lutil.h"), None);
 }

@@ -1,8 +1,8 @@
-//! Variables without keys.
+//! [`scrub_environment`]: the environment of commands, without secrets.
 
 use std::ffi::OsString;
 
-/// Names that end so hold secrets.
+/// Endings of names of variables that hold secrets.
 const SECRET_ENDINGS: [&str; 14] = [
     "KEY",
     "APIKEY",
@@ -20,17 +20,17 @@ const SECRET_ENDINGS: [&str; 14] = [
     "PAT",
 ];
 
-/// The variables that a command may see: all but those whose names sound like secrets, and the `named` ones (those
-/// that hold the providers' keys). What `kept` names stays in any case.
+/// Returns the variables that a command may see: all but those whose names sound like secrets, and
+/// the `named` ones (those with the providers' keys). Variables listed in `kept` stay in any case.
 ///
 /// ```
 /// let variables = [("PATH", "/bin"), ("MY_TOKEN", "1"), ("CACHE_KEY", "2"), ("LLM", "3")];
 /// let variables = variables.map(|(name, value)| (name.into(), value.into()));
-/// let left = hardpan_tools::scrubbed(variables, &["LLM".into()], &["CACHE_KEY".into()]);
+/// let left = hardpan_tools::scrub_environment(variables, &["LLM".into()], &["CACHE_KEY".into()]);
 /// let names: Vec<_> = left.iter().map(|(name, _)| name.to_str()).collect();
 /// assert_eq!(names, [Some("PATH"), Some("CACHE_KEY")]);
 /// ```
-pub fn scrubbed(
+pub fn scrub_environment(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     named: &[String],
     kept: &[String],

@@ -1,63 +1,65 @@
-//! The end of an output, and the whole of it on disk.
+//! [`CommandOutput`]: keeps the end of a command's output in memory, and all of it on disk once it
+//! is long.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::clean::Cleaner;
-use crate::limits::BYTES;
+use super::sanitize::TextSanitizer;
+use crate::limits::MAX_ANSWER_BYTES;
 
-/// The most lines of output in an answer.
-const LINES: usize = 2000;
+/// The most lines of output in an answer; the last ones are shown.
+const MAX_LINES: usize = 2000;
 
-/// The most bytes of output that are kept on disk: an endless one must not fill it.
-const KEPT: u64 = 256 * 1024 * 1024;
+/// The most bytes of one output that are written to disk, so that an endless command cannot fill
+/// it.
+const MAX_STORED_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What a command has said so far.
-pub(super) struct Output {
-    cleaner: Cleaner,
-    /// The end of it; all of it as long as nothing was cut.
+/// What a command has printed so far.
+pub(super) struct CommandOutput {
+    sanitizer: TextSanitizer,
+    /// The end of the output; all of it as long as `full` is [`FullOutput::InTail`].
     tail: String,
     lines: usize,
     bytes: u64,
     folder: PathBuf,
-    whole: Whole,
+    full: FullOutput,
 }
 
-/// The whole output, where the tail no longer is it.
-enum Whole {
+/// Where the whole output is.
+enum FullOutput {
     InTail,
     OnDisk {
         path: PathBuf,
         file: File,
         bytes: u64,
     },
-    /// It could not be kept.
+    /// It could not be written, for this reason.
     Lost(String),
 }
 
-impl Output {
-    /// An output that is kept in this folder should it become long.
+impl CommandOutput {
+    /// An empty output, which gets a file in `folder` once it is too long for an answer.
     pub fn new(folder: &Path) -> Self {
-        Output {
-            cleaner: Cleaner::default(),
+        CommandOutput {
+            sanitizer: TextSanitizer::default(),
             tail: String::new(),
             lines: 0,
             bytes: 0,
             folder: folder.to_owned(),
-            whole: Whole::InTail,
+            full: FullOutput::InTail,
         }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
-        let text = self.cleaner.feed(bytes);
+        let text = self.sanitizer.feed(bytes);
         self.add(&text);
     }
 
-    /// Says that no more comes.
+    /// Flushes what the sanitizer still holds. Call it when no more bytes come.
     pub fn end(&mut self) {
-        let text = self.cleaner.end();
+        let text = self.sanitizer.end();
         self.add(&text);
     }
 
@@ -65,51 +67,52 @@ impl Output {
         self.bytes += text.len() as u64;
         self.lines += text.matches('\n').count();
         self.tail.push_str(text);
-        match &self.whole {
-            Whole::InTail if self.tail.len() > BYTES || self.lines > LINES => {
-                self.whole = match create(&self.folder) {
-                    Ok((path, file)) => Whole::OnDisk { path, file, bytes: 0 },
-                    Err(error) => Whole::Lost(error.to_string()),
+        match &self.full {
+            FullOutput::InTail if self.tail.len() > MAX_ANSWER_BYTES || self.lines > MAX_LINES => {
+                self.full = match create_output_file(&self.folder) {
+                    Ok((path, file)) => FullOutput::OnDisk { path, file, bytes: 0 },
+                    Err(error) => FullOutput::Lost(error.to_string()),
                 };
-                self.keep(None);
+                self.append_to_file(None);
             }
-            Whole::InTail => return,
-            _ => self.keep(Some(text)),
+            FullOutput::InTail => return,
+            _ => self.append_to_file(Some(text)),
         }
         // Cut rarely, and then much: each cut moves what stays.
-        if self.tail.len() > 4 * BYTES {
-            let from = self.tail.ceil_char_boundary(self.tail.len() - BYTES);
+        if self.tail.len() > 4 * MAX_ANSWER_BYTES {
+            let from = self.tail.ceil_char_boundary(self.tail.len() - MAX_ANSWER_BYTES);
             self.tail.drain(..from);
         }
     }
 
-    /// Appends a text to the file; without one, all there is so far.
-    fn keep(&mut self, text: Option<&str>) {
+    /// Appends a text to the file; `None` appends the whole tail.
+    fn append_to_file(&mut self, text: Option<&str>) {
         let text = text.unwrap_or(&self.tail);
-        let Whole::OnDisk { file, bytes, .. } = &mut self.whole else { return };
-        let room = usize::try_from(KEPT - *bytes).unwrap_or(usize::MAX).min(text.len());
+        let FullOutput::OnDisk { file, bytes, .. } = &mut self.full else { return };
+        let room = usize::try_from(MAX_STORED_BYTES - *bytes).unwrap_or(usize::MAX).min(text.len());
         let text = &text[..text.floor_char_boundary(room)];
         // What overwrites a line in a terminal is a line of its own in a file.
         match file.write_all(text.replace('\r', "\n").as_bytes()) {
             Ok(()) => *bytes += text.len() as u64,
-            Err(error) => self.whole = Whole::Lost(error.to_string()),
+            Err(error) => self.full = FullOutput::Lost(error.to_string()),
         }
     }
 
-    /// The end of the output as it came.
+    /// The end of the output, sanitized, at least as much as an answer shows.
     pub fn tail(&self) -> &str {
         &self.tail
     }
 
-    /// The end of the output, within the limits of an answer, each line as a terminal would leave it.
-    pub fn shown(&self) -> String {
+    /// The end of the output within the limits of an answer, each line as a terminal would show it
+    /// after carriage returns.
+    pub fn visible_text(&self) -> String {
         let end = self.end_of_tail();
-        let lines = end.split_inclusive('\n').map(overwritten);
+        let lines = end.split_inclusive('\n').map(apply_carriage_returns);
         lines.collect()
     }
 
     fn end_of_tail(&self) -> &str {
-        let from = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(BYTES));
+        let from = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(MAX_ANSWER_BYTES));
         let text = &self.tail[from..];
         // Not from the middle of a line, if there is a whole one.
         let begins_line = from == 0 || self.tail.as_bytes()[from - 1] == b'\n';
@@ -118,13 +121,13 @@ impl Output {
             _ => text,
         };
         let body = text.strip_suffix('\n').unwrap_or(text);
-        match body.rmatch_indices('\n').nth(LINES - 1) {
+        match body.rmatch_indices('\n').nth(MAX_LINES - 1) {
             Some((cut, _)) => &text[cut + 1..],
             None => text,
         }
     }
 
-    /// What there is to say about output that is not shown.
+    /// Says how much is not shown and where it is. `None` if everything is shown.
     pub fn notice(&self) -> Option<String> {
         let shown = self.end_of_tail();
         let (lines, bytes) = (shown.lines().count(), shown.len());
@@ -133,37 +136,38 @@ impl Output {
             self.lines(),
             self.bytes
         );
-        match &self.whole {
-            Whole::InTail => None,
-            Whole::OnDisk { path, bytes, .. } if *bytes < self.bytes => {
+        match &self.full {
+            FullOutput::InTail => None,
+            FullOutput::OnDisk { path, bytes, .. } if *bytes < self.bytes => {
                 Some(format!("{cut}; the first {bytes} bytes are in {}", path.display()))
             }
-            Whole::OnDisk { path, .. } => Some(format!("{cut}; all of them are in {}", path.display())),
-            Whole::Lost(why) => Some(format!("{cut}; the rest could not be kept: {why}")),
+            FullOutput::OnDisk { path, .. } => Some(format!("{cut}; all of them are in {}", path.display())),
+            FullOutput::Lost(why) => Some(format!("{cut}; the rest could not be kept: {why}")),
         }
     }
 
-    /// How many lines there were.
+    /// How many lines the whole output has, an unfinished last one included.
     pub fn lines(&self) -> usize {
         self.lines + usize::from(!self.tail.is_empty() && !self.tail.ends_with('\n'))
     }
 
-    /// How many bytes of text there were.
+    /// How many bytes of sanitized text the whole output has.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Where the whole of it is, if it is not in the answer.
+    /// The file with the whole output. `None` if the answer shows all of it, or it could not be
+    /// written.
     pub fn file(&self) -> Option<&Path> {
-        match &self.whole {
-            Whole::OnDisk { path, .. } => Some(path),
+        match &self.full {
+            FullOutput::OnDisk { path, .. } => Some(path),
             _ => None,
         }
     }
 }
 
-/// What a line that was overwritten after carriage returns looks like in the end.
-fn overwritten(line: &str) -> Cow<'_, str> {
+/// What a terminal shows of a line that was overwritten after carriage returns.
+fn apply_carriage_returns(line: &str) -> Cow<'_, str> {
     let body = line.strip_suffix('\n').unwrap_or(line);
     let end = &line[body.len()..];
     match body.trim_end_matches('\r').rsplit_once('\r') {
@@ -173,8 +177,8 @@ fn overwritten(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// A new file in the folder, readable by its owner only.
-fn create(folder: &Path) -> io::Result<(PathBuf, File)> {
+/// Creates `output-N.txt` in the folder with the first free number, readable by its owner only.
+fn create_output_file(folder: &Path) -> io::Result<(PathBuf, File)> {
     use std::os::unix::fs::OpenOptionsExt;
     std::fs::create_dir_all(folder)?;
     let mut number = 1;

@@ -2,21 +2,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use hardpan_prompt::{Json, Part};
+use hardpan_prompt::{Json, MessagePart};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::*;
-use crate::fixture::{Fixture, workspace};
+use crate::test_workspace::{TestWorkspace, workspace};
 
 /// Far more than anything here takes: a test that comes to it has failed.
 const LONG: Duration = Duration::from_secs(60);
 
-fn tool(fixture: &Fixture) -> Bash {
+fn tool(fixture: &TestWorkspace) -> Bash {
     let variables = std::env::vars_os().filter(|(name, _)| name == "PATH");
-    let mut environment = scrubbed(variables, &[], &[]);
+    let mut environment = scrub_environment(variables, &[], &[]);
     environment.push(("GREETING".into(), "hello".into()));
-    Bash(Shell {
+    Bash(ShellOptions {
         outputs: fixture.outside().join("outputs"),
         temp: fixture.outside().join("temp"),
         environment,
@@ -24,16 +24,16 @@ fn tool(fixture: &Fixture) -> Bash {
     })
 }
 
-async fn run(fixture: &Fixture, arguments: Value) -> (String, Outcome) {
+async fn run(fixture: &TestWorkspace, arguments: Value) -> (String, ToolOutcome) {
     let tool = tool(fixture);
     let arguments = Json::new(&arguments);
-    let call = Call { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
+    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
     let outcome = timeout(LONG, tool.run(call)).await.expect("a call must end");
-    let Part::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
+    let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
     (text.to_string(), outcome)
 }
 
-async fn text(fixture: &Fixture, command: &str) -> String {
+async fn text(fixture: &TestWorkspace, command: &str) -> String {
     let (text, outcome) = run(fixture, json!({"command": command})).await;
     assert!(!outcome.is_error, "{outcome:?}");
     text
@@ -130,7 +130,7 @@ async fn dropping_the_call_ends_everything_and_leaves_no_zombie() {
     let tool = tool(&fixture);
     let arguments =
         Json::new(&json!({"command": "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > leader; wait"}));
-    let call = Call { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
+    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
     let leader = tokio::select! {
         outcome = tool.run(call) => panic!("{outcome:?}"),
         leader = wait_for(fixture.path("leader")) => leader,
@@ -150,7 +150,7 @@ async fn dropping_the_call_ends_everything_and_leaves_no_zombie() {
 fn a_group_ends_without_a_runtime() {
     let mut command = Command::new("sh");
     command.args(["-c", "sleep 1000 & sleep 1000"]).process_group(0);
-    let group = Group::start(command).unwrap();
+    let group = ProcessGroup::start(command).unwrap();
     let leader = group.leader();
     drop(group);
     // The reaper is a thread of its own: until it has run, the number still exists.
@@ -243,7 +243,7 @@ async fn output_is_shown_while_it_comes() {
         // The command goes on only when its first line was seen.
         fs::write(&go, "").unwrap();
     };
-    let call = Call { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &progress };
+    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &progress };
     timeout(LONG, tool.run(call)).await.expect("the command must have been seen");
     assert_eq!(shown.lock().unwrap()[0], "one\n");
 }
@@ -259,12 +259,12 @@ async fn temporary_files_have_a_folder_of_their_own_and_keys_are_not_passed_on()
         ("C", "3".into()),
     ];
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
-    tool.0.environment = scrubbed(variables, &["B".to_owned()], &[]);
+    tool.0.environment = scrub_environment(variables, &["B".to_owned()], &[]);
     let arguments =
         Json::new(&json!({"command": "touch \"$(mktemp)\"; ls -d $TMPDIR/*; echo \"[$A_KEY$B$C]\""}));
-    let call = Call { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
+    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
     let outcome = tool.run(call).await;
-    let Part::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
+    let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
     assert!(text.starts_with(tool.0.temp.to_str().unwrap()) && text.ends_with("[3]\n"), "{text}");
 }
 

@@ -5,17 +5,17 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fixture::{Fixture, workspace};
+use crate::test_workspace::{TestWorkspace, workspace};
 
 fn tool() -> Edit {
-    Edit(Changes::default())
+    Edit(FileChanger::default())
 }
 
 fn one(path: &str, old: &str, new: &str) -> Value {
     json!({"path": path, "old_text": old, "new_text": new})
 }
 
-fn content(fixture: &Fixture, name: &str) -> String {
+fn content(fixture: &TestWorkspace, name: &str) -> String {
     fs::read_to_string(fixture.path(name)).unwrap()
 }
 
@@ -29,7 +29,7 @@ fn a_text_that_occurs_once_is_replaced_and_the_change_shown() {
     assert_eq!(details["hash"], json!(Hash::of(content(&fixture, "a.rs").as_bytes())));
     assert_eq!(
         outcome.content,
-        [hardpan_prompt::Part::text(
+        [hardpan_prompt::MessagePart::text(
             "Edited a.rs in 1 place:\n\n@@ -1,3 +1,3 @@\n fn a() {}\n-fn b() {}\n+fn b(x: u8) {}\n fn c() {}\n"
         )]
     );
@@ -130,7 +130,7 @@ fn what_is_not_utf_8_is_refused_and_left_as_it_is() {
 fn a_file_that_changed_since_it_was_seen_is_shown_first() {
     let fixture = workspace(&[("a", "one\ntwo\n")]);
     let tool = tool();
-    tool.0.seen.note(&fixture.path("a"), Hash::of(b"one\ntwo\n"));
+    tool.0.file_views.record_view(&fixture.path("a"), Hash::of(b"one\ntwo\n"));
     fixture.write("a", "one\n2\n");
     let told = fixture.failure(&tool, &one("a", "one", "1"));
     assert!(told.contains("-two\n+2\n"), "{told}");
@@ -156,7 +156,7 @@ proptest! {
     fn one_edit_is_what_replacing_the_only_occurrence_is(text in "[ab\n]{0,12}", old in "[ab\n]{1,3}", new in "[abc\n]{0,3}") {
         let edit = [Replacement { old_text: old.clone(), new_text: new.clone() }];
         let overlapping = (0..text.len()).filter(|&at| text[at..].starts_with(&old)).count();
-        match replaced(&text, &edit) {
+        match apply_edits(&text, &edit) {
             Ok(result) => prop_assert_eq!(result, text.replacen(&old, &new, 1)),
             Err(_) => prop_assert!(overlapping != 1 || old == new),
         }
@@ -166,6 +166,6 @@ proptest! {
     fn what_is_not_edited_stays_byte_for_byte(before in "[a\r\n]{0,8}", after in "[a\r\n]{0,8}") {
         let text = format!("{before}X{after}");
         let edit = [Replacement { old_text: "X".to_owned(), new_text: "Y".to_owned() }];
-        prop_assert_eq!(replaced(&text, &edit).ok(), Some(format!("{before}Y{after}")));
+        prop_assert_eq!(apply_edits(&text, &edit).ok(), Some(format!("{before}Y{after}")));
     }
 }

@@ -1,30 +1,33 @@
-//! HTML as a series of tags and texts. Every byte is looked at a fixed number of times, whatever the page holds, and no
-//! tree is built: a hostile page can neither take long nor nest too deep.
+//! [`tokens`]: HTML as a series of tags and texts.
+//!
+//! Every byte is looked at a fixed number of times, whatever the page holds, and no tree is built,
+//! so a hostile page can neither take long nor nest too deep.
 
 use std::borrow::Cow;
 
-/// One piece of a page.
+/// A tag or a text of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
-    /// Text, with entities still in it.
+    /// Text, with entities such as `&amp;` still in it.
     Text(&'a str),
-    /// The beginning of an element; the name in lower case.
+    /// A start tag: the element's name in lower case, and its attributes.
     Open(String, Attributes<'a>),
-    /// The end of one.
+    /// An end tag: the element's name in lower case.
     Close(String),
 }
 
-/// The attributes of a tag, as they stand there.
+/// The attributes of a start tag, not parsed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Attributes<'a>(&'a str);
 
-/// Elements whose content is not HTML. Only the title's is of use.
-const RAW: [&str; 8] = ["script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp"];
+/// Elements whose content is not HTML.
+const RAW_ELEMENTS: [&str; 8] =
+    ["script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp"];
 
-/// The pieces of a page.
+/// Iterates over the tags and texts of a page.
 pub(super) struct Tokens<'a> {
     rest: &'a str,
-    /// A raw element was opened: its content is text up to its end.
+    /// The name of a raw element that was just opened: all up to its end tag is text.
     raw: Option<String>,
 }
 
@@ -37,7 +40,7 @@ impl<'a> Iterator for Tokens<'a> {
 
     fn next(&mut self) -> Option<Token<'a>> {
         if let Some(name) = self.raw.take() {
-            let text = self.take(raw_end(self.rest, &name));
+            let text = self.take(find_raw_end(self.rest, &name));
             if !text.is_empty() {
                 return Some(Token::Text(text));
             }
@@ -46,11 +49,11 @@ impl<'a> Iterator for Tokens<'a> {
             if self.rest.is_empty() {
                 return None;
             }
-            let text = self.take(markup(self.rest));
+            let text = self.take(find_tag_start(self.rest));
             if !text.is_empty() {
                 return Some(Token::Text(text));
             }
-            if let Some(token) = self.tag() {
+            if let Some(token) = self.take_tag() {
                 return Some(token);
             }
         }
@@ -64,14 +67,14 @@ impl<'a> Tokens<'a> {
         taken
     }
 
-    /// Takes what `<` begins. Comments and declarations are nothing.
-    fn tag(&mut self) -> Option<Token<'a>> {
+    /// Takes the tag that begins here. Comments and declarations are skipped, as `None`.
+    fn take_tag(&mut self) -> Option<Token<'a>> {
         if self.rest.starts_with("<!--") {
             let end = self.rest[4..].find("-->").map_or(self.rest.len(), |end| 4 + end + 3);
             self.take(end);
             return None;
         }
-        let tag = self.take(tag_end(self.rest));
+        let tag = self.take(find_tag_end(self.rest));
         let inner = tag.trim_start_matches('<').trim_end_matches('>');
         if inner.starts_with(['!', '?']) {
             return None;
@@ -86,15 +89,15 @@ impl<'a> Tokens<'a> {
         if closes {
             return Some(Token::Close(name));
         }
-        if RAW.contains(&&*name) {
+        if RAW_ELEMENTS.contains(&&*name) {
             self.raw = Some(name.clone());
         }
         Some(Token::Open(name, Attributes(attributes)))
     }
 }
 
-/// Where the first tag begins: `<` before a letter, `/`, `!` or `?`.
-fn markup(text: &str) -> usize {
+/// The offset of the first tag: `<` before a letter, `/`, `!` or `?`.
+fn find_tag_start(text: &str) -> usize {
     let begins = |(at, _): &(usize, &str)| match text.as_bytes().get(at + 1) {
         Some(b'/') => text.as_bytes().get(at + 2).is_some_and(u8::is_ascii_alphabetic),
         Some(byte) => byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'?'),
@@ -103,8 +106,8 @@ fn markup(text: &str) -> usize {
     text.match_indices('<').find(begins).map_or(text.len(), |(at, _)| at)
 }
 
-/// Where a tag ends: after the first `>` that is in no quotes.
-fn tag_end(tag: &str) -> usize {
+/// The offset after the first `>` outside of quotes.
+fn find_tag_end(tag: &str) -> usize {
     let mut quote = None;
     let mut before = b' ';
     for (at, &byte) in tag.as_bytes().iter().enumerate() {
@@ -122,8 +125,8 @@ fn tag_end(tag: &str) -> usize {
     tag.len()
 }
 
-/// Where the content of a raw element ends.
-fn raw_end(text: &str, name: &str) -> usize {
+/// The offset of the end tag of a raw element.
+fn find_raw_end(text: &str, name: &str) -> usize {
     let ends = |at: usize| {
         let after = &text.as_bytes()[at + 2..];
         after.len() >= name.len() && after[..name.len()].eq_ignore_ascii_case(name.as_bytes())
@@ -132,7 +135,7 @@ fn raw_end(text: &str, name: &str) -> usize {
 }
 
 impl<'a> Attributes<'a> {
-    /// The value of an attribute, entities decoded.
+    /// The value of an attribute, entities decoded. `None` where the tag does not have it.
     pub fn get(&self, wanted: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.0;
         loop {
@@ -143,19 +146,19 @@ impl<'a> Attributes<'a> {
             let end = rest[1..].find(|char: char| char.is_ascii_whitespace() || "=/".contains(char));
             let (name, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
             let (value, after) = match after.trim_start().strip_prefix('=') {
-                Some(after) => value(after.trim_start()),
+                Some(after) => split_value(after.trim_start()),
                 None => ("", after),
             };
             if name.eq_ignore_ascii_case(wanted) {
-                return Some(decoded(value));
+                return Some(decode_entities(value));
             }
             rest = after;
         }
     }
 }
 
-/// A value, in quotes or not, and what follows.
-fn value(text: &str) -> (&str, &str) {
+/// Splits an attribute's value, quoted or not, from what follows it.
+fn split_value(text: &str) -> (&str, &str) {
     for quote in ['"', '\''] {
         if let Some(inner) = text.strip_prefix(quote) {
             return inner.split_once(quote).unwrap_or((inner, ""));
@@ -164,8 +167,8 @@ fn value(text: &str) -> (&str, &str) {
     text.split_at(text.find(|char: char| char.is_ascii_whitespace()).unwrap_or(text.len()))
 }
 
-/// A text with its entities replaced by what they stand for.
-pub(super) fn decoded(text: &str) -> Cow<'_, str> {
+/// Replaces entities by the characters they stand for; unknown ones stay as they are.
+pub(super) fn decode_entities(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return text.into();
     }
@@ -176,7 +179,7 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
         rest = &rest[at..];
         // The longest name here is eight letters long.
         let end = rest.as_bytes().iter().take(12).position(|&byte| byte == b';');
-        match end.and_then(|end| Some((character(&rest[1..end])?, end))) {
+        match end.and_then(|end| Some((named_character(&rest[1..end])?, end))) {
             Some((char, end)) => {
                 result.push(char);
                 rest = &rest[end + 1..];
@@ -191,20 +194,20 @@ pub(super) fn decoded(text: &str) -> Cow<'_, str> {
     result.into()
 }
 
-fn character(name: &str) -> Option<char> {
+fn named_character(name: &str) -> Option<char> {
     if let Some(number) = name.strip_prefix('#') {
         let hexadecimal = number.strip_prefix(['x', 'X']).map(|digits| u32::from_str_radix(digits, 16));
         return char::from_u32(hexadecimal.unwrap_or_else(|| number.parse()).ok()?);
     }
-    let known = NAMED.iter().find(|(known, _)| *known == name).map(|&(_, char)| char);
+    let known = NAMED_CHARACTERS.iter().find(|(known, _)| *known == name).map(|&(_, char)| char);
     known.or_else(|| {
-        let place = LATIN.split_ascii_whitespace().position(|known| known == name)?;
+        let place = LATIN_1_NAMES.split_ascii_whitespace().position(|known| known == name)?;
         char::from_u32(0xA0 + u32::try_from(place).ok()?)
     })
 }
 
-/// The characters that have names, but for those of Latin-1.
-const NAMED: [(&str, char); 38] = [
+/// Named characters outside of Latin-1 that occur in practice.
+const NAMED_CHARACTERS: [(&str, char); 38] = [
     ("amp", '&'),
     ("lt", '<'),
     ("gt", '>'),
@@ -246,7 +249,7 @@ const NAMED: [(&str, char); 38] = [
 ];
 
 /// The names of the characters from U+00A0 to U+00FF, in order.
-const LATIN: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 \
+const LATIN_1_NAMES: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 \
     sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml \
     Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml \
     times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave \
@@ -284,8 +287,11 @@ mod tests {
 
     #[test]
     fn entities_are_decoded_and_what_is_none_stays() {
-        assert_eq!(decoded("a &lt;b&gt; &auml;&yuml;&nbsp;&#228;&#xE4; &hellip;"), "a <b> äÿ\u{a0}ää …");
-        assert_eq!(decoded("R&D &unknown; &#99999999; &;"), "R&D &unknown; &#99999999; &;");
+        assert_eq!(
+            decode_entities("a &lt;b&gt; &auml;&yuml;&nbsp;&#228;&#xE4; &hellip;"),
+            "a <b> äÿ\u{a0}ää …"
+        );
+        assert_eq!(decode_entities("R&D &unknown; &#99999999; &;"), "R&D &unknown; &#99999999; &;");
     }
 
     #[test]

@@ -1,23 +1,23 @@
-//! A page as Markdown: what it says, without what it looks like.
+//! [`html_to_markdown`]: the content of a web page as Markdown.
 
 use std::borrow::Cow;
 
 use reqwest::Url;
 
-use super::html::{Attributes, Token, decoded, tokens};
+use super::html::{Attributes, Token, decode_entities, tokens};
 
-/// The most bytes of Markdown that are made of one page.
-const LIMIT: usize = 8 * 1024 * 1024;
+/// The most bytes of Markdown that one page becomes.
+const MAX_MARKDOWN_BYTES: usize = 8 * 1024 * 1024;
 
-/// How deep lists and quotations are shown.
-const DEPTH: usize = 6;
+/// The deepest nesting of lists and quotations that is shown.
+const MAX_DEPTH: usize = 6;
 
-/// Elements that are not what a page is read for.
-const ASIDE: [&str; 9] =
+/// Elements that are left out with everything in them, unless nothing would remain of the page.
+const SKIPPED_ELEMENTS: [&str; 9] =
     ["nav", "footer", "svg", "template", "noscript", "select", "button", "dialog", "math"];
 
-/// Elements that stand on lines of their own.
-const BLOCKS: [&str; 29] = [
+/// Elements that begin and end a paragraph.
+const BLOCK_ELEMENTS: [&str; 29] = [
     "address",
     "article",
     "aside",
@@ -49,21 +49,21 @@ const BLOCKS: [&str; 29] = [
     "option",
 ];
 
-/// What a page says.
+/// A page as Markdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Markdown {
+pub(super) struct MarkdownPage {
     pub title: Option<String>,
     pub text: String,
 }
 
-/// Turns a page into Markdown. Links become whole addresses, meant from `base`.
-pub(super) fn markdown(html: &str, base: &Url) -> Markdown {
-    let page = write(html, base, &ASIDE);
-    if page.text.is_empty() { write(html, base, &[]) } else { page }
+/// Turns a page into Markdown. Links become absolute, resolved against `base`.
+pub(super) fn html_to_markdown(html: &str, base: &Url) -> MarkdownPage {
+    let page = write_page(html, base, &SKIPPED_ELEMENTS);
+    if page.text.is_empty() { write_page(html, base, &[]) } else { page }
 }
 
-fn write(html: &str, base: &Url, aside: &[&str]) -> Markdown {
-    let mut writer = Writer { base: Some(base), ..Writer::default() };
+fn write_page(html: &str, base: &Url, aside: &[&str]) -> MarkdownPage {
+    let mut writer = MarkdownWriter { base: Some(base), ..MarkdownWriter::default() };
     let mut skipped: Option<(String, usize)> = None;
     for token in tokens(html) {
         // What is left out ends with its own end tag, elements of the same name within it counted.
@@ -80,11 +80,11 @@ fn write(html: &str, base: &Url, aside: &[&str]) -> Markdown {
         }
         match token {
             Token::Open(name, _) if aside.contains(&&*name) => skipped = Some((name, 1)),
-            Token::Open(name, attributes) => writer.open(&name, &attributes),
-            Token::Close(name) => writer.close(&name),
-            Token::Text(text) => writer.text(text),
+            Token::Open(name, attributes) => writer.open_element(&name, &attributes),
+            Token::Close(name) => writer.close_element(&name),
+            Token::Text(text) => writer.push_page_text(text),
         }
-        if writer.out.len() > LIMIT {
+        if writer.out.len() > MAX_MARKDOWN_BYTES {
             break;
         }
     }
@@ -92,98 +92,99 @@ fn write(html: &str, base: &Url, aside: &[&str]) -> Markdown {
 }
 
 #[derive(Default)]
-struct Writer<'a> {
+struct MarkdownWriter<'a> {
     base: Option<&'a Url>,
     out: String,
     title: Option<String>,
-    /// The raw element we are in.
+    /// The name of the open element whose content is not HTML, such as `script`.
     raw: Option<String>,
-    /// The marks of emphasis that are open, and where each begins.
+    /// The open marks of emphasis, and where in `out` the text of each begins.
     marks: Vec<(&'static str, usize)>,
     link: Option<(String, usize)>,
-    /// The number of the next entry of each open list; none where entries have none.
+    /// For each open list the number of its next item; `None` for unordered lists.
     lists: Vec<Option<u32>>,
     quotes: usize,
     preformatted: usize,
-    /// Tables within tables are layout, not tables.
+    /// How many tables are open. Only the outermost is written as a table: nested ones are page
+    /// layout.
     tables: usize,
-    /// How many cells the current row has; none outside of one.
+    /// How many cells the current row has so far. `None` outside of a row.
     cells: Option<usize>,
     rows: usize,
     space: bool,
 }
 
-impl Writer<'_> {
-    fn open(&mut self, name: &str, attributes: &Attributes<'_>) {
+impl MarkdownWriter<'_> {
+    fn open_element(&mut self, name: &str, attributes: &Attributes<'_>) {
         match name {
             "title" | "script" | "style" | "textarea" | "iframe" | "noembed" | "noframes" | "xmp" => {
                 self.raw = Some(name.to_owned());
             }
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                self.block();
+                self.end_paragraph();
                 let level = name.as_bytes()[1] - b'0';
-                self.put(&("#".repeat(level.into()) + " "));
+                self.push_text(&("#".repeat(level.into()) + " "));
             }
-            "br" => self.line(),
+            "br" => self.end_line(),
             "hr" => {
-                self.block();
-                self.put("---");
-                self.block();
+                self.end_paragraph();
+                self.push_text("---");
+                self.end_paragraph();
             }
-            "strong" | "b" => self.mark("**"),
-            "em" | "i" | "cite" => self.mark("*"),
-            "del" | "s" => self.mark("~~"),
-            "code" | "kbd" | "samp" | "tt" => self.mark("`"),
+            "strong" | "b" => self.open_mark("**"),
+            "em" | "i" | "cite" => self.open_mark("*"),
+            "del" | "s" => self.open_mark("~~"),
+            "code" | "kbd" | "samp" | "tt" => self.open_mark("`"),
             "a" => {
                 self.end_link();
                 self.link =
-                    attributes.get("href").and_then(|href| Some((self.address(&href)?, self.out.len())));
+                    attributes.get("href").and_then(|href| Some((self.absolute_url(&href)?, self.out.len())));
             }
             "img" => {
                 let alt = attributes.get("alt").unwrap_or_default();
-                let address = attributes.get("src").and_then(|source| self.address(&source));
+                let address = attributes.get("src").and_then(|source| self.absolute_url(&source));
                 if let (false, Some(address)) = (alt.trim().is_empty(), address) {
-                    self.word(&format!("![{}]({address})", alt.trim()));
+                    self.push_word(&format!("![{}]({address})", alt.trim()));
                 }
             }
             "ul" | "ol" | "menu" => {
-                self.around_list();
+                self.separate_list();
                 let start = attributes.get("start").and_then(|start| start.parse().ok()).unwrap_or(1);
                 self.lists.push((name == "ol").then_some(start));
             }
-            "li" => self.entry(),
+            "li" => self.begin_list_item(),
             "blockquote" => {
-                self.block();
+                self.end_paragraph();
                 self.quotes += 1;
             }
             "pre" => {
-                self.block();
-                self.put("```");
+                self.end_paragraph();
+                self.push_text("```");
                 self.preformatted += 1;
-                self.line();
+                self.end_line();
             }
             "table" => {
                 self.tables += 1;
-                self.block();
+                self.end_paragraph();
                 self.rows = 0;
             }
             "tr" if self.tables == 1 => {
-                self.line();
+                self.end_line();
                 self.cells = Some(0);
             }
             "td" | "th" if self.tables == 1 && self.cells.is_some() => {
                 self.end_marks();
                 let first = self.cells == Some(0);
                 self.cells = self.cells.map(|cells| cells + 1);
-                self.put(if first { "| " } else { " | " });
+                self.push_text(if first { "| " } else { " | " });
             }
-            "tr" | "td" | "th" => self.line(),
-            name if BLOCKS.contains(&name) => self.block(),
+            "tr" | "td" | "th" => self.end_line(),
+            name if BLOCK_ELEMENTS.contains(&name) => self.end_paragraph(),
             _ => {}
         }
     }
 
-    fn close(&mut self, name: &str) {
+    fn close_element(&mut self, name: &str) {
         match name {
             name if self.raw.as_deref() == Some(name) => self.raw = None,
             "strong" | "b" => self.end_mark("**"),
@@ -191,49 +192,49 @@ impl Writer<'_> {
             "del" | "s" => self.end_mark("~~"),
             "code" | "kbd" | "samp" | "tt" => self.end_mark("`"),
             "a" => self.end_link(),
-            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.block(),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => self.end_paragraph(),
             "ul" | "ol" | "menu" => {
                 self.lists.pop();
-                self.around_list();
+                self.separate_list();
             }
-            "li" => self.line(),
+            "li" => self.end_line(),
             "blockquote" => {
-                self.block();
+                self.end_paragraph();
                 self.quotes = self.quotes.saturating_sub(1);
             }
             "pre" if self.preformatted > 0 => {
-                self.line();
+                self.end_line();
                 self.preformatted -= 1;
-                self.put("```");
-                self.block();
+                self.push_text("```");
+                self.end_paragraph();
             }
             "tr" if self.tables == 1 => self.end_row(),
             "table" => {
                 self.end_row();
                 self.tables = self.tables.saturating_sub(1);
-                self.block();
+                self.end_paragraph();
             }
-            name if BLOCKS.contains(&name) => self.block(),
+            name if BLOCK_ELEMENTS.contains(&name) => self.end_paragraph(),
             _ => {}
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_page_text(&mut self, text: &str) {
         match self.raw.as_deref() {
             Some("title") => {
-                let title = decoded(text).split_whitespace().collect::<Vec<_>>().join(" ");
+                let title = decode_entities(text).split_whitespace().collect::<Vec<_>>().join(" ");
                 self.title = self.title.take().or(Some(title)).filter(|title| !title.is_empty());
             }
-            Some("textarea") | None if self.preformatted > 0 => self.verbatim(&decoded(text)),
+            Some("textarea") | None if self.preformatted > 0 => self.push_verbatim(&decode_entities(text)),
             Some("textarea") | None => {
-                let text = decoded(text);
+                let text = decode_entities(text);
                 self.space |= text.starts_with(char::is_whitespace);
                 for word in text.split_whitespace() {
                     // In a table's row, a bar would end the cell.
                     let in_row = self.cells.is_some() && word.contains('|');
                     let word =
                         if in_row { Cow::Owned(word.replace('|', "\\|")) } else { Cow::Borrowed(word) };
-                    self.word(&word);
+                    self.push_word(&word);
                     self.space = true;
                 }
                 self.space = !self.out.is_empty() && text.ends_with(char::is_whitespace);
@@ -242,44 +243,46 @@ impl Writer<'_> {
         }
     }
 
-    fn verbatim(&mut self, text: &str) {
+    fn push_verbatim(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
-            self.put(line.trim_end_matches(['\n', '\r']));
+            self.push_text(line.trim_end_matches(['\n', '\r']));
             if line.ends_with('\n') {
                 self.out.push('\n');
             }
         }
     }
 
-    /// A word, with the space before it that is due.
-    fn word(&mut self, word: &str) {
+    /// Writes a word, with a space before it where one is pending.
+    fn push_word(&mut self, word: &str) {
         if std::mem::take(&mut self.space) && !self.at_line_start() && !self.out.ends_with(' ') {
             self.out.push(' ');
         }
-        self.put(word);
+        self.push_text(word);
     }
 
-    /// Puts text out as it is; a new line begins with the signs of what it is in.
-    fn put(&mut self, text: &str) {
+    /// Writes text as it is. On a new line, the quotation marks and indentation of its context come
+    /// first.
+    fn push_text(&mut self, text: &str) {
         if self.at_line_start() && !text.is_empty() {
-            self.out.push_str(&"> ".repeat(self.quotes.min(DEPTH)));
+            self.out.push_str(&"> ".repeat(self.quotes.min(MAX_DEPTH)));
             if self.preformatted == 0 && !self.lists.is_empty() {
-                self.out.push_str(&"  ".repeat(self.lists.len().min(DEPTH) - 1));
+                self.out.push_str(&"  ".repeat(self.lists.len().min(MAX_DEPTH) - 1));
             }
         }
         self.out.push_str(text);
     }
 
-    /// A list stands after an empty line, one within a list does not.
-    fn around_list(&mut self) {
+    /// Separates a list from what surrounds it: by an empty line, or a line break within another
+    /// list.
+    fn separate_list(&mut self) {
         match self.lists.is_empty() {
-            true => self.block(),
-            false => self.line(),
+            true => self.end_paragraph(),
+            false => self.end_line(),
         }
     }
 
-    fn entry(&mut self) {
-        self.line();
+    fn begin_list_item(&mut self) {
+        self.end_line();
         let sign = match self.lists.last_mut() {
             Some(Some(number)) => {
                 *number = number.saturating_add(1);
@@ -287,15 +290,15 @@ impl Writer<'_> {
             }
             _ => "- ".to_owned(),
         };
-        self.put(&sign);
+        self.push_text(&sign);
     }
 
     fn at_line_start(&self) -> bool {
         self.out.is_empty() || self.out.ends_with('\n')
     }
 
-    /// Ends the line, if there is anything in it. In a row of a table, lines are spaces.
-    fn line(&mut self) {
+    /// Ends the line unless it is empty. Within a table row, a line break becomes a space.
+    fn end_line(&mut self) {
         if self.cells.is_some() {
             self.space = true;
             return;
@@ -308,13 +311,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Ends the paragraph: what follows stands after an empty line.
-    fn block(&mut self) {
+    /// Ends the paragraph, so that what follows comes after an empty line.
+    fn end_paragraph(&mut self) {
         // What an entry of a list begins with stays on its line.
         if self.out.ends_with("- ") || self.out.ends_with(". ") && !self.lists.is_empty() {
             return;
         }
-        self.line();
+        self.end_line();
         // The entries of a list stand close together.
         if self.cells.is_none()
             && self.lists.is_empty()
@@ -336,18 +339,18 @@ impl Writer<'_> {
         if cells == 0 {
             return;
         }
-        self.put(" |");
-        self.line();
+        self.push_text(" |");
+        self.end_line();
         self.rows += 1;
         if self.rows == 1 {
-            self.put(&("|".to_owned() + &" --- |".repeat(cells)));
-            self.line();
+            self.push_text(&("|".to_owned() + &" --- |".repeat(cells)));
+            self.end_line();
         }
     }
 
-    fn mark(&mut self, sign: &'static str) {
+    fn open_mark(&mut self, sign: &'static str) {
         if self.preformatted == 0 && !self.marks.iter().any(|(open, _)| *open == sign) {
-            self.word(sign);
+            self.push_word(sign);
             self.marks.push((sign, self.out.len()));
         }
     }
@@ -366,7 +369,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Ends the innermost emphasis; one that is empty leaves no trace.
+    /// Ends the innermost emphasis; an empty one is removed.
     fn end_last_mark(&mut self) {
         let Some((sign, start)) = self.marks.pop() else { return };
         if self.out.len() <= start {
@@ -389,8 +392,9 @@ impl Writer<'_> {
         self.out.push_str(&link);
     }
 
-    /// A whole address, if it leads somewhere else.
-    fn address(&self, address: &str) -> Option<String> {
+    /// The absolute address of a link. `None` for anchors within the page and for schemes other
+    /// than http, https and mailto.
+    fn absolute_url(&self, address: &str) -> Option<String> {
         let address = address.trim();
         if address.is_empty() || address.starts_with('#') {
             return None;
@@ -399,10 +403,10 @@ impl Writer<'_> {
         matches!(whole.scheme(), "http" | "https" | "mailto").then(|| whole.to_string())
     }
 
-    fn finish(mut self) -> Markdown {
+    fn finish(mut self) -> MarkdownPage {
         self.end_row();
-        self.line();
-        Markdown { title: self.title, text: self.out.trim_matches('\n').to_owned() }
+        self.end_line();
+        MarkdownPage { title: self.title, text: self.out.trim_matches('\n').to_owned() }
     }
 }
 

@@ -8,7 +8,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::get;
 use futures_util::stream;
-use hardpan_prompt::{Json, Part};
+use hardpan_prompt::{Json, MessagePart};
 use serde_json::{Value, json};
 
 use super::*;
@@ -59,15 +59,16 @@ async fn server() -> SocketAddr {
 
 fn tool(private_hosts: &[&str]) -> Fetch {
     let private_hosts = private_hosts.iter().map(ToString::to_string).collect();
-    let limits = Limits { time: Duration::from_secs(20), bytes: 1024 * 1024 };
-    Fetch::with_limits(&Web { private_hosts, proxy: None }, limits)
+    let limits = FetchLimits { time: Duration::from_secs(20), bytes: 1024 * 1024 };
+    Fetch::with_limits(&WebOptions { private_hosts, proxy: None }, limits)
 }
 
-async fn call(tool: &Fetch, arguments: Value) -> (String, Outcome) {
+async fn call(tool: &Fetch, arguments: Value) -> (String, ToolOutcome) {
     let arguments = Json::new(&arguments);
     let scope = Scope::new("/", "/");
-    let outcome = tool.run(Call { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} }).await;
-    let Part::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
+    let outcome =
+        tool.run(ToolInvocation { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} }).await;
+    let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
     (text.to_string(), outcome)
 }
 
@@ -163,8 +164,9 @@ async fn a_page_that_never_ends_is_cut_and_one_that_never_comes_is_given_up() {
     let (text, outcome) = call(&tool(&["*"]), json!({"url": format!("http://{server}/endless")})).await;
     assert!(!outcome.is_error && text.contains("more and more"), "{text}");
     assert_eq!(outcome.details.unwrap()["bytes"], 1024 * 1024);
-    let limits = Limits { time: Duration::from_millis(200), bytes: 1000 };
-    let impatient = Fetch::with_limits(&Web { private_hosts: vec!["*".to_owned()], proxy: None }, limits);
+    let limits = FetchLimits { time: Duration::from_millis(200), bytes: 1000 };
+    let impatient =
+        Fetch::with_limits(&WebOptions { private_hosts: vec!["*".to_owned()], proxy: None }, limits);
     let told = failure(&impatient, &format!("http://{server}/silent")).await;
     assert!(told.contains("it took longer than"), "{told}");
 }
@@ -181,7 +183,7 @@ async fn a_long_page_is_read_on_from_where_it_was_cut() {
         assert!(!outcome.is_error, "{text}");
         let body = text.split_once("\n\n").unwrap().1;
         let (body, notice) = body.rsplit_once('[').unwrap();
-        assert!(body.len() <= BYTES);
+        assert!(body.len() <= MAX_ANSWER_BYTES);
         whole.push_str(body);
         match notice.split_once("offset=") {
             Some((_, next)) => offset = next.trim_end_matches(']').parse().unwrap(),

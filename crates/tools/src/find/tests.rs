@@ -1,9 +1,9 @@
 use std::fs::File;
 
 use super::*;
-use crate::fixture::{Fixture, workspace};
+use crate::test_workspace::{TestWorkspace, workspace};
 
-fn project() -> Fixture {
+fn project() -> TestWorkspace {
     workspace(&[
         (".git/config", ""),
         (".gitignore", "target\n*.log\n"),
@@ -30,7 +30,10 @@ fn a_name_is_found_at_any_depth_and_a_path_from_the_folder() {
     assert_eq!(find("config"), "[nothing matches; 11 paths looked at, without what git ignores]");
     let all = project.call(&Find, &json!({"pattern": "*"}));
     let text = ".github/\n.github/ci.yml\n.gitignore\nCargo.toml\nsrc/\nsrc/main.rs\nsrc/parse/\nsrc/parse/mod.rs\nsrc/parse.rs\ntests/\ntests/parse.rs";
-    assert_eq!(all, Outcome::text(text).with_details(json!({"paths": 11, "cut": false, "unreadable": 0})));
+    assert_eq!(
+        all,
+        ToolOutcome::text(text).with_details(json!({"paths": 11, "cut": false, "unreadable": 0}))
+    );
 }
 
 #[test]

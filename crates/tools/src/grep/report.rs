@@ -1,29 +1,29 @@
-//! The answer of a search: matches in the order in which files are added, until it is full.
+//! [`GrepReport`]: the answer of a search, which takes matches file by file until it is full.
 
 use serde_json::json;
 
-use crate::limits::{Full, Lines, counted};
-use crate::tool::Outcome;
+use crate::limits::{LimitReached, LimitedLines, pluralize};
+use crate::tool::ToolOutcome;
 
-use super::search::{Found, Kind, Line};
+use super::search::{LineKind, ReportLine, SearchedFile};
 
-/// The matches so far.
-pub(super) struct Report {
-    lines: Lines,
+/// The matches of the files added so far.
+pub(super) struct GrepReport {
+    lines: LimitedLines,
     limit: usize,
     matches: usize,
-    /// Files with matches.
+    /// How many files have matches.
     files: usize,
     searched: usize,
     binary: usize,
     unreadable: usize,
-    full: Option<Full>,
+    full: Option<LimitReached>,
 }
 
-impl Report {
+impl GrepReport {
     pub fn new(limit: usize) -> Self {
-        Report {
-            lines: Lines::new(usize::MAX),
+        GrepReport {
+            lines: LimitedLines::new(usize::MAX),
             limit,
             matches: 0,
             files: 0,
@@ -39,43 +39,43 @@ impl Report {
         self.full.is_some()
     }
 
-    /// Adds what was found in a file.
-    pub fn add(&mut self, path: &str, found: Found) {
+    /// Adds the result of one file. `path` is shown as it is.
+    pub fn add_file(&mut self, path: &str, found: SearchedFile) {
         if self.is_full() {
             return;
         }
         match found {
-            Found::Lines(lines) => {
+            SearchedFile::Lines(lines) => {
                 self.searched += 1;
                 let before = self.matches;
                 self.full = self.add_lines(path, &lines).err();
                 self.files += usize::from(self.matches > before);
             }
-            Found::Binary => self.binary += 1,
-            Found::Unreadable => self.unreadable += 1,
-            Found::Nothing => {}
+            SearchedFile::Binary => self.binary += 1,
+            SearchedFile::Unreadable => self.unreadable += 1,
+            SearchedFile::Nothing => {}
         }
     }
 
-    fn add_lines(&mut self, path: &str, lines: &[Line]) -> Result<(), Full> {
+    fn add_lines(&mut self, path: &str, lines: &[ReportLine]) -> Result<(), LimitReached> {
         // A gap between two files, too, where there is context.
-        let has_context = lines.iter().any(|line| line.kind != Kind::Match);
-        let mut waiting: Vec<&Line> = Vec::new();
-        let gap = Line { kind: Kind::Gap, number: 0, text: String::new() };
+        let has_context = lines.iter().any(|line| line.kind != LineKind::Match);
+        let mut waiting: Vec<&ReportLine> = Vec::new();
+        let gap = ReportLine { kind: LineKind::Gap, number: 0, text: String::new() };
         if has_context && self.matches > 0 {
             waiting.push(&gap);
         }
         for line in lines {
             match line.kind {
                 // These are shown only if the match that they lead to is.
-                Kind::Before | Kind::Gap => waiting.push(line),
-                Kind::After => self.lines.push(&shown(path, line))?,
-                Kind::Match if self.matches == self.limit => return Err(Full::Lines),
-                Kind::Match => {
+                LineKind::Before | LineKind::Gap => waiting.push(line),
+                LineKind::After => self.lines.push(&format_line(path, line))?,
+                LineKind::Match if self.matches == self.limit => return Err(LimitReached::Lines),
+                LineKind::Match => {
                     for line in waiting.drain(..) {
-                        self.lines.push(&shown(path, line))?;
+                        self.lines.push(&format_line(path, line))?;
                     }
-                    self.lines.push(&shown(path, line))?;
+                    self.lines.push(&format_line(path, line))?;
                     self.matches += 1;
                 }
             }
@@ -83,29 +83,29 @@ impl Report {
         Ok(())
     }
 
-    /// The answer, with what should be known of it.
-    pub fn outcome(self) -> Outcome {
+    /// The answer, with notices about what is missing from it.
+    pub fn into_outcome(self) -> ToolOutcome {
         let mut notices = Vec::new();
         let narrow = "narrow pattern, path or glob";
         match self.full {
-            Some(Full::Lines) => {
-                let matches = counted(self.matches, "match", "matches");
+            Some(LimitReached::Lines) => {
+                let matches = pluralize(self.matches, "match", "matches");
                 notices.push(format!("the first {matches}; {narrow}, or raise limit"));
             }
-            Some(Full::Bytes) => {
-                let matches = counted(self.matches, "match", "matches");
+            Some(LimitReached::Bytes) => {
+                let matches = pluralize(self.matches, "match", "matches");
                 notices.push(format!("the first {matches}, 50 KB; {narrow}"));
             }
             None if self.matches == 0 => {
-                notices.push(format!("no match in {}", counted(self.searched, "file", "files")));
+                notices.push(format!("no match in {}", pluralize(self.searched, "file", "files")));
             }
             None => {}
         }
         if self.binary > 0 {
-            notices.push(format!("{} skipped", counted(self.binary, "binary file", "binary files")));
+            notices.push(format!("{} skipped", pluralize(self.binary, "binary file", "binary files")));
         }
         if self.unreadable > 0 {
-            notices.push(format!("{} could not be searched", counted(self.unreadable, "file", "files")));
+            notices.push(format!("{} could not be searched", pluralize(self.unreadable, "file", "files")));
         }
         let details = json!({
             "matches": self.matches,
@@ -114,15 +114,15 @@ impl Report {
             "binary": self.binary,
             "unreadable": self.unreadable,
         });
-        Outcome::text(self.lines.with_notices(&notices)).with_details(details)
+        ToolOutcome::text(self.lines.append_notices(&notices)).with_details(details)
     }
 }
 
-fn shown(path: &str, line: &Line) -> String {
-    let Line { kind, number, text } = line;
+fn format_line(path: &str, line: &ReportLine) -> String {
+    let ReportLine { kind, number, text } = line;
     match kind {
-        Kind::Match => format!("{path}:{number}:{text}"),
-        Kind::Before | Kind::After => format!("{path}-{number}-{text}"),
-        Kind::Gap => "--".to_owned(),
+        LineKind::Match => format!("{path}:{number}:{text}"),
+        LineKind::Before | LineKind::After => format!("{path}-{number}-{text}"),
+        LineKind::Gap => "--".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The matches of one file.
+//! [`FileSearcher`]: the matches of one file.
 
 use std::io;
 use std::path::Path;
@@ -8,62 +8,63 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
-use hardpan_workspace::{Reason, open};
+use hardpan_workspace::{UnreadableReason, open_regular_file};
 
-use crate::blocking::{Cancel, Cancellable};
-use crate::limits::{BYTES, cut_around};
-use crate::scope::Bounds;
+use crate::blocking::{CancelFlag, CancellableReader};
+use crate::limits::{MAX_ANSWER_BYTES, excerpt_around};
+use crate::scope::ResolvedScope;
 
-/// The most bytes of a line that are shown.
-const LINE_BYTES: usize = 500;
-/// The most memory for one file: a longer line cannot be searched.
-const MEMORY: usize = 16 * 1024 * 1024;
+/// The most bytes that are shown of one line.
+const MAX_LINE_BYTES: usize = 500;
+/// The most memory for one file. A file with a longer line cannot be searched.
+const MAX_HEAP_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is looked for, and where it may be.
-pub(super) struct Search<'a> {
+/// What to search for, and which files may be searched.
+pub(super) struct FileSearcher<'a> {
     pub matcher: RegexMatcher,
-    /// The most matches of one file: one more is looked for, to know that there is one.
+    /// The most matches of one file that are shown. The search goes on for one more, to know
+    /// whether there are more.
     pub limit: usize,
     pub context: usize,
-    pub bounds: &'a Bounds,
-    pub cancel: &'a Cancel,
+    pub resolved: &'a ResolvedScope,
+    pub cancel: &'a CancelFlag,
 }
 
-/// What came of a file.
+/// The result of searching one file.
 #[derive(Debug, PartialEq)]
-pub(super) enum Found {
-    /// It was searched.
-    Lines(Vec<Line>),
-    /// It is binary.
+pub(super) enum SearchedFile {
+    /// The matches and their context; empty where nothing matched.
+    Lines(Vec<ReportLine>),
+    /// The file contains a NUL byte.
     Binary,
-    /// It could not be read, or has lines that are too long.
+    /// The file could not be read, or has lines that are too long.
     Unreadable,
-    /// There is no such file any more, or nobody waits.
+    /// The file no longer exists, or the call was cancelled.
     Nothing,
 }
 
-/// A line to show.
+/// A matching line, a line of context, or a gap.
 #[derive(Debug, PartialEq)]
-pub(super) struct Line {
-    pub kind: Kind,
-    /// From 1.
+pub(super) struct ReportLine {
+    pub kind: LineKind,
+    /// Line number, from 1.
     pub number: u64,
     pub text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Match,
     /// Context before a match.
     Before,
-    /// Context after one.
+    /// Context after a match.
     After,
-    /// Lines are left out here.
+    /// Lines are left out here; shown as `--`.
     Gap,
 }
 
-impl Search<'_> {
-    pub fn searcher(&self) -> Searcher {
+impl FileSearcher<'_> {
+    pub fn build_searcher(&self) -> Searcher {
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
             .line_number(true)
@@ -71,73 +72,74 @@ impl Search<'_> {
             .after_context(self.context)
             .binary_detection(BinaryDetection::quit(0))
             .memory_map(MmapChoice::never()) // a file that shrinks under a map ends the process
-            .heap_limit(Some(MEMORY))
+            .heap_limit(Some(MAX_HEAP_BYTES))
             .build()
     }
 
-    /// Searches a file that is judged once more when it is open.
-    pub fn file(&self, searcher: &mut Searcher, path: &Path) -> Found {
-        let file = match open(path) {
-            Ok((file, _)) if self.bounds.holds_open(&file, path) => file,
-            Err(Reason::Missing) => return Found::Nothing,
-            _ => return Found::Unreadable,
+    /// Searches one file, after checking once more that the opened file is in scope.
+    pub fn search_file(&self, searcher: &mut Searcher, path: &Path) -> SearchedFile {
+        let file = match open_regular_file(path) {
+            Ok((file, _)) if self.resolved.may_read_open(&file, path) => file,
+            Err(UnreadableReason::Missing) => return SearchedFile::Nothing,
+            _ => return SearchedFile::Unreadable,
         };
-        let mut lines = Collected { search: self, lines: Vec::new(), matches: 0, bytes: 0, is_binary: false };
-        let reader = Cancellable { reader: file, cancel: self.cancel };
+        let mut lines =
+            MatchCollector { search: self, lines: Vec::new(), matches: 0, bytes: 0, is_binary: false };
+        let reader = CancellableReader { reader: file, cancel: self.cancel };
         let searched = searcher.search_reader(&self.matcher, reader, &mut lines);
         match searched {
-            _ if self.cancel.is_set() => Found::Nothing,
-            Ok(()) if lines.is_binary => Found::Binary,
-            Ok(()) => Found::Lines(lines.lines),
-            Err(_) => Found::Unreadable,
+            _ if self.cancel.is_set() => SearchedFile::Nothing,
+            Ok(()) if lines.is_binary => SearchedFile::Binary,
+            Ok(()) => SearchedFile::Lines(lines.lines),
+            Err(_) => SearchedFile::Unreadable,
         }
     }
 }
 
-struct Collected<'a> {
-    search: &'a Search<'a>,
-    lines: Vec<Line>,
+struct MatchCollector<'a> {
+    search: &'a FileSearcher<'a>,
+    lines: Vec<ReportLine>,
     matches: usize,
     bytes: usize,
     is_binary: bool,
 }
 
-impl Collected<'_> {
-    fn take(&mut self, kind: Kind, number: Option<u64>, bytes: &[u8]) -> bool {
+impl MatchCollector<'_> {
+    fn push_line(&mut self, kind: LineKind, number: Option<u64>, bytes: &[u8]) -> bool {
         let end = bytes.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
         let line = &bytes[..end];
         let found = match kind {
-            Kind::Match => {
+            LineKind::Match => {
                 self.search.matcher.find(line).ok().flatten().map_or(0..0, |found| found.start()..found.end())
             }
             _ => 0..0,
         };
-        let text = cut_around(line, found, LINE_BYTES);
-        self.matches += usize::from(kind == Kind::Match);
+        let text = excerpt_around(line, found, MAX_LINE_BYTES);
+        self.matches += usize::from(kind == LineKind::Match);
         self.bytes += text.len();
-        self.lines.push(Line { kind, number: number.unwrap_or_default(), text });
+        self.lines.push(ReportLine { kind, number: number.unwrap_or_default(), text });
         // What is beyond either limit is shown in no answer.
-        self.matches <= self.search.limit && self.bytes <= BYTES && !self.search.cancel.is_set()
+        self.matches <= self.search.limit && self.bytes <= MAX_ANSWER_BYTES && !self.search.cancel.is_set()
     }
 }
 
-impl Sink for Collected<'_> {
+impl Sink for MatchCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        Ok(self.take(Kind::Match, found.line_number(), found.bytes()))
+        Ok(self.push_line(LineKind::Match, found.line_number(), found.bytes()))
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         let kind = match context.kind() {
-            SinkContextKind::After => Kind::After,
-            SinkContextKind::Before | SinkContextKind::Other => Kind::Before,
+            SinkContextKind::After => LineKind::After,
+            SinkContextKind::Before | SinkContextKind::Other => LineKind::Before,
         };
-        Ok(self.take(kind, context.line_number(), context.bytes()))
+        Ok(self.push_line(kind, context.line_number(), context.bytes()))
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        Ok(self.take(Kind::Gap, None, b""))
+        Ok(self.push_line(LineKind::Gap, None, b""))
     }
 
     fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {

@@ -2,11 +2,11 @@ use std::fs::{self, File};
 
 use serde_json::json;
 
-use super::search::Found;
+use super::search::SearchedFile;
 use super::*;
-use crate::fixture::{Fixture, workspace};
+use crate::test_workspace::{TestWorkspace, workspace};
 
-fn project() -> Fixture {
+fn project() -> TestWorkspace {
     workspace(&[
         (".git/config", "spend\n"),
         (".gitignore", "target\n"),
@@ -27,7 +27,7 @@ fn matches_come_with_path_and_line_in_the_order_of_paths() {
     let outcome = project.call(&Grep, &json!({"pattern": "spend"}));
     let text = "src/budget.rs:8:    pub fn spend(&mut self) {}\nsrc/lib/a.rs:1:budget.spend();\nsrc/lib-b.rs:1:fn f(x: u8) { spend(x) }";
     let details = json!({"matches": 3, "files": 3, "cut": false, "binary": 0, "unreadable": 0});
-    assert_eq!(outcome, Outcome::text(text).with_details(details));
+    assert_eq!(outcome, ToolOutcome::text(text).with_details(details));
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn many_matches_are_cut_with_a_notice_and_as_many_as_asked_for_are_not() {
 #[test]
 fn more_files_than_one_batch_stay_in_order() {
     let project = workspace(&[]);
-    (0..3 * BATCH).for_each(|n| project.write(&format!("{:02}/{n:04}", n % 7), "x\n"));
-    let mut paths: Vec<String> = (0..3 * BATCH).map(|n| format!("{:02}/{n:04}:1:x", n % 7)).collect();
+    (0..3 * BATCH_SIZE).for_each(|n| project.write(&format!("{:02}/{n:04}", n % 7), "x\n"));
+    let mut paths: Vec<String> = (0..3 * BATCH_SIZE).map(|n| format!("{:02}/{n:04}:1:x", n % 7)).collect();
     paths.sort();
     assert_eq!(project.text(&Grep, &json!({"pattern": "x", "limit": 5000})), paths.join("\n"));
 }
@@ -161,11 +161,11 @@ fn a_line_without_an_end_is_given_up() {
 }
 
 /// What `file` makes of a path, with bounds and a pattern of its own.
-fn found(project: &Fixture, path: &Path, cancel: &Cancel) -> Found {
-    let bounds = project.scope.bounds();
+fn found(project: &TestWorkspace, path: &Path, cancel: &CancelFlag) -> SearchedFile {
+    let resolved = project.scope.resolved();
     let matcher = RegexMatcher::new("s").unwrap();
-    let search = Search { matcher, limit: 9, context: 0, bounds: &bounds, cancel };
-    search.file(&mut search.searcher(), path)
+    let search = FileSearcher { matcher, limit: 9, context: 0, resolved: &resolved, cancel };
+    search.search_file(&mut search.build_searcher(), path)
 }
 
 #[test]
@@ -174,13 +174,13 @@ fn a_file_that_became_a_link_or_vanished_is_not_searched() {
     let project = workspace(&[("a.txt", "s\n")]);
     fs::write(project.outside().join("secret"), "s\n").unwrap();
     project.link("link", "../secret");
-    let cancel = Cancel::default();
+    let cancel = CancelFlag::default();
     assert!(
-        matches!(found(&project, &project.path("a.txt"), &cancel), Found::Lines(lines) if lines.len() == 1)
+        matches!(found(&project, &project.path("a.txt"), &cancel), SearchedFile::Lines(lines) if lines.len() == 1)
     );
     // The walk saw a file; when it is opened, a link has taken its place.
-    assert_eq!(found(&project, &project.path("link"), &cancel), Found::Unreadable);
-    assert_eq!(found(&project, &project.path("gone"), &cancel), Found::Nothing);
+    assert_eq!(found(&project, &project.path("link"), &cancel), SearchedFile::Unreadable);
+    assert_eq!(found(&project, &project.path("gone"), &cancel), SearchedFile::Nothing);
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::change::Changes;
-use crate::fixture::{Fixture, workspace};
+use crate::file_change::FileChanger;
+use crate::test_workspace::{TestWorkspace, workspace};
 use crate::write::Write;
 
 struct Bench {
-    fixture: Fixture,
+    fixture: TestWorkspace,
     journal: Arc<Journal>,
     write: Write,
 }
@@ -18,9 +18,9 @@ struct Bench {
 fn bench(files: &[(&str, &str)]) -> Bench {
     let fixture = workspace(files);
     let journal = Arc::new(Journal::open(fixture.outside().join("journal")).unwrap());
-    let changes = Changes { journal: Some(journal.clone()), ..Changes::default() };
+    let changes = FileChanger { journal: Some(journal.clone()), ..FileChanger::default() };
     for (name, text) in files {
-        changes.seen.note(&fixture.path(name), Hash::of(text.as_bytes()));
+        changes.file_views.record_view(&fixture.path(name), Hash::of(text.as_bytes()));
     }
     Bench { write: Write(changes), fixture, journal }
 }
@@ -30,9 +30,12 @@ impl Bench {
         self.fixture.text(&self.write, &json!({"path": path, "content": content}));
     }
 
-    fn undo(&self, turn: u64) -> Vec<(String, How)> {
+    fn undo(&self, turn: u64) -> Vec<(String, UndoOutcome)> {
         let undone = self.journal.undo(turn).unwrap();
-        undone.into_iter().map(|undone| (self.fixture.scope.shown(&undone.path), undone.how)).collect()
+        undone
+            .into_iter()
+            .map(|undone| (self.fixture.scope.display_name(&undone.path), undone.outcome))
+            .collect()
     }
 
     fn content(&self, name: &str) -> Option<String> {
@@ -44,32 +47,35 @@ impl Bench {
 fn a_turn_is_taken_back_to_what_was_before_it() {
     let bench = bench(&[("a", "a1"), ("b", "b1")]);
     fs::set_permissions(bench.fixture.path("a"), fs::Permissions::from_mode(0o700)).unwrap();
-    bench.journal.begin(1);
+    bench.journal.begin_turn(1);
     bench.write("a", "a2");
-    bench.journal.begin(2);
+    bench.journal.begin_turn(2);
     bench.write("a", "a3");
     bench.write("a", "a4");
     bench.write("new/deep/c", "c1");
-    assert_eq!(bench.journal.last_turn(), Some(2));
-    let changed = bench.journal.changed(2);
+    assert_eq!(bench.journal.last_undoable_turn(), Some(2));
+    let changed = bench.journal.changed_files(2);
     assert_eq!(changed, [bench.fixture.path("a"), bench.fixture.path("new/deep/c")]);
 
-    assert_eq!(bench.undo(2), [("a".to_owned(), How::Restored), ("new/deep/c".to_owned(), How::Removed)]);
+    assert_eq!(
+        bench.undo(2),
+        [("a".to_owned(), UndoOutcome::Restored), ("new/deep/c".to_owned(), UndoOutcome::Removed)]
+    );
     assert_eq!(bench.content("a").as_deref(), Some("a2"));
     assert_eq!(bench.fixture.path("a").metadata().unwrap().permissions().mode() & 0o777, 0o700);
     assert!(!bench.fixture.path("new").exists(), "folders that were made go, too");
 
-    assert_eq!(bench.journal.last_turn(), Some(1));
-    assert!(matches!(bench.journal.undo(2), Err(JournalError::Nothing { turn: 2 })));
-    assert_eq!(bench.undo(1), [("a".to_owned(), How::Restored)]);
+    assert_eq!(bench.journal.last_undoable_turn(), Some(1));
+    assert!(matches!(bench.journal.undo(2), Err(JournalError::NothingToUndo { turn: 2 })));
+    assert_eq!(bench.undo(1), [("a".to_owned(), UndoOutcome::Restored)]);
     assert_eq!(bench.content("a").as_deref(), Some("a1"));
-    assert_eq!(bench.journal.last_turn(), None);
+    assert_eq!(bench.journal.last_undoable_turn(), None);
 }
 
 #[test]
 fn a_file_that_changed_since_is_left_alone_and_named() {
     let bench = bench(&[("a", "a1"), ("b", "b1")]);
-    bench.journal.begin(1);
+    bench.journal.begin_turn(1);
     bench.write("a", "a2");
     bench.write("b", "b2");
     bench.write("new/c", "c1");
@@ -78,9 +84,9 @@ fn a_file_that_changed_since_is_left_alone_and_named() {
     fs::remove_file(bench.fixture.path("new/c")).unwrap();
     let undone = bench.undo(1);
     let expected = [
-        ("a".to_owned(), How::ChangedSince),
-        ("b".to_owned(), How::Restored),
-        ("new/c".to_owned(), How::Unchanged),
+        ("a".to_owned(), UndoOutcome::ChangedSince),
+        ("b".to_owned(), UndoOutcome::Restored),
+        ("new/c".to_owned(), UndoOutcome::Unchanged),
     ];
     assert_eq!(undone, expected);
     assert_eq!(bench.content("a").as_deref(), Some("by hand"));
@@ -91,7 +97,7 @@ fn a_file_that_changed_since_is_left_alone_and_named() {
 #[test]
 fn a_journal_survives_its_process_and_a_torn_line() {
     let bench = bench(&[("a", "a1")]);
-    bench.journal.begin(7);
+    bench.journal.begin_turn(7);
     bench.write("a", "a2");
     let folder = bench.fixture.outside().join("journal");
     let list = folder.join(LIST);
@@ -99,19 +105,19 @@ fn a_journal_survives_its_process_and_a_torn_line() {
     torn.extend(b"{\"changed\":{\"turn\":8,\"pa");
     fs::write(&list, torn).unwrap();
     let journal = Journal::open(&folder).unwrap();
-    assert_eq!(journal.last_turn(), Some(7));
+    assert_eq!(journal.last_undoable_turn(), Some(7));
     journal.undo(7).unwrap();
     assert_eq!(bench.content("a").as_deref(), Some("a1"));
-    assert_eq!(Journal::open(&folder).unwrap().last_turn(), None);
+    assert_eq!(Journal::open(&folder).unwrap().last_undoable_turn(), None);
 }
 
 #[test]
 fn a_change_that_was_recorded_but_never_made_is_nothing_to_undo() {
     let bench = bench(&[("a", "a1")]);
-    let anchor = Anchor::of(&bench.fixture.path("a"), Folders::Need).unwrap();
-    let found = anchor.find().unwrap();
+    let anchored = AnchoredFile::open(&bench.fixture.path("a"), MissingFolders::Fail).unwrap();
+    let found = anchored.read().unwrap();
     bench.journal.record(&bench.fixture.path("a"), found.as_ref(), Hash::of(b"a2"), &[]).unwrap();
-    assert_eq!(bench.undo(0), [("a".to_owned(), How::Unchanged)]);
+    assert_eq!(bench.undo(0), [("a".to_owned(), UndoOutcome::Unchanged)]);
 }
 
 #[test]
@@ -147,16 +153,16 @@ fn nothing_is_left_where_nothing_was_changed_and_each_folder_has_its_own_changes
     let bench = bench(&[("a", "one")]);
     let (first, second) = (bench.fixture.outside().join("journal"), bench.fixture.outside().join("second"));
     assert!(!first.exists());
-    bench.journal.begin(1);
+    bench.journal.begin_turn(1);
     bench.write("a", "two");
-    bench.journal.turn_to(&second).unwrap();
-    assert_eq!((bench.journal.last_turn(), second.exists()), (None, false));
-    bench.journal.begin(1);
+    bench.journal.switch_to(&second).unwrap();
+    assert_eq!((bench.journal.last_undoable_turn(), second.exists()), (None, false));
+    bench.journal.begin_turn(1);
     bench.write("a", "three");
     assert!(second.exists());
-    assert_eq!(bench.undo(1), [("a".to_owned(), How::Restored)]);
+    assert_eq!(bench.undo(1), [("a".to_owned(), UndoOutcome::Restored)]);
     assert_eq!(bench.content("a").as_deref(), Some("two"));
-    bench.journal.turn_to(&first).unwrap();
-    assert_eq!(bench.undo(1), [("a".to_owned(), How::Restored)]);
+    bench.journal.switch_to(&first).unwrap();
+    assert_eq!(bench.undo(1), [("a".to_owned(), UndoOutcome::Restored)]);
     assert_eq!(bench.content("a").as_deref(), Some("one"));
 }

@@ -3,7 +3,7 @@ use std::fs::File;
 use serde_json::Value;
 
 use super::*;
-use crate::fixture::workspace;
+use crate::test_workspace::workspace;
 
 #[test]
 #[cfg(unix)]
@@ -17,7 +17,7 @@ fn names_are_sorted_with_what_they_are() {
     let expected =
         ".hidden\nA.txt\nb.txt\ndangling -> /no/such\\nplace\nlink -> src\npipe\nsrc/\ntwo\\nlines\x1b\né";
     let details = json!({"path": ".", "names": 9, "shown": 9});
-    assert_eq!(project.call(&Ls, &json!({})), Outcome::text(expected).with_details(details));
+    assert_eq!(project.call(&Ls, &json!({})), ToolOutcome::text(expected).with_details(details));
     assert_eq!(project.text(&Ls, &json!({"path": "link"})), "x");
 }
 
@@ -36,7 +36,7 @@ fn a_long_list_is_cut_with_a_notice() {
 fn the_first_names_are_shown_whatever_the_order_on_disk() {
     let project = workspace(&[]);
     (0..20_000).for_each(|n| drop(File::create(project.path(&format!("{n:05}"))).unwrap()));
-    let listed = names(&project.path(""), 3, &Cancel::default()).unwrap();
+    let listed = list_names(&project.path(""), 3, &CancelFlag::default()).unwrap();
     let names: Vec<&str> = listed.first.iter().map(|(_, line)| line.as_str()).collect();
     assert_eq!((names, listed.total), (vec!["00000", "00001", "00002"], 20_000));
     // However many are asked for, an answer has its size: 8,533 lines of 6 bytes.

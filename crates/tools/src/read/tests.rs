@@ -3,9 +3,9 @@ use std::fs::{self, File};
 use serde_json::json;
 
 use super::*;
-use crate::fixture::{Fixture, workspace};
+use crate::test_workspace::{TestWorkspace, workspace};
 
-fn read(project: &Fixture, arguments: &Value) -> String {
+fn read(project: &TestWorkspace, arguments: &Value) -> String {
     project.text(&Read, arguments)
 }
 
@@ -22,7 +22,7 @@ fn a_short_file_comes_whole_and_exactly_as_it_is() {
         let details = json!({
             "path": "a.txt", "lines": lines, "shown": [1, lines], "bytes": text.len(), "hash": Hash::of(text.as_bytes()),
         });
-        assert_eq!(outcome, Outcome::text(text).with_details(details));
+        assert_eq!(outcome, ToolOutcome::text(text).with_details(details));
     }
 }
 
@@ -49,7 +49,7 @@ fn following_the_notices_gives_the_whole_file() {
     loop {
         let page = read(&project, &json!({"path": "a.txt", "offset": offset}));
         let (body, notice) = page.rsplit_once("\n[").unwrap();
-        assert!(body.len() <= BYTES);
+        assert!(body.len() <= MAX_ANSWER_BYTES);
         whole.extend([body, "\n"]);
         pages += 1;
         match notice.split_once("offset=") {
@@ -117,8 +117,8 @@ fn an_image_comes_back_as_one() {
     let image = read_image(&project.path("logo.png")).unwrap();
     assert_eq!(
         outcome,
-        Outcome {
-            content: vec![Part::text("logo.png: image/png, 120x80 pixels"), Part::Image(image)],
+        ToolOutcome {
+            content: vec![MessagePart::text("logo.png: image/png, 120x80 pixels"), MessagePart::Image(image)],
             details: Some(json!({"path": "logo.png", "media_type": "image/png", "width": 120, "height": 80})),
             is_error: false,
         }
@@ -140,7 +140,7 @@ fn a_folder_and_a_name_that_is_wrong_are_told_with_the_remedy() {
     );
     assert_eq!(
         project.failure(&Read, &json!({"path": "../x"})),
-        OutOfScope::Outside { path: "../x".into() }.to_string()
+        ScopeError::Outside { path: "../x".into() }.to_string()
     );
 }
 
@@ -157,7 +157,7 @@ fn pipes_devices_and_links_out_are_refused() {
     project.link("link", "../secret");
     assert_eq!(
         project.failure(&Read, &json!({"path": "link"})),
-        OutOfScope::Outside { path: "link".into() }.to_string()
+        ScopeError::Outside { path: "link".into() }.to_string()
     );
     project.scope.readable = vec!["/dev".into()];
     assert_eq!(
@@ -170,8 +170,8 @@ fn pipes_devices_and_links_out_are_refused() {
 fn of_a_huge_file_the_start_is_read() {
     let project = workspace(&[]);
     let line = "z".repeat(99) + "\n";
-    project.write("huge.log", line.repeat(WHOLE / 100 + 100_000));
-    let held = WHOLE / 100; // lines that fit into what is looked at
+    project.write("huge.log", line.repeat(MAX_READ_BYTES / 100 + 100_000));
+    let held = MAX_READ_BYTES / 100; // lines that fit into what is looked at
     let bytes = project.path("huge.log").metadata().unwrap().len();
     let outcome = project.call(&Read, &json!({"path": "huge.log", "offset": held, "limit": 1}));
     let text = format!(
@@ -179,7 +179,7 @@ fn of_a_huge_file_the_start_is_read() {
     );
     let details =
         json!({"path": "huge.log", "lines": null, "shown": [held, held], "bytes": bytes, "hash": null});
-    assert_eq!(outcome, Outcome::text(text).with_details(details));
+    assert_eq!(outcome, ToolOutcome::text(text).with_details(details));
     assert_eq!(
         project.failure(&Read, &json!({"path": "huge.log", "offset": held + 1})),
         format!(

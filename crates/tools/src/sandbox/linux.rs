@@ -1,4 +1,5 @@
-//! Landlock and seccomp.
+//! The Linux sandbox: Landlock restricts files and TCP, seccomp the other kinds of sockets and a
+//! few dangerous system calls.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,55 +15,57 @@ use seccompiler::{
     TargetArch,
 };
 
-use super::{Network, Policy, Support};
+use super::{NetworkAccess, SandboxPolicy, SandboxSupport};
 
-/// The rights that are handled: all that keep files from being changed. Linux 6.2 has the last of them (truncation).
-const FILES: ABI = ABI::V3;
+/// The Landlock version whose file rights are restricted. Version 3 (Linux 6.2) is the first that
+/// also covers truncation.
+const FILE_ABI: ABI = ABI::V3;
 
-/// Devices that hold nothing.
+/// Devices that every command may read and write, because they store nothing.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The terminals: who may read one takes what the person types into it, approvals and passwords included.
+/// Terminals are hidden from commands: whoever can read one sees what the user types into it,
+/// approvals and passwords included.
 const TERMINALS: &str = "/dev/pts";
 
-pub(super) fn support() -> Support {
+pub(super) fn sandbox_support() -> SandboxSupport {
     let handles = |abi| {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         ruleset.handle_access(AccessFs::from_all(abi)).and_then(Ruleset::create).is_ok()
     };
     if !handles(ABI::V1) {
-        return Support::None(
+        return SandboxSupport::None(
             "the kernel has no Landlock, or it is not enabled (Linux 5.13, lsm=landlock)".to_owned(),
         );
     }
-    if !handles(FILES) {
-        return Support::Partial(
+    if !handles(FILE_ABI) {
+        return SandboxSupport::Partial(
             "the kernel cannot keep commands from truncating files (Linux 6.2 can)".to_owned(),
         );
     }
-    match filter(Network::Off) {
-        Ok(_) if Path::new("/proc/sys/kernel/seccomp").exists() => Support::Full,
-        _ => Support::Partial(
+    match syscall_filter(NetworkAccess::Off) {
+        Ok(_) if Path::new("/proc/sys/kernel/seccomp").exists() => SandboxSupport::Full,
+        _ => SandboxSupport::Partial(
             "there is no seccomp filter: only TCP is kept from commands (Linux 6.7)".to_owned(),
         ),
     }
 }
 
-/// Restricts this thread and all that it starts.
-pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
+/// Restricts the calling thread, and every process that it starts, to the policy.
+pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     restrict_files(policy).map_err(|error| io::Error::other(format!("the sandbox (Landlock): {error}")))?;
     drop_privileges()?;
     // Where there is none, TCP is still kept away; whoever chose to go on was told.
-    if let Ok(filter) = filter(policy.network) {
+    if let Ok(filter) = syscall_filter(policy.network) {
         seccompiler::apply_filter(&filter)
             .map_err(|error| io::Error::other(format!("the sandbox (seccomp): {error}")))?;
     }
     Ok(())
 }
 
-/// What a command keeps of root's powers, should it have them: those over files and its own processes. Others reach
-/// past the rules (raw disks by `mknod`, the memory and the variables of any process), and do not come back: Landlock
-/// has made sure that no program gains anything by being started.
+/// Drops the capabilities that reach past the sandbox, for when Hardpan runs as root: raw disks
+/// through `mknod`, the memory and environment of any process. Those over files and the command's
+/// own processes stay. They cannot be regained: Landlock requires `no_new_privs`.
 fn drop_privileges() -> io::Result<()> {
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
@@ -79,21 +82,21 @@ fn drop_privileges() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
+fn restrict_files(policy: &SandboxPolicy) -> Result<(), RulesetError> {
     let mut ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(FILES))?
+        .handle_access(AccessFs::from_all(FILE_ABI))?
         // Signals reach only what the command started itself.
         .scope(Scope::from_all(ABI::V6))?;
-    if policy.network == Network::Off {
+    if policy.network == NetworkAccess::Off {
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
     }
     let hidden: Vec<PathBuf> = policy.hidden.iter().cloned().chain([TERMINALS.into()]).collect();
-    let mut rules = Rules { ruleset: ruleset.create()?, hidden: &hidden };
+    let mut rules = RulesetBuilder { ruleset: ruleset.create()?, hidden: &hidden };
     // Names may be listed everywhere.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
     rules.allow_but_hidden(Path::new("/"), AccessFs::ReadFile | AccessFs::Execute | AccessFs::ReadDir)?;
     for folder in &policy.writable {
-        rules.allow_but_hidden(folder, AccessFs::from_all(FILES))?;
+        rules.allow_but_hidden(folder, AccessFs::from_all(FILE_ABI))?;
     }
     for device in DEVICES {
         rules.allow(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
@@ -107,25 +110,26 @@ fn restrict_files(policy: &Policy) -> Result<(), RulesetError> {
     }
 }
 
-struct Rules<'a> {
+struct RulesetBuilder<'a> {
     ruleset: RulesetCreated,
     hidden: &'a [PathBuf],
 }
 
-impl Rules<'_> {
-    /// Allows something for a file or for all below a folder.
+impl RulesetBuilder<'_> {
+    /// Allows `access` for a file, or for everything below a folder.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
         // What is not there, or cannot be opened, needs no right.
         let Ok(opened) = PathFd::new(path) else { return Ok(()) };
-        let access = if path.is_dir() { access } else { access & AccessFs::from_file(FILES) };
+        let access = if path.is_dir() { access } else { access & AccessFs::from_file(FILE_ABI) };
         if !access.is_empty() {
             (&mut self.ruleset).add_rule(PathBeneath::new(opened, access))?;
         }
         Ok(())
     }
 
-    /// The same but for what is hidden. Rights can only be given, never taken from a part: so a folder that holds
-    /// something hidden gets none, but each of its other entries does.
+    /// Like [`allow`](Self::allow), but leaves out what is hidden. Landlock can only grant rights,
+    /// never take them from a part of a folder, so a folder that holds something hidden gets none
+    /// itself and each of its other entries gets its own rule.
     fn allow_but_hidden(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
         if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
             return Ok(());
@@ -143,18 +147,18 @@ impl Rules<'_> {
     }
 }
 
-/// What no command may ask of the kernel; it is answered with "Operation not permitted".
-fn filter(network: Network) -> Result<BpfProgram, seccompiler::Error> {
+/// The system calls that fail with "Operation not permitted" in the sandbox.
+fn syscall_filter(network: NetworkAccess) -> Result<BpfProgram, seccompiler::Error> {
     let mut calls: Vec<(i64, Vec<SeccompRule>)> = vec![
         // It does what other calls do, unseen by filters.
         (libc::SYS_io_uring_setup, vec![]),
         // Types into a terminal in the person's place.
-        (libc::SYS_ioctl, vec![rule(1, SeccompCmpOp::Eq, libc::TIOCSTI)?]),
+        (libc::SYS_ioctl, vec![seccomp_rule(1, SeccompCmpOp::Eq, libc::TIOCSTI)?]),
     ];
-    if network == Network::Off {
+    if network == NetworkAccess::Off {
         // Pairs of sockets stay possible: programs talk to their own children by them.
         #[allow(clippy::unnecessary_cast, reason = "the widths differ from system to system")]
-        calls.push((libc::SYS_socket, vec![rule(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?]));
+        calls.push((libc::SYS_socket, vec![seccomp_rule(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?]));
         // A server on this machine (docker, a session bus) would do for the command what it may not do itself.
         calls.push((libc::SYS_connect, vec![]));
     }
@@ -170,6 +174,10 @@ fn filter(network: Network) -> Result<BpfProgram, seccompiler::Error> {
     Ok(SeccompFilter::new(calls, SeccompAction::Allow, refuse, arch)?.try_into()?)
 }
 
-fn rule(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+fn seccomp_rule(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?])
 }

@@ -3,18 +3,18 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fixture::{Fixture, workspace};
+use crate::test_workspace::{TestWorkspace, workspace};
 
 /// A workspace with something outside of it.
-fn project() -> Fixture {
+fn project() -> TestWorkspace {
     let project = workspace(&[("src/a.rs", "a"), ("src/deep/b.rs", "b"), (".git/config", "c")]);
     fs::write(project.outside().join("secret"), "s").unwrap();
     fs::create_dir(project.outside().join("project-2")).unwrap();
     project
 }
 
-fn outside(path: &str) -> Result<PathBuf, OutOfScope> {
-    Err(OutOfScope::Outside { path: path.into() })
+fn outside(path: &str) -> Result<PathBuf, ScopeError> {
+    Err(ScopeError::Outside { path: path.into() })
 }
 
 #[test]
@@ -23,11 +23,11 @@ fn what_is_inside_is_found_by_every_name() {
     let place = Ok(project.path("src/a.rs"));
     let absolute = project.path("src/a.rs").to_str().unwrap().to_owned();
     for path in ["src/a.rs", "./src//a.rs", "src/deep/../a.rs", "../project/src/a.rs", &absolute] {
-        assert_eq!(project.scope.to_read(path), place, "{path}");
+        assert_eq!(project.scope.resolve_for_read(path), place, "{path}");
     }
-    assert_eq!(project.scope.to_read("."), Ok(project.path("")));
-    assert_eq!(project.scope.to_read("src/new/c.rs"), Ok(project.path("src/new/c.rs")));
-    assert_eq!(project.scope.to_read(".git/config"), Ok(project.path(".git/config")));
+    assert_eq!(project.scope.resolve_for_read("."), Ok(project.path("")));
+    assert_eq!(project.scope.resolve_for_read("src/new/c.rs"), Ok(project.path("src/new/c.rs")));
+    assert_eq!(project.scope.resolve_for_read(".git/config"), Ok(project.path(".git/config")));
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn what_is_outside_is_refused_by_every_name() {
         "/",
         &absolute,
     ] {
-        assert_eq!(project.scope.to_read(path), outside(path));
-        assert_eq!(project.scope.to_write(path), Err(OutOfScope::Unwritable { path: path.into() }));
+        assert_eq!(project.scope.resolve_for_read(path), outside(path));
+        assert_eq!(project.scope.resolve_for_write(path), Err(ScopeError::Unwritable { path: path.into() }));
     }
 }
 
@@ -55,29 +55,29 @@ fn nothing_goes_up_from_what_does_not_exist() {
     let project = project();
     for path in ["missing/../../secret", "missing/..", "missing/../src/a.rs", "src/no/../../../../etc/passwd"]
     {
-        let unclear = Err(OutOfScope::Unclear { path: path.into() });
-        assert_eq!(project.scope.to_read(path), unclear);
-        assert_eq!(project.scope.to_write(path), unclear);
+        let unclear = Err(ScopeError::ParentOfMissing { path: path.into() });
+        assert_eq!(project.scope.resolve_for_read(path), unclear);
+        assert_eq!(project.scope.resolve_for_write(path), unclear);
     }
 }
 
 #[test]
 fn a_path_that_names_nothing_is_refused_with_the_remedy() {
     let project = project();
-    assert_eq!(project.scope.to_read(""), Err(OutOfScope::Empty));
-    assert_eq!(project.scope.to_read("a\0b"), Err(OutOfScope::Nul { path: "a\0b".into() }));
+    assert_eq!(project.scope.resolve_for_read(""), Err(ScopeError::Empty));
+    assert_eq!(project.scope.resolve_for_read("a\0b"), Err(ScopeError::Nul { path: "a\0b".into() }));
     assert_eq!(
-        OutOfScope::Nul { path: "a\0b".into() }.to_string(),
+        ScopeError::Nul { path: "a\0b".into() }.to_string(),
         r#""a\0b" holds a NUL character, which no path can: leave it out"#
     );
     for path in ["~", "~/.ssh/id_rsa"] {
-        assert_eq!(project.scope.to_write(path), Err(OutOfScope::Tilde { path: path.into() }));
+        assert_eq!(project.scope.resolve_for_write(path), Err(ScopeError::Tilde { path: path.into() }));
     }
     project.write("~/a", "literally");
-    assert_eq!(project.scope.to_read("~/a"), Ok(project.path("~/a")));
+    assert_eq!(project.scope.resolve_for_read("~/a"), Ok(project.path("~/a")));
     let long = "x".repeat(5000);
-    assert!(matches!(project.scope.to_read(&long), Err(OutOfScope::Broken { .. })));
-    assert!(matches!(project.scope.to_read("src/a.rs/b"), Err(OutOfScope::Broken { .. })));
+    assert!(matches!(project.scope.resolve_for_read(&long), Err(ScopeError::Unresolvable { .. })));
+    assert!(matches!(project.scope.resolve_for_read("src/a.rs/b"), Err(ScopeError::Unresolvable { .. })));
 }
 
 #[test]
@@ -93,14 +93,17 @@ fn links_are_followed_before_the_place_is_judged() {
     for path in
         ["out", "second", "out-folder/secret", "out-folder/new", "src/../out", "out-folder/project-2/x"]
     {
-        assert_eq!(project.scope.to_read(path), outside(path));
-        assert!(matches!(project.scope.to_write(path), Err(OutOfScope::Unwritable { .. })), "{path}");
+        assert_eq!(project.scope.resolve_for_read(path), outside(path));
+        assert!(
+            matches!(project.scope.resolve_for_write(path), Err(ScopeError::Unwritable { .. })),
+            "{path}"
+        );
     }
-    assert_eq!(project.scope.to_read("in-again"), Ok(project.path("src/a.rs")));
-    assert_eq!(project.scope.to_read("out-folder/project/src/a.rs"), Ok(project.path("src/a.rs")));
+    assert_eq!(project.scope.resolve_for_read("in-again"), Ok(project.path("src/a.rs")));
+    assert_eq!(project.scope.resolve_for_read("out-folder/project/src/a.rs"), Ok(project.path("src/a.rs")));
     // `..` after a link goes up from where the link leads.
-    assert_eq!(project.scope.to_read("up/../a.rs"), Ok(project.path("src/a.rs")));
-    assert_eq!(project.scope.to_write("up/new.rs"), Ok(project.path("src/deep/new.rs")));
+    assert_eq!(project.scope.resolve_for_read("up/../a.rs"), Ok(project.path("src/a.rs")));
+    assert_eq!(project.scope.resolve_for_write("up/new.rs"), Ok(project.path("src/deep/new.rs")));
 }
 
 #[test]
@@ -113,13 +116,13 @@ fn a_link_that_leads_nowhere_or_round_is_refused() {
     project.link("b", "a");
     project.link("self", "self");
     for path in ["dangling", "chained", "dangling/x", "a", "a/x", "self"] {
-        for judged in [project.scope.to_read(path), project.scope.to_write(path)] {
-            assert!(matches!(judged, Err(OutOfScope::Broken { .. })), "{path}: {judged:?}");
+        for judged in [project.scope.resolve_for_read(path), project.scope.resolve_for_write(path)] {
+            assert!(matches!(judged, Err(ScopeError::Unresolvable { .. })), "{path}: {judged:?}");
         }
     }
     let why =
         format!("dangling cannot be followed: the link {} leads nowhere", project.path("dangling").display());
-    assert_eq!(project.scope.to_read("dangling").unwrap_err().to_string(), why);
+    assert_eq!(project.scope.resolve_for_read("dangling").unwrap_err().to_string(), why);
 }
 
 #[test]
@@ -129,19 +132,22 @@ fn a_workspace_may_itself_be_a_link() {
     let link = project.outside().join("link");
     std::os::unix::fs::symlink(project.path(""), &link).unwrap();
     let scope = Scope::new(&link, link.join("src"));
-    assert_eq!(scope.to_read("a.rs"), Ok(project.path("src/a.rs")));
-    assert_eq!(scope.to_read(link.join("src/a.rs").to_str().unwrap()), Ok(project.path("src/a.rs")));
-    assert_eq!(scope.to_read(project.path("src/a.rs").to_str().unwrap()), Ok(project.path("src/a.rs")));
-    assert_eq!(scope.to_read("../../secret"), outside("../../secret"));
-    assert_eq!(scope.shown(&project.path("src/a.rs")), "a.rs");
+    assert_eq!(scope.resolve_for_read("a.rs"), Ok(project.path("src/a.rs")));
+    assert_eq!(scope.resolve_for_read(link.join("src/a.rs").to_str().unwrap()), Ok(project.path("src/a.rs")));
+    assert_eq!(
+        scope.resolve_for_read(project.path("src/a.rs").to_str().unwrap()),
+        Ok(project.path("src/a.rs"))
+    );
+    assert_eq!(scope.resolve_for_read("../../secret"), outside("../../secret"));
+    assert_eq!(scope.display_name(&project.path("src/a.rs")), "a.rs");
 }
 
 #[test]
 fn a_workspace_that_does_not_exist_holds_nothing() {
     let project = project();
     let scope = Scope::new(project.path("none"), project.path("none"));
-    assert_eq!(scope.to_read("a"), outside("a"));
-    assert_eq!(scope.to_write("a"), Err(OutOfScope::Unwritable { path: "a".into() }));
+    assert_eq!(scope.resolve_for_read("a"), outside("a"));
+    assert_eq!(scope.resolve_for_write("a"), Err(ScopeError::Unwritable { path: "a".into() }));
 }
 
 #[test]
@@ -150,10 +156,10 @@ fn what_else_is_allowed_may_be_read_and_not_written() {
     let beside = project.outside().join("project-2");
     fs::write(beside.join("x"), "").unwrap();
     project.scope.readable = vec![beside.clone(), project.outside().join("none")];
-    assert_eq!(project.scope.to_read("../project-2/x"), Ok(beside.join("x")));
-    assert!(matches!(project.scope.to_write("../project-2/x"), Err(OutOfScope::Unwritable { .. })));
-    assert_eq!(project.scope.to_read("../secret"), outside("../secret"));
-    assert_eq!(project.scope.shown(&beside.join("x")), beside.join("x").to_str().unwrap());
+    assert_eq!(project.scope.resolve_for_read("../project-2/x"), Ok(beside.join("x")));
+    assert!(matches!(project.scope.resolve_for_write("../project-2/x"), Err(ScopeError::Unwritable { .. })));
+    assert_eq!(project.scope.resolve_for_read("../secret"), outside("../secret"));
+    assert_eq!(project.scope.display_name(&beside.join("x")), beside.join("x").to_str().unwrap());
 }
 
 #[test]
@@ -170,10 +176,10 @@ fn git_s_own_files_are_never_written() {
         #[cfg(unix)]
         "hooks/x",
     ] {
-        assert_eq!(project.scope.to_write(path), Err(OutOfScope::Git { path: path.into() }));
+        assert_eq!(project.scope.resolve_for_write(path), Err(ScopeError::Git { path: path.into() }));
     }
     for path in [".gitignore", "src/.github/x", "a.git/x"] {
-        assert_eq!(project.scope.to_write(path), Ok(project.path(path)));
+        assert_eq!(project.scope.resolve_for_write(path), Ok(project.path(path)));
     }
 }
 
@@ -181,7 +187,7 @@ fn git_s_own_files_are_never_written() {
 fn a_relative_path_is_meant_from_the_folder_and_else_from_the_root() {
     let project = workspace(&[("a.rs", ""), ("lib/a.rs", ""), ("lib/src/b.rs", ""), ("docs/c.md", "")]);
     let scope = Scope::new(project.path(""), project.path("lib"));
-    let place = |path| scope.to_write(path).map(|place| scope.key(&place));
+    let place = |path| scope.resolve_for_write(path).map(|place| scope.workspace_path(&place));
     assert_eq!(place("a.rs"), Ok("lib/a.rs".into()));
     assert_eq!(place("../a.rs"), Ok("a.rs".into()));
     assert_eq!(place("lib/src/b.rs"), Ok("lib/src/b.rs".into()));
@@ -194,8 +200,8 @@ fn a_relative_path_is_meant_from_the_folder_and_else_from_the_root() {
     for (path, name) in
         [("a.rs", "../a.rs"), ("lib/a.rs", "a.rs"), ("docs/c.md", "../docs/c.md"), ("", ".."), ("lib", ".")]
     {
-        assert_eq!(scope.shown(&project.path(path)), name);
-        assert_eq!(scope.to_read(name), Ok(project.path(path).components().collect()));
+        assert_eq!(scope.display_name(&project.path(path)), name);
+        assert_eq!(scope.resolve_for_read(name), Ok(project.path(path).components().collect()));
     }
 }
 
@@ -203,14 +209,14 @@ fn a_relative_path_is_meant_from_the_folder_and_else_from_the_root() {
 #[cfg(unix)]
 fn an_open_file_is_judged_by_where_it_is() {
     let project = project();
-    let bounds = project.scope.bounds();
+    let resolved = project.scope.resolved();
     let secret = File::open(project.outside().join("secret")).unwrap();
     let own = File::open(project.path("src/a.rs")).unwrap();
-    assert!(bounds.holds_open(&own, &project.path("src/a.rs")));
+    assert!(resolved.may_read_open(&own, &project.path("src/a.rs")));
     // What the path says no longer counts.
-    assert!(!bounds.holds_open(&secret, &project.outside().join("secret")));
+    assert!(!resolved.may_read_open(&secret, &project.outside().join("secret")));
     #[cfg(target_os = "linux")]
-    assert!(!bounds.holds_open(&secret, &project.path("src/a.rs")));
+    assert!(!resolved.may_read_open(&secret, &project.path("src/a.rs")));
 }
 
 proptest! {
@@ -228,7 +234,7 @@ proptest! {
         project.link("in", "src/deep");
         project.link("loop", "loop");
         let path = format!("{lead}{}", parts.join("/"));
-        for place in [project.scope.to_read(&path), project.scope.to_write(&path)].into_iter().flatten() {
+        for place in [project.scope.resolve_for_read(&path), project.scope.resolve_for_write(&path)].into_iter().flatten() {
             prop_assert!(place.starts_with(&project.scope.root), "{} {}", path, place.display());
             prop_assert!(!place.components().any(|part| part == Component::ParentDir), "{}", place.display());
             if let Ok(real) = project.scope.folder.join(&path).canonicalize() {
@@ -247,11 +253,11 @@ fn what_is_hidden_is_neither_read_nor_written_by_any_name() {
     project.scope.hidden =
         ["keys.toml", "allowed"].map(|name| project.path("config/hardpan").join(name)).into();
     for path in ["config/hardpan/keys.toml", "link", "src/../link", "config/hardpan/allowed"] {
-        let hidden = Err(OutOfScope::Hidden { path: path.into() });
-        assert_eq!(project.scope.to_read(path), hidden);
-        assert_eq!(project.scope.to_write(path), hidden);
+        let hidden = Err(ScopeError::Hidden { path: path.into() });
+        assert_eq!(project.scope.resolve_for_read(path), hidden);
+        assert_eq!(project.scope.resolve_for_write(path), hidden);
     }
     let open = File::open(project.path("config/hardpan/keys.toml")).unwrap();
-    assert!(!project.scope.bounds().holds_open(&open, &project.path("link")));
-    assert!(project.scope.to_read("config/hardpan/skills").is_ok());
+    assert!(!project.scope.resolved().may_read_open(&open, &project.path("link")));
+    assert!(project.scope.resolve_for_read("config/hardpan/skills").is_ok());
 }

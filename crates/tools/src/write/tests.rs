@@ -5,17 +5,17 @@ use hardpan_prompt::Hash;
 use serde_json::json;
 
 use super::*;
-use crate::fixture::{Fixture, workspace};
+use crate::test_workspace::{TestWorkspace, workspace};
 
 fn tool() -> Write {
-    Write(Changes::default())
+    Write(FileChanger::default())
 }
 
 /// Notes what the agent notes after a read.
-fn read(tool: &Write, fixture: &Fixture, name: &str) {
+fn read(tool: &Write, fixture: &TestWorkspace, name: &str) {
     let path = fixture.path(name);
     let hash = Hash::of(&fs::read(&path).unwrap());
-    tool.0.seen.note(&path, hash);
+    tool.0.file_views.record_view(&path, hash);
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn a_new_file_is_created_with_its_folders() {
     let fixture = workspace(&[]);
     let outcome = fixture.call(&tool(), &json!({"path": "a/b/c.txt", "content": "one\ntwo"}));
     assert!(!outcome.is_error);
-    assert_eq!(outcome.content, [hardpan_prompt::Part::text("Created a/b/c.txt (2 lines).")]);
+    assert_eq!(outcome.content, [hardpan_prompt::MessagePart::text("Created a/b/c.txt (2 lines).")]);
     let details = outcome.details.unwrap();
     assert_eq!(details["path"], "a/b/c.txt");
     assert_eq!(details["hash"], json!(Hash::of(b"one\ntwo")));
@@ -114,12 +114,12 @@ fn a_link_is_followed_within_the_workspace_and_not_out_of_it() {
 #[test]
 fn a_link_put_in_the_way_after_the_check_is_not_followed() {
     let fixture = workspace(&[("folder/a.txt", "")]);
-    let place = fixture.scope.to_write("folder/a.txt").unwrap();
+    let place = fixture.scope.resolve_for_write("folder/a.txt").unwrap();
     fs::create_dir(fixture.outside().join("elsewhere")).unwrap();
     fs::remove_dir_all(fixture.path("folder")).unwrap();
     fixture.link("folder", fixture.outside().join("elsewhere"));
-    let trouble = crate::anchor::Anchor::of(&place, Folders::Make).unwrap_err();
-    assert!(matches!(trouble, crate::anchor::Trouble::NotAFolder), "{trouble:?}");
+    let trouble = crate::anchored_file::AnchoredFile::open(&place, MissingFolders::Create).unwrap_err();
+    assert!(matches!(trouble, crate::anchored_file::FileChangeError::NotAFolder), "{trouble:?}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn utf_16_is_not_replaced_by_something_else() {
     let fixture = workspace(&[]);
     fixture.write("a.txt", b"\xff\xfea\0\n\0");
     let tool = tool();
-    tool.0.seen.note(&fixture.path("a.txt"), Hash::of(b"a\n"));
+    tool.0.file_views.record_view(&fixture.path("a.txt"), Hash::of(b"a\n"));
     let told = fixture.failure(&tool, &json!({"path": "a.txt", "content": "b\n"}));
     assert!(told.starts_with("a.txt is UTF-16"), "{told}");
 }
@@ -160,7 +160,7 @@ fn a_wrong_argument_is_named() {
 /// A disk of 64 KiB in the workspace, unmounted when it is dropped. None where that takes rights we lack.
 struct Disk(std::path::PathBuf);
 
-fn disk(fixture: &Fixture) -> Option<Disk> {
+fn disk(fixture: &TestWorkspace) -> Option<Disk> {
     fixture.write("disk/", "");
     let path = fixture.path("disk");
     let mounted = std::process::Command::new("mount")

@@ -6,17 +6,18 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Tree {
+struct TestFolder {
     root: TempDir,
     cache: TempDir,
     files: Vec<String>,
 }
 
-impl Tree {
+impl TestFolder {
     /// Files that were written an hour ago, by the time of the file system itself.
     fn new(files: &[(&str, &str)]) -> Self {
         let (root, cache) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-        let tree = Tree { root, cache, files: files.iter().map(|(name, _)| (*name).to_owned()).collect() };
+        let tree =
+            TestFolder { root, cache, files: files.iter().map(|(name, _)| (*name).to_owned()).collect() };
         files.iter().for_each(|(name, content)| tree.write(name, content, 3600));
         tree
     }
@@ -30,19 +31,22 @@ impl Tree {
     }
 
     fn open(&self) -> (usize, String) {
-        let codebase = codebase(self.root.path(), &self.files, Some(self.cache.path()), &mut |_| {});
-        (codebase.parsed, codebase.index.map(&MapRequest::default()).text())
+        let codebase = index_codebase(self.root.path(), &self.files, Some(self.cache.path()), &mut |_| {});
+        (codebase.parsed_files, codebase.index.map(&MapRequest::default()).text())
     }
 
     fn cache_file(&self) -> std::path::PathBuf {
-        cache::path(self.cache.path(), self.root.path())
+        index_cache::cache_path(self.cache.path(), self.root.path())
     }
 }
 
 #[test]
 fn nothing_is_parsed_twice_and_the_map_is_the_same() {
-    let tree =
-        Tree::new(&[("a.py", "def a(): ...\n"), ("b.py", "from a import a\na()\n"), ("c.txt", "no code")]);
+    let tree = TestFolder::new(&[
+        ("a.py", "def a(): ...\n"),
+        ("b.py", "from a import a\na()\n"),
+        ("c.txt", "no code"),
+    ]);
     let (parsed, cold) = tree.open();
     assert_eq!(parsed, 3);
     assert_eq!(tree.open(), (0, cold.clone()));
@@ -52,7 +56,7 @@ fn nothing_is_parsed_twice_and_the_map_is_the_same() {
 
 #[test]
 fn a_change_is_noticed_even_if_size_and_time_stay() {
-    let tree = Tree::new(&[("a.py", "def one(): ...\n")]);
+    let tree = TestFolder::new(&[("a.py", "def one(): ...\n")]);
     tree.open();
     tree.write("a.py", "def two(): ...\n", 0);
     let (parsed, map) = tree.open();
@@ -67,7 +71,7 @@ fn a_change_is_noticed_even_if_size_and_time_stay() {
 
 #[test]
 fn a_cache_that_is_damaged_old_or_gone_is_as_good_as_none() {
-    let tree = Tree::new(&[("a.py", "def a(): ...\n")]);
+    let tree = TestFolder::new(&[("a.py", "def a(): ...\n")]);
     let (_, map) = tree.open();
     let whole = fs::read(tree.cache_file()).unwrap();
     for at in (0..whole.len()).step_by(7) {
@@ -84,7 +88,7 @@ fn a_cache_that_is_damaged_old_or_gone_is_as_good_as_none() {
 
 #[test]
 fn files_come_and_go() {
-    let mut tree = Tree::new(&[("a.py", "def a(): ...\n"), ("b.py", "def b(): ...\n")]);
+    let mut tree = TestFolder::new(&[("a.py", "def a(): ...\n"), ("b.py", "def b(): ...\n")]);
     tree.open();
     fs::remove_file(tree.root.path().join("b.py")).unwrap();
     assert!(!tree.open().1.contains("f b"), "listed, but gone when it was read");
@@ -100,19 +104,19 @@ fn files_come_and_go() {
 
 #[test]
 fn few_changes_and_many_give_the_map_of_a_fresh_index() {
-    let names: Vec<String> = (0..3 * FEW).map(|n| format!("m{n}.py")).collect();
+    let names: Vec<String> = (0..3 * INCREMENTAL_LIMIT).map(|n| format!("m{n}.py")).collect();
     let text = |n: usize, round: usize| format!("from m{} import f0\ndef f{round}(a{n}): f0(a{n})\n", n + 1);
     let first: Vec<String> = (0..names.len()).map(|n| text(n, 0)).collect();
     let files: Vec<(&str, &str)> =
         names.iter().map(String::as_str).zip(first.iter().map(String::as_str)).collect();
-    let mut tree = Tree::new(&files);
+    let mut tree = TestFolder::new(&files);
     assert_eq!(tree.open().0, names.len());
-    for (round, changed) in [(1, FEW - 1), (2, 2 * FEW)] {
+    for (round, changed) in [(1, INCREMENTAL_LIMIT - 1), (2, 2 * INCREMENTAL_LIMIT)] {
         (0..changed).for_each(|n| tree.write(&names[n], &text(n, round), 1800));
         tree.files.pop();
         let (parsed, map) = tree.open();
         assert_eq!(parsed, changed);
-        let fresh = codebase(tree.root.path(), &tree.files, None, &mut |_| {});
+        let fresh = index_codebase(tree.root.path(), &tree.files, None, &mut |_| {});
         assert_eq!(map, fresh.index.map(&MapRequest::default()).text());
         assert_eq!(tree.open(), (0, map));
     }
@@ -120,7 +124,7 @@ fn few_changes_and_many_give_the_map_of_a_fresh_index() {
 
 #[test]
 fn what_is_only_touched_is_read_once_more_and_not_again() {
-    let tree = Tree::new(&[("a.py", "def a(): ...\n")]);
+    let tree = TestFolder::new(&[("a.py", "def a(): ...\n")]);
     tree.open();
     let written = || fs::metadata(tree.cache_file()).unwrap().modified().unwrap();
     let first = written();
@@ -136,7 +140,7 @@ fn what_is_only_touched_is_read_once_more_and_not_again() {
 
 #[test]
 fn programs_that_start_at_once_do_not_disturb_each_other() {
-    let tree = Tree::new(&[("a.py", "def a(): ...\n"), ("b.py", "from a import a\na()\n")]);
+    let tree = TestFolder::new(&[("a.py", "def a(): ...\n"), ("b.py", "from a import a\na()\n")]);
     let (_, expected) = tree.open();
     std::thread::scope(|scope| {
         for _ in 0..4 {

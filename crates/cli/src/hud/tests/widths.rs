@@ -83,8 +83,8 @@ fn nothing_is_left_out_at_any_width() {
         wanted.push("1,234".into());
         for region in regions(breakdown, hud.last) {
             wanted.push(format!("{} {}", region.block.name, thousands(region.block.tokens)));
-            wanted.push(format!("{} {}%", region.cached.word(), region.hit().unwrap()));
-            wanted.push(region.words().split(", ").next().unwrap().to_owned());
+            wanted.push(format!("{} {}%", region.cached.name(), region.hit().unwrap()));
+            wanted.push(region.describe_contents().split(", ").next().unwrap().to_owned());
         }
         if breakdown.layout == LayoutName::Tiers {
             wanted.push("empty tiers: 2 now, 17 in the session".into());

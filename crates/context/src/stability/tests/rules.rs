@@ -1,8 +1,9 @@
-//! The rules one by one. A thing is written `key tier N tokens`; what is shown, `key tokens`, with `v2` when it changed.
+//! The rules one by one. A thing is written `key tier N tokens`; what is shown, `key tokens`, with
+//! `v2` when it changed.
 
 use hardpan_prompt::{Hash, Tier};
 
-use crate::stability::{Mapped, Shown, Tracked, Tracker};
+use crate::stability::{ShownEntry, StabilityTracker, SymbolMapFile, TrackedEntry};
 
 struct Case {
     rule: &'static str,
@@ -21,30 +22,39 @@ fn hash(key: &str, version: &str) -> Hash {
     Hash::of(format!("{key} {version}").as_bytes())
 }
 
-fn tracked(line: &str) -> Tracked {
+fn tracked(line: &str) -> TrackedEntry {
     let words: Vec<&str> = line.split(' ').collect();
-    Tracked {
+    TrackedEntry {
         key: words[0].into(),
         tier: tier(words[1]),
-        n: words[2].parse().unwrap(),
+        unchanged_responses: words[2].parse().unwrap(),
         hash: Some(hash(words[0], "v1")),
         tokens: words[3].parse().unwrap(),
-        aside: words.contains(&"aside"),
+        hidden_by_open_file: words.contains(&"aside"),
     }
 }
 
-fn shown(line: &str) -> Shown {
+fn shown(line: &str) -> ShownEntry {
     let words: Vec<&str> = line.split(' ').collect();
     let version = words.iter().find(|word| word.starts_with('v')).unwrap_or(&"v1");
     let tier = words.iter().find_map(|word| word.strip_prefix("in-")).map_or(Tier::Active, tier);
-    Shown { key: words[0].into(), hash: hash(words[0], version), tokens: words[1].parse().unwrap(), tier }
+    ShownEntry {
+        key: words[0].into(),
+        hash: hash(words[0], version),
+        tokens: words[1].parse().unwrap(),
+        tier,
+    }
 }
 
-fn written(tracker: &Tracker) -> Vec<String> {
-    let line = |tracked: &Tracked| {
-        let Tracked { key, tier, n, tokens, aside, .. } = tracked;
+fn written(tracker: &StabilityTracker) -> Vec<String> {
+    let line = |tracked: &TrackedEntry| {
+        let TrackedEntry { key, tier, unchanged_responses: n, tokens, hidden_by_open_file, .. } = tracked;
         let tier = serde_json::to_value(tier).unwrap();
-        format!("{key} {} {n} {tokens}{}", tier.as_str().unwrap(), if *aside { " aside" } else { "" })
+        format!(
+            "{key} {} {n} {tokens}{}",
+            tier.as_str().unwrap(),
+            if *hidden_by_open_file { " aside" } else { "" }
+        )
     };
     tracker.entries().iter().map(line).collect()
 }
@@ -400,23 +410,23 @@ const CASES: &[Case] = &[
 #[test]
 fn every_rule_holds_in_a_small_case() {
     for Case { rule, target, before, shown: lines, after, changes } in CASES {
-        let before = Tracker { entries: before.iter().map(|line| tracked(line)).collect() };
-        let shown: Vec<Shown> = lines.iter().map(|line| shown(line)).collect();
-        let (state, log) = before.after_response(&shown, *target);
+        let before = StabilityTracker { entries: before.iter().map(|line| tracked(line)).collect() };
+        let shown: Vec<ShownEntry> = lines.iter().map(|line| shown(line)).collect();
+        let (state, log) = before.record_response(&shown, *target);
         assert_eq!(written(&state), *after, "{rule}");
         assert_eq!(log.iter().map(ToString::to_string).collect::<Vec<_>>(), *changes, "{rule}");
     }
 }
 
-fn mapped(path: &str, tokens: usize, references: f64) -> Mapped {
-    Mapped { path: path.into(), tokens, references }
+fn mapped(path: &str, tokens: usize, references: f64) -> SymbolMapFile {
+    SymbolMapFile { path: path.into(), tokens, references }
 }
 
 #[test]
 fn clusters_go_whole_into_the_emptiest_tier_the_largest_first() {
     let files = ["a", "b", "c", "d", "e", "f"].map(|path| mapped(path, 100, 0.0));
     let clusters = [vec!["a", "b", "c"], vec!["d"], vec!["e", "f", "elsewhere"]];
-    let first = Tracker::first(&files, &clusters, 100);
+    let first = StabilityTracker::initial(&files, &clusters, 100);
     let expected = [
         "symbol:a L1 9 100",
         "symbol:b L1 9 100",
@@ -431,14 +441,15 @@ fn clusters_go_whole_into_the_emptiest_tier_the_largest_first() {
 #[test]
 fn a_tier_that_begins_under_the_target_gives_down() {
     let files = [mapped("a", 40, 0.0), mapped("b", 40, 0.0), mapped("c", 90, 0.0)];
-    let first = Tracker::first(&files, &[vec!["a", "b"]], 100);
+    let first = StabilityTracker::initial(&files, &[vec!["a", "b"]], 100);
     assert_eq!(written(&first), ["symbol:a L2 6 40", "symbol:b L2 6 40", "symbol:c L2 9 90"]);
 }
 
 #[test]
 fn without_clusters_reference_counts_decide() {
-    let files: Vec<Mapped> = (0..10).map(|n| mapped(&n.to_string(), 100, f64::from(n % 10 / 2))).collect();
-    let first = Tracker::first(&files, &[vec!["0"], vec!["1"]], 100);
+    let files: Vec<SymbolMapFile> =
+        (0..10).map(|n| mapped(&n.to_string(), 100, f64::from(n % 10 / 2))).collect();
+    let first = StabilityTracker::initial(&files, &[vec!["0"], vec!["1"]], 100);
     let tiers: Vec<String> = written(&first);
     let of = |tier: &str| -> Vec<&str> {
         tiers.iter().filter(|line| line.contains(tier)).map(|line| &line[7..8]).collect()
@@ -447,22 +458,23 @@ fn without_clusters_reference_counts_decide() {
         (of(" L1 9 "), of(" L2 6 "), of(" L3 3 ")),
         (vec!["8", "9"], vec!["4", "6", "7"], vec!["0", "1", "2", "3", "5"])
     );
-    assert!(Tracker::first(&[], &[vec!["x"]], 100).is_empty());
+    assert!(StabilityTracker::initial(&[], &[vec!["x"]], 100).is_empty());
 }
 
 #[test]
 fn what_was_placed_before_it_was_shown_counts_from_there() {
-    let first = Tracker::first(&[mapped("a", 200, 1.0)], &[vec!["a"]], 100);
+    let first = StabilityTracker::initial(&[mapped("a", 200, 1.0)], &[vec!["a"]], 100);
     assert_eq!(written(&first), ["symbol:a L1 9 200"]);
-    let (seen, log) = first.after_response(&[shown("symbol:a 210 in-L1")], 100);
+    let (seen, log) = first.record_response(&[shown("symbol:a 210 in-L1")], 100);
     assert_eq!((written(&seen), log.len()), (vec!["symbol:a L1 9 210".to_owned()], 0));
-    let (changed, log) = seen.after_response(&[shown("symbol:a 210 v2 in-L1")], 100);
+    let (changed, log) = seen.record_response(&[shown("symbol:a 210 v2 in-L1")], 100);
     assert_eq!((written(&changed), log.len()), (vec!["symbol:a active 0 210".to_owned()], 1));
 }
 
 #[test]
 fn the_state_survives_its_written_form() {
-    let tracker = Tracker { entries: vec![tracked("symbol:a L2 7 60 aside"), tracked("history:m L3 3 9")] };
+    let tracker =
+        StabilityTracker { entries: vec![tracked("symbol:a L2 7 60 aside"), tracked("history:m L3 3 9")] };
     let written = serde_json::to_string(&tracker).unwrap();
-    assert_eq!(serde_json::from_str::<Tracker>(&written).unwrap(), tracker);
+    assert_eq!(serde_json::from_str::<StabilityTracker>(&written).unwrap(), tracker);
 }

@@ -1,14 +1,17 @@
 use serde_json::{Value, json};
 
-use crate::trial::{after, lines, made, made_for, result, snapshot, tool, user};
-use crate::{Assembled, LayoutName, Memory};
+use crate::test_snapshots::{
+    assemble_for, assemble_for_claude, lines, result, snapshot, snapshot_with_state, tool, user,
+};
+use crate::{AssembledPrompt, LayoutName, LayoutState};
 
 /// A file of so many lines, in its `n`th version.
 fn body(n: usize) -> String {
     (0..200).map(|line| format!("version {n}, line {line}\n")).collect()
 }
 
-/// A conversation in which the file is read again and again, a new version each time; `reads` rounds are over.
+/// A conversation in which the file is read again and again, a new version each time; `reads`
+/// rounds are over.
 fn messages(reads: usize) -> Vec<Value> {
     let mut messages = Vec::new();
     for n in 0..reads {
@@ -23,28 +26,29 @@ fn messages(reads: usize) -> Vec<Value> {
     messages
 }
 
-fn request(memory: &Memory, reads: usize, model: &str) -> Assembled {
+fn request(layout_state: &LayoutState, reads: usize, model: &str) -> AssembledPrompt {
     let mut json = json!({"messages": messages(reads), "tools": [tool("read")], "prompt": {"id": format!("u{reads}"), "text": "again"}});
     if let Some(last) = reads.checked_sub(1) {
         json["files"] = json!([{"path": "a.rs", "content": body(last), "said_by": format!("r{last}")}]);
     }
-    made_for(&after(memory, json), LayoutName::Strata, model)
+    assemble_for(&snapshot_with_state(layout_state, json), LayoutName::Strata, model)
 }
 
 #[test]
 fn a_fold_comes_by_itself_when_the_rent_has_reached_its_price() {
-    let mut memory = Memory::default();
+    let mut layout_state = LayoutState::default();
     let mut folded_at = Vec::new();
     for reads in 0..40 {
-        let account = memory.strata.account;
-        let made = request(&memory, reads, "claude-sonnet-5");
-        if made.memory.strata.folds > memory.strata.folds {
+        let account = layout_state.strata.account;
+        let made = request(&layout_state, reads, "claude-sonnet-5");
+        if made.layout_state.strata.folds > layout_state.strata.folds {
             folded_at.push(reads);
-            let price = 1.25 * (account.after - account.garbage) as f64 - 0.1 * account.after as f64;
+            let price = 1.25 * (account.tokens_after_system - account.garbage_tokens) as f64
+                - 0.1 * account.tokens_after_system as f64;
             assert!(account.rent >= price, "{account:?}");
-            assert!(made.memory.strata.account.rent < account.rent);
+            assert!(made.layout_state.strata.account.rent < account.rent);
         }
-        memory = made.memory;
+        layout_state = made.layout_state;
     }
     // Each version makes the one before it garbage: the rent grows with the square of the rounds.
     assert!((2..20).contains(&folded_at.len()), "{folded_at:?}");
@@ -53,25 +57,25 @@ fn a_fold_comes_by_itself_when_the_rent_has_reached_its_price() {
 
 #[test]
 fn where_reading_costs_nothing_nothing_is_ever_folded() {
-    let mut memory = Memory::default();
+    let mut layout_state = LayoutState::default();
     for reads in 0..20 {
-        memory = request(&memory, reads, "ollama/llama3.1").memory;
+        layout_state = request(&layout_state, reads, "ollama/llama3.1").layout_state;
     }
-    assert_eq!((memory.strata.folds, memory.strata.account.rent), (0, 0.0));
+    assert_eq!((layout_state.strata.folds, layout_state.strata.account.rent), (0, 0.0));
 }
 
 #[test]
 fn what_was_stubbed_stays_stubbed_and_its_calls_are_short() {
-    let first = request(&Memory::default(), 0, "claude-sonnet-5");
-    let mut memory = first.memory;
+    let first = request(&LayoutState::default(), 0, "claude-sonnet-5");
+    let mut layout_state = first.layout_state;
     for reads in 1..=3 {
-        let mut made = request(&memory, reads, "claude-sonnet-5");
-        memory = std::mem::take(&mut made.memory);
+        let mut made = request(&layout_state, reads, "claude-sonnet-5");
+        layout_state = std::mem::take(&mut made.layout_state);
     }
     for fold in 1..=2 {
         let json = json!({"messages": messages(3), "tools": [tool("read")], "fold": true,
             "files": [{"path": "a.rs", "content": body(2), "said_by": "r2"}], "prompt": {"id": "u3", "text": "again"}});
-        let folded = made(&after(&memory, json), LayoutName::Strata);
+        let folded = assemble_for_claude(&snapshot_with_state(&layout_state, json), LayoutName::Strata);
         let lines = lines(&folded.prompt);
         let stubs =
             lines.iter().filter(|line| line.contains("[file:a.rs: shown elsewhere, as it is now]")).count();
@@ -81,19 +85,21 @@ fn what_was_stubbed_stays_stubbed_and_its_calls_are_short() {
             .filter(|line| line.contains("version 1, line 100") || line.contains("xxxxx"))
             .count();
         assert_eq!((stubs, bodies, old), (3, 1, 0), "fold {fold}: {lines:#?}");
-        assert_eq!(folded.memory.strata.account.garbage, 0);
-        memory = folded.memory;
+        assert_eq!(folded.layout_state.strata.account.garbage_tokens, 0);
+        layout_state = folded.layout_state;
     }
 }
 
 #[test]
 fn a_context_in_which_nothing_changed_has_no_garbage() {
     let file = json!([{"path": "a.rs", "content": body(1)}]);
-    let first =
-        made(&snapshot(json!({"files": file, "prompt": {"id": "m1", "text": "one"}})), LayoutName::Strata);
-    assert_eq!(first.memory.strata.account.garbage, 0);
+    let first = assemble_for_claude(
+        &snapshot(json!({"files": file, "prompt": {"id": "m1", "text": "one"}})),
+        LayoutName::Strata,
+    );
+    assert_eq!(first.layout_state.strata.account.garbage_tokens, 0);
     let closed = json!({"messages": [user("m1", "one"), {"id": "m2", "role": "assistant", "content": "ok"}],
         "prompt": {"id": "m3", "text": "two"}});
-    let second = made(&after(&first.memory, closed), LayoutName::Strata);
-    assert!(second.memory.strata.account.garbage > 1000, "a closed file is garbage as a whole");
+    let second = assemble_for_claude(&snapshot_with_state(&first.layout_state, closed), LayoutName::Strata);
+    assert!(second.layout_state.strata.account.garbage_tokens > 1000, "a closed file is garbage as a whole");
 }

@@ -2,17 +2,17 @@ use super::*;
 use crate::Rates;
 
 /// A request of blocks of the given sizes, named by their place.
-fn sized(at: i64, sizes: &[usize]) -> Request {
+fn sized(at: i64, sizes: &[usize]) -> CacheRequest {
     let blocks = sizes.iter().enumerate().map(|(name, tokens)| block(name, *tokens)).collect();
-    Request { at: seconds(at), model: "m".into(), blocks, salts: Salts::default() }
+    CacheRequest { at: seconds(at), model: "m".into(), blocks, settings: CacheSettings::default() }
 }
 
 /// What a bill comes to, in tokens of plain input.
 fn price(provider: &str, id: &str, billing: &Billing) -> f64 {
     let catalogue = Catalogue::builtin();
     let model = catalogue.model(Some(provider), id).unwrap();
-    let wire = catalogue.provider(provider).unwrap().for_model(&model);
-    Rates::of(&model, &wire, billing.total()).dollars(billing.amounts) * 1e6 / model.price.input
+    let profile = catalogue.provider(provider).unwrap().profile_for_model(&model);
+    Rates::for_model(&model, &profile, billing.total()).dollars(billing.amounts) * 1e6 / model.price.input
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn openai_up_to_5_5_reads_in_steps_of_128_from_1024() {
     assert_eq!(read(&[900, 120, 4, 200, 5000, 10]), 6144);
     assert_eq!(read(&[900, 120, 4, 200]), 1152);
     assert_eq!(read(&[900, 120, 4, 1]), 1024);
-    let short = cache.plan(&rules, &Request { at: seconds(10), ..sized(0, &[900, 120, 3]) });
+    let short = cache.plan(&rules, &CacheRequest { at: seconds(10), ..sized(0, &[900, 120, 3]) });
     assert_eq!(short.amounts, amounts(0, 0, 0, 1023));
     // All of it is known, but the last token is computed afresh: 1023 are left.
     assert_eq!(read(&[900, 120, 4]), 0);
@@ -46,7 +46,7 @@ fn what_follows_the_first_change_is_lost() {
     let mut short = talk(5, 10, &[]);
     short.blocks[1] = block(98, 1000);
     let billing = cache.plan(&rules, &short);
-    assert_eq!(billing.looks[0].outcome, Outcome::BelowMinimum { tokens: 1000, minimum: 1024 });
+    assert_eq!(billing.lookups[0].outcome, LookupOutcome::BelowMinimum { tokens: 1000, minimum: 1024 });
     assert_eq!(billing.hit, None);
 }
 
@@ -69,7 +69,7 @@ fn automatic_entries_expire_are_refreshed_and_become_readable_like_others() {
     assert_eq!(cache.plan(&rules, &talk(400, 12, &[])).amounts.read, 5888);
     let late = cache.plan(&rules, &talk(500, 12, &[]));
     assert_eq!(late.amounts.read, 0);
-    assert_eq!(late.looks[0].found[4], (5, State::Expired(seconds(500))));
+    assert_eq!(late.lookups[0].found[4], (5, EntryState::Expired(seconds(500))));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn xai_caches_the_models_that_are_known_to_be_cached() {
     let warm = cache.plan(&rules_3, &talk(60, 11, &[]));
     assert_eq!(warm.amounts, amounts(10_000, 999, 0, 1));
     assert!((price("xai", "grok-3", &warm) - 3500.0).abs() < 1e-6);
-    assert_eq!(cache.plan(&rules("xai", "grok-2"), &talk(60, 10, &[])), Billing::plain(10_000));
+    assert_eq!(cache.plan(&rules("xai", "grok-2"), &talk(60, 10, &[])), Billing::uncached(10_000));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn llamacpp_knows_the_last_prompt_of_its_slot() {
     // The other prompt has taken the slot: only what both begin with is left.
     assert_eq!(cache.plan(&rules, &sized(9020, &[100, 50, 30])).amounts.read, 100);
     // All of it is known, but the last token is computed afresh.
-    assert_eq!(cache.plan(&rules, &Request { at: seconds(9020), ..other }).amounts, amounts(169, 0, 0, 1));
+    assert_eq!(cache.plan(&rules, &CacheRequest { at: seconds(9020), ..other }).amounts, amounts(169, 0, 0, 1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::*;
 
-fn read(cache: &CacheModel, rules: &Rules, request: &Request) -> usize {
+fn read(cache: &CacheModel, rules: &CacheRules, request: &CacheRequest) -> usize {
     cache.plan(rules, request).amounts.read
 }
 
@@ -11,8 +11,8 @@ fn five_minutes_of_silence_lose_the_prefix() {
     assert_eq!(read(&cache, &rules, &talk(299, 12, &[(12, SHORT)])), 10_000);
     let late = cache.plan(&rules, &talk(300, 12, &[(12, SHORT)]));
     assert_eq!(late.amounts, amounts(0, 12_000, 0, 0));
-    assert_eq!(late.looks[0].found, [(9, State::Expired(seconds(300)))]);
-    assert_eq!(late.looks[0].back_to, Some(0));
+    assert_eq!(late.lookups[0].found, [(9, EntryState::Expired(seconds(300)))]);
+    assert_eq!(late.lookups[0].back_to, Some(0));
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn an_entry_is_readable_once_the_answer_has_begun() {
     assert_eq!(cache.plan(&rules, &first).amounts, amounts(0, 10_000, 0, 0));
     assert_eq!(cache.plan(&rules, &second).amounts, amounts(0, 10_000, 0, 0));
     cache.commit(&rules, &first, seconds(3));
-    let looks = cache.plan(&rules, &second).looks;
-    assert_eq!(looks[0].found, [(9, State::NotYet(seconds(3)))]);
+    let looks = cache.plan(&rules, &second).lookups;
+    assert_eq!(looks[0].found, [(9, EntryState::NotYet(seconds(3)))]);
     cache.commit(&rules, &second, seconds(5));
     assert_eq!(cache.len(), 1);
     assert_eq!(read(&cache, &rules, &talk(3, 10, &[(10, SHORT)])), 10_000);
@@ -104,10 +104,10 @@ fn models_do_not_share_entries() {
     let (mut cache, rules) = (CacheModel::new(), anthropic());
     let request = talk(0, 10, &[(10, SHORT)]);
     send(&mut cache, &rules, &request);
-    let other = Request { at: seconds(10), model: "n".into(), ..request };
+    let other = CacheRequest { at: seconds(10), model: "n".into(), ..request };
     assert_eq!(send(&mut cache, &rules, &other).amounts, amounts(0, 10_000, 0, 0));
     assert_eq!(read(&cache, &rules, &talk(20, 10, &[(10, SHORT)])), 10_000);
-    assert_eq!(read(&cache, &rules, &Request { at: seconds(20), ..other }), 10_000);
+    assert_eq!(read(&cache, &rules, &CacheRequest { at: seconds(20), ..other }), 10_000);
 }
 
 #[test]

@@ -10,19 +10,19 @@ fn the_documented_walk_back_hits_within_twenty_blocks_only() {
 
     let third = cache.plan(&rules, &talk(20, 35, &[(35, SHORT)]));
     assert_eq!(third.amounts, amounts(0, 35_000, 0, 0));
-    let out_of_reach = Outcome::Missed { beyond: Some(14) };
-    let look = Look { marker: 34, back_to: Some(15), outcome: out_of_reach, found: Vec::new() };
-    assert_eq!(third.looks, std::slice::from_ref(&look));
+    let out_of_reach = LookupOutcome::Missed { beyond: Some(14) };
+    let look = CacheLookup { marker: 34, back_to: Some(15), outcome: out_of_reach, found: Vec::new() };
+    assert_eq!(third.lookups, std::slice::from_ref(&look));
 
     let with_second_marker = cache.plan(&rules, &talk(20, 35, &[(15, SHORT), (35, SHORT)]));
     assert_eq!(with_second_marker.amounts, amounts(15_000, 20_000, 0, 0));
-    let hit = Look {
+    let hit = CacheLookup {
         marker: 14,
         back_to: Some(14),
-        outcome: Outcome::Hit { block: 14 },
-        found: vec![(14, State::Readable)],
+        outcome: LookupOutcome::Hit { block: 14 },
+        found: vec![(14, EntryState::Readable)],
     };
-    assert_eq!(with_second_marker.looks, [look, hit]);
+    assert_eq!(with_second_marker.lookups, [look, hit]);
 }
 
 #[test]
@@ -58,9 +58,9 @@ fn a_request_without_markers_reads_and_writes_nothing() {
     let (mut cache, rules) = (CacheModel::new(), anthropic());
     send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)]));
     let billing = send(&mut cache, &rules, &talk(1, 10, &[]));
-    assert_eq!(billing, Billing::plain(10_000));
+    assert_eq!(billing, Billing::uncached(10_000));
     assert_eq!(cache.len(), 1);
-    assert_eq!(cache.plan(&rules, &talk(1, 0, &[])), Billing::plain(0));
+    assert_eq!(cache.plan(&rules, &talk(1, 0, &[])), Billing::uncached(0));
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn a_marker_on_a_block_that_cannot_hold_one_does_nothing() {
     request.blocks[4].markable = false;
     let billing = send(&mut cache, &rules, &request);
     assert_eq!(billing.amounts, amounts(0, 3000, 0, 2000));
-    assert_eq!((billing.looks[0].marker, billing.looks[0].outcome), (4, Outcome::Unmarkable));
+    assert_eq!((billing.lookups[0].marker, billing.lookups[0].outcome), (4, LookupOutcome::Unmarkable));
     request.blocks.iter_mut().for_each(|block| block.marker = None);
     request.mark_last(SHORT);
     assert_eq!(request.blocks[3].marker, Some(SHORT));
     assert_eq!(
-        cache.plan(&rules, &Request { at: seconds(2), ..request }).amounts,
+        cache.plan(&rules, &CacheRequest { at: seconds(2), ..request }).amounts,
         amounts(3000, 1000, 0, 1000)
     );
 }
@@ -111,28 +111,28 @@ fn tools_and_runs_of_tool_blocks_can_be_counted_as_one_position() {
     request.blocks[..10].iter_mut().for_each(|block| block.section = Section::Tools);
     request.blocks[10..25].iter_mut().for_each(|block| block.kind = BlockKind::Call);
     request.blocks[25..39].iter_mut().for_each(|block| block.kind = BlockKind::Result);
-    let read = |rules: Rules| {
+    let read = |rules: CacheRules| {
         let mut cache = CacheModel::new();
-        send(&mut cache, &rules, &Request { blocks: request.blocks[..10].to_vec(), ..request.clone() });
-        let mut next = Request { at: seconds(5), ..request.clone() };
+        send(&mut cache, &rules, &CacheRequest { blocks: request.blocks[..10].to_vec(), ..request.clone() });
+        let mut next = CacheRequest { at: seconds(5), ..request.clone() };
         next.blocks[4].marker = None;
         cache.plan(&rules, &next).amounts.read
     };
     let literal = anthropic();
     assert_eq!(read(literal), 0);
-    assert_eq!(read(Rules { tool_runs: Counted::Together, ..literal }), 5000);
-    assert_eq!(read(Rules { tools: Counted::Together, ..literal }), 0);
-    let few = |look_back, tools| Rules {
-        cache: hardpan_models::Cache { look_back: Some(look_back), ..literal.cache },
+    assert_eq!(read(CacheRules { tool_runs: PositionCounting::Together, ..literal }), 5000);
+    assert_eq!(read(CacheRules { tools: PositionCounting::Together, ..literal }), 0);
+    let few = |look_back, tools| CacheRules {
+        cache: hardpan_models::CachePolicy { look_back: Some(look_back), ..literal.cache },
         tools,
-        tool_runs: Counted::Together,
+        tool_runs: PositionCounting::Together,
         ..literal
     };
     // The last block, the results, the calls, the tools.
-    assert_eq!(read(few(4, Counted::Together)), 5000);
-    assert_eq!(read(few(3, Counted::Together)), 0);
-    assert_eq!(read(few(8, Counted::Each)), 0);
-    assert_eq!(read(few(9, Counted::Each)), 5000);
+    assert_eq!(read(few(4, PositionCounting::Together)), 5000);
+    assert_eq!(read(few(3, PositionCounting::Together)), 0);
+    assert_eq!(read(few(8, PositionCounting::Each)), 0);
+    assert_eq!(read(few(9, PositionCounting::Each)), 5000);
 }
 
 #[test]
@@ -150,14 +150,14 @@ fn a_cold_and_a_warm_bill_are_those_of_the_quote() {
         ("mistral", "mistral-large-latest"),
     ] {
         let model = catalogue.model(Some(provider), id).unwrap();
-        let wire = catalogue.provider(provider).unwrap().for_model(&model);
+        let profile = catalogue.provider(provider).unwrap().profile_for_model(&model);
         let request = talk(0, 9, &markers);
         let breakpoints =
             markers.map(|(number, lifetime)| hardpan_prompt::Breakpoint { block: number - 1, lifetime });
-        let quote = crate::quote(&model, &wire, 9000, &breakpoints, |block| (block + 1) * 1000);
-        let (mut cache, rules) = (CacheModel::new(), Rules::of(&model, &wire));
+        let quote = crate::quote(&model, &profile, 9000, &breakpoints, |block| (block + 1) * 1000);
+        let (mut cache, rules) = (CacheModel::new(), CacheRules::for_model(&model, &profile));
         assert_eq!(send(&mut cache, &rules, &request).amounts, quote.cold_amounts, "{provider}/{id}");
-        let warm = cache.plan(&rules, &Request { at: seconds(2), ..request });
+        let warm = cache.plan(&rules, &CacheRequest { at: seconds(2), ..request });
         assert_eq!(warm.amounts, quote.warm_amounts, "{provider}/{id}");
     }
 }
@@ -175,19 +175,19 @@ fn openai_from_5_6_on_writes_at_markers_and_at_the_newest_message() {
     let mut third = talk(1800, 10, &[(2, SHORT)]);
     third.blocks[9] = block(99, 500);
     assert_eq!(cache.plan(&rules, &third).amounts, amounts(2000, 7500, 0, 0));
-    let explicit = Rules { implicit: Implicit::None, ..rules };
+    let explicit = CacheRules { implicit: ImplicitMarker::None, ..rules };
     assert_eq!(cache.plan(&explicit, &third).amounts, amounts(2000, 0, 0, 7500));
     assert_eq!(cache.plan(&explicit, &talk(1800, 60, &[])).amounts, amounts(0, 0, 0, 60_000));
 }
 
 #[test]
 fn openai_from_5_6_on_writes_the_last_four_markers_and_reads_them_all() {
-    let rules = Rules { implicit: Implicit::None, ..rules("openai", "gpt-5.6") };
+    let rules = CacheRules { implicit: ImplicitMarker::None, ..rules("openai", "gpt-5.6") };
     let mut cache = CacheModel::new();
     let markers = [(2, SHORT), (4, SHORT), (6, SHORT), (8, SHORT), (10, SHORT)];
     send(&mut cache, &rules, &talk(0, 10, &markers));
     assert_eq!(cache.len(), 4);
-    let read = |numbers: &[usize], rules: &Rules| {
+    let read = |numbers: &[usize], rules: &CacheRules| {
         let markers: Vec<_> = numbers.iter().map(|number| (*number, SHORT)).collect();
         cache.plan(rules, &talk(5, 20, &markers)).amounts.read
     };
@@ -195,7 +195,7 @@ fn openai_from_5_6_on_writes_the_last_four_markers_and_reads_them_all() {
     assert_eq!(read(&[5], &rules), 4000);
     assert_eq!(read(&[4, 16, 17, 18, 19, 20], &rules), 10_000);
     // Where a read may end at marked blocks only.
-    let strict = Rules { cache: hardpan_models::Cache { look_back: Some(1), ..rules.cache }, ..rules };
+    let strict = CacheRules { cache: hardpan_models::CachePolicy { look_back: Some(1), ..rules.cache }, ..rules };
     assert_eq!(read(&[4, 16, 17, 18, 19, 20], &strict), 4000);
     assert_eq!(read(&[20], &strict), 0);
 }

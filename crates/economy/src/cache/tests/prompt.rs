@@ -1,23 +1,23 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Call, Content, Counter, Image, Json, Kind, MediaType, Origin, Outcome as Done, Place, Prompt,
-    Reasoning, ResultPart, Role, Segment, Text, Thinking, Tool, ToolBlock, ToolResult, Turn, Vocabulary,
+    Block, Call, Content, TokenCounter, Image, Json, ItemKind, MediaType, Origin, ToolOutcome as Done, Region, Prompt,
+    Reasoning, ResultPart, Role, Segment, Text, Thinking, Tool, ToolBlock, ToolResult, PromptMessage, Vocabulary,
     WebSearch,
 };
 
 use super::*;
 
 fn origin() -> Origin {
-    Origin::rule(Kind::History, "test")
+    Origin::rule(ItemKind::History, "test")
 }
 
 fn text(text: &str) -> Block {
-    Block::text(Place::Log, Text::new(text), origin())
+    Block::text(Region::Log, Text::new(text), origin())
 }
 
 fn holding(content: Content) -> Block {
-    Block::new(Place::Log, content)
+    Block::new(Region::Log, content)
 }
 
 fn prompt() -> Prompt {
@@ -36,29 +36,29 @@ fn prompt() -> Prompt {
     let last = Block { breakpoint: Some(SHORT), ..holding(Content::Result(result)) };
     Prompt {
         model: "claude-sonnet-5".into(),
-        tools: vec![ToolBlock { place: Place::Base, tool, breakpoint: None }],
+        tools: vec![ToolBlock { region: Region::Base, tool, breakpoint: None }],
         system: vec![Block { breakpoint: Some(LONG), ..text("Be brief.") }],
-        turns: vec![
-            Turn::new(Role::User, vec![text("What is in main.rs?")]),
-            Turn::new(Role::Assistant, answer),
-            Turn::new(Role::User, vec![last]),
+        messages: vec![
+            PromptMessage::new(Role::User, vec![text("What is in main.rs?")]),
+            PromptMessage::new(Role::Assistant, answer),
+            PromptMessage::new(Role::User, vec![last]),
         ],
         ..Prompt::default()
     }
 }
 
-fn request(prompt: &Prompt) -> Request {
-    Request::from_prompt(prompt, &Counter::new(Vocabulary::O200k).measure(prompt), seconds(7))
+fn request(prompt: &Prompt) -> CacheRequest {
+    CacheRequest::from_prompt(prompt, &TokenCounter::new(Vocabulary::O200k).measure(prompt), seconds(7))
 }
 
 #[test]
 fn a_prompt_becomes_the_blocks_of_its_request() {
     let prompt = prompt();
-    let measured = Counter::new(Vocabulary::O200k).measure(&prompt);
+    let measured = TokenCounter::new(Vocabulary::O200k).measure(&prompt);
     let request = request(&prompt);
     assert_eq!(
-        (request.at, &*request.model, &request.salts),
-        (seconds(7), "claude-sonnet-5", &Salts::default())
+        (request.at, &*request.model, &request.settings),
+        (seconds(7), "claude-sonnet-5", &CacheSettings::default())
     );
     let of = |pick: fn(&CacheBlock) -> usize| request.blocks.iter().map(pick).collect::<Vec<_>>();
     assert_eq!(of(|block| block.tokens), measured.blocks().collect::<Vec<_>>());
@@ -76,13 +76,13 @@ fn a_marker_that_moves_and_a_message_that_is_split_change_no_identity() {
     let mut other = prompt();
     let before = hashes(&other);
     other.blocks_mut().for_each(|block| block.breakpoint = None);
-    other.turns[0].blocks[0].place = Place::Tail;
+    other.messages[0].blocks[0].region = Region::Tail;
     other.tools[0].tool.snippet = Some("reads".into());
     assert_eq!(hashes(&other), before);
-    other.turns[0].blocks.push(text("Well?"));
+    other.messages[0].blocks.push(text("Well?"));
     let together = hashes(&other);
-    let alone = other.turns[0].blocks.split_off(1);
-    other.turns.insert(1, Turn::new(Role::User, alone));
+    let alone = other.messages[0].blocks.split_off(1);
+    other.messages.insert(1, PromptMessage::new(Role::User, alone));
     assert_eq!(hashes(&other), together);
 }
 
@@ -98,8 +98,8 @@ fn what_the_model_sees_changes_the_identity() {
     assert_eq!(first_change(|prompt| prompt.tools[0].tool.name = "view".into()), Some(0));
     assert_eq!(first_change(|prompt| prompt.tools[0].tool.description = "Shows.".into()), Some(0));
     assert_eq!(first_change(|prompt| prompt.system[0] = text("Be long.")), Some(1));
-    assert_eq!(first_change(|prompt| prompt.turns[0].role = Role::Assistant), Some(2));
-    assert_eq!(first_change(|prompt| prompt.turns[0].documents.push(Arc::from("d1"))), Some(2));
+    assert_eq!(first_change(|prompt| prompt.messages[0].role = Role::Assistant), Some(2));
+    assert_eq!(first_change(|prompt| prompt.messages[0].documents.push(Arc::from("d1"))), Some(2));
     assert_eq!(first_change(|prompt| prompt.max_tokens = 0), None);
 }
 
@@ -109,9 +109,9 @@ fn settings_of_a_prompt_are_salts() {
     prompt.thinking = Thinking::Budget(2000);
     prompt.web_search = Some(WebSearch { max_results: 3 });
     let image = Image { media_type: MediaType::Png, data: "".into(), width: None, height: None };
-    let Content::Result(result) = prompt.turns[2].blocks[0].content.edit() else { panic!("a result") };
+    let Content::Result(result) = prompt.messages[2].blocks[0].content.edit() else { panic!("a result") };
     result.parts.push(ResultPart::Image(image));
     let thinking = Thinking::Budget(2000);
-    let expected = Salts { web_search: true, images: true, thinking, ..Salts::default() };
-    assert_eq!(request(&prompt).salts, expected);
+    let expected = CacheSettings { web_search: true, images: true, thinking, ..CacheSettings::default() };
+    assert_eq!(request(&prompt).settings, expected);
 }

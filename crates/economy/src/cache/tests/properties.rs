@@ -1,6 +1,6 @@
 //! Random requests, held against a model that compares whole prefixes and looks at every entry every time.
 
-use hardpan_models::{Cache, CacheKind};
+use hardpan_models::{CachePolicy, CacheKind};
 use proptest::prelude::*;
 
 use super::*;
@@ -12,7 +12,7 @@ struct Prefix {
     blocks: Vec<(Section, Hash)>,
     tools: Option<Vec<Hash>>,
     system: Option<(bool, bool)>,
-    messages: Option<Salts>,
+    messages: Option<CacheSettings>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,30 +28,30 @@ struct Naive {
     entries: Vec<Entry>,
 }
 
-fn prefix(rules: &Rules, request: &Request, last: usize) -> Prefix {
+fn prefix(rules: &CacheRules, request: &CacheRequest, last: usize) -> Prefix {
     let blocks = &request.blocks[..=last];
     let is_salted = rules.invalidation == Invalidation::BySection;
     let has = |section| is_salted && blocks.iter().any(|block| block.section >= section);
-    let salts = &request.salts;
+    let settings = &request.settings;
     let tools = request.blocks.iter().filter(|block| block.section == Section::Tools);
     Prefix {
         model: request.model.to_string(),
         blocks: blocks.iter().map(|block| (block.section, block.hash)).collect(),
         tools: is_salted.then(|| tools.map(|tool| tool.hash).collect()),
-        system: has(Section::System).then_some((salts.web_search, salts.citations)),
-        messages: has(Section::Messages).then(|| salts.clone()),
+        system: has(Section::System).then_some((settings.web_search, settings.citations)),
+        messages: has(Section::Messages).then(|| settings.clone()),
     }
 }
 
 impl Naive {
-    fn readable(&self, rules: &Rules, request: &Request, last: usize) -> bool {
+    fn readable(&self, rules: &CacheRules, request: &CacheRequest, last: usize) -> bool {
         let (wanted, at) = (prefix(rules, request, last), request.at.0);
         let is_alive = |entry: &Entry| entry.lifetime.is_none_or(|lifetime| at < entry.used + lifetime);
         self.entries.iter().any(|entry| entry.prefix == wanted && entry.available <= at && is_alive(entry))
     }
 
     /// The last block of the entry that is read.
-    fn read(&self, rules: &Rules, request: &Request) -> Option<usize> {
+    fn read(&self, rules: &CacheRules, request: &CacheRequest) -> Option<usize> {
         let through = |last: usize| request.blocks[..=last].iter().map(|block| block.tokens).sum::<usize>();
         let starts: Vec<usize> = match rules.cache.kind {
             CacheKind::Automatic => request.blocks.len().checked_sub(1).into_iter().collect(),
@@ -67,7 +67,7 @@ impl Naive {
         None
     }
 
-    fn bill(&self, rules: &Rules, request: &Request) -> Amounts {
+    fn bill(&self, rules: &CacheRules, request: &CacheRequest) -> InputTokens {
         let through = |last: usize| request.blocks[..=last].iter().map(|block| block.tokens).sum::<usize>();
         let total = request.blocks.iter().map(|block| block.tokens).sum::<usize>();
         let read = self.read(rules, request).map_or(0, through);
@@ -90,7 +90,7 @@ impl Naive {
         amounts(read, end - hour, hour - read, total - end)
     }
 
-    fn ends(&self, rules: &Rules, request: &Request) -> Vec<(usize, Lifetime)> {
+    fn ends(&self, rules: &CacheRules, request: &CacheRequest) -> Vec<(usize, CacheLifetime)> {
         let through = |last: usize| request.blocks[..=last].iter().map(|block| block.tokens).sum::<usize>();
         let all = request.blocks.iter().enumerate();
         match rules.cache.kind {
@@ -102,10 +102,10 @@ impl Naive {
         }
     }
 
-    fn commit(&mut self, rules: &Rules, request: &Request, answered: i64) {
+    fn commit(&mut self, rules: &CacheRules, request: &CacheRequest, answered: i64) {
         let (at, read) = (request.at.0, self.read(rules, request));
         let lifetime =
-            |asked: Lifetime| if asked == LONG { rules.cache.long_lifetime } else { rules.cache.lifetime };
+            |asked: CacheLifetime| if asked == LONG { rules.cache.long_lifetime } else { rules.cache.lifetime };
         let known: Vec<usize> =
             (0..request.blocks.len()).filter(|&last| self.readable(rules, request, last)).collect();
         for &last in known.iter().filter(|last| read.is_some_and(|read| **last <= read)) {
@@ -135,7 +135,7 @@ impl Naive {
 
 #[derive(Clone, Debug)]
 struct Step {
-    request: Request,
+    request: CacheRequest,
     /// Milliseconds from the request to its answer.
     answered: i64,
 }
@@ -145,20 +145,20 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let block = (0..40_usize, prop::option::weighted(0.25, prop_oneof![Just(SHORT), Just(LONG)]));
     // Mostly the same beginning: a name is the block's place unless it is a rare other one.
     let blocks = prop::collection::vec(block, 0..14);
-    let salts = (0..20_usize).prop_map(|which| Salts {
+    let settings = (0..20_usize).prop_map(|which| CacheSettings {
         web_search: which == 1,
         images: which == 2,
         effort: (which == 3).then(|| "high".into()),
-        ..Salts::default()
+        ..CacheSettings::default()
     });
     let wait = prop_oneof![4 => 0..30_000_i64, 2 => 100_000..320_000_i64, 1 => 3_000_000..4_000_000_i64];
     let answered = prop_oneof![0..5000_i64, 0..120_000_i64];
-    let step = (blocks, salts, wait, answered, prop::bool::weighted(0.1));
+    let step = (blocks, settings, wait, answered, prop::bool::weighted(0.1));
     prop::collection::vec(step, 1..25).prop_map(|steps| {
         let mut now = 0;
-        let make = |(blocks, salts, wait, answered, is_other): (Vec<_>, Salts, i64, i64, bool)| {
+        let make = |(blocks, settings, wait, answered, is_other): (Vec<_>, CacheSettings, i64, i64, bool)| {
             now += wait;
-            let cached = |(place, (name, marker)): (usize, &(usize, Option<Lifetime>))| {
+            let cached = |(place, (name, marker)): (usize, &(usize, Option<CacheLifetime>))| {
                 let section = match place {
                     0..2 => Section::Tools,
                     2..4 => Section::System,
@@ -169,22 +169,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             };
             let blocks = blocks.iter().enumerate().map(cached).collect();
             let model = if is_other { "n" } else { "m" }.into();
-            Step { request: Request { at: Moment(now), model, blocks, salts }, answered }
+            Step { request: CacheRequest { at: Moment(now), model, blocks, settings }, answered }
         };
         steps.into_iter().map(make).collect()
     })
 }
 
 /// Small numbers, so that every limit is met often.
-fn small_rules() -> impl Strategy<Value = Rules> {
+fn small_rules() -> impl Strategy<Value = CacheRules> {
     let kinds = prop_oneof![
-        Just(Rules {
-            cache: Cache { look_back: Some(3), max_markers: 20, ..anthropic().cache },
+        Just(CacheRules {
+            cache: CachePolicy { look_back: Some(3), max_markers: 20, ..anthropic().cache },
             ..anthropic()
         }),
-        Just(Rules {
-            cache: Cache { max_markers: 20, long_lifetime: Some(1800), ..rules("openai", "gpt-5.6").cache },
-            implicit: Implicit::None,
+        Just(CacheRules {
+            cache: CachePolicy { max_markers: 20, long_lifetime: Some(1800), ..rules("openai", "gpt-5.6").cache },
+            implicit: ImplicitMarker::None,
             ..rules("openai", "gpt-5.6")
         }),
         Just(rules("openai", "gpt-5.5")),
@@ -252,7 +252,7 @@ proptest! {
 
     #[test]
     fn amounts_add_up(rules in small_rules(), slots in prop::option::of(1..3_usize), steps in steps()) {
-        let rules = Rules { slots, ..rules };
+        let rules = CacheRules { slots, ..rules };
         let mut cache = CacheModel::new();
         for Step { request, answered } in &steps {
             let billing = cache.send(&rules, request, request.at.plus(*answered));
@@ -267,7 +267,7 @@ proptest! {
         let mut cache = CacheModel::new();
         for Step { request, answered } in &steps {
             let first = cache.send(&rules, request, request.at.plus(*answered));
-            let again = Request { at: request.at.plus(*answered), ..request.clone() };
+            let again = CacheRequest { at: request.at.plus(*answered), ..request.clone() };
             let second = cache.plan(&rules, &again);
             prop_assert_eq!(second.amounts.read, first.total() - first.amounts.input);
             prop_assert_eq!(second.amounts.input, first.amounts.input);

@@ -5,30 +5,30 @@ use super::*;
 const SECTIONS: [Section; 3] = [Section::Tools, Section::System, Section::Messages];
 
 /// Two blocks of 2000 tokens in every section, the second of each marked.
-fn base() -> Request {
+fn base() -> CacheRequest {
     let of = |(index, section): (usize, &Section)| {
         let block = |name| CacheBlock { section: *section, ..block(name, 2000) };
-        [block(10 * index), block(10 * index + 1).marked(SHORT)]
+        [block(10 * index), block(10 * index + 1).with_marker(SHORT)]
     };
     let blocks = SECTIONS.iter().enumerate().flat_map(of).collect();
-    Request { at: seconds(0), model: "m".into(), blocks, salts: Salts::default() }
+    CacheRequest { at: seconds(0), model: "m".into(), blocks, settings: CacheSettings::default() }
 }
 
 /// Which sections can still be read after a change: each is asked for by itself, with all that comes before it.
-fn kept(rules: &Rules, change: impl Fn(&mut Request)) -> [bool; 3] {
+fn kept(rules: &CacheRules, change: impl Fn(&mut CacheRequest)) -> [bool; 3] {
     let mut cache = CacheModel::new();
     send(&mut cache, rules, &base());
-    let mut changed = Request { at: seconds(10), ..base() };
+    let mut changed = CacheRequest { at: seconds(10), ..base() };
     change(&mut changed);
     SECTIONS.map(|section| {
         let blocks = changed.blocks.iter().filter(|block| block.section <= section).copied().collect();
-        let request = Request { blocks, ..changed.clone() };
+        let request = CacheRequest { blocks, ..changed.clone() };
         let read = cache.plan(rules, &request).hit.map(|hit| request.blocks[hit.block].section);
         read == Some(section)
     })
 }
 
-type Change = fn(&mut Request);
+type Change = fn(&mut CacheRequest);
 
 const EVERYTHING: [(&str, Change); 5] = [
     ("model", |request| request.model = "n".into()),
@@ -45,16 +45,16 @@ const EVERYTHING: [(&str, Change); 5] = [
 
 const FROM_SYSTEM: [(&str, Change); 3] = [
     ("system text", |request| request.blocks[2].hash = Hash::of(b"other")),
-    ("web search", |request| request.salts.web_search = true),
-    ("citations", |request| request.salts.citations = true),
+    ("web search", |request| request.settings.web_search = true),
+    ("citations", |request| request.settings.citations = true),
 ];
 
 const MESSAGES: [(&str, Change); 6] = [
-    ("tool_choice", |request| request.salts.tool_choice = Some("any".into())),
-    ("disable_parallel_tool_use", |request| request.salts.parallel_tools_off = true),
-    ("images", |request| request.salts.images = true),
-    ("thinking on", |request| request.salts.thinking = Thinking::Budget(2000)),
-    ("effort", |request| request.salts.effort = Some("high".into())),
+    ("tool_choice", |request| request.settings.tool_choice = Some("any".into())),
+    ("disable_parallel_tool_use", |request| request.settings.parallel_tools_off = true),
+    ("images", |request| request.settings.images = true),
+    ("thinking on", |request| request.settings.thinking = Thinking::Budget(2000)),
+    ("effort", |request| request.settings.effort = Some("high".into())),
     ("a message changed", |request| request.blocks[4].hash = Hash::of(b"other")),
 ];
 
@@ -75,7 +75,7 @@ fn settings_count_even_without_a_system_prompt() {
     let (mut cache, rules) = (CacheModel::new(), anthropic());
     send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)]));
     let mut searching = talk(5, 10, &[(10, SHORT)]);
-    searching.salts.web_search = true;
+    searching.settings.web_search = true;
     assert_eq!(cache.plan(&rules, &searching).amounts.read, 0);
 }
 
@@ -90,7 +90,7 @@ fn settings_do_not_count_where_no_document_says_so() {
 #[test]
 fn a_block_that_moves_to_another_section_is_another_prefix() {
     let rules = anthropic();
-    let moved = |request: &mut Request| request.blocks[3].section = Section::Messages;
+    let moved = |request: &mut CacheRequest| request.blocks[3].section = Section::Messages;
     assert!(!kept(&rules, moved)[2]);
 }
 
@@ -98,13 +98,13 @@ fn a_block_that_moves_to_another_section_is_another_prefix() {
 fn a_change_and_its_undoing_find_the_old_entries() {
     let (mut cache, rules) = (CacheModel::new(), anthropic());
     send(&mut cache, &rules, &base());
-    let mut thinking = Request { at: seconds(10), ..base() };
-    thinking.salts.thinking = Thinking::Budget(2000);
+    let mut thinking = CacheRequest { at: seconds(10), ..base() };
+    thinking.settings.thinking = Thinking::Budget(2000);
     assert_eq!(send(&mut cache, &rules, &thinking).amounts, amounts(8000, 4000, 0, 0));
-    let mut more = Request { at: seconds(15), ..thinking.clone() };
-    more.salts.thinking = Thinking::Budget(4000);
+    let mut more = CacheRequest { at: seconds(15), ..thinking.clone() };
+    more.settings.thinking = Thinking::Budget(4000);
     assert_eq!(cache.plan(&rules, &more).amounts, amounts(8000, 4000, 0, 0));
-    let back = Request { at: seconds(20), ..base() };
+    let back = CacheRequest { at: seconds(20), ..base() };
     assert_eq!(cache.plan(&rules, &back).amounts, amounts(12_000, 0, 0, 0));
 }
 
@@ -127,16 +127,16 @@ fn every_model_has_its_smallest_prefix() {
     ] {
         let rules = rules("anthropic", model);
         let sized = |tokens: usize| {
-            let blocks = vec![block(1, tokens).marked(SHORT), block(2, 10)];
-            Request { at: seconds(0), model: model.into(), blocks, salts: Salts::default() }
+            let blocks = vec![block(1, tokens).with_marker(SHORT), block(2, 10)];
+            CacheRequest { at: seconds(0), model: model.into(), blocks, settings: CacheSettings::default() }
         };
         let mut cache = CacheModel::new();
         let small = send(&mut cache, &rules, &sized(minimum - 1));
         assert_eq!(small.amounts, amounts(0, 0, 0, minimum + 9), "{model}");
-        assert_eq!(small.looks[0].outcome, Outcome::BelowMinimum { tokens: minimum - 1, minimum }, "{model}");
+        assert_eq!(small.lookups[0].outcome, LookupOutcome::BelowMinimum { tokens: minimum - 1, minimum }, "{model}");
         assert!(cache.is_empty(), "{model}");
         assert_eq!(send(&mut cache, &rules, &sized(minimum)).amounts, amounts(0, minimum, 0, 10), "{model}");
-        let again = Request { at: seconds(5), ..sized(minimum) };
+        let again = CacheRequest { at: seconds(5), ..sized(minimum) };
         assert_eq!(cache.plan(&rules, &again).amounts, amounts(minimum, 0, 0, 10), "{model}");
     }
 }

@@ -1,14 +1,14 @@
-use hardpan_prompt::{Counter, Measured, Prompt, Vocabulary};
+use hardpan_prompt::{TokenCounter, PromptTokens, Prompt, Vocabulary};
 use proptest::prelude::*;
 
 use super::*;
-use crate::trial::{item, known};
+use crate::test_session::{item, known};
 
 /// A conversation of any form, down to one without tools or items.
 fn prompts() -> impl Strategy<Value = Prompt> {
     let sizes = proptest::collection::vec(0..400_usize, 0..6);
     (0..4_usize, sizes.clone(), sizes, 0..4_usize).prop_map(|(tools, items, messages, calls)| {
-        let mut talk = Talk::new();
+        let mut talk = TestConversation::new();
         talk.tools.truncate(tools);
         let named = |(index, size): (usize, &usize)| item(&format!("file:{}", index % 3), &long("x", *size));
         talk.base = items.iter().enumerate().map(named).collect();
@@ -21,10 +21,10 @@ fn prompts() -> impl Strategy<Value = Prompt> {
     })
 }
 
-fn reports() -> impl Strategy<Value = Option<Tokens>> {
+fn reports() -> impl Strategy<Value = Option<TokenUsage>> {
     let amount = || prop_oneof![Just(0_u64), 0..3_000_u64, 0..300_000_u64];
     let tokens = (amount(), amount(), amount(), amount(), amount());
-    let tokens = tokens.prop_map(|(input, read, write, write_1h, output)| Tokens {
+    let tokens = tokens.prop_map(|(input, read, write, write_1h, output)| TokenUsage {
         input,
         read,
         write,
@@ -34,8 +34,8 @@ fn reports() -> impl Strategy<Value = Option<Tokens>> {
     prop_oneof![1 => Just(None), 15 => tokens.prop_map(Some)]
 }
 
-fn measure(prompt: &Prompt) -> Measured {
-    Counter::new(Vocabulary::O200k).measure(prompt)
+fn measure(prompt: &Prompt) -> PromptTokens {
+    TokenCounter::new(Vocabulary::O200k).measure(prompt)
 }
 
 proptest! {
@@ -47,16 +47,16 @@ proptest! {
     ) {
         let models = [("anthropic", "claude-sonnet-5"), ("openai", "gpt-5.5"), ("anthropic", "claude-opus-5")];
         let mut ledger = Ledger::default();
-        let (mut billed, mut paid) = (Tokens::default(), 0.0);
+        let (mut billed, mut paid) = (TokenUsage::default(), 0.0);
         for (prompt, used, model) in &requests {
             let (provider, name) = models[*model];
-            let trial = Trial::new(provider, name);
+            let trial = TestSession::new(provider, name);
             let measured = measure(prompt);
-            let charge = ledger.charge(&trial.answered(prompt, &measured, *used));
-            let (model, wire) = known(provider, name);
-            let expected = used.unwrap_or(Tokens { input: measured.total() as u64, ..Tokens::default() });
-            let dollars = Prices::of(&model, &wire, expected.prompt()).dollars(&expected);
-            let mut sum = Tokens::default();
+            let charge = ledger.charge(&trial.completed_request(prompt, &measured, *used));
+            let (model, profile) = known(provider, name);
+            let expected = used.unwrap_or(TokenUsage { input: measured.total() as u64, ..TokenUsage::default() });
+            let dollars = Prices::for_model(&model, &profile, expected.prompt()).dollars(&expected);
+            let mut sum = TokenUsage::default();
             charge.rows.iter().for_each(|row| sum.add(&row.tokens));
             prop_assert_eq!(sum, expected);
             prop_assert_eq!(charge.tokens, expected);
@@ -65,7 +65,7 @@ proptest! {
             billed.add(&expected);
             paid += dollars;
         }
-        let mut by_key = Tokens::default();
+        let mut by_key = TokenUsage::default();
         ledger.by_key.values().for_each(|totals| by_key.add(&totals.tokens));
         prop_assert_eq!(by_key, billed);
         prop_assert_eq!(ledger.total.tokens, billed);
@@ -82,13 +82,13 @@ proptest! {
     /// Read, then written for an hour, then written, then plain: the kinds of billing never go back along the prompt.
     #[test]
     fn the_split_follows_the_order_of_the_prompt(prompt in prompts(), used in reports()) {
-        let trial = Trial::anthropic();
+        let trial = TestSession::anthropic();
         let measured = measure(&prompt);
-        let charge = Charge::of(&trial.answered(&prompt, &measured, used));
+        let charge = Charge::from_request(&trial.completed_request(&prompt, &measured, used));
         // Tools are all different and come first, after what was not sent.
         let mut stage = 0;
-        for row in charge.rows.iter().take_while(|row| row.account.kind.is_none_or(|kind| kind == Kind::Tool)) {
-            let Tokens { read, write_1h, write, input, .. } = row.tokens;
+        for row in charge.rows.iter().take_while(|row| row.account.kind.is_none_or(|kind| kind == ItemKind::Tool)) {
+            let TokenUsage { read, write_1h, write, input, .. } = row.tokens;
             let stages = [read, write_1h, write, input];
             if let (Some(first), Some(last)) =
                 (stages.iter().position(|n| *n > 0), stages.iter().rposition(|n| *n > 0))

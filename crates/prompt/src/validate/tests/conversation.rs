@@ -7,21 +7,21 @@ const UNANSWERED: &str = "messages.1.content.0: tool_use ids were found without 
 const NO_TOOL_MESSAGE: &str = "An assistant message with 'tool_calls' must be followed by tool messages responding to \
                                each 'tool_call_id'. Not answered at messages.1.content.0: a";
 
-fn go() -> Turn {
+fn go() -> PromptMessage {
     user(vec![text("Go.")])
 }
 
 /// The places and rules that are broken, for requests that break several.
-fn names(prompt: &Prompt, rules: &Rules) -> Vec<String> {
+fn names(prompt: &Prompt, rules: &ValidationRules) -> Vec<String> {
     let name = |v: &Violation| format!("{v:?}").split([' ', '{']).next().unwrap_or_default().to_string();
-    violations(prompt, rules).iter().map(name).collect()
+    find_violations(prompt, rules).iter().map(name).collect()
 }
 
 #[test]
 fn a_lost_result_is_reported() {
     let lost = answered_by(vec![text("Never mind.")]);
-    refuses(&Rules::anthropic(), &lost, UNANSWERED);
-    refuses(&Rules::openai(), &lost, NO_TOOL_MESSAGE);
+    refuses(&ValidationRules::anthropic(), &lost, UNANSWERED);
+    refuses(&ValidationRules::openai(), &lost, NO_TOOL_MESSAGE);
     both_accept(&answered_by(vec![result("a"), text("Never mind.")]));
 }
 
@@ -34,29 +34,29 @@ fn every_one_of_parallel_calls_is_answered() {
     let one = with(vec![result("b")]);
     let message = "messages.1.content.1: tool_use ids were found without tool_result blocks immediately after: a, c. \
                    Results come first in the content of the next message.";
-    refuses(&Rules::anthropic(), &one, message);
-    assert_eq!(names(&one, &Rules::openai()), ["NoToolMessage"]);
+    refuses(&ValidationRules::anthropic(), &one, message);
+    assert_eq!(names(&one, &ValidationRules::openai()), ["NoToolMessage"]);
 }
 
 #[test]
 fn a_call_at_the_very_end_is_not_answered() {
     let open = prompt(vec![go(), assistant(vec![call("a")])]);
-    assert_eq!(names(&open, &Rules::anthropic()), ["Unanswered", "Prefill"]);
-    refuses(&Rules::openai(), &open, NO_TOOL_MESSAGE);
+    assert_eq!(names(&open, &ValidationRules::anthropic()), ["Unanswered", "Prefill"]);
+    refuses(&ValidationRules::openai(), &open, NO_TOOL_MESSAGE);
 }
 
 #[test]
 fn results_come_before_text_in_one_message() {
     let late = answered_by(vec![text("Here:"), result("a")]);
-    refuses(&Rules::anthropic(), &late, UNANSWERED);
-    accepts(&Rules::openai(), &late); // its codec sends the tool message first
+    refuses(&ValidationRules::anthropic(), &late, UNANSWERED);
+    accepts(&ValidationRules::openai(), &late); // its codec sends the tool message first
     let split = prompt(vec![
         go(),
         assistant(vec![call("a"), call("b")]),
         user(vec![result("b"), text("and"), result("a")]),
     ]);
-    refuses(&Rules::anthropic(), &split, UNANSWERED);
-    accepts(&Rules::openai(), &split);
+    refuses(&ValidationRules::anthropic(), &split, UNANSWERED);
+    accepts(&ValidationRules::openai(), &split);
 }
 
 #[test]
@@ -66,30 +66,30 @@ fn neighbours_of_one_role_are_merged_before_the_check() {
     };
     both_accept(&two(result("a"), text("Go on.")));
     let late = two(text("Go on."), result("a"));
-    refuses(&Rules::anthropic(), &late, UNANSWERED);
-    assert_eq!(names(&late, &Rules::openai()), ["NoToolMessage", "StrayToolMessage"]);
+    refuses(&ValidationRules::anthropic(), &late, UNANSWERED);
+    assert_eq!(names(&late, &ValidationRules::openai()), ["NoToolMessage", "StrayToolMessage"]);
 
     let calls = vec![go(), assistant(vec![call("a")]), assistant(vec![call("b")])];
     let merged = prompt([calls, vec![user(vec![result("a")]), user(vec![result("b")])]].concat());
-    accepts(&Rules::anthropic(), &merged);
-    assert_eq!(names(&merged, &Rules::openai()), ["NoToolMessage", "StrayToolMessage"]);
+    accepts(&ValidationRules::anthropic(), &merged);
+    assert_eq!(names(&merged, &ValidationRules::openai()), ["NoToolMessage", "StrayToolMessage"]);
 }
 
 #[test]
 fn a_result_needs_its_call_in_the_message_before() {
     let stray = prompt(vec![user(vec![result("a"), text("Go.")])]);
     let message = "messages.0.content.0: no tool_use block in the previous message has the tool_use_id of this tool_result: a";
-    refuses(&Rules::anthropic(), &stray, message);
+    refuses(&ValidationRules::anthropic(), &stray, message);
     let message = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'. \
                    No call at messages.0.content.0: a";
-    refuses(&Rules::openai(), &stray, message);
+    refuses(&ValidationRules::openai(), &stray, message);
 
     let round = || vec![go(), assistant(vec![call("a")]), user(vec![result("a")])];
     let too_late = [round(), vec![assistant(vec![text("Ok.")]), user(vec![result("a")])]].concat();
-    assert_eq!(names(&prompt(too_late), &Rules::anthropic()), ["Orphan"]);
+    assert_eq!(names(&prompt(too_late), &ValidationRules::anthropic()), ["Orphan"]);
     let other_id = answered_by(vec![result("a"), result("b")]);
-    assert_eq!(names(&other_id, &Rules::anthropic()), ["Orphan"]);
-    assert_eq!(names(&other_id, &Rules::openai()), ["StrayToolMessage"]);
+    assert_eq!(names(&other_id, &ValidationRules::anthropic()), ["Orphan"]);
+    assert_eq!(names(&other_id, &ValidationRules::openai()), ["StrayToolMessage"]);
     both_accept(&prompt(round()));
 }
 
@@ -111,7 +111,7 @@ fn a_call_is_answered_once() {
     both_refuse(&twice, "messages.2.content.1: each tool_use has one result; \"a\" was answered before");
     let after_text = answered_by(vec![result("a"), text("and"), result("a")]);
     refuses(
-        &Rules::anthropic(),
+        &ValidationRules::anthropic(),
         &after_text,
         "messages.2.content.2: each tool_use has one result; \"a\" was answered before",
     );
@@ -121,8 +121,8 @@ fn a_call_is_answered_once() {
 #[test]
 fn the_user_begins_with_anthropic() {
     let begun = prompt(vec![assistant(vec![text("Hello!")]), go()]);
-    refuses(&Rules::anthropic(), &begun, "messages.0: the first message must use the \"user\" role");
-    accepts(&Rules::openai(), &begun);
+    refuses(&ValidationRules::anthropic(), &begun, "messages.0: the first message must use the \"user\" role");
+    accepts(&ValidationRules::openai(), &begun);
     both_accept(&prompt(vec![go(), assistant(vec![text("Hello!")]), go()]));
 }
 
@@ -131,9 +131,9 @@ fn the_answer_is_not_begun_where_prefill_is_refused() {
     let prefilled = prompt(vec![go(), assistant(vec![text("Well,")])]);
     let message =
         "messages.1: the conversation must end with a user message; this request cannot prefill the answer";
-    refuses(&Rules::anthropic(), &prefilled, message);
-    accepts(&Rules::openai(), &prefilled);
-    let older = Rules { prefill: Stance::Accepts, ..Rules::anthropic() };
+    refuses(&ValidationRules::anthropic(), &prefilled, message);
+    accepts(&ValidationRules::openai(), &prefilled);
+    let older = ValidationRules { prefill: Acceptance::Accepted, ..ValidationRules::anthropic() };
     accepts(&older, &prefilled);
     refuses(&older, &changed(prefilled, |p| p.thinking = Thinking::Budget(1024)), message);
 }
@@ -143,9 +143,9 @@ fn reasoning_goes_back_signed_or_redacted() {
     let with = |reasoning| prompt(vec![go(), assistant(vec![reasoning, text("Ok.")]), go()]);
     let message = "messages.1.content.0.signature: thinking needs the signature it came with; \
                    leave out the block where there is none";
-    refuses(&Rules::anthropic(), &with(thought(None, None)), message);
-    refuses(&Rules::anthropic(), &with(thought(Some(""), None)), message);
-    accepts(&Rules::openai(), &with(thought(None, None)));
+    refuses(&ValidationRules::anthropic(), &with(thought(None, None)), message);
+    refuses(&ValidationRules::anthropic(), &with(thought(Some(""), None)), message);
+    accepts(&ValidationRules::openai(), &with(thought(None, None)));
     both_accept(&with(thought(Some("sig"), None)));
     both_accept(&with(thought(None, Some("sealed"))));
 }
@@ -154,10 +154,10 @@ fn reasoning_goes_back_signed_or_redacted() {
 fn reasoning_alone_is_no_message() {
     let alone = prompt(vec![go(), assistant(vec![thought(Some("sig"), None)]), go()]);
     let message = "messages.1.content.0: an assistant message cannot end with thinking; leave it out or say something after it";
-    refuses(&Rules::anthropic(), &alone, message);
-    refuses(&Rules::openai(), &alone, "messages.1: all messages must have non-empty content");
+    refuses(&ValidationRules::anthropic(), &alone, message);
+    refuses(&ValidationRules::openai(), &alone, "messages.1: all messages must have non-empty content");
     let mut followed = alone;
-    followed.turns[1].blocks.push(text("Ok."));
+    followed.messages[1].blocks.push(text("Ok."));
     both_accept(&followed);
 }
 
@@ -169,12 +169,12 @@ fn in_the_middle_of_a_round_the_reasoning_leads() {
     };
     let message = "messages.1.content.0: with thinking on, the assistant message whose calls are being answered must \
                    begin with its thinking block";
-    refuses(&Rules::anthropic(), &round(vec![call("a")]), message);
-    refuses(&Rules::anthropic(), &round(vec![text("Ok."), thought(Some("sig"), None), call("a")]), message);
-    accepts(&Rules::openai(), &round(vec![call("a")]));
+    refuses(&ValidationRules::anthropic(), &round(vec![call("a")]), message);
+    refuses(&ValidationRules::anthropic(), &round(vec![text("Ok."), thought(Some("sig"), None), call("a")]), message);
+    accepts(&ValidationRules::openai(), &round(vec![call("a")]));
     both_accept(&round(vec![thought(Some("sig"), None), call("a")]));
     both_accept(&round(vec![thought(None, Some("sealed")), text("Ok."), call("a")]));
     both_accept(&changed(round(vec![call("a")]), |p| p.thinking = Thinking::Off));
-    let closed = [round(vec![call("a")]).turns, vec![assistant(vec![text("Ok.")]), go()]].concat();
+    let closed = [round(vec![call("a")]).messages, vec![assistant(vec![text("Ok.")]), go()]].concat();
     both_accept(&changed(prompt(closed), |p| p.thinking = Thinking::Budget(1024)));
 }

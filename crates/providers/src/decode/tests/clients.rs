@@ -1,20 +1,21 @@
-//! Bodies as the official clients and people with curl send them.
+//! Bodies as the official SDKs and people with curl send them.
 
 use hardpan_models::Protocol;
-use hardpan_prompt::validate::{Rules, Stance, validate};
+use hardpan_prompt::validate::{Acceptance, ValidationRules, validate};
 use hardpan_prompt::{
-    Block, Content, Kind, Lifetime, MediaType, Outcome, Prompt, ResultPart, Role, Thinking, WebSearch,
+    Block, CacheLifetime, Content, ItemKind, MediaType, Prompt, ResultPart, Role, Thinking, ToolOutcome,
+    WebSearch,
 };
 use serde_json::{Value, json};
 
-use crate::decode::{Decoded, RAW_ARGUMENTS, decode, decode_count};
+use crate::decode::{DecodedRequest, RAW_ARGUMENTS, decode_count_request, decode_request};
 
-fn anthropic(body: &Value) -> Decoded {
-    decode(Protocol::Anthropic, body.to_string().as_bytes()).unwrap()
+fn anthropic(body: &Value) -> DecodedRequest {
+    decode_request(Protocol::Anthropic, body.to_string().as_bytes()).unwrap()
 }
 
-fn openai(body: &Value) -> Decoded {
-    decode(Protocol::Openai, body.to_string().as_bytes()).unwrap()
+fn openai(body: &Value) -> DecodedRequest {
+    decode_request(Protocol::Openai, body.to_string().as_bytes()).unwrap()
 }
 
 fn text(block: &Block) -> String {
@@ -37,7 +38,7 @@ fn a_body_typed_by_hand_is_read() {
     }));
     assert_eq!(texts(&decoded.prompt), ["Be brief.", "Hello!", "Hi.", "Bye."]);
     assert_eq!(
-        decoded.prompt.turns.iter().map(|turn| turn.role).collect::<Vec<_>>(),
+        decoded.prompt.messages.iter().map(|turn| turn.role).collect::<Vec<_>>(),
         [Role::User, Role::Assistant, Role::User]
     );
     assert!(!decoded.stream && decoded.other.is_empty());
@@ -67,19 +68,19 @@ fn an_echoed_answer_of_anthropics_is_read() {
             ]},
         ],
     }));
-    let Prompt { turns, thinking, .. } = &decoded.prompt;
+    let Prompt { messages, thinking, .. } = &decoded.prompt;
     assert_eq!(*thinking, Thinking::Budget(2000));
-    let Content::Image(image, _) = &*turns[0].blocks[0].content else { panic!("no image") };
+    let Content::Image(image, _) = &*messages[0].blocks[0].content else { panic!("no image") };
     assert_eq!((image.media_type, image.width, image.height), (MediaType::Png, Some(3), Some(2)));
-    let Content::Result(result) = &*turns[2].blocks[0].content else { panic!("no result") };
-    assert_eq!((result.outcome, result.parts.len()), (Outcome::Failed, 1));
+    let Content::Result(result) = &*messages[2].blocks[0].content else { panic!("no result") };
+    assert_eq!((result.outcome, result.parts.len()), (ToolOutcome::Failed, 1));
     let lifetimes: Vec<_> =
         decoded.prompt.breakpoints().iter().map(|point| (point.block, point.lifetime)).collect();
-    assert_eq!(lifetimes, [(1, Lifetime::OneHour), (7, Lifetime::FiveMinutes)]);
+    assert_eq!(lifetimes, [(1, CacheLifetime::OneHour), (7, CacheLifetime::FiveMinutes)]);
     assert_eq!((decoded.parallel_tools, decoded.stop_sequences), (Some(false), vec!["END".to_owned()]));
     assert_eq!(decoded.other.keys().collect::<Vec<_>>(), ["metadata", "temperature", "top_k"]);
     assert_eq!(decoded.other["metadata"].as_str(), r#"{"user_id":"u"}"#);
-    assert_eq!(validate(&decoded.prompt, &Rules::anthropic()), Ok(()));
+    assert_eq!(validate(&decoded.prompt, &ValidationRules::anthropic()), Ok(()));
 }
 
 #[test]
@@ -98,13 +99,16 @@ fn tools_that_the_server_runs_keep_their_type() {
     let tools = &decoded.prompt.tools;
     assert!(tools[0].tool.description.contains("web_search_20250305"));
     assert!(!tools[0].tool.description.contains("cache_control"));
-    assert_eq!((tools[0].breakpoint, &*tools[2].tool.name), (Some(Lifetime::FiveMinutes), "mine"));
+    assert_eq!((tools[0].breakpoint, &*tools[2].tool.name), (Some(CacheLifetime::FiveMinutes), "mine"));
     assert_eq!(decoded.server_tools.iter().map(|name| &**name).collect::<Vec<_>>(), ["web_search"]);
     assert_eq!(decoded.prompt.web_search, Some(WebSearch { max_results: 3 }));
     assert!(decoded.adaptive_thinking && decoded.prompt.thinking == Thinking::Off);
-    assert_eq!((decoded.effort.as_deref(), decoded.automatic_cache), (Some("high"), Some(Lifetime::OneHour)));
+    assert_eq!(
+        (decoded.effort.as_deref(), decoded.automatic_cache),
+        (Some("high"), Some(CacheLifetime::OneHour))
+    );
     assert!(texts(&decoded.prompt)[1].contains("server_tool_use"));
-    assert_eq!(validate(&decoded.prompt, &Rules::anthropic()), Ok(()));
+    assert_eq!(validate(&decoded.prompt, &ValidationRules::anthropic()), Ok(()));
 }
 
 #[test]
@@ -116,17 +120,17 @@ fn documents_of_text_and_images_by_address_are_read() {
         ]}]}),
     );
     assert!(decoded.citations);
-    let Content::Image(image, _) = &*decoded.prompt.turns[0].blocks[1].content else { panic!("no image") };
+    let Content::Image(image, _) = &*decoded.prompt.messages[0].blocks[1].content else { panic!("no image") };
     assert_eq!((image.media_type, image.width), (MediaType::Jpeg, None));
 }
 
 #[test]
 fn a_count_needs_no_room_for_an_answer() {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "Hello!"}], "thinking": {"type": "enabled", "budget_tokens": 9000}});
-    let decoded = decode_count(body.to_string().as_bytes()).unwrap();
-    assert_eq!(validate(&decoded.prompt, &Rules::anthropic()), Ok(()));
+    let decoded = decode_count_request(body.to_string().as_bytes()).unwrap();
+    assert_eq!(validate(&decoded.prompt, &ValidationRules::anthropic()), Ok(()));
     let body = json!({"model": "m", "max_tokens": 1, "messages": []});
-    let error = decode_count(body.to_string().as_bytes()).unwrap_err();
+    let error = decode_count_request(body.to_string().as_bytes()).unwrap_err();
     assert_eq!(error.message, "max_tokens: Extra inputs are not permitted");
 }
 
@@ -136,7 +140,7 @@ fn nothing_said_is_no_block() {
         &json!({"model": "m", "max_tokens": 1, "system": "", "messages": [{"role": "user", "content": ""}]}),
     );
     assert!(decoded.prompt.system.is_empty());
-    let refusal = validate(&decoded.prompt, &Rules::anthropic()).unwrap_err();
+    let refusal = validate(&decoded.prompt, &ValidationRules::anthropic()).unwrap_err();
     assert_eq!(refusal.to_string(), "messages.0: all messages must have non-empty content");
 }
 
@@ -163,22 +167,22 @@ fn an_echoed_answer_of_openais_is_read() {
             {"role": "system", "content": "Now be long."},
         ],
     }));
-    let Prompt { system, turns, tools, .. } = &decoded.prompt;
+    let Prompt { system, messages, tools, .. } = &decoded.prompt;
     assert_eq!(system.iter().map(text).collect::<Vec<_>>(), ["Be brief.", "Be kind."]);
-    assert_eq!((system[1].breakpoint, decoded.system_messages), (Some(Lifetime::FiveMinutes), 2));
-    let [_, first, second] = &turns[1].blocks[..] else { panic!("{:?}", turns[1]) };
+    assert_eq!((system[1].breakpoint, decoded.system_messages), (Some(CacheLifetime::FiveMinutes), 2));
+    let [_, first, second] = &messages[1].blocks[..] else { panic!("{:?}", messages[1]) };
     let arguments = |block: &Block| match &*block.content {
         Content::Call(call) => call.arguments.as_str().to_owned(),
         other => panic!("{other:?} is no call"),
     };
     assert_eq!(arguments(first), r#"{"path":"a"}"#);
     assert_eq!(arguments(second), json!({RAW_ARGUMENTS: "{\"path"}).to_string());
-    let Content::Result(result) = &*turns[3].blocks[0].content else { panic!("no result") };
+    let Content::Result(result) = &*messages[3].blocks[0].content else { panic!("no result") };
     assert!(matches!(&result.parts[..], [ResultPart::Text(_)]));
-    assert_eq!(text(&turns[4].blocks[0]), "No.");
+    assert_eq!(text(&messages[4].blocks[0]), "No.");
     assert_eq!(
-        (turns[5].role, turns[5].blocks[0].origin().map(|origin| origin.kind)),
-        (Role::User, Some(Kind::System))
+        (messages[5].role, messages[5].blocks[0].origin().map(|origin| origin.kind)),
+        (Role::User, Some(ItemKind::System))
     );
     assert_eq!(tools[1].tool.parameters.as_str(), r#"{"type":"object","properties":{}}"#);
     assert!(decoded.stream && decoded.include_usage && decoded.explicit_only);
@@ -188,7 +192,7 @@ fn an_echoed_answer_of_openais_is_read() {
         decoded.other.keys().collect::<Vec<_>>(),
         ["n", "prompt_cache_key", "seed", "temperature", "user"]
     );
-    let rules = Rules { breakpoints: Stance::Accepts, ..Rules::openai() };
+    let rules = ValidationRules { breakpoints: Acceptance::Accepted, ..ValidationRules::openai() };
     assert_eq!(validate(&decoded.prompt, &rules), Ok(()));
 }
 
@@ -196,7 +200,7 @@ fn an_echoed_answer_of_openais_is_read() {
 fn without_a_limit_there_is_none() {
     let decoded = openai(&json!({"model": "m", "messages": [{"role": "user", "content": ""}]}));
     assert_eq!(decoded.prompt.max_tokens, u32::MAX);
-    assert_eq!(validate(&decoded.prompt, &Rules::openai()), Ok(()));
+    assert_eq!(validate(&decoded.prompt, &ValidationRules::openai()), Ok(()));
     let huge = anthropic(&json!({"model": "m", "max_tokens": u64::MAX, "messages": []}));
     assert_eq!(huge.prompt.max_tokens, u32::MAX);
 }

@@ -1,11 +1,11 @@
-//! Damaged bodies are refused or read, and never end the server.
+//! Damaged bodies are parsed or rejected, and never panic.
 
 use hardpan_models::Protocol;
-use hardpan_prompt::validate::{Rules, violations};
+use hardpan_prompt::validate::{ValidationRules, find_violations};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::decode::{decode, decode_count};
+use crate::decode::{decode_count_request, decode_request};
 
 fn bodies() -> [(Protocol, Value); 2] {
     let marker = json!({"type": "ephemeral", "ttl": "1h"});
@@ -32,7 +32,7 @@ fn bodies() -> [(Protocol, Value); 2] {
     [(Protocol::Anthropic, anthropic), (Protocol::Openai, openai)]
 }
 
-/// Every value of a body: the way to it, as `/messages/0/role`.
+/// The JSON pointer of every value of a body, such as `/messages/0/role`.
 fn pointers(value: &Value, way: &str, all: &mut Vec<String>) {
     all.push(way.to_owned());
     match value {
@@ -50,7 +50,7 @@ fn pointers(value: &Value, way: &str, all: &mut Vec<String>) {
 
 fn strange() -> Vec<Value> {
     let numbers = [json!(-1), json!(0), json!(1e300), json!(-0.5), json!(u64::MAX), json!(i64::MIN)];
-    let others = [
+    let passthrough_fields = [
         json!(null),
         json!(true),
         json!(""),
@@ -64,28 +64,31 @@ fn strange() -> Vec<Value> {
         json!({"type": "text"}),
         json!({"type": 5}),
     ];
-    numbers.into_iter().chain(others).collect()
+    numbers.into_iter().chain(passthrough_fields).collect()
 }
 
-/// Reads a body in every way there is; what is read can be checked, what is not says why.
+/// Parses a body with both decoders: the result can be validated, or the error has a message.
 fn survive(body: &[u8]) {
     for protocol in [Protocol::Anthropic, Protocol::Openai] {
-        match decode(protocol, body) {
+        match decode_request(protocol, body) {
             Ok(decoded) => {
-                let rules =
-                    if protocol == Protocol::Anthropic { Rules::anthropic() } else { Rules::openai() };
-                violations(&decoded.prompt, &rules);
+                let rules = if protocol == Protocol::Anthropic {
+                    ValidationRules::anthropic()
+                } else {
+                    ValidationRules::openai()
+                };
+                find_violations(&decoded.prompt, &rules);
             }
             Err(error) => assert!(!error.message.trim_matches([':', ' ']).is_empty(), "{error:?}"),
         }
     }
-    let _ = decode_count(body);
+    let _ = decode_count_request(body);
 }
 
 #[test]
 fn every_value_may_be_any_other() {
     for (protocol, body) in bodies() {
-        assert!(decode(protocol, body.to_string().as_bytes()).is_ok());
+        assert!(decode_request(protocol, body.to_string().as_bytes()).is_ok());
         let mut all = Vec::new();
         pointers(&body, "", &mut all);
         for pointer in all {
@@ -122,7 +125,7 @@ fn every_field_may_be_missing_and_none_may_be_added() {
             let is_free = ["/input", "/input_schema", "/parameters", "/tools/1"]
                 .iter()
                 .any(|end| pointer.ends_with(end));
-            let is_refused = decode(protocol, more.to_string().as_bytes()).is_err();
+            let is_refused = decode_request(protocol, more.to_string().as_bytes()).is_err();
             assert_eq!(is_refused, !is_free, "{protocol:?} {pointer}");
         }
     }

@@ -1,12 +1,12 @@
-//! What is refused, and in which words.
+//! Bodies that are rejected, with the exact error messages.
 
 use hardpan_models::Protocol;
 use serde_json::{Value, json};
 
-use crate::decode::{DecodeError, ErrorKind, decode};
+use crate::decode::{DecodeError, DecodeErrorKind, decode_request};
 
 fn refusal(protocol: Protocol, body: &Value) -> DecodeError {
-    match decode(protocol, body.to_string().as_bytes()) {
+    match decode_request(protocol, body.to_string().as_bytes()) {
         Err(error) => error,
         Ok(decoded) => panic!("{body} was taken: {decoded:?}"),
     }
@@ -340,14 +340,14 @@ fn openais_words_for_a_message() {
 
 #[test]
 fn what_is_no_json_is_said_to_be_none() {
-    let error = decode(Protocol::Anthropic, b"{\n\"model\": }").unwrap_err();
+    let error = decode_request(Protocol::Anthropic, b"{\n\"model\": }").unwrap_err();
     assert_eq!(
         error.message,
         "The request body is not valid JSON: expected value: line 2 column 10 (char 11)"
     );
-    assert_eq!((error.kind, error.path.as_str()), (ErrorKind::InvalidJson, ""));
-    let error = decode(Protocol::Openai, b"").unwrap_err();
+    assert_eq!((error.kind, error.path.as_str()), (DecodeErrorKind::InvalidJson, ""));
+    let error = decode_request(Protocol::Openai, b"").unwrap_err();
     assert!(error.message.starts_with("We could not parse the JSON body of your request."), "{error}");
-    let error = decode(Protocol::Anthropic, b"[]").unwrap_err();
-    assert_eq!(error.kind, ErrorKind::WrongType);
+    let error = decode_request(Protocol::Anthropic, b"[]").unwrap_err();
+    assert_eq!(error.kind, DecodeErrorKind::WrongType);
 }

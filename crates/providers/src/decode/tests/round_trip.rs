@@ -1,15 +1,15 @@
-//! What our codec writes is read back: the same blocks, speakers and breakpoints.
+//! Bodies that our codecs write decode to the same blocks, roles and breakpoints.
 
-use hardpan_models::{Markers, MaxTokensField, Protocol, ReasoningField, Wire};
-use hardpan_prompt::validate::{Rules, validate};
+use hardpan_models::{MarkerFormat, MaxTokensField, Protocol, ProviderProfile, ReasoningField};
+use hardpan_prompt::validate::{ValidationRules, validate};
 use hardpan_prompt::{
-    Block, Call, Content, Hash, Image, Json, Kind, Lifetime, MediaType, Outcome, Place, Prompt, Reasoning,
-    ResultPart, Role, Text, Thinking, ToolResult, Turn, WebSearch,
+    Block, CacheLifetime, Call, Content, Hash, Image, ItemKind, Json, MediaType, Prompt, PromptMessage,
+    Reasoning, Region, ResultPart, Role, Text, Thinking, ToolOutcome, ToolResult, WebSearch,
 };
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::decode::{Decoded, decode, origin, segments, tool_block};
+use crate::decode::{DecodedRequest, decode_request, origin, segments, tool_block};
 use crate::encode;
 
 fn words() -> impl Strategy<Value = String> {
@@ -27,19 +27,19 @@ fn picture() -> impl Strategy<Value = Image> {
     (prop::sample::select(kinds.to_vec()), "([A-Za-z0-9+/]{4}){1,3}").prop_map(image)
 }
 
-fn marker() -> impl Strategy<Value = Option<Lifetime>> {
-    prop_oneof![4 => Just(None), 1 => Just(Some(Lifetime::FiveMinutes)), 1 => Just(Some(Lifetime::OneHour))]
+fn marker() -> impl Strategy<Value = Option<CacheLifetime>> {
+    prop_oneof![4 => Just(None), 1 => Just(Some(CacheLifetime::FiveMinutes)), 1 => Just(Some(CacheLifetime::OneHour))]
 }
 
 fn text() -> impl Strategy<Value = Content> {
     // Several segments are one text on the wire.
     prop::collection::vec(words(), 1..3).prop_map(|texts| {
-        Content::Text(texts.iter().flat_map(|text| segments(text, Kind::History)).collect())
+        Content::Text(texts.iter().flat_map(|text| segments(text, ItemKind::History)).collect())
     })
 }
 
 fn said_by_user() -> impl Strategy<Value = Content> {
-    prop_oneof![3 => text(), 1 => picture().prop_map(|image| Content::Image(image, origin(Kind::History)))]
+    prop_oneof![3 => text(), 1 => picture().prop_map(|image| Content::Image(image, origin(ItemKind::History)))]
 }
 
 fn reasoning() -> impl Strategy<Value = Content> {
@@ -49,7 +49,7 @@ fn reasoning() -> impl Strategy<Value = Content> {
             text: Text::new(text),
             signature,
             redacted,
-            origin: origin(Kind::History),
+            origin: origin(ItemKind::History),
         })
     };
     prop_oneof![
@@ -60,27 +60,27 @@ fn reasoning() -> impl Strategy<Value = Content> {
 
 fn marked(content: impl Strategy<Value = Content>) -> impl Strategy<Value = Block> {
     (content, marker()).prop_map(|(content, breakpoint)| {
-        // Nothing holds a marker on reasoning.
+        // Reasoning cannot have a marker.
         let breakpoint = breakpoint.filter(|_| !matches!(content, Content::Reasoning(_)));
-        Block { breakpoint, ..Block::new(Place::Log, content) }
+        Block { breakpoint, ..Block::new(Region::Log, content) }
     })
 }
 
-fn answer() -> impl Strategy<Value = (Vec<ResultPart>, Outcome)> {
-    let text = words().prop_map(|text| ResultPart::Text(segments(&text, Kind::History)));
+fn answer() -> impl Strategy<Value = (Vec<ResultPart>, ToolOutcome)> {
+    let text = words().prop_map(|text| ResultPart::Text(segments(&text, ItemKind::History)));
     let part = prop_oneof![3 => text, 1 => picture().prop_map(ResultPart::Image)];
-    (prop::collection::vec(part, 0..3), prop::sample::select(vec![Outcome::Done, Outcome::Failed]))
+    (prop::collection::vec(part, 0..3), prop::sample::select(vec![ToolOutcome::Done, ToolOutcome::Failed]))
 }
 
-type Answer = ((Vec<ResultPart>, Outcome), Option<Lifetime>);
+type Answer = ((Vec<ResultPart>, ToolOutcome), Option<CacheLifetime>);
 type Round = (Vec<Block>, Vec<Block>, Vec<Answer>);
 
-/// A round: the user speaks, the model thinks, speaks and calls, its calls are answered.
+/// One exchange: a user message, reasoning, text and calls of the model, results of the calls.
 fn round() -> impl Strategy<Value = Round> {
     let user = prop::collection::vec(marked(said_by_user()), 1..3);
     let model = (prop::option::of(reasoning()), prop::collection::vec(marked(text()), 1..3)).prop_map(
         |(thought, said)| {
-            thought.into_iter().map(|thought| Block::new(Place::Log, thought)).chain(said).collect()
+            thought.into_iter().map(|thought| Block::new(Region::Log, thought)).chain(said).collect()
         },
     );
     (user, model, prop::collection::vec((answer(), marker()), 0..3))
@@ -96,9 +96,9 @@ fn prompts() -> impl Strategy<Value = Prompt> {
     let thinking = prop_oneof![Just(Thinking::Off), (1024..2000_u32).prop_map(Thinking::Budget)];
     (tools, system, prop::collection::vec(round(), 1..4), thinking, 1..9000_u32).prop_map(
         |(tools, system, rounds, thinking, max_tokens)| {
-            let mut turns = Vec::new();
+            let mut messages = Vec::new();
             for (number, (user, mut model, answers)) in rounds.into_iter().enumerate() {
-                turns.push(Turn::new(Role::User, user));
+                messages.push(PromptMessage::new(Role::User, user));
                 let mut results = Vec::new();
                 for (index, ((parts, outcome), breakpoint)) in answers.into_iter().enumerate() {
                     let id: std::sync::Arc<str> = format!("call_{number}_{index}").into();
@@ -107,45 +107,51 @@ fn prompts() -> impl Strategy<Value = Prompt> {
                         id: id.clone(),
                         name: "read".into(),
                         arguments,
-                        origin: origin(Kind::History),
+                        origin: origin(ItemKind::History),
                     };
-                    model.push(Block::new(Place::Log, Content::Call(call)));
-                    let result = ToolResult { call_id: id, parts, outcome, origin: origin(Kind::History) };
-                    results.push(Block { breakpoint, ..Block::new(Place::Log, Content::Result(result)) });
+                    model.push(Block::new(Region::Log, Content::Call(call)));
+                    let result =
+                        ToolResult { call_id: id, parts, outcome, origin: origin(ItemKind::History) };
+                    results.push(Block { breakpoint, ..Block::new(Region::Log, Content::Result(result)) });
                 }
-                turns.push(Turn::new(Role::Assistant, model));
+                messages.push(PromptMessage::new(Role::Assistant, model));
                 if !results.is_empty() {
-                    turns.push(Turn::new(Role::User, results));
+                    messages.push(PromptMessage::new(Role::User, results));
                 }
             }
-            Prompt { model: "m".into(), max_tokens, thinking, tools, system, turns, ..Prompt::default() }
+            Prompt { model: "m".into(), max_tokens, thinking, tools, system, messages, ..Prompt::default() }
         },
     )
 }
 
-type Seen = (Option<Role>, Hash, Option<Lifetime>);
+type Seen = (Option<Role>, Hash, Option<CacheLifetime>);
 
 fn seen(prompt: &Prompt) -> Vec<Seen> {
     let block = |role, block: &Block| (role, block.hash(), block.breakpoint);
     let system = prompt.system.iter().map(move |b| block(None, b));
     system
         .chain(
-            prompt.turns.iter().flat_map(|turn| turn.blocks.iter().map(move |b| block(Some(turn.role), b))),
+            prompt
+                .messages
+                .iter()
+                .flat_map(|turn| turn.blocks.iter().map(move |b| block(Some(turn.role), b))),
         )
         .collect()
 }
 
-fn read_back(prompt: &Prompt, wire: &Wire) -> Decoded {
-    let body = encode(prompt, wire);
-    decode(wire.protocol, &body).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
+fn read_back(prompt: &Prompt, profile: &ProviderProfile) -> DecodedRequest {
+    let body = encode(prompt, profile);
+    decode_request(profile.protocol, &body)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)))
 }
 
-/// The same prompt as far as OpenAI's wire can hold it: results go without their outcome, one message each, before
-/// what they came with; a message's reasoning is one text; a marker on a tool has no form.
-fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
-    let mut seen = Prompt { turns: Vec::new(), ..prompt.clone() };
-    seen.system = contents(&prompt.system, wire);
-    for turn in &prompt.turns {
+/// The prompt reduced to what OpenAI's protocol can express: results have no outcome and are
+/// messages of their own, before the rest of their message; the reasoning of a message is one text;
+/// tools have no markers.
+fn as_openai(prompt: &Prompt, profile: &ProviderProfile) -> Prompt {
+    let mut seen = Prompt { messages: Vec::new(), ..prompt.clone() };
+    seen.system = contents(&prompt.system, profile);
+    for turn in &prompt.messages {
         let mut images = Vec::new();
         for block in &turn.blocks {
             let Content::Result(result) = &*block.content else { continue };
@@ -153,27 +159,27 @@ fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
                 .parts
                 .iter()
                 .cloned()
-                .partition(|part| wire.tool_result_images || matches!(part, ResultPart::Text(_)));
+                .partition(|part| profile.tool_result_images || matches!(part, ResultPart::Text(_)));
             images.extend(moved.into_iter().filter_map(|part| match part {
                 ResultPart::Image(image) => {
-                    Some(Block::new(Place::Log, Content::Image(image, origin(Kind::History))))
+                    Some(Block::new(Region::Log, Content::Image(image, origin(ItemKind::History))))
                 }
                 ResultPart::Text(_) => None,
             }));
-            // The marker of a result that holds nothing goes with its last image.
+            // The marker of a result without parts moves to its last image.
             let breakpoint = block.breakpoint.filter(|_| !held.is_empty());
             if let Some(image) = images.last_mut().filter(|_| held.is_empty() && !result.parts.is_empty()) {
                 image.breakpoint = block.breakpoint;
             }
-            let is_list =
-                wire.markers != Markers::None || held.iter().any(|part| matches!(part, ResultPart::Image(_)));
+            let is_list = profile.markers != MarkerFormat::None
+                || held.iter().any(|part| matches!(part, ResultPart::Image(_)));
             let parts = if is_list { held } else { joined_parts(&held) };
-            let result = ToolResult { parts, outcome: Outcome::Done, ..result.clone() };
+            let result = ToolResult { parts, outcome: ToolOutcome::Done, ..result.clone() };
             let block = Block {
-                breakpoint: known(breakpoint, wire),
-                ..Block::new(Place::Log, Content::Result(result))
+                breakpoint: known(breakpoint, profile),
+                ..Block::new(Region::Log, Content::Result(result))
             };
-            seen.turns.push(Turn::new(Role::User, vec![block]));
+            seen.messages.push(PromptMessage::new(Role::User, vec![block]));
         }
         let thoughts: Vec<&str> = turn
             .blocks
@@ -184,14 +190,14 @@ fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
             })
             .collect();
         let mut blocks = Vec::new();
-        if !thoughts.is_empty() && wire.reasoning_field != ReasoningField::None {
+        if !thoughts.is_empty() && profile.reasoning_field != ReasoningField::None {
             let reasoning = Reasoning {
                 text: Text::new(thoughts.join("\n")),
                 signature: None,
                 redacted: None,
-                origin: origin(Kind::History),
+                origin: origin(ItemKind::History),
             };
-            blocks.push(Block::new(Place::Log, Content::Reasoning(reasoning)));
+            blocks.push(Block::new(Region::Log, Content::Reasoning(reasoning)));
         }
         images.extend(
             turn.blocks
@@ -199,20 +205,22 @@ fn as_openai(prompt: &Prompt, wire: &Wire) -> Prompt {
                 .filter(|b| matches!(*b.content, Content::Text(_) | Content::Image(..)))
                 .cloned(),
         );
-        blocks.extend(contents(&images, wire));
+        blocks.extend(contents(&images, profile));
         blocks.extend(turn.blocks.iter().filter(|b| matches!(*b.content, Content::Call(_))).cloned());
         if !blocks.is_empty() {
-            seen.turns.push(Turn::new(turn.role, blocks));
+            seen.messages.push(PromptMessage::new(turn.role, blocks));
         }
     }
     seen
 }
 
-/// Where there are no markers, texts are one string, a newline between them, unless there is an image.
-fn contents(blocks: &[Block], wire: &Wire) -> Vec<Block> {
+/// Without markers, the texts of a message become one string with newlines, unless there is an
+/// image.
+fn contents(blocks: &[Block], profile: &ProviderProfile) -> Vec<Block> {
     let has_image = blocks.iter().any(|block| matches!(*block.content, Content::Image(..)));
-    if wire.markers != Markers::None || has_image || blocks.is_empty() {
-        let unmarked = |block: &Block| Block { breakpoint: known(block.breakpoint, wire), ..block.clone() };
+    if profile.markers != MarkerFormat::None || has_image || blocks.is_empty() {
+        let unmarked =
+            |block: &Block| Block { breakpoint: known(block.breakpoint, profile), ..block.clone() };
         return blocks.iter().map(unmarked).collect();
     }
     let texts: Vec<String> = blocks
@@ -222,7 +230,7 @@ fn contents(blocks: &[Block], wire: &Wire) -> Vec<Block> {
             _ => String::new(),
         })
         .collect();
-    vec![Block::new(Place::Log, Content::Text(segments(&texts.join("\n"), Kind::History)))]
+    vec![Block::new(Region::Log, Content::Text(segments(&texts.join("\n"), ItemKind::History)))]
 }
 
 fn joined_parts(parts: &[ResultPart]) -> Vec<ResultPart> {
@@ -236,24 +244,27 @@ fn joined_parts(parts: &[ResultPart]) -> Vec<ResultPart> {
     if parts.is_empty() {
         Vec::new()
     } else {
-        vec![ResultPart::Text(segments(&texts.join("\n"), Kind::History))]
+        vec![ResultPart::Text(segments(&texts.join("\n"), ItemKind::History))]
     }
 }
 
-fn known(breakpoint: Option<Lifetime>, wire: &Wire) -> Option<Lifetime> {
-    match wire.markers {
-        Markers::None => None,
-        Markers::CacheControl => breakpoint,
-        Markers::PromptCacheBreakpoint => breakpoint.map(|_| Lifetime::FiveMinutes),
+fn known(breakpoint: Option<CacheLifetime>, profile: &ProviderProfile) -> Option<CacheLifetime> {
+    match profile.markers {
+        MarkerFormat::None => None,
+        MarkerFormat::CacheControl => breakpoint,
+        MarkerFormat::PromptCacheBreakpoint => breakpoint.map(|_| CacheLifetime::FiveMinutes),
     }
 }
 
-fn wires() -> impl Strategy<Value = Wire> {
-    let markers =
-        prop::sample::select(vec![Markers::None, Markers::CacheControl, Markers::PromptCacheBreakpoint]);
+fn wires() -> impl Strategy<Value = ProviderProfile> {
+    let markers = prop::sample::select(vec![
+        MarkerFormat::None,
+        MarkerFormat::CacheControl,
+        MarkerFormat::PromptCacheBreakpoint,
+    ]);
     let fields = vec![ReasoningField::None, ReasoningField::ReasoningContent, ReasoningField::Reasoning];
     (markers, prop::sample::select(fields), any::<bool>(), any::<bool>()).prop_map(
-        |(markers, field, images, new)| Wire {
+        |(markers, field, images, new)| ProviderProfile {
             protocol: Protocol::Openai,
             markers,
             reasoning_field: field,
@@ -268,7 +279,7 @@ fn wires() -> impl Strategy<Value = Wire> {
             web_search_plugin: Some("web".into()),
             message_ids: true,
             document_context: true,
-            ..Wire::default()
+            ..ProviderProfile::default()
         },
     )
 }
@@ -276,70 +287,70 @@ fn wires() -> impl Strategy<Value = Wire> {
 proptest! {
     #[test]
     fn anthropics_body_comes_back_as_the_prompt_it_was(prompt in prompts()) {
-        let wire = Wire { protocol: Protocol::Anthropic, markers: Markers::CacheControl, ..Wire::default() };
-        let decoded = read_back(&prompt, &wire);
+        let profile = ProviderProfile { protocol: Protocol::Anthropic, markers: MarkerFormat::CacheControl, ..ProviderProfile::default() };
+        let decoded = read_back(&prompt, &profile);
         prop_assert_eq!(seen(&decoded.prompt), seen(&prompt));
         prop_assert_eq!(decoded.prompt.breakpoints(), prompt.breakpoints());
         prop_assert_eq!(&decoded.prompt.tools, &prompt.tools);
-        let Decoded { prompt: Prompt { max_tokens, thinking, turns, .. }, stream, .. } = decoded;
-        prop_assert_eq!((max_tokens, thinking, turns.len(), stream), (prompt.max_tokens, prompt.thinking, prompt.turns.len(), true));
+        let DecodedRequest { prompt: Prompt { max_tokens, thinking, messages, .. }, stream, .. } = decoded;
+        prop_assert_eq!((max_tokens, thinking, messages.len(), stream), (prompt.max_tokens, prompt.thinking, prompt.messages.len(), true));
     }
 
     #[test]
-    fn openais_body_comes_back_as_far_as_the_wire_holds_it(mut prompt in prompts(), wire in wires()) {
-        // A marker on an empty result has no form either, and there is no saying where it goes.
+    fn openais_body_comes_back_as_far_as_the_wire_holds_it(mut prompt in prompts(), profile in wires()) {
+        // A marker on an empty result cannot be expressed either.
         let is_empty = |block: &Block| matches!(&*block.content, Content::Result(result) if result.parts.is_empty());
-        for turn in prompt.turns.iter_mut().filter(|turn| turn.blocks.iter().any(is_empty)) {
+        for turn in prompt.messages.iter_mut().filter(|turn| turn.blocks.iter().any(is_empty)) {
             turn.blocks.iter_mut().for_each(|block| block.breakpoint = None);
         }
-        let decoded = read_back(&prompt, &wire);
-        let expected = as_openai(&prompt, &wire);
+        let decoded = read_back(&prompt, &profile);
+        let expected = as_openai(&prompt, &profile);
         prop_assert_eq!(seen(&decoded.prompt), seen(&expected));
         let tools = |prompt: &Prompt| prompt.tools.iter().map(|block| block.tool.clone()).collect::<Vec<_>>();
         prop_assert_eq!(tools(&decoded.prompt), tools(&prompt));
         prop_assert_eq!((decoded.prompt.max_tokens, decoded.stream), (prompt.max_tokens, true));
-        prop_assert_eq!(decoded.include_usage, wire.stream_usage);
+        prop_assert_eq!(decoded.include_usage, profile.stream_usage);
     }
 
     #[test]
-    fn a_second_trip_changes_nothing(prompt in prompts(), wire in wires()) {
-        let first = read_back(&prompt, &wire).prompt;
-        let second = read_back(&first, &wire).prompt;
+    fn a_second_trip_changes_nothing(prompt in prompts(), profile in wires()) {
+        let first = read_back(&prompt, &profile).prompt;
+        let second = read_back(&first, &profile).prompt;
         prop_assert_eq!(seen(&second), seen(&first));
     }
 
     #[test]
     fn what_was_valid_is_valid_after_the_trip(prompt in prompts()) {
-        let (rules, wire) = (Rules::openai(), Wire { protocol: Protocol::Openai, ..Wire::default() });
+        let (rules, profile) = (ValidationRules::openai(), ProviderProfile { protocol: Protocol::Openai, ..ProviderProfile::default() });
         let mut prompt = prompt;
         prompt.blocks_mut().for_each(|block| block.breakpoint = None);
         prompt.tools.clear();
         prop_assert_eq!(validate(&prompt, &rules), Ok(()));
-        prop_assert_eq!(validate(&read_back(&prompt, &wire).prompt, &rules), Ok(()));
+        prop_assert_eq!(validate(&read_back(&prompt, &profile).prompt, &rules), Ok(()));
     }
 }
 
 #[test]
 fn ids_documents_and_search_come_back() {
-    let wire = Wire {
+    let profile = ProviderProfile {
         message_ids: true,
         document_context: true,
         web_search_plugin: Some("web".into()),
-        ..Wire::default()
+        ..ProviderProfile::default()
     };
-    let say = |text: &str, kind| Block::new(Place::Log, Content::Text(segments(text, kind)));
-    let mut turn = Turn::new(Role::User, vec![say("hi", Kind::History)]);
+    let say = |text: &str, kind| Block::new(Region::Log, Content::Text(segments(text, kind)));
+    let mut turn = PromptMessage::new(Role::User, vec![say("hi", ItemKind::History)]);
     (turn.id, turn.documents) = (Some("m1".into()), vec!["d1".into(), "d2".into()]);
     let prompt = Prompt {
         model: "m".into(),
         max_tokens: 5,
-        system: vec![say("be brief", Kind::System)],
+        system: vec![say("be brief", ItemKind::System)],
         system_id: Some("s1".into()),
-        turns: vec![turn],
+        messages: vec![turn],
         web_search: Some(WebSearch { max_results: 3 }),
         ..Prompt::default()
     };
-    let decoded = read_back(&prompt, &wire);
-    assert_eq!((&decoded.prompt.turns, &decoded.prompt.system_id), (&prompt.turns, &prompt.system_id));
+    let decoded = read_back(&prompt, &profile);
+    assert_eq!((&decoded.prompt.messages, &decoded.prompt.system_id), (&prompt.messages, &prompt.system_id));
     assert_eq!((decoded.prompt.web_search, decoded.system_messages), (prompt.web_search, 1));
 }

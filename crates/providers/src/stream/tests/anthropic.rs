@@ -3,11 +3,11 @@ use super::*;
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":25,"cache_read_input_tokens":100,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1}}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
 
-fn read(payloads: &[&str]) -> Vec<Event> {
-    decode(Protocol::Anthropic, ThinkTags::Leading, lines(payloads).as_bytes())
+fn read(payloads: &[&str]) -> Vec<AnswerEvent> {
+    decode_stream(Protocol::Anthropic, ThinkTags::Leading, lines(payloads).as_bytes())
 }
 
-fn usage(output: u64) -> Event {
+fn usage(output: u64) -> AnswerEvent {
     let usage = Usage {
         input: 25,
         cache_read: 100,
@@ -16,7 +16,7 @@ fn usage(output: u64) -> Event {
         output,
         ..Usage::default()
     };
-    Event::Usage(usage)
+    AnswerEvent::Usage(usage)
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn a_whole_stream_is_read() {
         start("msg_1", "claude-x"),
         usage(1),
         reasoning("Let me see"),
-        Event::Signature("Eq==".into()),
-        Event::RedactedReasoning("xyz".into()),
+        AnswerEvent::Signature("Eq==".into()),
+        AnswerEvent::RedactedReasoning("xyz".into()),
         text("Hé\n"),
         call(0, "toolu_1", "read"),
         delta(0, "{\"path\":\"a\"}"),
-        Event::CallEnd { index: 0 },
+        AnswerEvent::CallEnd { index: 0 },
         usage(89),
         stop(StopReason::ToolUse),
     ];
@@ -70,19 +70,19 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
         "stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":25,"output_tokens":9}}"#;
     let expected = [
         start("msg_1", "claude-x"),
-        Event::Usage(Usage { input: 25, output: 9, ..Usage::default() }),
+        AnswerEvent::Usage(Usage { input: 25, output: 9, ..Usage::default() }),
         reasoning("hm"),
-        Event::Signature("Eq==".into()),
-        Event::RedactedReasoning("xyz".into()),
+        AnswerEvent::Signature("Eq==".into()),
+        AnswerEvent::RedactedReasoning("xyz".into()),
         text("Hi"),
         call(0, "t", "read"),
         delta(0, "{\"path\": \"a\"}"),
-        Event::CallEnd { index: 0 },
+        AnswerEvent::CallEnd { index: 0 },
         call(1, "u", "list"),
-        Event::CallEnd { index: 1 },
+        AnswerEvent::CallEnd { index: 1 },
         stop(StopReason::ToolUse),
     ];
-    assert_eq!(events_of_body(Protocol::Anthropic, body.as_bytes()), expected);
+    assert_eq!(decode_answer_body(Protocol::Anthropic, body.as_bytes()), expected);
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn an_error_after_the_start_ends_the_answer() {
         [start("msg_1", "claude-x"), usage(1), text("Hel"), error("overloaded_error", "Overloaded")];
     assert_eq!(read(&[START, begun, overloaded, begun]), expected);
     assert_eq!(
-        events_of_body(Protocol::Anthropic, overloaded.as_bytes()),
+        decode_answer_body(Protocol::Anthropic, overloaded.as_bytes()),
         [error("overloaded_error", "Overloaded")]
     );
     let named = b"event: error\ndata: {\"type\":\"error\",\"message\":\"no form\"}\n\n";
-    assert_eq!(decode(Protocol::Anthropic, ThinkTags::Leading, named), [error("error", "no form")]);
+    assert_eq!(decode_stream(Protocol::Anthropic, ThinkTags::Leading, named), [error("error", "no form")]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_cut_call_is_never_run_and_the_text_before_it_is_kept() {
     let stream = lines(&[START, words, call, json, r#"{"type":"content_block_stop","index":1}"#]);
     // Wherever the stream is cut, and whatever reason is made of it.
     for end in 0..=stream.len() {
-        let events = decode(Protocol::Anthropic, ThinkTags::Leading, &stream.as_bytes()[..end]);
+        let events = decode_stream(Protocol::Anthropic, ThinkTags::Leading, &stream.as_bytes()[..end]);
         assert_eq!(events.last(), Some(&stop(StopReason::Cut)));
         let answer: Answer = events.into_iter().collect();
         assert!(answer.calls().iter().all(|call| call.runnable.is_err()));
@@ -138,7 +138,7 @@ fn a_signature_that_is_not_whole_is_not_given_out() {
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"Eq"}}"#;
     let closed = r#"{"type":"content_block_stop","index":0}"#;
     assert_eq!(read(&[thinking, half]), [reasoning("hm"), stop(StopReason::Cut)]);
-    let signed = [reasoning("hm"), Event::Signature("EqEq".into()), stop(StopReason::Cut)];
+    let signed = [reasoning("hm"), AnswerEvent::Signature("EqEq".into()), stop(StopReason::Cut)];
     assert_eq!(read(&[thinking, half, half, closed]), signed);
 }
 
@@ -152,7 +152,7 @@ fn blocks_said_twice_and_indexes_used_twice_are_told_apart() {
     let (first, second) = (open("a"), open("b"));
     let closed = r#"{"type":"content_block_stop","index":0}"#;
     let events = read(&[&first, &first, closed, closed, &second, closed, STOP]);
-    let ends = |index| Event::CallEnd { index };
+    let ends = |index| AnswerEvent::CallEnd { index };
     assert_eq!(events, [call(0, "a", "f"), ends(0), call(1, "b", "f"), ends(1), stop(StopReason::ToolUse)]);
 }
 
@@ -164,7 +164,7 @@ fn what_the_provider_does_itself_is_a_footnote() {
         r#"{"type":"content_block_stop","index":0}"#,
     ]);
     assert!(
-        matches!(&events[..], [Event::Footnote(note), Event::Stop(_)] if note.contains("server_tool_use"))
+        matches!(&events[..], [AnswerEvent::Footnote(note), AnswerEvent::Stop(_)] if note.contains("server_tool_use"))
     );
 }
 
@@ -173,5 +173,5 @@ fn a_piece_of_no_call_is_an_error() {
     let events = read(&[
         r#"{"type":"content_block_delta","index":9,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
     ]);
-    assert!(matches!(&events[..], [Event::Error(error)] if error.kind == StreamError::MALFORMED));
+    assert!(matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamError::MALFORMED));
 }

@@ -1,4 +1,5 @@
-//! Streams made up from random answers, in all the ways in which servers write them: read back whole and in pieces.
+//! Random answers, encoded in all the ways that servers use, decode to the same events however they
+//! are cut.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,17 +8,17 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A part of a made-up answer, in the pieces in which it is sent.
+/// A part of a generated answer, in the pieces in which it is sent.
 #[derive(Clone, Debug)]
-enum Piece {
+enum GeneratedPart {
     Text(Vec<String>),
     Reasoning(Vec<String>),
     Call(Vec<String>),
 }
 
-/// How a server writes calls.
+/// How a server marks which call a fragment belongs to.
 #[derive(Clone, Copy, Debug)]
-enum Calls {
+enum CallStyle {
     Indexed,
     WithoutIndex,
     IdRepeated,
@@ -25,9 +26,9 @@ enum Calls {
     Whole,
 }
 
-/// How a server writes the rest.
+/// How a server formats everything else.
 #[derive(Clone, Debug)]
-struct Style {
+struct ServerStyle {
     line_end: &'static str,
     pretty: bool,
     names: bool,
@@ -35,7 +36,7 @@ struct Style {
     bom: bool,
     last_blank: bool,
     done: bool,
-    calls: Calls,
+    calls: CallStyle,
     reasoning: &'static str,
     usage_apart: bool,
 }
@@ -45,30 +46,40 @@ fn words() -> impl Strategy<Value = Vec<String>> {
     vec(word, 1..5).prop_map(|words| words.into_iter().map(Into::into).collect())
 }
 
-fn piece() -> impl Strategy<Value = Piece> {
+fn piece() -> impl Strategy<Value = GeneratedPart> {
     let json = words().prop_flat_map(|words| {
         let whole = json!({"a": words.concat(), "b": {"c": [1, 2.5]}}).to_string();
         let cuts = vec(any::<Index>(), 0..4);
         cuts.prop_map(move |cuts| cut(&whole, &cuts).into_iter().map(Into::into).collect())
     });
-    prop_oneof![words().prop_map(Piece::Text), words().prop_map(Piece::Reasoning), json.prop_map(Piece::Call)]
+    prop_oneof![
+        words().prop_map(GeneratedPart::Text),
+        words().prop_map(GeneratedPart::Reasoning),
+        json.prop_map(GeneratedPart::Call)
+    ]
 }
 
-fn style() -> impl Strategy<Value = Style> {
+fn style() -> impl Strategy<Value = ServerStyle> {
     let framing = (
         select(vec!["\n", "\r\n", "\r"]),
         any::<[bool; 6]>(),
         select(vec!["", ": ping\n", "event: ping\ndata:\n\n"]),
     );
-    let calls = [Calls::Indexed, Calls::WithoutIndex, Calls::IdRepeated, Calls::AllZero, Calls::Whole];
+    let calls = [
+        CallStyle::Indexed,
+        CallStyle::WithoutIndex,
+        CallStyle::IdRepeated,
+        CallStyle::AllZero,
+        CallStyle::Whole,
+    ];
     let reasoning = select(vec!["reasoning", "reasoning_content"]);
     (framing, select(calls.to_vec()), reasoning).prop_map(|((line_end, flags, noise), calls, reasoning)| {
         let [pretty, names, bom, last_blank, done, usage_apart] = flags;
-        Style { line_end, pretty, names, noise, bom, last_blank, done, calls, reasoning, usage_apart }
+        ServerStyle { line_end, pretty, names, noise, bom, last_blank, done, calls, reasoning, usage_apart }
     })
 }
 
-/// Cuts a text where characters end.
+/// Cuts a text at character boundaries.
 fn cut<'t>(text: &'t str, cuts: &[Index]) -> Vec<&'t str> {
     let bounds: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| *cut.get(&bounds)).chain([0, text.len()]).collect();
@@ -76,7 +87,7 @@ fn cut<'t>(text: &'t str, cuts: &[Index]) -> Vec<&'t str> {
     cuts.windows(2).map(|pair| &text[pair[0]..pair[1]]).collect()
 }
 
-fn frame(payloads: &[Value], style: &Style) -> Vec<u8> {
+fn frame(payloads: &[Value], style: &ServerStyle) -> Vec<u8> {
     let mut stream = String::new();
     for payload in payloads {
         stream.push_str(style.noise);
@@ -94,17 +105,17 @@ fn frame(payloads: &[Value], style: &Style) -> Vec<u8> {
     if style.bom { format!("\u{FEFF}{stream}").into_bytes() } else { stream.into_bytes() }
 }
 
-fn anthropic(pieces: &[Piece], style: &Style) -> Vec<u8> {
+fn anthropic(pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
     let mut payloads =
         vec![json!({"type": "message_start", "message": {"id": "m", "model": "x", "content": []}})];
     let mut calls = 0;
     for (index, piece) in pieces.iter().enumerate() {
         let (block, kind, field, deltas) = match piece {
-            Piece::Text(words) => (json!({"type": "text", "text": ""}), "text_delta", "text", words),
-            Piece::Reasoning(words) => {
+            GeneratedPart::Text(words) => (json!({"type": "text", "text": ""}), "text_delta", "text", words),
+            GeneratedPart::Reasoning(words) => {
                 (json!({"type": "thinking", "thinking": ""}), "thinking_delta", "thinking", words)
             }
-            Piece::Call(json) => {
+            GeneratedPart::Call(json) => {
                 let block = json!({"type": "tool_use", "id": format!("c{calls}"), "name": "f", "input": {}});
                 calls += 1;
                 (block, "input_json_delta", "partial_json", json)
@@ -116,7 +127,7 @@ fn anthropic(pieces: &[Piece], style: &Style) -> Vec<u8> {
                 json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: delta}}),
             );
         }
-        if let Piece::Reasoning(_) = piece {
+        if let GeneratedPart::Reasoning(_) = piece {
             let delta = json!({"type": "signature_delta", "signature": "s"});
             payloads.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
         }
@@ -130,17 +141,19 @@ fn anthropic(pieces: &[Piece], style: &Style) -> Vec<u8> {
     frame(&payloads, style)
 }
 
-fn openai(pieces: &[Piece], style: &Style) -> Vec<u8> {
+fn openai(pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
     let chunk = |delta: Value| json!({"id": "m", "model": "x", "choices": [{"index": 0, "delta": delta}]});
     let mut payloads = vec![chunk(json!({"role": "assistant", "content": ""}))];
     let mut calls = 0;
     for piece in pieces {
         match piece {
-            Piece::Text(words) => payloads.extend(words.iter().map(|word| chunk(json!({"content": word})))),
-            Piece::Reasoning(words) => {
+            GeneratedPart::Text(words) => {
+                payloads.extend(words.iter().map(|word| chunk(json!({"content": word}))))
+            }
+            GeneratedPart::Reasoning(words) => {
                 payloads.extend(words.iter().map(|word| chunk(json!({style.reasoning: word}))));
             }
-            Piece::Call(json) => {
+            GeneratedPart::Call(json) => {
                 payloads.extend(
                     wire_calls(calls, json, style.calls)
                         .into_iter()
@@ -160,16 +173,17 @@ fn openai(pieces: &[Piece], style: &Style) -> Vec<u8> {
     if style.usage_apart {
         payloads.push(json!({"id": "m", "choices": [], "usage": usage}));
     }
-    let mut stream = frame(&payloads, &Style { last_blank: style.last_blank || style.done, ..style.clone() });
+    let mut stream =
+        frame(&payloads, &ServerStyle { last_blank: style.last_blank || style.done, ..style.clone() });
     if style.done {
         stream.extend_from_slice(b"data: [DONE]");
     }
     stream
 }
 
-fn wire_calls(number: usize, json: &[String], style: Calls) -> Vec<Value> {
+fn wire_calls(number: usize, json: &[String], style: CallStyle) -> Vec<Value> {
     let id = format!("c{number}");
-    if let Calls::Whole = style {
+    if let CallStyle::Whole = style {
         return vec![
             json!({"id": id, "type": "function", "function": {"name": "f", "arguments": json.concat()}}),
         ];
@@ -179,47 +193,47 @@ fn wire_calls(number: usize, json: &[String], style: Calls) -> Vec<Value> {
         if position == 0 {
             call["function"]["name"] = "f".into();
         }
-        if position == 0 || matches!(style, Calls::IdRepeated) {
+        if position == 0 || matches!(style, CallStyle::IdRepeated) {
             call["id"] = id.as_str().into();
         }
         match style {
-            Calls::Indexed | Calls::IdRepeated => call["index"] = number.into(),
-            Calls::AllZero => call["index"] = 0.into(),
-            Calls::WithoutIndex | Calls::Whole => {}
+            CallStyle::Indexed | CallStyle::IdRepeated => call["index"] = number.into(),
+            CallStyle::AllZero => call["index"] = 0.into(),
+            CallStyle::WithoutIndex | CallStyle::Whole => {}
         }
         call
     };
     json.iter().enumerate().map(call).collect()
 }
 
-/// What must be read from either.
-fn expected(protocol: Protocol, pieces: &[Piece]) -> Vec<Event> {
+/// The events that both protocols must give.
+fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
     let mut events = vec![start("m", "x")];
     let mut calls = 0;
     for piece in pieces {
         match piece {
-            Piece::Text(words) => events.push(Event::Text(words.concat())),
-            Piece::Reasoning(words) => {
-                events.push(Event::Reasoning(words.concat()));
+            GeneratedPart::Text(words) => events.push(AnswerEvent::Text(words.concat())),
+            GeneratedPart::Reasoning(words) => {
+                events.push(AnswerEvent::Reasoning(words.concat()));
                 if protocol == Protocol::Anthropic {
-                    events.push(Event::Signature("s".into()));
+                    events.push(AnswerEvent::Signature("s".into()));
                 }
             }
-            Piece::Call(json) => {
+            GeneratedPart::Call(json) => {
                 events.extend([call(calls, &format!("c{calls}"), "f"), delta(calls, &json.concat())]);
                 if protocol == Protocol::Anthropic {
-                    events.push(Event::CallEnd { index: calls });
+                    events.push(AnswerEvent::CallEnd { index: calls });
                 }
                 calls += 1;
             }
         }
     }
-    events.push(Event::Usage(Usage { input: 3, output: 5, ..Usage::default() }));
+    events.push(AnswerEvent::Usage(Usage { input: 3, output: 5, ..Usage::default() }));
     if protocol == Protocol::Openai {
-        events.extend((0..calls).map(|index| Event::CallEnd { index }));
+        events.extend((0..calls).map(|index| AnswerEvent::CallEnd { index }));
     }
     events.push(stop(StopReason::ToolUse));
-    Event::merge(events)
+    AnswerEvent::merge(events)
 }
 
 /// Flips, drops, inserts and repeats bytes.
@@ -244,18 +258,18 @@ fn both() -> impl Strategy<Value = Protocol> {
     select(vec![Protocol::Anthropic, Protocol::Openai])
 }
 
-fn render(protocol: Protocol, pieces: &[Piece], style: &Style) -> Vec<u8> {
+fn render(protocol: Protocol, pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
     match protocol {
         Protocol::Anthropic => anthropic(pieces, style),
         Protocol::Openai => openai(pieces, style),
     }
 }
 
-fn in_cuts(protocol: Protocol, tags: ThinkTags, stream: &[u8], cuts: &[Index]) -> Vec<Event> {
+fn in_cuts(protocol: Protocol, tags: ThinkTags, stream: &[u8], cuts: &[Index]) -> Vec<AnswerEvent> {
     let mut cuts: Vec<usize> =
         cuts.iter().map(|cut| cut.index(stream.len() + 1)).chain([0, stream.len()]).collect();
     cuts.sort_unstable();
-    pieces(protocol, tags, cuts.windows(2).map(|pair| &stream[pair[0]..pair[1]]))
+    decode_chunks(protocol, tags, cuts.windows(2).map(|pair| &stream[pair[0]..pair[1]]))
 }
 
 proptest! {
@@ -267,7 +281,7 @@ proptest! {
         cuts in vec(any::<Index>(), 0..8),
     ) {
         let stream = render(protocol, &answer, &style);
-        let events = decode(protocol, ThinkTags::Leading, &stream);
+        let events = decode_stream(protocol, ThinkTags::Leading, &stream);
         prop_assert_eq!(&events, &expected(protocol, &answer));
         prop_assert_eq!(&in_cuts(protocol, ThinkTags::Leading, &stream, &cuts), &events);
         let answer: Answer = events.into_iter().collect();
@@ -285,11 +299,11 @@ proptest! {
     ) {
         let mut stream = render(protocol, &answer, &style);
         mutate(&mut stream, &mutations);
-        let events = decode(protocol, tags, &stream);
+        let events = decode_stream(protocol, tags, &stream);
         prop_assert_eq!(&in_cuts(protocol, tags, &stream, &cuts), &events);
         let answer: Answer = events.into_iter().collect();
-        prop_assert_eq!(answer.calls().len(), answer.parts().iter().filter(|part| matches!(part, hardpan_prompt::Part::ToolCall(_))).count());
-        assert_ordered(&events_of_body_with_tags(protocol, tags, &stream));
+        prop_assert_eq!(answer.calls().len(), answer.parts().iter().filter(|part| matches!(part, hardpan_prompt::MessagePart::ToolCall(_))).count());
+        assert_ordered(&decode_answer_body_with_tags(protocol, tags, &stream));
     }
 
     #[test]
@@ -301,7 +315,7 @@ proptest! {
     ) {
         let mut stream = render(protocol, &answer, &style);
         stream.truncate(end.index(stream.len()));
-        let answer: Answer = decode(protocol, ThinkTags::Leading, &stream).into_iter().collect();
+        let answer: Answer = decode_stream(protocol, ThinkTags::Leading, &stream).into_iter().collect();
         let clean = answer.stop == Some(StopReason::ToolUse);
         prop_assert!(clean || answer.stop == Some(StopReason::Cut));
         prop_assert!(answer.calls().iter().all(|call| call.runnable.is_ok() == clean));

@@ -1,11 +1,11 @@
 use super::*;
 
-fn read(payloads: &[&str]) -> Vec<Event> {
-    decode(Protocol::Openai, ThinkTags::Leading, lines(payloads).as_bytes())
+fn read(payloads: &[&str]) -> Vec<AnswerEvent> {
+    decode_stream(Protocol::Openai, ThinkTags::Leading, lines(payloads).as_bytes())
 }
 
 /// The events of deltas, without start and stop.
-fn deltas(deltas: &[&str]) -> Vec<Event> {
+fn deltas(deltas: &[&str]) -> Vec<AnswerEvent> {
     let chunks: Vec<String> =
         deltas.iter().map(|delta| format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)).collect();
     let mut payloads: Vec<&str> = chunks.iter().map(String::as_str).collect();
@@ -36,8 +36,8 @@ fn a_whole_stream_is_read() {
         text("Hello"),
         call(0, "c1", "read"),
         delta(0, "{\"a\":1}"),
-        Event::Usage(Usage { input: 36, cache_read: 64, output: 7, ..Usage::default() }),
-        Event::CallEnd { index: 0 },
+        AnswerEvent::Usage(Usage { input: 36, cache_read: 64, output: 7, ..Usage::default() }),
+        AnswerEvent::CallEnd { index: 0 },
         stop(StopReason::ToolUse),
     ];
     assert_eq!(events, expected);
@@ -50,8 +50,8 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
         "tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"a\":1}"}},
                       {"id":"c2","type":"function","function":{"name":"read","arguments":{"a":2}}}]},
         "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":7},"timings":{"cache_n":4}}"#;
-    let mut events = events_of_body(Protocol::Openai, body.as_bytes());
-    let Event::Usage(usage) = events.remove(7) else { panic!("{events:?}") };
+    let mut events = decode_answer_body(Protocol::Openai, body.as_bytes());
+    let AnswerEvent::Usage(usage) = events.remove(7) else { panic!("{events:?}") };
     assert_eq!((usage.input, usage.cache_read, usage.output), (6, 4, 7));
     let expected = [
         start("cc", "gpt-x"),
@@ -61,8 +61,8 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
         delta(0, "{\"a\":1}"),
         call(1, "c2", "read"),
         delta(1, "{\"a\":2}"),
-        Event::CallEnd { index: 0 },
-        Event::CallEnd { index: 1 },
+        AnswerEvent::CallEnd { index: 0 },
+        AnswerEvent::CallEnd { index: 1 },
         stop(StopReason::ToolUse),
     ];
     assert_eq!(events, expected);
@@ -88,7 +88,7 @@ fn reasoning_is_found_under_every_name() {
 #[test]
 fn whole_calls_in_one_piece_without_index_are_two_calls() {
     let calls = r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"name":"f","arguments":null}}]}"#;
-    let ends = |index| Event::CallEnd { index };
+    let ends = |index| AnswerEvent::CallEnd { index };
     assert_eq!(deltas(&[calls]), [call(0, "a", "f"), delta(0, "{}"), call(1, "b", "f"), ends(0), ends(1)]);
 }
 
@@ -96,7 +96,7 @@ fn whole_calls_in_one_piece_without_index_are_two_calls() {
 fn text_held_back_comes_before_the_call() {
     let calls = r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#;
     let expected =
-        [text("<thi"), call(0, "a", "f"), delta(0, "{}"), text("nk>"), Event::CallEnd { index: 0 }];
+        [text("<thi"), call(0, "a", "f"), delta(0, "{}"), text("nk>"), AnswerEvent::CallEnd { index: 0 }];
     assert_eq!(deltas(&[r#"{"content":"<thi"}"#, calls, r#"{"content":"nk>"}"#]), expected);
 }
 
@@ -113,7 +113,7 @@ fn the_end_is_found_with_and_without_its_marker() {
         assert_eq!(read(payloads)[1..], [text("Hi"), stop(reason)]);
     }
     let bare = format!("data: {words}\n\ndata: {finish}\n\ndata: [DONE]");
-    let events = decode(Protocol::Openai, ThinkTags::Leading, bare.as_bytes());
+    let events = decode_stream(Protocol::Openai, ThinkTags::Leading, bare.as_bytes());
     assert_eq!(events.last(), Some(&stop(StopReason::End)));
 }
 
@@ -122,7 +122,7 @@ fn a_cut_call_is_never_run() {
     let call = r#"{"id":"x","choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"rm","arguments":"{\"all\":true}"}}]}}]}"#;
     let stream = lines(&[call]);
     for end in 0..=stream.len() {
-        let events = decode(Protocol::Openai, ThinkTags::Leading, &stream.as_bytes()[..end]);
+        let events = decode_stream(Protocol::Openai, ThinkTags::Leading, &stream.as_bytes()[..end]);
         assert_eq!(events.last(), Some(&stop(StopReason::Cut)));
         assert!(events.into_iter().collect::<Answer>().calls().iter().all(|call| call.runnable.is_err()));
     }
@@ -133,7 +133,8 @@ fn a_cut_call_is_never_run() {
 
 #[test]
 fn usage_is_found_wherever_it_stands_and_told_once() {
-    let usage = [Event::Usage(Usage { input: 3, output: 2, ..Usage::default() }), stop(StopReason::End)];
+    let usage =
+        [AnswerEvent::Usage(Usage { input: 3, output: 2, ..Usage::default() }), stop(StopReason::End)];
     let counts = r#"{"prompt_tokens":3,"completion_tokens":2}"#;
     let choice = r#""delta":{},"finish_reason":"stop""#;
     for chunk in [
@@ -159,7 +160,7 @@ fn errors_inside_the_stream_end_it() {
     }
     assert_eq!(read(&[r#"{"error":"no"}"#]), [error("error", "no")]);
     assert_eq!(
-        events_of_body(Protocol::Openai, br#"{"error":{"type":"t","message":"no"}}"#),
+        decode_answer_body(Protocol::Openai, br#"{"error":{"type":"t","message":"no"}}"#),
         [error("t", "no")]
     );
     assert_eq!(read(&[r#"{"error":null,"choices":[]}"#, "[DONE]"]), [stop(StopReason::End)]);

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn convert(html: &str) -> String {
-    markdown(html, &Url::parse("https://a.example/docs/page").unwrap()).text
+    html_to_markdown(html, &Url::parse("https://a.example/docs/page").unwrap()).text
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn a_page_becomes_markdown() {
         <blockquote><p>wise</p><p>words</p></blockquote>
         <table><tr><th>k</th><th>v|w</th></tr><tr><td>1</td><td><p>2</p><p>3</p></td></tr></table>
         <img src=a.png alt='A picture'><script>alert('<p>')</script><footer>imprint</footer></body></html>";
-    let converted = markdown(page, &Url::parse("https://a.example/docs/page").unwrap());
+    let converted = html_to_markdown(page, &Url::parse("https://a.example/docs/page").unwrap());
     assert_eq!(converted.title.as_deref(), Some("A & B"));
     let expected = "# Title\n\nSome **bold**, *soft* and `code`, a [link](https://a.example/x?y=1&z).\n\n\
         Second\nline\n\n- one\n- two\n  3. three\n  4. four\n\n```\nfn main() {\n    x < y\n}\n```\n\n\

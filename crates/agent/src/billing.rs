@@ -1,0 +1,107 @@
+//! Recording what each request cost, and reporting cached tokens that were paid for again.
+
+use hardpan_context::Breakdown;
+use hardpan_economy::forecast::{CostForecast, PlannedAction};
+use hardpan_economy::{Charge, Ledger, Verdict};
+use hardpan_prompt::{MessageId, Prompt, PromptTokens};
+use hardpan_providers::Usage;
+use jiff::Timestamp;
+
+use crate::agent::{Agent, ModelSelection, lock};
+use crate::events::CacheVerdict;
+use crate::session_ledger::{CacheBase, RequestBill, row_for_key};
+
+/// When a request was sent, and when the first part of its answer arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestTimes {
+    pub sent: Timestamp,
+    pub began: Timestamp,
+}
+
+impl Agent {
+    /// Bills a request, a `turn` of the conversation or a helper's, and returns the verdict if
+    /// cached tokens were paid for again. Nobody waits for the record to be written.
+    pub(crate) fn record_bill(
+        &self,
+        purpose: &str,
+        selection: &ModelSelection,
+        ((prompt, measured), base): ((&Prompt, &PromptTokens), CacheBase),
+        message: Option<&MessageId>,
+        usage: Option<&Usage>,
+        RequestTimes { sent, began }: RequestTimes,
+    ) -> Option<Verdict> {
+        let ended = self.now();
+        let day = self.inner.setup.context_source.day(sent);
+        let (target, layout) = (&selection.target, selection.layout.as_str());
+        let billed = RequestBill {
+            purpose,
+            base,
+            target,
+            layout,
+            prompt,
+            measured,
+            message,
+            usage,
+            sent,
+            began,
+            ended,
+            day: &day,
+        };
+        let (_stored, loss) = lock(&self.inner.conversation).bill_request(&billed);
+        loss
+    }
+
+    /// Emits a [`CacheVerdict`] if there was a loss.
+    pub(crate) async fn emit_cache_loss(&self, message: Option<&MessageId>, loss: Option<Verdict>) {
+        if let Some(verdict) = loss {
+            let sentence = verdict.sentence();
+            self.events().emit(self, CacheVerdict { message: message.cloned(), verdict, sentence }).await;
+        }
+    }
+
+    /// How the last turn used the cache, with or without a loss; `None` before the first turn of
+    /// this process.
+    pub fn last_verdict(&self) -> Option<Verdict> {
+        lock(&self.inner.conversation).billing.last.as_ref().map(|(_, verdict)| verdict.clone())
+    }
+
+    /// The bill of the last turn, split over what its prompt contained; `None` before the first
+    /// turn of this process.
+    pub fn last_charge(&self) -> Option<Charge> {
+        lock(&self.inner.conversation).billing.last.as_ref().map(|(charge, _)| charge.clone())
+    }
+
+    /// Everything that was paid for in this session.
+    pub fn ledger(&self) -> Ledger {
+        lock(&self.inner.conversation).billing.ledger.clone()
+    }
+
+    /// When the conversation's cache entries expire unless they are used before. `None` if nothing
+    /// is cached, or the provider's cache lifetime is unknown.
+    pub fn cache_expires(&self) -> Option<Timestamp> {
+        lock(&self.inner.conversation).billing.expires()
+    }
+
+    /// What an act (switching the model, closing a file, …) would cost now, and when it would be
+    /// free; `None` before the first request.
+    pub fn forecast_cost(&self, act: PlannedAction<'_>) -> Option<CostForecast> {
+        let next = self.target();
+        let last_request = lock(&self.inner.last_request).clone();
+        let last = last_request.as_ref().map_or(&next, |last_request| &last_request.target);
+        lock(&self.inner.conversation).billing.forecast_cost(act, last, &next, self.now())
+    }
+
+    /// Fills in what the provider billed for each panel, if the layout reports cache hits at all.
+    pub(crate) fn with_billed_costs(&self, mut breakdown: Breakdown) -> Breakdown {
+        let conversation = lock(&self.inner.conversation);
+        let Some((charge, _)) = &conversation.billing.last else { return breakdown };
+        let contents = breakdown.blocks.iter_mut().flat_map(|block| &mut block.contents);
+        for content in contents.filter(|content| content.hit.is_some()) {
+            if let Some(row) = row_for_key(charge, &content.key) {
+                content.hit = Some(row.tokens.read > row.tokens.prompt() / 2);
+                content.cost = Some(conversation.billing.ledger.totals_for_key(&content.key).dollars);
+            }
+        }
+        breakdown
+    }
+}

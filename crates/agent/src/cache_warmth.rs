@@ -1,0 +1,101 @@
+//! [`CacheWarmth`]: how long the provider's cache lives, and pinging it while that saves money.
+
+use hardpan_economy::{IdlePause, Rates};
+use hardpan_models::CacheKind;
+use hardpan_prompt::{Prompt, Thinking};
+use hardpan_providers::ClientRequest;
+use serde::Serialize;
+
+use crate::agent::{Agent, AgentError, lock};
+use crate::billing::RequestTimes;
+use crate::session_ledger::CacheBase;
+use crate::spending::Spending;
+use crate::turn::TextFallbacks;
+
+/// How long before its entries expire a cache is pinged, in seconds: time for the request itself.
+const PING_LEAD_SECONDS: u32 = 20;
+
+/// The state of the cache entries that the last request left.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CacheWarmth {
+    /// Seconds until the entries expire; negative once they have.
+    pub expires_in: i64,
+    /// Tokens that the next request would have to write again after that.
+    pub tokens: usize,
+    /// Pings since the last turn.
+    pub pings: u32,
+    /// Whether a ping is expected to save more than it costs.
+    pub ping_pays: bool,
+}
+
+impl CacheWarmth {
+    /// Seconds until a ping is due; `None` if it would not pay or is too late.
+    pub fn ping_due_in(&self) -> Option<u64> {
+        let due = self.expires_in - i64::from(PING_LEAD_SECONDS);
+        u64::try_from(due).ok().filter(|_| self.ping_pays)
+    }
+}
+
+impl Agent {
+    /// The state of the cache; `None` before the first request, and if the provider's cache
+    /// lifetime is unknown.
+    pub fn cache_warmth(&self) -> Option<CacheWarmth> {
+        let last_request = lock(&self.inner.last_request);
+        let last_request = last_request.as_ref()?;
+        let cache = &last_request.target.profile.cache;
+        let lifetime = cache.lifetime?;
+        let conversation = lock(&self.inner.conversation);
+        let (at, ..) = conversation.last_request.as_ref()?;
+        let age = self.now().as_second() - at.as_second();
+        let tokens = last_request.assembled.measured.total();
+        let pause = IdlePause {
+            gaps: &conversation.pauses,
+            // A ping restarts the lifetime of the entries, but not the user's pause.
+            idle: lifetime.saturating_mul(conversation.pings + 1).saturating_sub(PING_LEAD_SECONDS),
+            lifetime,
+            tokens,
+            garbage: conversation.memory.strata.account.garbage_tokens,
+            ratios: Rates::for_model(&last_request.target.model, &last_request.target.profile, tokens)
+                .ratios(),
+            pings: conversation.pings,
+        };
+        // The thinking setting is part of the cache key, and a ping that thinks costs more than it
+        // saves.
+        let can = cache.kind == CacheKind::Markers && last_request.assembled.prompt.thinking == Thinking::Off;
+        let (expires_in, pings) = (i64::from(lifetime) - age, conversation.pings);
+        Some(CacheWarmth { expires_in, tokens, pings, ping_pays: can && pause.ping_pays() })
+    }
+
+    /// Sends the last request again with an answer limit of one token, which renews its cache
+    /// entries.
+    pub async fn ping_cache(&self) -> Result<Spending, AgentError> {
+        let _idle = self.inner.run_state.try_lock().map_err(|_| AgentError::Busy)?;
+        let failed = |reason: String| AgentError::Ping { reason };
+        let selection = self.selection_with_client().map_err(failed)?;
+        let last_request = lock(&self.inner.last_request).clone();
+        let last_request =
+            last_request.ok_or_else(|| failed("nothing has been sent yet: send a prompt first".into()))?;
+        let client = selection.client.clone().ok_or_else(|| {
+            failed("no client for this model is available; check the provider's settings".into())
+        })?;
+        let prompt = Prompt { max_tokens: 1, ..last_request.sent_prompt().0.clone() };
+        let started = self.now();
+        let forms = TextFallbacks::new(&self.inner.setup.texts);
+        let question = ClientRequest {
+            prompt: &prompt,
+            profile: &last_request.target.profile,
+            provider: &last_request.target.provider,
+            fallbacks: &forms,
+            now_ms: started.as_millisecond(),
+        };
+        let answer = client.send(&question, &mut |_| {}).await.map_err(|error| failed(error.to_string()))?;
+        let times = RequestTimes { sent: started, began: self.now() };
+        let sent = ((&prompt, last_request.sent_prompt().1), CacheBase::Conversation);
+        drop(self.record_bill("ping", &selection, sent, None, answer.usage.as_ref(), times));
+        Ok(answer
+            .usage
+            .as_ref()
+            .map(|usage| Spending::from_usage(usage, &last_request.target))
+            .unwrap_or_default())
+    }
+}

@@ -1,0 +1,293 @@
+//! Running the tool calls of an answer. Every call gets exactly one result, whatever happens.
+
+use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use hardpan_context::fill_template;
+use hardpan_prompt::{AgentMessage, MessageBody};
+use hardpan_providers::AnswerCall;
+use hardpan_tools::{Effect, Tool, ToolInvocation, ToolOutcome};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, AgentError, lock};
+use crate::events::{
+    MessageStart, ToolCallEvent, ToolCallReply, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate,
+    ToolResultEvent,
+};
+use crate::failure_guard::{GuardAdvice, MAX_FAILURES};
+use crate::run::{RunState, unless_aborted};
+use crate::setup::{ApprovalDecision, ApprovalRequest, ReadCallMode, needs_approval};
+
+/// What happens to a call, decided before it runs.
+enum CallDecision {
+    Run(Arc<dyn Tool>),
+    /// It does not run; this is its result.
+    Answer(ToolOutcome),
+}
+
+impl Agent {
+    /// Gives every call a result, in order. Returns the results, and the tool that keeps failing if
+    /// the run must end because of it.
+    pub(crate) async fn run_tool_calls(
+        &self,
+        run_state: &mut RunState,
+        calls: &[AnswerCall],
+        token: &CancellationToken,
+    ) -> Result<(Vec<AgentMessage>, Option<Arc<str>>), AgentError> {
+        let mut results = Vec::new();
+        let mut looping = None;
+        let mut rest = calls;
+        while !rest.is_empty() {
+            let phrases = &self.inner.setup.texts.phrases.agent;
+            let skip = if token.is_cancelled() {
+                Some(&phrases.not_started)
+            } else if lock(&self.inner.queues).has_steering() && rest.len() < calls.len() {
+                Some(&phrases.skipped)
+            } else {
+                None
+            };
+            if let Some(phrase) = skip {
+                for call in rest {
+                    results.push(self.store_result(call, ToolOutcome::failed(phrase.as_str())).await?);
+                }
+                break;
+            }
+            let (group, after) = rest.split_at(self.parallel_group_len(rest));
+            rest = after;
+            let outcomes = self.run_group(run_state, group, token, &mut looping).await;
+            for (call, (outcome, counts)) in group.iter().zip(outcomes) {
+                if counts {
+                    run_state.guard.record_outcome(&call.call.name, &call.raw, outcome.is_error);
+                }
+                let outcome = self.revise_result(call, outcome).await;
+                let result = self.store_result(call, outcome).await?;
+                results.push(result);
+            }
+        }
+        Ok((results, looping))
+    }
+
+    /// How many of the next calls run in parallel.
+    fn parallel_group_len(&self, calls: &[AnswerCall]) -> usize {
+        if self.inner.setup.settings.read_calls == ReadCallMode::Sequential {
+            return 1;
+        }
+        let reads = |call: &&AnswerCall| {
+            call.runnable.is_ok()
+                && self.find_tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Reads)
+        };
+        calls.iter().take_while(reads).count().max(1)
+    }
+
+    /// Whether one of the calls may have changed files.
+    pub(crate) fn may_have_changed_files(&self, calls: &[AnswerCall]) -> bool {
+        let changes = |call: &AnswerCall| {
+            self.find_tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Changes)
+        };
+        calls.iter().any(changes)
+    }
+
+    fn find_tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.inner.setup.tools.iter().find(|tool| &*tool.declaration().name == name)
+    }
+
+    /// Decides about each call in order, runs the permitted ones, and emits how each ended, in
+    /// order again. The flag says whether the failure guard counts the outcome.
+    async fn run_group(
+        &self,
+        run_state: &RunState,
+        group: &[AnswerCall],
+        token: &CancellationToken,
+        looping: &mut Option<Arc<str>>,
+    ) -> Vec<(ToolOutcome, bool)> {
+        let mut decisions = Vec::with_capacity(group.len());
+        for call in group {
+            let advice = run_state.guard.advice(&call.call.name, &call.raw);
+            if advice != GuardAdvice::Run {
+                let count = MAX_FAILURES.to_string();
+                let text = fill_template(&self.inner.setup.texts.phrases.agent.looping, &[("count", &count)]);
+                *looping = looping.take().or((advice == GuardAdvice::EndRun).then(|| call.call.name.clone()));
+                decisions.push((CallDecision::Answer(ToolOutcome::failed(text)), true));
+                continue;
+            }
+            // Repeated refusals count like repeated failures; an aborted call does not count.
+            let (decision, counts) = match unless_aborted(token, self.decide_call(call)).await {
+                Ok(decision) => (decision, true),
+                Err(_) => (CallDecision::Answer(self.aborted_outcome()), false),
+            };
+            if let CallDecision::Run(_) = decision {
+                let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
+                let args = call.call.arguments.value();
+                self.events().emit(self, ToolExecutionStart { call_id, tool_name, args }).await;
+            }
+            decisions.push((decision, counts));
+        }
+        let running = group.iter().zip(decisions).map(|(call, (decision, counts))| async move {
+            match decision {
+                CallDecision::Answer(outcome) => (outcome, counts, false),
+                CallDecision::Run(tool) => (self.execute_tool(&*tool, call, token).await, counts, true),
+            }
+        });
+        let mut outcomes = Vec::with_capacity(group.len());
+        for (call, (outcome, counts, executed)) in group.iter().zip(join_all(running).await) {
+            if executed {
+                let event = ToolExecutionEnd {
+                    call_id: call.call.id.clone(),
+                    tool_name: call.call.name.clone(),
+                    content: outcome.content.clone(),
+                    details: outcome.details.clone(),
+                    is_error: outcome.is_error,
+                };
+                self.events().emit(self, event).await;
+            }
+            outcomes.push((outcome, counts));
+        }
+        outcomes
+    }
+
+    fn aborted_outcome(&self) -> ToolOutcome {
+        ToolOutcome::failed(self.inner.setup.texts.phrases.agent.aborted.as_str())
+    }
+
+    /// Decides whether a call runs: it must be complete, its tool known, no handler may block it,
+    /// and it must be approved if the tool changes things.
+    async fn decide_call(&self, call: &AnswerCall) -> CallDecision {
+        let phrases = &self.inner.setup.texts.phrases.agent;
+        let name = &call.call.name;
+        if let Err(why) = &call.runnable {
+            return CallDecision::Answer(ToolOutcome::failed(format!("{why}.")));
+        }
+        let Some(tool) = self.find_tool(name) else {
+            return CallDecision::Answer(ToolOutcome::failed(self.unknown_tool_message(name)));
+        };
+        let event = ToolCallEvent {
+            call_id: call.call.id.clone(),
+            tool_name: name.clone(),
+            input: call.call.arguments.value(),
+        };
+        let mut blocked: Option<String> = None;
+        let (event, faults) = self
+            .events()
+            .ask_handlers(self, event, |_, reply| match reply {
+                ToolCallReply::Allow => ControlFlow::Continue(()),
+                ToolCallReply::Block { reason } => {
+                    blocked = Some(reason);
+                    ControlFlow::Break(())
+                }
+            })
+            .await;
+        self.events().report_faults(&faults);
+        // A handler that failed might have wanted to block the call, so its failure blocks it.
+        let fault = faults.first().map(|fault| format!("{} failed: {}", fault.owner, fault.message));
+        if let Some(reason) = blocked.or(fault) {
+            return CallDecision::Answer(ToolOutcome::failed(fill_template(
+                &phrases.blocked,
+                &[("reason", &reason)],
+            )));
+        }
+        if needs_approval(&**tool) {
+            let ToolCallEvent { call_id, tool_name, input: args } = event;
+            let question = ApprovalRequest { call_id, tool_name, args };
+            if let ApprovalDecision::Deny(reason) = self.inner.setup.approval_handler.approve(&question).await
+            {
+                return CallDecision::Answer(ToolOutcome::failed(fill_template(
+                    &phrases.denied,
+                    &[("reason", &reason)],
+                )));
+            }
+        }
+        CallDecision::Run(tool.clone())
+    }
+
+    /// The result for a tool that does not exist: one of the layout's own, or made up by the model.
+    fn unknown_tool_message(&self, name: &str) -> String {
+        let phrases = &self.inner.setup.texts.phrases.agent;
+        if matches!(name, "context" | "dynamic_panel") {
+            return fill_template(&phrases.layout_tool, &[("name", name)]);
+        }
+        let names: Vec<&str> = self.inner.setup.tools.iter().map(|tool| &*tool.declaration().name).collect();
+        fill_template(&phrases.unknown_tool, &[("name", name), ("tools", &names.join(", "))])
+    }
+
+    /// Runs a tool, and emits its progress meanwhile.
+    async fn execute_tool(
+        &self,
+        tool: &dyn Tool,
+        call: &AnswerCall,
+        token: &CancellationToken,
+    ) -> ToolOutcome {
+        let (sender, mut updates) = mpsc::unbounded_channel::<String>();
+        let progress = move |text: &str| drop(sender.send(text.to_owned()));
+        let scope = &self.inner.setup.scope;
+        let given =
+            ToolInvocation { id: &call.call.id, arguments: &call.call.arguments, scope, progress: &progress };
+        // Called within the future, so that a panic in the tool's first line is caught too.
+        let running = AssertUnwindSafe(async { tool.run(given).await }).catch_unwind();
+        tokio::pin!(running);
+        loop {
+            tokio::select! {
+                biased;
+                () = token.cancelled() => return self.aborted_outcome(),
+                outcome = &mut running => {
+                    let broke = || ToolOutcome::failed(self.inner.setup.texts.phrases.agent.tool_broke.as_str());
+                    return outcome.unwrap_or_else(|_| broke());
+                }
+                Some(partial) = updates.recv() => {
+                    let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
+                    self.events().emit(self, ToolExecutionUpdate { call_id, tool_name, partial }).await;
+                }
+            }
+        }
+    }
+
+    /// Lets handlers change a result, including a failed one. Each sees the changes of those before
+    /// it.
+    async fn revise_result(&self, call: &AnswerCall, outcome: ToolOutcome) -> ToolOutcome {
+        if !self.events().has_handlers::<ToolResultEvent>() {
+            return outcome;
+        }
+        let event = ToolResultEvent {
+            call_id: call.call.id.clone(),
+            tool_name: call.call.name.clone(),
+            input: call.call.arguments.value(),
+            content: outcome.content,
+            details: outcome.details,
+            is_error: outcome.is_error,
+        };
+        let (event, faults) = self
+            .events()
+            .ask_handlers(self, event, |event, reply| {
+                event.content = reply.content.unwrap_or_else(|| std::mem::take(&mut event.content));
+                event.details = reply.details.or_else(|| event.details.take());
+                event.is_error = reply.is_error.unwrap_or(event.is_error);
+                ControlFlow::Continue(())
+            })
+            .await;
+        self.events().report_faults(&faults);
+        ToolOutcome { content: event.content, details: event.details, is_error: event.is_error }
+    }
+
+    /// Stores a call's result as a message.
+    async fn store_result(
+        &self,
+        call: &AnswerCall,
+        outcome: ToolOutcome,
+    ) -> Result<AgentMessage, AgentError> {
+        let ToolOutcome { content, details, is_error } = outcome;
+        let body = MessageBody::ToolResult {
+            call_id: call.call.id.clone(),
+            tool_name: Some(call.call.name.clone()),
+            content,
+            is_error,
+        };
+        let message = lock(&self.inner.conversation).new_message(body, self.now());
+        self.events().emit(self, MessageStart { message: message.clone() }).await;
+        self.store_message(message.clone(), details.filter(|details| *details != Value::Null)).await?;
+        Ok(message)
+    }
+}

@@ -1,0 +1,218 @@
+use hardpan_agent::{InputOutcome, RunEnd};
+use hardpan_context::LayoutName;
+use serde_json::json;
+
+use crate::fakes::NoteLog;
+use crate::test_agent::{TestAgent, TestSetup};
+
+const TEXT: &str = "
+turns:
+  - {text: one two three four five six seven eight nine ten eleven twelve}
+default: {text: Fine.}
+";
+
+fn error(test_agent: &TestAgent, taken: InputOutcome) -> String {
+    let InputOutcome::Ran(RunEnd::Error { message }) = taken else { panic!("{taken:?}") };
+    assert_eq!(
+        test_agent.events_of_type("agent_end").last().expect("an end")["stop"],
+        json!({"reason": "error", "message": message})
+    );
+    message
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_too_busy_is_asked_again_with_a_note() {
+    for layout in LayoutName::ALL {
+        let test_agent =
+            TestAgent::new(TestSetup { layout, faults: "status=529,times=2", ..TestSetup::default() }).await;
+        assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
+        assert_eq!(test_agent.transcript_lines(), ["user: Hello", "assistant: Fine."]);
+        let notes: Vec<String> = test_agent
+            .events_of_type("note")
+            .iter()
+            .map(|note| note["text"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(notes.len(), 2);
+        assert!(notes[0].contains("529") && notes[0].contains("(2 of 5)"), "{notes:?}");
+        assert!(notes[1].contains("(3 of 5)"), "{notes:?}");
+        let sent = test_agent.sent_requests();
+        assert_eq!(sent.len(), 3);
+        assert!(sent.iter().all(|body| *body == sent[0]), "what is sent again is the same");
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_that_does_not_pass_ends_the_run_and_keeps_the_prompt() {
+    for layout in LayoutName::ALL {
+        let test_agent =
+            TestAgent::new(TestSetup { layout, faults: "status=401,times=1", ..TestSetup::default() }).await;
+        let taken = test_agent.prompt("Hello").await;
+        let message = error(&test_agent, taken);
+        assert!(
+            message.contains("401") && message.contains("`hardpan providers` names its variable"),
+            "{message}"
+        );
+        assert_eq!(test_agent.sent_requests().len(), 1);
+        assert_eq!(test_agent.transcript_lines(), ["user: Hello"]);
+        assert_eq!(
+            test_agent.order(),
+            [
+                "message_start",
+                "message_end",
+                "agent_start",
+                "turn_start",
+                "before_provider_request",
+                "agent_end"
+            ],
+            "nothing was said, so there is no message and no end of the turn"
+        );
+        assert_eq!(test_agent.prompt("Hello?").await, InputOutcome::Ran(RunEnd::Done));
+        assert_eq!(test_agent.transcript_lines()[1..], ["user: Hello?", "assistant: Fine."]);
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_cut_is_kept_and_gone_on_from() {
+    for layout in LayoutName::ALL {
+        for fault in ["cut=900,times=1", "stall=900,for=10ms,times=1"] {
+            let test_agent =
+                TestAgent::new(TestSetup { layout, faults: fault, script: TEXT, ..TestSetup::default() })
+                    .await;
+            let taken = test_agent.prompt("Talk").await;
+            let message = error(&test_agent, taken);
+            assert!(message.contains("broke off"), "{message}");
+            let updates = test_agent.events_of_type("message_update");
+            let answer: String =
+                updates.iter().map(|event| event["delta"]["text"].as_str().unwrap()).collect();
+            assert!(answer.starts_with("one two") && !answer.contains("twelve"), "{answer}");
+            assert_eq!(
+                test_agent.transcript_lines(),
+                ["user: Talk".to_owned(), format!("assistant: {answer} (cut)")],
+                "{fault}"
+            );
+            assert_eq!(test_agent.events_of_type("turn_end").len(), 1);
+            assert_eq!(test_agent.prompt("Go on").await, InputOutcome::Ran(RunEnd::Done));
+            assert!(
+                test_agent.request_lines().last().unwrap().contains(&format!("assistant: {answer}")),
+                "{layout}"
+            );
+            test_agent.assert_continues().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_in_the_middle_of_an_answer_keeps_what_came() {
+    for layout in LayoutName::ALL {
+        let test_agent = TestAgent::new(TestSetup {
+            layout,
+            faults: "error=900,times=1",
+            script: TEXT,
+            ..TestSetup::default()
+        })
+        .await;
+        let taken = test_agent.prompt("Talk").await;
+        let message = error(&test_agent, taken);
+        assert!(message.contains("overloaded"), "{message}");
+        let said = test_agent.transcript_lines();
+        assert!(said[1].starts_with("assistant: one two") && said[1].ends_with(" (error)"), "{said:?}");
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_cut_in_the_middle_of_a_call_leaves_a_valid_conversation() {
+    let script = "
+turns:
+  - text: Two things.
+    tool_calls: [{id: c1, name: paint, arguments: {colour: blue}}, {id: c2, name: paint, arguments: {colour: a very long name of a colour}}]
+default: {text: Fine.}
+";
+    for layout in LayoutName::ALL {
+        // Wherever it is cut: before, within and after each of the calls.
+        for at in (700..2700).step_by(250) {
+            let faults = Box::leak(format!("cut={at},times=1").into_boxed_str());
+            let test_agent =
+                TestAgent::new(TestSetup { layout, faults, script, ..TestSetup::default() }).await;
+            let taken = test_agent.prompt("Paint").await;
+            if matches!(taken, InputOutcome::Ran(RunEnd::Done)) {
+                assert!(
+                    test_agent.transcript_lines().last().unwrap() == "assistant: Fine.",
+                    "{at}: it came whole, or was sent again"
+                );
+            } else {
+                error(&test_agent, taken);
+                assert!(test_agent.events_of_type("tool_execution_start").is_empty());
+            }
+            assert_eq!(
+                test_agent.prompt("Go on").await,
+                InputOutcome::Ran(RunEnd::Done),
+                "{layout} cut at {at}"
+            );
+            test_agent.assert_stored_matches_memory().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_answer_is_an_answer() {
+    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let usage = json!({"input_tokens": 5, "output_tokens": 1});
+    let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "usage": usage});
+    let events = [
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}}),
+        json!({"type": "message_stop"}),
+    ];
+    test_agent.answer_once(&events, &NoteLog::default());
+    // The model had nothing to say. What follows must still be accepted.
+    assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
+    assert_eq!(test_agent.transcript_lines(), ["user: Hello", "assistant: "]);
+    test_agent.assert_continues().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_too_long_or_refused_says_so() {
+    for (stop, reason) in [("length", RunEnd::Length), ("refusal", RunEnd::Refused)] {
+        let script = format!("turns: [{{text: Well, stop: {stop}}}]\ndefault: {{text: Fine.}}");
+        let script = Box::leak(script.into_boxed_str());
+        for layout in LayoutName::ALL {
+            let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+            assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(reason.clone()));
+            assert_eq!(
+                test_agent.transcript_lines(),
+                ["user: Hello".to_owned(), format!("assistant: Well ({stop})")]
+            );
+            test_agent.assert_continues().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_stays_after_an_error() {
+    for layout in LayoutName::ALL {
+        let script = "
+turns:
+  - {text: one two three four five six seven eight}
+default: {text: Fine.}
+";
+        let test_agent =
+            TestAgent::new(TestSetup { layout, script, faults: "cut=1100,times=1", ..TestSetup::default() })
+                .await;
+        let (running, gate) = test_agent.begin_and_hold("Talk").await;
+        test_agent.steer("steered").await;
+        test_agent.follow_up("followed").await;
+        gate.release();
+        error(&test_agent, running.await.unwrap());
+        let waiting = test_agent.agent.queued_inputs();
+        assert_eq!((waiting.steering.len(), waiting.follow_up.len()), (1, 1));
+        assert_eq!(test_agent.prompt("Go on").await, InputOutcome::Ran(RunEnd::Done));
+        let mut said = test_agent.transcript_lines();
+        said.retain(|line| line.starts_with("user"));
+        assert_eq!(said, ["user: Talk", "user: Go on", "user: steered", "user: followed"]);
+        assert!(test_agent.agent.queued_inputs().is_empty());
+        test_agent.assert_continues().await;
+    }
+}

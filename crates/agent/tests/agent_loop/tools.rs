@@ -1,0 +1,303 @@
+use std::time::Duration;
+
+use hardpan_agent::events::{ToolCallEvent, ToolCallReply, ToolResultEvent, ToolResultReply};
+use hardpan_agent::{AgentSettings, HandlerError, InputOutcome, RunEnd};
+use hardpan_context::LayoutName;
+use hardpan_prompt::MessagePart;
+use hardpan_session::Record;
+use serde_json::{Value, json};
+
+use crate::fakes::NoteLog;
+use crate::test_agent::{TestAgent, TestSetup};
+
+const PAINT: &str = "
+turns:
+  - tool_calls: [{id: c1, name: paint, arguments: {colour: blue}}]
+default: {text: Fine.}
+";
+
+/// What the model is told of its first call, and whether it ran.
+fn first_result(test_agent: &TestAgent) -> (String, bool) {
+    (test_agent.transcript_lines()[2].clone(), !test_agent.events_of_type("tool_execution_start").is_empty())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
+    for layout in LayoutName::ALL {
+        let test_agent = TestAgent::new(TestSetup { layout, script: PAINT, ..TestSetup::default() }).await;
+        let notes = NoteLog::default();
+        for (owner, reply) in [
+            ("a", ToolCallReply::Allow),
+            ("b", ToolCallReply::Block { reason: "not today".into() }),
+            ("c", ToolCallReply::Allow),
+        ] {
+            let notes = notes.clone();
+            test_agent.agent.events().subscribe::<ToolCallEvent, _>(owner, move |call, _| {
+                notes.add(format!("{owner} {} {} {}", call.call_id, call.tool_name, call.input));
+                let reply = reply.clone();
+                async move { Ok(reply) }
+            });
+        }
+        assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
+        assert_eq!(notes.all(), [r#"a c1 paint {"colour":"blue"}"#, r#"b c1 paint {"colour":"blue"}"#]);
+        assert_eq!(
+            test_agent.transcript_lines(),
+            [
+                "user: Paint",
+                "assistant: [paint]",
+                "failed: The call was blocked: not today",
+                "assistant: Fine."
+            ]
+        );
+        assert!(
+            test_agent.events_of_type("tool_execution_start").is_empty()
+                && test_agent.events_of_type("tool_execution_end").is_empty()
+        );
+        assert!(
+            test_agent.request_lines()[1].contains(&"failed: The call was blocked: not today".into()),
+            "{layout}"
+        );
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_that_fails_breaks_or_takes_too_long_blocks_the_call() {
+    let settings = AgentSettings { handler_timeout: Duration::from_secs(2), ..AgentSettings::default() };
+    for (fault, told) in [
+        ("fail", "failed: The call was blocked: guard failed: no idea"),
+        ("break", "failed: The call was blocked: guard failed: it broke (panicked)"),
+        ("sleep", "failed: The call was blocked: guard failed: it took longer than 2 s"),
+    ] {
+        let test_agent = TestAgent::new(TestSetup { script: PAINT, settings, ..TestSetup::default() }).await;
+        test_agent.agent.events().subscribe::<ToolCallEvent, _>("guard", move |_, _| async move {
+            match fault {
+                "fail" => Err(HandlerError::from("no idea")),
+                "break" => panic!("a handler that breaks"),
+                _ => std::future::pending().await,
+            }
+        });
+        // Another that allows it changes nothing.
+        test_agent
+            .agent
+            .events()
+            .subscribe::<ToolCallEvent, _>("other", |_, _| async { Ok(ToolCallReply::Allow) });
+        assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
+        assert_eq!(first_result(&test_agent), (told.into(), false));
+        assert_eq!(test_agent.events_of_type("handler_failed").len(), 1);
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_a_call_comes_to_it_is_answered() {
+    const WITH: fn(&str, &str) -> String = |name, arguments| {
+        format!(
+            "turns: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
+        )
+    };
+    let tools = "read, grep, find, ls, slow, paint";
+    let unknown = format!("failed: There is no tool named fly. The tools are: {tools}.");
+    let layout_tool = |name: &str| {
+        format!(
+            "failed: {name} is filled in with every request; what it shows is above, and calling it is never needed."
+        )
+    };
+    let broke = "failed: The tool broke inside; nothing is known of what it did. Check before you go on.";
+    for (name, arguments, layout, told, ran) in [
+        (
+            "paint",
+            "{colour: red}",
+            LayoutName::Strata,
+            "failed: The call was not allowed: not red".into(),
+            false,
+        ),
+        ("paint", "{colour: plaid}", LayoutName::Panels, "failed: plaid is no colour".into(), true),
+        ("paint", "{colour: ultraviolet}", LayoutName::Tiers, broke.into(), true),
+        ("paint", "{colour: infrared}", LayoutName::Inline, broke.into(), true),
+        ("fly", "{}", LayoutName::Strata, unknown, false),
+        ("context", "{}", LayoutName::Strata, layout_tool("context"), false),
+        ("dynamic_panel", "{}", LayoutName::Panels, layout_tool("dynamic_panel"), false),
+    ] {
+        let script = Box::leak(WITH(name, arguments).into_boxed_str());
+        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        test_agent.write("open.md", "# Open\n");
+        assert_eq!(test_agent.prompt("Do it").await, InputOutcome::Ran(RunEnd::Done));
+        assert_eq!(first_result(&test_agent), (told, ran), "{name} {arguments}");
+        assert_eq!(test_agent.transcript_lines()[3..], ["assistant: Fine."]);
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_arguments_were_cut_is_not_run_but_answered() {
+    for layout in LayoutName::ALL {
+        let script = "
+turns:
+  - tool_calls:
+    - {name: paint, arguments: {colour: blue}}
+    - {name: paint, arguments: {colour: a long and winding road that leads nowhere at all}}
+default: {text: Fine.}
+";
+        let test_agent =
+            TestAgent::new(TestSetup { layout, script, max_tokens: Some(16), ..TestSetup::default() }).await;
+        assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
+        let early = "failed: the answer ended early (length), so this call was not run; make it again, in smaller steps if it was long.";
+        assert_eq!(
+            test_agent.transcript_lines(),
+            ["user: Paint", "assistant: [paint] [paint] (length)", early, early, "assistant: Fine."]
+        );
+        assert!(test_agent.events_of_type("tool_execution_start").is_empty());
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_that_are_no_json_are_answered_with_what_is_wrong() {
+    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let events = [
+        json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c1", "name": "paint", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"colour\": blue"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ];
+    test_agent.answer_once(&events, &NoteLog::default());
+    assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
+    let (told, ran) = first_result(&test_agent);
+    assert!(told.starts_with("failed: ") && told.contains("JSON") && !ran, "{told}");
+    assert_eq!(test_agent.transcript_lines().len(), 4);
+    test_agent.assert_continues().await;
+}
+
+fn on_result(test_agent: &TestAgent, owner: &'static str, notes: &NoteLog, reply: ToolResultReply) {
+    let notes = notes.clone();
+    test_agent.agent.events().subscribe::<ToolResultEvent, _>(owner, move |result, _| {
+        let ToolResultEvent { call_id, tool_name, input, content, details, is_error } = result;
+        let details = details.unwrap_or_default();
+        notes.add(format!("{owner}: {call_id} {tool_name} {input} {content:?} {details} {is_error}"));
+        let reply = reply.clone();
+        async move { Ok(reply) }
+    });
+}
+
+fn details_on_disk(test_agent: &TestAgent) -> Vec<Value> {
+    let session = test_agent.session();
+    let results = session.entries.iter().filter(
+        |entry| matches!(&entry.record, Record::Message(message) if crate::test_agent::line(message).contains("ed: ") || crate::test_agent::line(message).starts_with("result")),
+    );
+    results.map(|entry| entry.extra.get("details").cloned().unwrap_or_default()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_is_edited_by_one_handler_after_the_other() {
+    for layout in LayoutName::ALL {
+        let script = "
+turns:
+  - tool_calls: [{id: c1, name: slow, arguments: {ms: 1}}]
+default: {text: Fine.}
+";
+        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        let notes = NoteLog::default();
+        let text = |text: &str| Some(vec![MessagePart::text(text)]);
+        on_result(
+            &test_agent,
+            "a",
+            &notes,
+            ToolResultReply { content: text("slept well"), ..Default::default() },
+        );
+        on_result(
+            &test_agent,
+            "b",
+            &notes,
+            ToolResultReply { details: Some(json!({"by": "b"})), ..Default::default() },
+        );
+        on_result(&test_agent, "c", &notes, ToolResultReply { is_error: Some(true), ..Default::default() });
+        on_result(&test_agent, "d", &notes, ToolResultReply::default());
+        assert_eq!(test_agent.prompt("Sleep").await, InputOutcome::Ran(RunEnd::Done));
+        let slept = |owner: &str, text: &str, rest: &str| {
+            format!("{owner}: c1 slow {{\"ms\":1}} {:?} {rest}", vec![MessagePart::text(text)])
+        };
+        assert_eq!(
+            notes.all(),
+            [
+                slept("a", "slept 1", r#"{"ms":1} false"#),
+                slept("b", "slept well", r#"{"ms":1} false"#),
+                slept("c", "slept well", r#"{"by":"b"} false"#),
+                slept("d", "slept well", r#"{"by":"b"} true"#),
+            ]
+        );
+        assert_eq!(test_agent.transcript_lines()[2..], ["failed: slept well", "assistant: Fine."]);
+        assert!(test_agent.request_lines()[1].contains(&"failed: slept well".into()), "{layout}");
+        // What ran is told as it was; what is stored is what was made of it.
+        assert_eq!(test_agent.events_of_type("tool_execution_end")[0]["content"][0]["text"], "slept 1");
+        assert_eq!(details_on_disk(&test_agent), [json!({"by": "b"})]);
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_blocked_and_unknown_calls_have_results_that_can_be_edited() {
+    let script = "
+turns:
+  - tool_calls:
+    - {id: c1, name: paint, arguments: {colour: plaid}}
+    - {id: c2, name: paint, arguments: {colour: red}}
+    - {id: c3, name: fly}
+default: {text: Fine.}
+";
+    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    test_agent.agent.events().subscribe::<ToolResultEvent, _>("a", |result, _| async move {
+        assert!(result.is_error);
+        let content = Some(vec![MessagePart::text(format!("never mind {}", result.call_id))]);
+        Ok(ToolResultReply { content, details: Some(json!(1)), is_error: Some(false) })
+    });
+    assert_eq!(test_agent.prompt("Do it").await, InputOutcome::Ran(RunEnd::Done));
+    assert_eq!(
+        test_agent.transcript_lines()[2..],
+        ["result: never mind c1", "result: never mind c2", "result: never mind c3", "assistant: Fine."]
+    );
+    assert_eq!(details_on_disk(&test_agent), [json!(1), json!(1), json!(1)]);
+    assert!(test_agent.events_of_type("handler_failed").is_empty());
+    test_agent.assert_continues().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_failing_call_is_run_three_times_then_warned_about_then_ends_the_run() {
+    for (name, arguments, failure, runs) in [
+        ("paint", "{colour: plaid}", "failed: plaid is no colour", 3),
+        ("paint", "{colour: red}", "failed: The call was not allowed: not red", 0),
+        (
+            "fly",
+            "{}",
+            "failed: There is no tool named fly. The tools are: read, grep, find, ls, slow, paint.",
+            0,
+        ),
+    ] {
+        let script = format!(
+            "turns: [{{repeat: 5, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
+        );
+        let script = Box::leak(script.into_boxed_str());
+        for layout in LayoutName::ALL {
+            let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+            assert_eq!(
+                test_agent.prompt("Do it").await,
+                InputOutcome::Ran(RunEnd::Looping { tool: name.into() })
+            );
+            let call = format!("assistant: [{name}]");
+            let warning = "failed: This call has failed 3 times with the same arguments, so it was not run again. Find out why it fails, or do something else.";
+            let mut expected = vec!["user: Do it"];
+            for told in [failure, failure, failure, warning, warning] {
+                expected.extend([call.as_str(), told]);
+            }
+            assert_eq!(test_agent.transcript_lines(), expected);
+            assert_eq!(test_agent.events_of_type("tool_execution_start").len(), runs);
+            assert_eq!(
+                test_agent.events_of_type("agent_end")[0]["stop"],
+                json!({"reason": "looping", "tool": name})
+            );
+            test_agent.assert_continues().await;
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Messages and requests as lines of text that tests can compare.
+
+use hardpan_prompt::{AgentMessage, Image, MessageBody, MessagePart};
+use serde_json::{Value, json};
+
+fn text_of(parts: &[MessagePart]) -> String {
+    let word = |part: &MessagePart| match part {
+        MessagePart::Text { text } => text.to_string(),
+        MessagePart::ToolCall(call) => format!("[{}]", call.name),
+        MessagePart::Image(_) => "[image]".into(),
+        MessagePart::Reasoning { .. } => "[reasoning]".into(),
+    };
+    parts.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+pub fn line(message: &AgentMessage) -> String {
+    match &*message.body {
+        MessageBody::User { content } => format!("user: {}", text_of(content)),
+        MessageBody::Custom { content, .. } => format!("custom: {}", text_of(content)),
+        MessageBody::Assistant { content, stop_reason, .. } => {
+            let stop = stop_reason.as_deref().filter(|stop| !matches!(*stop, "end" | "tool_use"));
+            format!(
+                "assistant: {}{}",
+                text_of(content),
+                stop.map_or_else(String::new, |stop| format!(" ({stop})"))
+            )
+        }
+        MessageBody::ToolResult { content, is_error: true, .. } => format!("failed: {}", text_of(content)),
+        MessageBody::ToolResult { content, .. } => format!("result: {}", text_of(content)),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What the messages of an Anthropic request say, one line per block: `user: text`, `assistant:
+/// text`, `call: name`, `result: text`, `failed: text`.
+pub fn request_lines(body: &str) -> Vec<String> {
+    let body: Value = serde_json::from_str(body).expect("JSON");
+    let messages = body["messages"].as_array().expect("messages");
+    let blocks = messages.iter().flat_map(|message| {
+        let role = message["role"].as_str().expect("a role");
+        message["content"].as_array().expect("a list").iter().map(move |block| (role, block))
+    });
+    let text = |content: &Value| match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    };
+    let line = |(role, block): (&str, &Value)| match block["type"].as_str().expect("a type") {
+        "text" => format!("{role}: {}", text(&block["text"])),
+        "tool_use" => format!("call: {}", text(&block["name"])),
+        "tool_result" if block["is_error"] == true => format!("failed: {}", text(&block["content"])),
+        "tool_result" => format!("result: {}", text(&block["content"])),
+        other => format!("{role}: [{other}]"),
+    };
+    blocks.map(line).collect()
+}
+
+/// The system prompt of an Anthropic request.
+pub fn system(body: &str) -> String {
+    let body: Value = serde_json::from_str(body).expect("JSON");
+    body["system"].as_array().expect("a list").iter().filter_map(|block| block["text"].as_str()).collect()
+}
+
+/// An image of one pixel.
+pub fn pixel() -> Image {
+    let data =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    serde_json::from_value(json!({"media_type": "image/png", "data": data, "width": 1, "height": 1}))
+        .expect("an image")
+}

@@ -1,0 +1,254 @@
+use hardpan_agent::events::{
+    BeforeAgentStart, BeforeAgentStartReply, BeforeCompactReply, ContextEvent, SessionBeforeCompact,
+};
+use hardpan_context::{LayoutName, Target};
+use hardpan_economy::Cause;
+use hardpan_economy::verdict::{Blame, ContentChange};
+use hardpan_models::Catalogue;
+use hardpan_prompt::{MessageBody, MessagePart, Thinking};
+
+use crate::test_agent::{TestAgent, pixel, text};
+
+const STRATA: LayoutName = LayoutName::Strata;
+
+/// Two prompts, each answered, with nothing lost.
+async fn begun(layout: LayoutName) -> TestAgent {
+    let test_agent = TestAgent::steady(layout).await;
+    test_agent.say("Look.").await;
+    assert_eq!(test_agent.losses(), [], "{layout}");
+    test_agent
+}
+
+#[tokio::test]
+async fn the_tools_changed() {
+    for layout in LayoutName::ALL {
+        let test_agent = begun(layout).await;
+        test_agent.change_tools();
+        test_agent.say("Go on.").await;
+        let Cause::ToolsChanged { added, removed, changed } = test_agent.cause().await else {
+            panic!("{layout}")
+        };
+        assert_eq!(
+            (added, removed, changed),
+            (vec!["smell".into()], vec!["listen".into()], vec![]),
+            "{layout}"
+        );
+        assert_eq!(test_agent.losses()[0].blame, Blame::Us);
+    }
+}
+
+#[tokio::test]
+async fn the_system_prompt_changed() {
+    for layout in LayoutName::ALL {
+        let test_agent = begun(layout).await;
+        test_agent.agent.events().subscribe::<BeforeAgentStart, _>("poet", |event, _| async move {
+            let system_prompt = Some(format!("{} In verse.", event.system_prompt));
+            Ok(BeforeAgentStartReply { message: None, system_prompt })
+        });
+        test_agent.say("Go on.").await;
+        assert!(
+            matches!(test_agent.cause().await, Cause::SystemChanged(_)),
+            "{layout}: {:?}",
+            test_agent.losses()
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_item_changed_in_panels() {
+    let test_agent = TestAgent::with_files(LayoutName::Panels);
+    test_agent.say("Hello.").await;
+    test_agent.write("file:b.rs", &text("gamma", 400));
+    test_agent.say("Go on.").await;
+    assert_eq!(
+        test_agent.cause().await,
+        Cause::ItemChanged { key: "file:b.rs".into(), how: ContentChange::Changed }
+    );
+}
+
+#[tokio::test]
+async fn an_item_changed_in_tiers() {
+    let test_agent = TestAgent::with_files(LayoutName::Tiers);
+    // A file is cached once it has been unchanged for a while.
+    for _ in 0..6 {
+        test_agent.say("Go on.").await;
+    }
+    let before = test_agent.losses().len();
+    test_agent.write("file:a.rs", &text("gamma", 400));
+    test_agent.say("Go on.").await;
+    let losses = test_agent.losses();
+    let [loss] = &losses[before..] else { panic!("{losses:?}") };
+    assert_eq!(loss.cause, Cause::ItemChanged { key: "file:a.rs".into(), how: ContentChange::Changed });
+}
+
+#[tokio::test]
+async fn the_clock_and_the_footer_of_panels_lose_what_is_cached() {
+    let test_agent = TestAgent::with_files(LayoutName::Panels);
+    test_agent.say("Hello.").await;
+    test_agent.say("Go on.").await;
+    test_agent.wait(1);
+    test_agent.say("Go on.").await;
+    let causes: Vec<Cause> = test_agent.losses().into_iter().map(|loss| loss.cause).collect();
+    let expected =
+        [Cause::LayoutChanged("panel footer".into()), Cause::SystemChanged("date and directory".into())];
+    assert_eq!(causes, expected);
+}
+
+#[tokio::test]
+async fn a_message_changed() {
+    let test_agent = begun(STRATA).await;
+    test_agent.agent.events().subscribe::<ContextEvent, _>("editor", |event, _| async move {
+        let mut messages = event.messages;
+        messages[0].body = MessageBody::User { content: vec![MessagePart::text("Goodbye.")] }.into();
+        Ok(Some(messages))
+    });
+    test_agent.say("Go on.").await;
+    let Cause::MessageChanged { id, how } = test_agent.cause().await else {
+        panic!("{:?}", test_agent.losses())
+    };
+    assert_eq!((&*id, how), (&*test_agent.agent.messages()[0].id.0, ContentChange::Changed));
+}
+
+#[tokio::test]
+async fn an_image_was_added() {
+    let test_agent = begun(STRATA).await;
+    test_agent.show("What is this?", vec![pixel()]).await;
+    assert_eq!(test_agent.cause().await, Cause::ImageAdded);
+    assert_eq!(test_agent.losses()[0].blame, Blame::Person);
+}
+
+#[tokio::test]
+async fn thinking_changed() {
+    let test_agent = begun(STRATA).await;
+    test_agent.agent.select_thinking(Thinking::Budget(2000)).await.unwrap();
+    test_agent.say("Go on.").await;
+    assert_eq!(test_agent.cause().await, Cause::ThinkingChanged);
+}
+
+#[tokio::test]
+async fn the_model_changed() {
+    let test_agent = begun(STRATA).await;
+    let other = Target::new(Catalogue::builtin(), None, "claude-opus-5").unwrap();
+    test_agent.agent.select_model(other).await.unwrap();
+    test_agent.say("Go on.").await;
+    let (from, to) = ("claude-sonnet-5".into(), "claude-opus-5".into());
+    assert_eq!(test_agent.cause().await, Cause::ModelChanged { from, to });
+}
+
+#[tokio::test]
+async fn a_fold_laid_the_items_anew() {
+    let test_agent = begun(STRATA).await;
+    test_agent.write("file:a.rs", &text("gamma", 400));
+    test_agent.say("It has changed.").await;
+    assert_eq!(test_agent.losses(), []);
+    test_agent.world().fold = true;
+    test_agent.say("Go on.").await;
+    assert_eq!(test_agent.cause().await, Cause::Folded);
+}
+
+#[tokio::test]
+async fn the_conversation_was_compacted() {
+    let test_agent = begun(STRATA).await;
+    for _ in 0..10 {
+        test_agent.say(&text("A long story", 500)).await;
+    }
+    test_agent.agent.events().subscribe::<SessionBeforeCompact, _>("scribe", |_, _| async {
+        Ok(BeforeCompactReply::Summary { text: "It was a long story.".into() })
+    });
+    test_agent.agent.compact(None).await.unwrap();
+    test_agent.say("Go on.").await;
+    assert_eq!(test_agent.cause().await, Cause::Compacted);
+}
+
+#[tokio::test]
+async fn the_cache_expired() {
+    for layout in LayoutName::ALL {
+        let test_agent = begun(layout).await;
+        test_agent.wait(12);
+        test_agent.say("Go on.").await;
+        assert_eq!(test_agent.cause().await, Cause::Expired { minutes: 12, lifetime: 5 }, "{layout}");
+        assert_eq!(test_agent.losses()[0].blame, Blame::Person);
+        assert!(test_agent.losses()[0].sentence().contains("expired after 5 minutes (12 minutes unused)"));
+    }
+}
+
+#[tokio::test]
+async fn more_blocks_came_at_once_than_the_provider_looks_back() {
+    let calls = vec!["{name: look, arguments: {at: a}}"; 25].join(", ");
+    let script =
+        format!("turns:\n  - when: {{equals: Look.}}\n    tool_calls: [{calls}]\ndefault: {{text: Fine.}}");
+    let test_agent = TestAgent::with(LayoutName::Panels, "claude-sonnet-5", &script);
+    test_agent.say(&text("A long story", 400)).await;
+    test_agent.say("Look.").await;
+    let Cause::TooManyNewBlocks { blocks, look_back: 20 } = test_agent.cause().await else {
+        panic!("{:?}", test_agent.losses());
+    };
+    assert!(blocks >= 50, "{blocks}");
+    // The default layout marks where the last request ended, however many blocks come.
+    let test_agent = TestAgent::with(STRATA, "claude-sonnet-5", &script);
+    test_agent.say(&text("A long story", 400)).await;
+    test_agent.say("Look.").await;
+    assert_eq!(test_agent.losses(), []);
+}
+
+#[tokio::test]
+async fn the_prompt_is_below_the_minimum() {
+    // This model keeps nothing under 4,096 tokens.
+    let test_agent = TestAgent::with(LayoutName::Panels, "claude-haiku-4-5", "default: {text: Fine.}");
+    test_agent.say("Hello.").await;
+    test_agent.say("Go on.").await;
+    let losses = test_agent.losses();
+    let Some(Cause::BelowMinimum { tokens, minimum: 4096 }) = losses.last().map(|loss| &loss.cause) else {
+        panic!("{losses:?}");
+    };
+    assert!(*tokens < 4096 && losses[0].blame == Blame::Provider, "{losses:?}");
+    // The default layout asks for no entry that would not be kept: nothing was promised, nothing is
+    // lost.
+    let test_agent = TestAgent::with(STRATA, "claude-haiku-4-5", "default: {text: Fine.}");
+    test_agent.say("Hello.").await;
+    test_agent.say("Go on.").await;
+    assert_eq!(test_agent.losses(), []);
+    assert!(matches!(
+        test_agent.agent.last_verdict().unwrap().cause,
+        Cause::BelowMinimum { minimum: 4096, .. }
+    ));
+}
+
+#[tokio::test]
+async fn the_provider_evicted_it() {
+    for layout in LayoutName::ALL {
+        let test_agent = begun(layout).await;
+        test_agent.clear_caches();
+        test_agent.say("Go on.").await;
+        assert_eq!(test_agent.cause().await, Cause::Evicted, "{layout}");
+        assert_eq!(test_agent.losses()[0].blame, Blame::Provider);
+    }
+}
+
+#[tokio::test]
+async fn two_conversations_are_kept_apart() {
+    let test_agent = begun(STRATA).await;
+    let other = begun(LayoutName::Inline).await;
+    test_agent.say("Go on.").await;
+    other.say("Go on.").await;
+    assert_eq!((test_agent.losses(), other.losses()), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn a_clean_session_of_two_hundred_requests_loses_nothing() {
+    let test_agent = TestAgent::with_files(STRATA);
+    for turn in 0..100 {
+        // Now and then a file is opened; every prompt is followed by a round of tools.
+        if turn % 10 == 5 {
+            test_agent.write(&format!("file:new{turn}.rs"), &text("delta", 50));
+        }
+        test_agent.wait(i64::from(turn % 4));
+        test_agent.say("Look.").await;
+        assert_eq!(test_agent.losses(), [], "turn {turn}");
+        assert!(turn == 0 || test_agent.agent.last_verdict().unwrap().cause == Cause::AsExpected);
+    }
+    let usage = test_agent.agent.token_usage();
+    assert_eq!(usage.requests, 200);
+    assert!(usage.session.read > 9 * (usage.session.input + usage.session.written), "{:?}", usage.session);
+    assert!(test_agent.agent.ledger().losses.is_empty());
+}

@@ -1,0 +1,12 @@
+//! Billing and cache verdicts through the agent, against the in-process simulator, where minutes
+//! pass in no time.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
+
+mod cache_warmth;
+mod foresight; // the price of an act, and what it turns out to be
+mod ledger_totals; // the ledger adds up to what the provider billed
+mod loss_causes; // every cause of a cache loss
+mod resume; // verdicts after a resume
+mod test_agent; // TestAgent
+mod tiers; // the tracker of the `tiers` layout // how long the cache lives, and keeping it warm

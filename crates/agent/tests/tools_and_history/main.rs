@@ -1,0 +1,10 @@
+//! The agent with all its tools against the simulator over HTTP: compaction, branches, the user's
+//! shell commands, tools that change files, and a long run with faults.
+
+mod branches; // going back, with and without a summary
+mod changes; // files that the model changes, and what it learns about them
+mod compaction; // a summary in place of old messages
+mod context_window; // a window that is nearly full, and one that is too small
+mod shell; // the user's shell commands
+mod soak; // many turns, many faults
+mod test_agent; // TestAgent

@@ -1,0 +1,202 @@
+//! Reads Hardpan's own sessions, with `hardpan_session`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_economy::cache::Moment;
+use hardpan_economy::ledger::TokenUsage;
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState};
+use hardpan_session::{Record, RequestRecord, RequestUsage, Session, SessionError};
+use jiff::Timestamp;
+
+use super::file_action::FileAction;
+use super::recording::answer_status;
+use super::{
+    AnswerStatus, BilledRequest, EntryContent, ImportProblem, RecordedCall, RecordedPart, RecordedResult,
+    Recording, Speaker, UnbilledRequest,
+};
+
+pub(super) fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), SessionError> {
+    let session = Session::parse(&recording.file, bytes)?;
+    recording.id = Some(session.header.id.clone());
+    recording.cwd = Some(session.header.cwd.clone()).filter(|cwd| !cwd.is_empty());
+    let problems = session.problems.iter();
+    recording.problems.extend(
+        problems.map(|problem| ImportProblem { line: problem.line, message: problem.message.clone() }),
+    );
+    let mut reader = HardpanReader::default();
+    for (number, entry) in (2..).zip(&session.entries) {
+        let parent = entry.parent.as_ref().and_then(|parent| reader.by_id.get(parent).copied().flatten());
+        let at = reader.entry(recording, number, parent, entry.time, &entry.record);
+        reader.by_id.entry(entry.id.clone()).or_insert(at);
+    }
+    for (number, parent, thinking, request) in std::mem::take(&mut reader.requests) {
+        reader.thinking = thinking;
+        reader.bill(recording, number, parent, &request);
+    }
+    Ok(())
+}
+
+/// A request that is not imported yet: its line, the entry it follows, the thinking level, and the
+/// record.
+type PendingRequest = (usize, Option<usize>, Option<Arc<str>>, Arc<RequestRecord>);
+
+#[derive(Default)]
+struct HardpanReader {
+    /// The entry of each id: its own, or, where the line is nothing that a model sees, the entry
+    /// before it.
+    by_id: BTreeMap<Arc<str>, Option<usize>>,
+    endings: BTreeMap<usize, AnswerStatus>,
+    thinking: Option<Arc<str>>,
+    /// Requests may be written before their answers, so they are imported once all messages are
+    /// known.
+    requests: Vec<PendingRequest>,
+}
+
+impl HardpanReader {
+    /// Imports one record. Returns the entry that the next one follows.
+    fn entry(
+        &mut self,
+        recording: &mut Recording,
+        number: usize,
+        parent: Option<usize>,
+        time: Option<Timestamp>,
+        record: &Record,
+    ) -> Option<usize> {
+        let at = time.map(|time| Moment(time.as_millisecond()));
+        match record {
+            Record::Message(message) => {
+                let Some((speaker, parts)) = recorded_parts(message) else { return parent };
+                let entry = recording.add_entry(number, parent, at, EntryContent::Message { speaker, parts });
+                if let MessageBody::Assistant { stop_reason, .. } = &*message.body {
+                    self.endings.insert(entry, answer_status(stop_reason.as_deref()));
+                }
+                Some(entry)
+            }
+            Record::Compaction { summary, first_kept, .. } => {
+                let kept = first_kept.as_ref().and_then(|kept| self.by_id.get(kept).copied().flatten());
+                Some(recording.add_entry(
+                    number,
+                    parent,
+                    at,
+                    EntryContent::Compaction { summary: summary.as_str().into(), kept },
+                ))
+            }
+            Record::ThinkingChange { level } => {
+                self.thinking = Some(level.clone());
+                parent
+            }
+            Record::Request(request) => {
+                self.requests.push((number, parent, self.thinking.clone(), request.clone()));
+                parent
+            }
+            Record::Partial(_)
+            | Record::ModelChange { .. }
+            | Record::Label { .. }
+            | Record::Name { .. }
+            | Record::Memory { .. }
+            | Record::Custom { .. }
+            | Record::Other { .. } => parent,
+        }
+    }
+
+    fn bill(&self, recording: &mut Recording, line: usize, parent: Option<usize>, request: &RequestRecord) {
+        let answer = request.message.as_ref().and_then(|id| self.by_id.get(id).copied().flatten());
+        let leaf = answer.map_or(parent, |answer| recording.entries[answer].parent);
+        let started = Moment(request.started.as_millisecond());
+        let ended = started.plus(i64::try_from(request.ended_ms.unwrap_or(0)).unwrap_or(0));
+        let RequestUsage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: _ } =
+            request.usage;
+        let usage =
+            TokenUsage { input, read: cache_read, write: cache_write_5m, write_1h: cache_write_1h, output };
+        let model = request.model.clone();
+        if usage.prompt() == 0 {
+            return recording.unbilled.push(UnbilledRequest { started, ended, model, leaf, line });
+        }
+        recording.requests.push(BilledRequest {
+            started,
+            ended,
+            provider: Some(request.provider.clone()),
+            model,
+            usage,
+            thinking: self.thinking.clone(),
+            status: answer
+                .and_then(|answer| self.endings.get(&answer).copied())
+                .unwrap_or(AnswerStatus::Complete),
+            leaf,
+            answer,
+            compacted: false,
+            thread: 0,
+            // Pings and turns are the conversation itself; whatever else has a prompt of its own.
+            is_standalone: !matches!(&*request.purpose, "turn" | "ping"),
+            verdict: request
+                .extra
+                .get("verdict")
+                .and_then(|told| serde_json::from_value(told.clone()).ok())
+                .map(Arc::new),
+            line,
+        });
+    }
+}
+
+/// What the model sees of a message. `None` if it sees nothing.
+fn recorded_parts(message: &AgentMessage) -> Option<(Speaker, Vec<RecordedPart>)> {
+    if matches!(message.state, MessageState::Detached | MessageState::Deleted) {
+        return None;
+    }
+    let text = |text: &str| vec![RecordedPart::Text(text.into())];
+    Some(match &*message.body {
+        MessageBody::User { content } | MessageBody::Custom { content, .. } => {
+            (Speaker::User, convert_parts(content))
+        }
+        MessageBody::Assistant { content, .. } => (Speaker::Assistant, convert_parts(content)),
+        MessageBody::ToolResult { call_id, content, is_error, .. } => (
+            Speaker::Tool,
+            vec![RecordedPart::Result(RecordedResult { failed: *is_error, ..result(call_id, content) })],
+        ),
+        MessageBody::BashExecution { exclude_from_context: true, .. } => return None,
+        MessageBody::BashExecution { command, output, .. } => {
+            (Speaker::User, text(&format!("Ran `{command}`\n```\n{output}\n```")))
+        }
+        MessageBody::CompactionSummary { summary } | MessageBody::BranchSummary { summary } => {
+            (Speaker::User, text(summary.as_str()))
+        }
+    })
+}
+
+fn convert_parts(content: &[MessagePart]) -> Vec<RecordedPart> {
+    let mut parts = Vec::new();
+    for part in content {
+        match part {
+            MessagePart::Text { text } => parts.push(RecordedPart::Text(text.as_str().into())),
+            MessagePart::Image(image) => parts.push(RecordedPart::Image { bytes: image.data.len() * 3 / 4 }),
+            MessagePart::Reasoning { text, .. } => parts.push(RecordedPart::Reasoning(text.as_str().into())),
+            MessagePart::ToolCall(call) => {
+                let action = FileAction::from_call(&call.name, &call.arguments.value());
+                let arguments = call.arguments.as_str().into();
+                parts.push(RecordedPart::Call(RecordedCall {
+                    id: call.id.clone(),
+                    tool: call.name.clone(),
+                    arguments,
+                    action,
+                }));
+                let answer = call.result.as_ref().map(|answer| RecordedResult {
+                    failed: answer.is_error,
+                    ..result(&call.id, &answer.content)
+                });
+                parts.extend(answer.map(RecordedPart::Result));
+            }
+        }
+    }
+    parts
+}
+
+/// A successful result with this content.
+fn result(call: &Arc<str>, content: &[MessagePart]) -> RecordedResult {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|part| if let MessagePart::Text { text } = part { Some(text.as_str()) } else { None })
+        .collect();
+    let images = content.iter().filter(|part| matches!(part, MessagePart::Image(_))).count();
+    RecordedResult { call: call.clone(), text: texts.join("\n").into(), images, failed: false }
+}

@@ -1,0 +1,177 @@
+//! [`Approver`]: decides whether a tool call may run. The rules in the settings decide first, then
+//! the user, whom a [`UserPrompter`] asks.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use futures_util::future::BoxFuture;
+use hardpan_agent::approval::ApprovalRule;
+use hardpan_agent::{ApprovalRequest, ApprovalHandler, ApprovalDecision};
+use hardpan_tools::Scope;
+
+use super::screen;
+use crate::output::safe;
+use crate::settings::Settings;
+
+/// A way to ask the user: in the terminal, or over RPC.
+pub trait UserPrompter: Send + Sync {
+    /// Asks whether a call may run. `rule` is what an answer for longer would allow; none if no rule
+    /// describes the call, so that only a yes for this call is offered.
+    fn ask_approval<'a>(&'a self, question: &'a ApprovalRequest, rule: Option<&'a ApprovalRule>) -> BoxFuture<'a, ApprovalVerdict>;
+
+    /// Asks for a line of text. None if the user gave none, or is no longer there.
+    fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>>;
+}
+
+/// The user's answer to an approval question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApprovalVerdict {
+    /// Allow this call.
+    Once,
+    /// Allow calls that the rule covers, until this process ends.
+    Session,
+    /// Allow calls that the rule covers, and store the rule.
+    Always,
+    /// Deny it. The model reads the reason.
+    No(String),
+}
+
+/// What happens to calls that no rule decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalMode {
+    /// Ask the user.
+    AskUser,
+    /// Allow everything that no rule denies (`--yes`).
+    AllowAll,
+}
+
+/// The rules, and the user to ask where no rule decides.
+pub struct Approver {
+    allowed: Mutex<Vec<ApprovalRule>>,
+    denied: Vec<ApprovalRule>,
+    mode: ApprovalMode,
+    scope: Scope,
+    prompter: Option<Arc<dyn UserPrompter>>,
+    /// Stores the rules that the user allowed for good: `allowed` in the config folder.
+    file: Option<PathBuf>,
+}
+
+impl Approver {
+    /// Reads the rules of the settings, and those that the user allowed for good.
+    pub fn new(
+        settings: &Settings,
+        scope: Scope,
+        mode: ApprovalMode,
+        prompter: Option<Arc<dyn UserPrompter>>,
+    ) -> Result<Self> {
+        let file = settings.folder.as_ref().map(|folder| folder.join("allowed"));
+        let kept = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        let kept = kept.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let place = workspace_name(&scope);
+        let kept = kept.filter_map(|line| match line.split_once('\t') {
+            Some((rule, folder)) => (folder == place).then_some(rule),
+            None => Some(line),
+        });
+        let config = settings.config.allow.iter().map(String::as_str);
+        let parse = |rule: &str| rule.parse::<ApprovalRule>().map_err(anyhow::Error::from);
+        let mut allowed =
+            config.map(parse).collect::<Result<Vec<ApprovalRule>>>().context("`allow` in config.toml")?;
+        allowed.extend(
+            kept.map(parse).collect::<Result<Vec<ApprovalRule>>>().context("`allowed` in the config folder")?,
+        );
+        let denied = settings
+            .config
+            .deny
+            .iter()
+            .map(|rule| parse(rule))
+            .collect::<Result<_>>()
+            .context("`deny` in config.toml")?;
+        Ok(Approver { allowed: Mutex::new(allowed), denied, mode, scope, prompter, file })
+    }
+
+    /// The rules whose tool is not in `tools`: most likely misspelled, and without effect.
+    pub fn rules_for_unknown_tools(&self, tools: &[&str]) -> Vec<String> {
+        let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = allowed.iter().chain(&self.denied).filter(|rule| !tools.contains(&rule.tool()));
+        idle.map(ToString::to_string).collect()
+    }
+
+    /// The path relative to the workspace; none if it must not be written.
+    fn workspace_path(&self, path: &str) -> Option<String> {
+        self.scope.resolve_for_write(path).ok().map(|place| self.scope.workspace_path(&place))
+    }
+
+    /// The line of the `allowed` file for a rule. `./build.sh` is a different program in another
+    /// workspace and `src/a.rs` a different file, so such a rule names its workspace. A host is the
+    /// same everywhere.
+    fn rule_line(&self, rule: &ApprovalRule) -> String {
+        if rule.tool() == "fetch" { format!("{rule}\n") } else { format!("{rule}\t{}\n", workspace_name(&self.scope)) }
+    }
+
+    fn allow(&self, rule: &ApprovalRule, keep: bool) {
+        self.allowed.lock().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
+        if keep && let Some(file) = &self.file {
+            use std::io::Write;
+            let add = || {
+                file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+                let mut list = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
+                list.write_all(self.rule_line(rule).as_bytes())
+            };
+            if let Err(error) = add() {
+                let file = file.display();
+                screen::print_lines(&safe(&format!(
+                    "hardpan: cannot write {file}: {error}; allowed for this conversation only"
+                )));
+            }
+        }
+    }
+}
+
+/// The workspace as the `allowed` file names it.
+fn workspace_name(scope: &Scope) -> String {
+    let root = scope.root.canonicalize().unwrap_or_else(|_| scope.root.clone());
+    // Escaped, because a folder's name may contain a line end.
+    root.to_string_lossy().escape_default().to_string()
+}
+
+impl ApprovalHandler for Approver {
+    fn ask_user<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
+        match &self.prompter {
+            Some(prompter) => prompter.ask_text(question),
+            None => Box::pin(std::future::ready(None)),
+        }
+    }
+
+    fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
+        Box::pin(async move {
+            let covers =
+                |rule: &ApprovalRule| rule.covers(&question.tool_name, &question.args, |path| self.workspace_path(path));
+            let denies =
+                |rule: &ApprovalRule| rule.denies(&question.tool_name, &question.args, |path| self.workspace_path(path));
+            if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
+                return ApprovalDecision::Deny(format!("the settings deny it ({rule})"));
+            }
+            let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).iter().any(covers);
+            if allowed || self.mode == ApprovalMode::AllowAll {
+                return ApprovalDecision::Allow;
+            }
+            let rule = ApprovalRule::for_call(&question.tool_name, &question.args, |path| self.workspace_path(path));
+            let Some(prompter) = &self.prompter else {
+                let rule = rule.map_or_else(String::new, |rule| {
+                    format!(", or with allow = [\"{rule}\"] in config.toml")
+                });
+                return ApprovalDecision::Deny(format!("nobody is there to ask; it can be allowed with --yes{rule}"));
+            };
+            match prompter.ask_approval(question, rule.as_ref()).await {
+                ApprovalVerdict::Once => ApprovalDecision::Allow,
+                ApprovalVerdict::Session | ApprovalVerdict::Always if rule.is_none() => ApprovalDecision::Allow,
+                verdict @ (ApprovalVerdict::Session | ApprovalVerdict::Always) => {
+                    rule.iter().for_each(|rule| self.allow(rule, verdict == ApprovalVerdict::Always));
+                    ApprovalDecision::Allow
+                }
+                ApprovalVerdict::No(reason) => ApprovalDecision::Deny(reason),
+            }
+        })
+    }
+}

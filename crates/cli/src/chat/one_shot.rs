@@ -1,0 +1,212 @@
+//! `hardpan -p`: answers one prompt and exits, for shells and scripts. A prompt is a
+//! [`PromptAction`]: text for the model, a slash command, or a shell command.
+
+use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use hardpan_agent::{Agent, AgentError, Command, Input, InputSource, RunEnd, InputOutcome, ShellVisibility};
+use hardpan_prompt::MessageBody;
+
+use super::attachments::{PromptInput, PromptSource};
+use super::app::ChatApp;
+use super::signals::{Interrupt, Signals};
+use super::{SIGNALS_UNAVAILABLE, ExitError, commands, display};
+use crate::args::{ChatArgs, OutputFormat};
+use crate::output;
+
+/// The error context where writing the answer fails.
+const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session has the answer";
+
+/// Performs what the prompt asks for and prints the result.
+pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
+    let app = Arc::new(ChatApp::new(flags, None)?);
+    commands::register_commands(&app);
+    let agent = app.agent.clone();
+    // The first failed write. The run goes on, since the session stores its result.
+    let write_error: Arc<Mutex<Option<io::Error>>> = Arc::default();
+    let printer = match flags.output {
+        OutputFormat::Json => {
+            let write_error = write_error.clone();
+            agent.events().add_observer(move |event| {
+                if let Err(error) = output::print(format!("{event}\n")) {
+                    write_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            });
+            None
+        }
+        OutputFormat::Text => Some(display::EventPrinter::attach(&app, io::stdout().is_terminal())),
+    };
+    let action = PromptAction::parse(&agent, input)?;
+    let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
+    agent.start().await;
+    let working = action.perform(&app);
+    tokio::pin!(working);
+    let mut told = None;
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut working => break outcome,
+            asked = signals.next() => {
+                told = told.filter(|told| *told != Interrupt::Stop).or(Some(asked));
+                agent.abort_shell_command();
+                agent.abort();
+            }
+        }
+    };
+    app.save_state().await;
+    agent.shutdown().await?;
+    if let Some(printer) = &printer {
+        printer.finish().context(STDOUT_UNWRITABLE)?;
+    }
+    if let Some(error) = write_error.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error).context(STDOUT_UNWRITABLE);
+    }
+    if flags.hud {
+        display::print_hud(&agent, flags.output);
+    }
+    match (told, outcome) {
+        (Some(asked), Ok(ActionOutcome::Command { command, said, failed: Some(_) })) => {
+            finish_command(&command, said, None, flags.output)?;
+            Err(ExitError::interrupted(asked).into())
+        }
+        (Some(asked), _) if asked != Interrupt::Stop => Err(ExitError::interrupted(asked).into()),
+        (_, outcome) => finish(outcome?, flags.output),
+    }
+}
+
+/// What a prompt asks for.
+enum PromptAction {
+    /// `/name arguments`: a slash command.
+    Command { name: String, arguments: String, command: Command },
+    /// `!line` or `!!line`: a shell command of the user's own.
+    Shell { line: String, tell: ShellVisibility },
+    /// A prompt for the model.
+    Answer(PromptInput),
+}
+
+/// What performing a [`PromptAction`] led to.
+enum ActionOutcome {
+    /// A command ran. `said` is its output, `failed` the reason if it failed.
+    Command { command: String, said: Option<String>, failed: Option<String> },
+    /// The agent handled the prompt.
+    Agent(InputOutcome),
+}
+
+impl PromptAction {
+    /// Parses a prompt. Only a prompt that the user typed runs commands: standard input is text
+    /// that somebody else may have written.
+    fn parse(agent: &Agent, mut input: PromptInput) -> Result<Self> {
+        if let Some(hint) = commands::unknown_command_hint(agent, &input.prompt) {
+            bail!(hint);
+        }
+        let later = input.prompt.strip_prefix("/later");
+        let later = later.filter(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace));
+        if input.source == PromptSource::Piped {
+            if later.is_some() || commands::parse_call(agent, &input.prompt).is_some() {
+                let name = input.prompt.split_whitespace().next().unwrap_or_default();
+                bail!(
+                    "commands on standard input are not run: pass {name} on the command line, -p \"{name}\""
+                );
+            }
+            return Ok(PromptAction::Answer(input));
+        }
+        if let Some(line) = input.prompt.strip_prefix('!') {
+            let (line, tell) =
+                line.strip_prefix('!').map_or((line, ShellVisibility::Model), |line| (line, ShellVisibility::UserOnly));
+            let line = line.trim().to_owned();
+            if line.is_empty() {
+                bail!("expected a command: !COMMAND, or !!COMMAND to keep it from the model");
+            }
+            input.warn_piped_text_unused();
+            return Ok(PromptAction::Shell { line, tell });
+        }
+        match later.map(str::trim) {
+            Some("") => bail!("expected a text: /later TEXT"),
+            // Nothing runs, so there is nothing to wait for.
+            Some(later) => input.prompt = later.to_owned(),
+            None => {}
+        }
+        match commands::parse_call(agent, &input.prompt) {
+            Some((name, arguments, command)) => {
+                input.warn_piped_text_unused();
+                Ok(PromptAction::Command { name: name.to_owned(), arguments: arguments.to_owned(), command })
+            }
+            None => Ok(PromptAction::Answer(input)),
+        }
+    }
+
+    async fn perform(self, app: &ChatApp) -> Result<ActionOutcome, AgentError> {
+        let agent = &app.agent;
+        match self {
+            PromptAction::Answer(PromptInput { prompt, source, piped_text }) => {
+                let images = app.attach_mentions(&prompt, source);
+                let input = Input { text: prompt, below: piped_text, images, source: InputSource::Interactive };
+                agent.prompt(input).await.map(ActionOutcome::Agent)
+            }
+            PromptAction::Shell { line, tell } => {
+                let message = agent.run_shell_command(line.clone(), tell).await?;
+                let MessageBody::BashExecution { output, exit_code, .. } = &*message.body else {
+                    return Ok(ActionOutcome::Agent(InputOutcome::Handled));
+                };
+                let failed = match exit_code {
+                    Some(0) => None,
+                    Some(code) => Some(format!("exited with code {code}")),
+                    None => Some("stopped".to_owned()),
+                };
+                let said = Some(output.trim_end().to_owned());
+                Ok(ActionOutcome::Command { command: format!("!{line}"), said, failed })
+            }
+            PromptAction::Command { name, arguments, command } => {
+                // Its own task, so that a panic becomes an error message.
+                let running = tokio::spawn((command.run)(arguments, agent.clone()));
+                let done = running.await.unwrap_or_else(|_| Err("the command crashed; nothing else was affected".into()));
+                let command = format!("/{name}");
+                Ok(match done {
+                    Ok(said) => ActionOutcome::Command { command, said, failed: None },
+                    Err(why) => ActionOutcome::Command { command, said: None, failed: Some(why) },
+                })
+            }
+        }
+    }
+}
+
+/// Turns the outcome into the exit code and the message for the shell.
+fn finish(outcome: ActionOutcome, shown: OutputFormat) -> Result<()> {
+    let unfinished = |code, message: String| Err(ExitError { code, message }.into());
+    let taken = match outcome {
+        ActionOutcome::Command { command, said, failed } => return finish_command(&command, said, failed, shown),
+        ActionOutcome::Agent(taken) => taken,
+    };
+    match taken {
+        InputOutcome::Command { output } => finish_command("", output, None, shown),
+        InputOutcome::Handled | InputOutcome::Queued(_) | InputOutcome::Ran(RunEnd::Done) => Ok(()),
+        InputOutcome::Ran(RunEnd::Aborted) => Err(ExitError::interrupted(Interrupt::Stop).into()),
+        InputOutcome::Ran(RunEnd::Length) => {
+            unfinished(3, "the answer reached its token limit and was cut off; raise it with --max-tokens".into())
+        }
+        InputOutcome::Ran(RunEnd::Refused) => unfinished(3, "the model refused to answer".into()),
+        InputOutcome::Ran(RunEnd::Looping { tool }) => {
+            unfinished(3, format!("stopped: the model kept repeating the same failing {tool} call"))
+        }
+        InputOutcome::Ran(RunEnd::TooLong { message } | RunEnd::Error { message }) => unfinished(1, message),
+    }
+}
+
+/// Prints a command's output, as text or as an event, and fails if the command failed.
+fn finish_command(command: &str, said: Option<String>, failed: Option<String>, shown: OutputFormat) -> Result<()> {
+    match (shown, said) {
+        (OutputFormat::Json, said) => {
+            let mut event = serde_json::json!({"type": "command", "command": command, "said": said});
+            if let Some(why) = &failed {
+                event["error"] = why.as_str().into();
+            }
+            output::print(format!("{event}\n"))?;
+        }
+        (OutputFormat::Text, Some(said)) => {
+            let terminal = io::stdout().is_terminal();
+            output::print(if terminal { output::safe_lines(&said) } else { said } + "\n")?;
+        }
+        (OutputFormat::Text, None) => {}
+    }
+    failed.map_or(Ok(()), |why| bail!("{command}: {why}"))
+}

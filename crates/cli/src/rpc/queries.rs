@@ -1,0 +1,102 @@
+//! Collects the data of responses: the agent's state, its session, its context and its commands.
+
+use hardpan_agent::{Agent, CompactionResult};
+use hardpan_prompt::{MessageBody, MessagePart};
+
+use super::response::{TokenAmounts, CommandInfo, ResponseData, ModelInfo, QueuedInputs, SessionInfo, CommandSource, AgentState, SessionStats, UsageSummary};
+use crate::chat::app::ChatApp;
+
+/// `get_state`.
+pub fn state(app: &ChatApp, busy: bool) -> ResponseData {
+    let agent = &app.agent;
+    let waiting = agent.queued_inputs();
+    let typed =
+        |queue: Vec<hardpan_agent::PreparedInput>| queue.into_iter().map(|accepted| accepted.typed).collect();
+    ResponseData::AgentState(Box::new(AgentState {
+        model: ModelInfo::from(&agent.target()),
+        thinking: agent.thinking().into(),
+        layout: agent.layout(),
+        busy,
+        session: session(app),
+        queued: QueuedInputs { steering: typed(waiting.steering), follow_up: typed(waiting.follow_up) },
+        usage: usage(agent),
+    }))
+}
+
+/// The current conversation, for `get_state`, `new_session` and others.
+pub fn session(app: &ChatApp) -> SessionInfo {
+    let (id, file) = app.agent.session();
+    // The first entry creates the file; until then the session has no name.
+    let found = file.is_file().then(|| app.store.find(None, &file.display().to_string()).ok());
+    let name = found.flatten().and_then(|summary| summary.name);
+    SessionInfo { id, file, name, message_count: app.agent.messages().len() }
+}
+
+fn usage(agent: &Agent) -> UsageSummary {
+    let usage = agent.token_usage();
+    UsageSummary {
+        last_request: usage.last_request.map(TokenAmounts::from),
+        session: usage.session.into(),
+        requests: usage.requests,
+    }
+}
+
+/// `get_context`: the breakdown of the last request, null before the first.
+pub fn context(agent: &Agent) -> ResponseData {
+    let breakdown = agent.breakdown().and_then(|breakdown| serde_json::to_value(breakdown).ok());
+    ResponseData::Context { breakdown: breakdown.unwrap_or_default() }
+}
+
+/// `get_session_stats`.
+pub fn stats(app: &ChatApp) -> ResponseData {
+    let agent = &app.agent;
+    let mut stats = SessionStats {
+        session: session(app),
+        user_messages: 0,
+        assistant_messages: 0,
+        tool_calls: 0,
+        tool_results: 0,
+        failed_results: 0,
+        usage: usage(agent),
+        context_tokens: agent.breakdown().map(|breakdown| breakdown.total_tokens),
+        max_input_tokens: agent.target().max_input_tokens(),
+    };
+    for message in agent.messages() {
+        match &*message.body {
+            MessageBody::User { .. } => stats.user_messages += 1,
+            MessageBody::Assistant { content, .. } => {
+                stats.assistant_messages += 1;
+                stats.tool_calls += content.iter().filter(|part| matches!(part, MessagePart::ToolCall(_))).count();
+            }
+            MessageBody::ToolResult { is_error, .. } => {
+                stats.tool_results += 1;
+                stats.failed_results += usize::from(*is_error);
+            }
+            _ => {}
+        }
+    }
+    ResponseData::SessionStats(stats)
+}
+
+/// `get_commands`: slash commands, skills and prompt templates.
+pub fn commands(agent: &Agent) -> ResponseData {
+    let commands = agent.commands().into_iter().map(|(name, command)| CommandInfo {
+        name,
+        description: command.description,
+        argument_hint: None,
+        source: CommandSource::Command,
+    });
+    let expansions = agent.expansions().names().into_iter().map(|known| CommandInfo {
+        source: if known.name.starts_with("skill:") { CommandSource::Skill } else { CommandSource::Template },
+        name: known.name,
+        description: known.description,
+        argument_hint: known.argument_hint,
+    });
+    ResponseData::Commands { commands: commands.chain(expansions).collect() }
+}
+
+/// `compact`.
+pub fn compacted(compacted: CompactionResult) -> ResponseData {
+    let CompactionResult { summary, messages, first_kept, tokens_before, .. } = compacted;
+    ResponseData::Compacted { summary, messages, first_kept, tokens_before }
+}

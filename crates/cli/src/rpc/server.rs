@@ -1,0 +1,397 @@
+//! [`RpcServer`]: runs requests.
+//!
+//! Inputs (prompt, steer, follow_up, abort) take effect in the order of their arrival: each starts
+//! once the one before has its response. All other requests are answered at once, except for slow
+//! ones (bash, compact), which run in the background.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use hardpan_agent::{
+    Agent, AgentError, Conversation, Delivery, Input, InputSource, SessionSwitchKind, InputOutcome, ShellVisibility,
+};
+use hardpan_prompt::{Image, Thinking};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::input::{MAX_LINE_BYTES, InputLine};
+use super::questions::{Answer, PendingQuestions};
+use super::reply::{JsonWriter, PendingResponse, ResponseSent};
+use super::request::{RpcCommand, ThinkingLevel, InvalidRequest, ApprovalScope, Request, ApprovalAnswer};
+use super::response::{ResponseData, ModelInfo, PromptOutcome};
+use super::queries;
+use crate::args::TargetArgs;
+use crate::chat::approval::ApprovalVerdict;
+use crate::chat::attachments::PromptSource;
+use crate::chat::commands;
+use crate::chat::app::{self, ChatApp};
+use crate::inputs;
+use crate::output::safe;
+use crate::learned_state::LearnedState;
+
+tokio::task_local! {
+    /// The input whose run the current task drives, so that event handlers find its response.
+    static CURRENT_INPUT: Arc<PendingInput>;
+}
+
+/// An input that the agent has not finished.
+struct PendingInput {
+    reply: PendingResponse,
+    busy: BusyGuard,
+}
+
+/// Marks the agent as busy, until `end` or drop, whichever comes first.
+struct BusyGuard {
+    count: Arc<AtomicUsize>,
+    over: AtomicBool,
+}
+
+impl BusyGuard {
+    fn begin(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        BusyGuard { count: count.clone(), over: AtomicBool::new(false) }
+    }
+
+    fn end(&self) {
+        if !self.over.swap(true, Ordering::SeqCst) {
+            self.count.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Drop for BusyGuard {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Writes every event, and the response to an input right after the event that reports its message
+/// as stored.
+pub fn forward_events(agent: &Agent, out: &JsonWriter) {
+    let out = out.clone();
+    agent.events().add_observer(move |event| {
+        let kind = event["type"].as_str().unwrap_or_default();
+        if kind == "agent_end" {
+            // Before the event is written: its reader may send the next prompt at once.
+            let _ = CURRENT_INPUT.try_with(|input| input.busy.end());
+        }
+        out.write_line(event);
+        if kind == "message_end" && event["message"]["role"] == "user" {
+            let message_id = event["message"]["id"].as_str().unwrap_or_default().to_owned();
+            let _ = CURRENT_INPUT.try_with(|input| input.reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Started { message_id })));
+        }
+    });
+}
+
+/// Runs the requests of one client.
+pub struct RpcServer {
+    app: Arc<ChatApp>,
+    out: JsonWriter,
+    questions: Arc<PendingQuestions>,
+    /// Inputs that the agent has not finished.
+    inputs: JoinSet<()>,
+    /// Slow requests that run beside them.
+    background: JoinSet<()>,
+    busy_count: Arc<AtomicUsize>,
+    /// Resolves when the last input has its response.
+    last_response: ResponseSent,
+}
+
+impl RpcServer {
+    pub fn new(app: &Arc<ChatApp>, out: &JsonWriter, questions: &Arc<PendingQuestions>) -> Self {
+        RpcServer {
+            app: app.clone(),
+            out: out.clone(),
+            questions: questions.clone(),
+            inputs: JoinSet::new(),
+            background: JoinSet::new(),
+            busy_count: Arc::default(),
+            last_response: ResponseSent::default(),
+        }
+    }
+
+    /// Runs until standard input ends and every request is done, or until `/quit` sets `leaving`.
+    pub async fn serve(&mut self, lines: &mut mpsc::Receiver<InputLine>, leaving: &AtomicBool) {
+        while !leaving.load(Ordering::Relaxed) {
+            tokio::select! {
+                typed = lines.recv() => match typed {
+                    Some(typed) => self.handle_line(typed).await,
+                    None => break,
+                },
+                Some(_) = self.inputs.join_next() => {}
+                Some(_) = self.background.join_next() => {}
+            }
+        }
+        self.questions.close();
+        if !leaving.load(Ordering::Relaxed) {
+            while self.inputs.join_next().await.is_some() {}
+            while self.background.join_next().await.is_some() {}
+        }
+    }
+
+    async fn handle_line(&mut self, typed: InputLine) {
+        let invalid = |error: String| Err(InvalidRequest { id: Value::Null, command: None, error });
+        let parsed = match typed {
+            InputLine::Line(line) => Request::parse(&line),
+            InputLine::TooLong => {
+                invalid(format!("ignored a line longer than {} MB", MAX_LINE_BYTES >> 20))
+            }
+            InputLine::NotUtf8 => invalid("the line is not UTF-8".into()),
+        };
+        match parsed {
+            Ok((name, Request { id, command })) => {
+                let (reply, response_sent) = PendingResponse::new(&self.out, id.clone(), Some(name));
+                self.run_command(command, &id, reply, response_sent).await;
+            }
+            Err(InvalidRequest { id, command, error }) => PendingResponse::new(&self.out, id, command).0.fail(&error),
+        }
+    }
+
+    async fn run_command(&mut self, command: RpcCommand, id: &Value, reply: PendingResponse, response_sent: ResponseSent) {
+        let agent = self.app.agent.clone();
+        let done: Result<Option<ResponseData>, String> = match command {
+            RpcCommand::Prompt { message, images, when_busy } => {
+                return self.submit_input(message, images, when_busy.map(Into::into), reply, response_sent);
+            }
+            RpcCommand::Steer { message, images } => {
+                return self.submit_input(message, images, Some(Delivery::Steer), reply, response_sent);
+            }
+            RpcCommand::FollowUp { message, images } => {
+                return self.submit_input(message, images, Some(Delivery::FollowUp), reply, response_sent);
+            }
+            RpcCommand::Abort {} => return self.abort(reply, response_sent),
+            RpcCommand::Compact { instructions } => return self.compact(instructions, reply).await,
+            RpcCommand::Bash { command, exclude_from_context } => {
+                let tell = if exclude_from_context { ShellVisibility::UserOnly } else { ShellVisibility::Model };
+                return self.run_shell_command(command, tell, reply);
+            }
+            RpcCommand::AbortBash {} => {
+                agent.abort_shell_command();
+                Ok(None)
+            }
+            RpcCommand::GetState {} => Ok(Some(queries::state(&self.app, self.is_busy()))),
+            RpcCommand::GetMessages {} => Ok(Some(ResponseData::Messages { messages: agent.messages() })),
+            RpcCommand::SetModel { model, provider } => self.set_model(model, provider).await,
+            RpcCommand::SetThinkingLevel { level } => set_thinking(&agent, level).await,
+            RpcCommand::NewSession {} => self.new_session().await,
+            RpcCommand::SwitchSession { session } => self.switch_session(&session).await,
+            RpcCommand::Fork { entry } => self.fork(entry.as_deref()).await,
+            RpcCommand::GetContext {} => Ok(Some(queries::context(&agent))),
+            RpcCommand::GetSessionStats {} => Ok(Some(queries::stats(&self.app))),
+            RpcCommand::GetCommands {} => Ok(Some(queries::commands(&agent))),
+            RpcCommand::ApprovalResponse { verdict, reason, remember } => self
+                .questions
+                .answer(id.as_str(), Answer::Verdict(approval_verdict(verdict, reason, remember)))
+                .map(|()| None),
+            RpcCommand::InputResponse { value } => {
+                self.questions.answer(id.as_str(), Answer::Text(value)).map(|()| None)
+            }
+        };
+        match done {
+            Ok(data) => reply.succeed(data),
+            Err(error) => reply.fail(&error),
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.busy_count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Gives an input to the agent. Without a delivery mode, rejects it while the agent is busy,
+    /// unless it is a slash command.
+    fn submit_input(
+        &mut self,
+        text: String,
+        images: Vec<Image>,
+        delivery: Option<Delivery>,
+        reply: PendingResponse,
+        response_sent: ResponseSent,
+    ) {
+        let (app, agent) = (self.app.clone(), self.app.agent.clone());
+        let is_command = is_command(&agent, &text);
+        if delivery.is_none() && !is_command && self.is_busy() {
+            return reply.fail(&AgentError::Busy);
+        }
+        let input = match prompt_input(&app, text, images) {
+            Ok(input) => input,
+            Err(error) => return reply.fail(&error),
+        };
+        if is_command {
+            self.background.spawn(async move { respond(&reply, agent.prompt(input).await) });
+            return;
+        }
+        let before = std::mem::replace(&mut self.last_response, response_sent);
+        let was_idle = !self.is_busy();
+        let pending = Arc::new(PendingInput { reply, busy: BusyGuard::begin(&self.busy_count) });
+        self.inputs.spawn(async move {
+            before.wait().await;
+            if was_idle {
+                // The run before has reported its end but may not be over. This input must not go
+                // into its queues, where it would stay if that run was stopped.
+                agent.wait_until_idle().await;
+            }
+            // If idle, the agent starts a run whatever the delivery mode.
+            let working = agent.queue(input, delivery.unwrap_or(Delivery::Steer));
+            let taken = CURRENT_INPUT.scope(pending.clone(), working).await;
+            let ran = matches!(taken, Ok(InputOutcome::Ran(_)));
+            // Before the response is written: its reader may send the next prompt at once.
+            pending.busy.end();
+            respond(&pending.reply, taken);
+            if ran {
+                app.save_state().await;
+            }
+        });
+    }
+
+    /// Stops what runs now, and inputs that arrived before this request but have not started.
+    fn abort(&mut self, reply: PendingResponse, response_sent: ResponseSent) {
+        let agent = self.app.agent.clone();
+        agent.abort();
+        let before = std::mem::replace(&mut self.last_response, response_sent);
+        self.background.spawn(async move {
+            before.wait().await;
+            agent.abort();
+            reply.succeed(None);
+        });
+    }
+
+    /// Waits for the last bookkeeping of finished runs. Fails if the agent is busy.
+    async fn wait_until_idle(&mut self) -> Result<(), String> {
+        if self.is_busy() {
+            return Err(AgentError::Busy.to_string());
+        }
+        // Finished runs may still be storing what they learned.
+        while self.inputs.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    async fn compact(&mut self, instructions: Option<String>, reply: PendingResponse) {
+        if let Err(error) = self.wait_until_idle().await {
+            return reply.fail(&error);
+        }
+        let (agent, busy) = (self.app.agent.clone(), BusyGuard::begin(&self.busy_count));
+        self.background.spawn(async move {
+            let compacted = agent.compact(instructions).await;
+            drop(busy);
+            match compacted {
+                Ok(compacted) => reply.succeed(queries::compacted(compacted)),
+                Err(error) => reply.fail(&error),
+            }
+        });
+    }
+
+    fn run_shell_command(&mut self, command: String, tell: ShellVisibility, reply: PendingResponse) {
+        let agent = self.app.agent.clone();
+        self.background.spawn(async move {
+            match agent.run_shell_command(command, tell).await {
+                Ok(message) => reply.succeed(ResponseData::Bash { message: Box::new(message) }),
+                Err(error) => reply.fail(&error),
+            }
+        });
+    }
+
+    async fn set_model(&self, model: String, provider: Option<String>) -> Result<Option<ResponseData>, String> {
+        let target_args = TargetArgs { model: Some(model), provider, ..TargetArgs::default() };
+        let mut target =
+            inputs::resolve_target(&target_args, &self.app.settings, None).map_err(|error| format!("{error:#}"))?;
+        inputs::apply_learned_factor(&mut target, &LearnedState::load());
+        let data = ResponseData::ModelInfo(ModelInfo::from(&target));
+        self.app.agent.select_model(target).await.map_err(|error| error.to_string())?;
+        Ok(Some(data))
+    }
+
+    async fn new_session(&mut self) -> Result<Option<ResponseData>, String> {
+        self.wait_until_idle().await?;
+        let app = &self.app;
+        let conversation =
+            app::begin_conversation(&app.store, &app.folder).map_err(|error| format!("{error:#}"))?;
+        app.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        Ok(Some(ResponseData::SessionInfo(queries::session(app))))
+    }
+
+    async fn switch_session(&mut self, name: &str) -> Result<Option<ResponseData>, String> {
+        self.wait_until_idle().await?;
+        let app = self.app.clone();
+        let summary = app.store.find(Some(&app.folder), name).map_err(|error| error.to_string())?;
+        if summary.path == app.agent.session().1 {
+            return Ok(Some(ResponseData::SessionInfo(queries::session(&app))));
+        }
+        let conversation = Conversation::resume(&summary.path, None)?;
+        for problem in &conversation.problems {
+            eprintln!("hardpan: {}: {}", summary.path.display(), safe(&problem.to_string()));
+        }
+        let (model, thinking) = (conversation.model.clone(), conversation.thinking.clone());
+        app.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        // Keeps the conversation's own model, as --resume does.
+        let target = app.agent.target();
+        if let Some((provider, model)) = model
+            && (&*provider, &*model) != (target.provider.as_str(), target.model.id.as_str())
+        {
+            self.set_model(model.to_string(), Some(provider.to_string())).await?;
+        }
+        let thinking = thinking.and_then(|level| level.parse().ok()).map_or(Thinking::Off, Thinking::Budget);
+        if thinking != app.agent.thinking() {
+            app.agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
+        }
+        Ok(Some(ResponseData::SessionInfo(queries::session(&app))))
+    }
+
+    async fn fork(&mut self, entry: Option<&str>) -> Result<Option<ResponseData>, String> {
+        self.wait_until_idle().await?;
+        let app = &self.app;
+        let session = commands::open_session(&app.agent)?;
+        let forked = app::fork_conversation(&app.store, &app.folder, &session, entry);
+        let conversation = forked.map_err(|error| format!("{error:#}"))?;
+        app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: entry.map(Into::into) }).await;
+        Ok(Some(ResponseData::SessionInfo(queries::session(app))))
+    }
+}
+
+async fn set_thinking(agent: &Agent, level: ThinkingLevel) -> Result<Option<ResponseData>, String> {
+    let thinking: Thinking = level.into();
+    agent.target().check_thinking(thinking).map_err(|error| error.to_string())?;
+    agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
+    Ok(Some(ResponseData::Thinking { thinking: agent.thinking().into() }))
+}
+
+/// Converts the client's answer to an approval question.
+fn approval_verdict(verdict: ApprovalAnswer, reason: Option<String>, remember: Option<ApprovalScope>) -> ApprovalVerdict {
+    match (verdict, remember) {
+        (ApprovalAnswer::Yes, None) => ApprovalVerdict::Once,
+        (ApprovalAnswer::Yes, Some(ApprovalScope::Session)) => ApprovalVerdict::Session,
+        (ApprovalAnswer::Yes, Some(ApprovalScope::Always)) => ApprovalVerdict::Always,
+        (ApprovalAnswer::No, _) => ApprovalVerdict::No(
+            reason.map_or("the person said no".into(), |reason| format!("the person said no: {reason}")),
+        ),
+    }
+}
+
+/// Sends the response to an input, unless its stored message has triggered it already.
+fn respond(reply: &PendingResponse, taken: Result<InputOutcome, AgentError>) {
+    match taken {
+        Ok(InputOutcome::Queued(delivery)) => {
+            reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Queued { delivery: delivery.into() }));
+        }
+        Ok(InputOutcome::Command { output }) => reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Command { said: output })),
+        Ok(InputOutcome::Handled) => reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Handled {})),
+        // Its response was sent when its message was stored.
+        Ok(InputOutcome::Ran(_)) => {}
+        Err(error) => reply.fail(&error),
+    }
+}
+
+/// Whether a text calls a slash command, which runs at once, even while the agent is busy.
+fn is_command(agent: &Agent, text: &str) -> bool {
+    let name = text.strip_prefix('/').map(|rest| rest.split(char::is_whitespace).next().unwrap_or_default());
+    name.is_some_and(|name| agent.commands().contains_key(name))
+}
+
+/// The agent's input, with the images of the request and those that the text mentions.
+fn prompt_input(app: &ChatApp, text: String, images: Vec<Image>) -> Result<Input, String> {
+    for image in &images {
+        image.check_data().and_then(|()| image.check()).map_err(|error| error.to_string())?;
+    }
+    let images = images.into_iter().chain(app.attach_mentions(&text, PromptSource::Typed)).collect();
+    Ok(Input { text, below: None, images, source: InputSource::Rpc })
+}

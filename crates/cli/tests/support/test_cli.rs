@@ -1,0 +1,198 @@
+//! A sandbox whose provider is a simulator over HTTP, and a conversation in a terminal within it.
+
+#![allow(dead_code, reason = "every test file uses some of it")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use hardpan_session::{Session, SessionStore};
+use hardpan_simulator::{ServerConfig, Engine, Script, Server, EngineSettings, serve};
+use tokio::runtime::Runtime;
+
+use crate::support::{CommandOutput, Sandbox};
+
+/// How often something is looked for: a minute. Nothing takes that long unless it never happens.
+const LOOKS: usize = 12_000;
+
+/// The time between two looks.
+const LOOK: Duration = Duration::from_millis(5);
+
+const SCRIPT: &str = r#"
+turns:
+  - {when: {contains: about to leave the context}, repeat: always, text: The summary of it all.}
+  - {when: {contains: Write notes}, repeat: always, text: Writing., tool_calls: [{name: write, arguments: {path: notes/a.txt, content: noted}}]}
+  - {when: {contains: Write secret}, repeat: always, tool_calls: [{name: write, arguments: {path: notes/secret.txt, content: noted}}]}
+  - {when: {contains: Edit it}, repeat: always, tool_calls: [{name: edit, arguments: {path: a.txt, old_text: one, new_text: two}}]}
+  - {when: {contains: Print the variables}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'env; cat $HOME/../config/keys.toml'}}]}
+  - {when: {contains: Work slowly}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo begun; sleep 1000'}}]}
+  - {when: {contains: Show code}, repeat: always, text: "\tif x {\e]0;title\a}"}
+  - {when: {contains: Write oddly}, repeat: always, tool_calls: [{name: write, arguments: {path: "x)\nbash\nwrite(y", content: noted}}]}
+  - {when: {contains: Call twice}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'seq 1 20; sleep 2'}}, {name: write, arguments: {path: b.txt, content: noted}}]}
+  - {when: {contains: Do fly}, repeat: always, tool_calls: [{name: fly, arguments: {to: the moon}}]}
+  - {when: {contains: Be quick}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo quick', timeout: 1}}]}
+default: {text: I have nothing to add.}
+"#;
+
+/// A sandbox whose provider is a simulator.
+pub struct TestCli {
+    pub sandbox: Sandbox,
+    _server: Server,
+    _runtime: Runtime,
+}
+
+impl TestCli {
+    pub fn new(config: &str) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let script = Script::from_yaml("script.yaml", SCRIPT).expect("the script is valid");
+        let engine = Engine::new(EngineSettings { script: Some(script), ..EngineSettings::default() });
+        let server = runtime.block_on(serve(ServerConfig::new(engine))).expect("a server");
+        let sandbox = Sandbox::new();
+        let provider = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", server.url());
+        let all = format!("model = \"claude-sonnet-5\"\nmap_tokens = 0\n{config}\n{provider}");
+        sandbox.write("config/config.toml", all);
+        sandbox.write("work/a.txt", "one\n");
+        TestCli { sandbox, _server: server, _runtime: runtime }
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.sandbox.command(args);
+        command.env("ANTHROPIC_API_KEY", "the-key-of-the-test").env("OTHER_TOKEN", "the-token-of-the-test");
+        command
+    }
+
+    /// One prompt without a terminal.
+    pub fn print(&self, args: &[&str]) -> CommandOutput {
+        self.print_with(args, "")
+    }
+
+    pub fn print_with(&self, args: &[&str], input: &str) -> CommandOutput {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary can be run");
+        child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8(output.stderr).expect("words are UTF-8");
+        CommandOutput { code: output.status.code(), stdout: output.stdout, stderr }
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.sandbox.work().with_file_name("home").join(".local/share/hardpan")
+    }
+
+    /// The messages of the newest session.
+    pub fn messages(&self) -> Vec<AgentMessage> {
+        let store = SessionStore::new(self.data().join("sessions"));
+        let newest = store.list(None).into_iter().next().expect("a session");
+        Session::open(&newest.path).expect("it can be read").branch(None).expect("a branch").messages
+    }
+
+    /// What the last call was answered with.
+    pub fn last_result(&self) -> String {
+        let results = self.messages().into_iter().filter_map(|message| match &*message.body {
+            MessageBody::ToolResult { content, .. } => Some(content.clone()),
+            _ => None,
+        });
+        match &results.last().expect("a result")[..] {
+            [MessagePart::Text { text }] => text.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn exists(&self, path: &str) -> bool {
+        self.sandbox.work().join(path).exists()
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.sandbox.work().join(path)).expect("a file")
+    }
+}
+
+/// The conversation in a terminal. None where there is nothing to make one with.
+pub struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    screen: Arc<Mutex<String>>,
+    seen: usize,
+}
+
+impl Terminal {
+    pub fn open(cli: &TestCli, args: &[&str]) -> Option<Self> {
+        Self::open_as(cli, args, "xterm", ":")
+    }
+
+    /// The same in a terminal of this kind, with a line for the shell to run afterwards.
+    pub fn open_as(cli: &TestCli, args: &[&str], term: &str, then: &str) -> Option<Self> {
+        let plain = cli.command(args);
+        let words = [plain.get_program()].into_iter().chain(plain.get_args());
+        let line: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+        // The shell does not end of what is meant for the conversation.
+        let line = format!("trap : INT QUIT; {}; {then}", line.join(" "));
+        let mut command = Command::new("script");
+        command.args(["-qefc", &line, "/dev/null"]).current_dir(cli.sandbox.work()).env_clear();
+        command
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env("SHELL", "/bin/sh")
+            .env("TERM", term);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(mut child) = command.spawn() else {
+            eprintln!("not tested here: there is no `script` to make a terminal with");
+            return None;
+        };
+        let keys = child.stdin.take().expect("it is piped");
+        let mut output = child.stdout.take().expect("it is piped");
+        let screen: Arc<Mutex<String>> = Arc::default();
+        let shown = screen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = output.read(&mut bytes) {
+                shown.lock().expect("the screen").push_str(&String::from_utf8_lossy(&bytes[..length]));
+            }
+        });
+        Some(Terminal { child, keys, screen, seen: 0 })
+    }
+
+    pub fn screen(&self) -> String {
+        self.screen.lock().expect("the screen").clone()
+    }
+
+    /// Waits until this is shown, after what was waited for before.
+    pub fn expect(&mut self, text: &str) {
+        for _ in 0..LOOKS {
+            let screen = self.screen();
+            if let Some(at) = screen[self.seen..].find(text) {
+                self.seen += at + text.len();
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        panic!("\"{text}\" never came after:\n{}", &self.screen()[self.seen..]);
+    }
+
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("somebody reads");
+        self.keys.flush().expect("somebody reads");
+    }
+
+    /// Types a line, and answers with what is shown once `then` is.
+    pub fn say(&mut self, line: &str, then: &str) {
+        self.press(&format!("{line}\n"));
+        self.expect(then);
+    }
+
+    pub fn end(mut self) -> String {
+        self.press("/quit\n");
+        for _ in 0..LOOKS {
+            if self.child.try_wait().expect("it can be waited for").is_some() {
+                return self.screen();
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = self.child.kill();
+        panic!("it does not end:\n{}", self.screen());
+    }
+}

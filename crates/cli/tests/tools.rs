@@ -1,0 +1,392 @@
+//! The binary with hands: approvals, the terminal face, undo, compaction, what is left behind. It talks to a simulator
+//! over HTTP.
+
+#[path = "support/test_cli.rs"]
+mod test_cli;
+mod support;
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use test_cli::{TestCli, Terminal};
+use hardpan_prompt::MessageBody;
+
+#[test]
+fn without_a_terminal_a_change_is_refused_with_the_reason_and_a_remedy() {
+    let cli = TestCli::new("");
+    let ran = cli.print(&["-p", "Write notes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!cli.exists("notes/a.txt"));
+    let said = cli.last_result();
+    assert!(
+        said.contains("nobody is there to ask") && said.contains("allow = [\"write(notes/a.txt)\"]"),
+        "{said}"
+    );
+    // The person is told the same, in one line, whatever its length.
+    let told = "· write notes/a.txt: not run: nobody is there to ask; it can be allowed with --yes, or with allow = [\"write(notes/a.txt)\"] in config.toml\n";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let ran = cli.print(&["-p", "Do fly"]);
+    let told = "· fly the moon: not run: There is no tool named fly. The tools are: read, grep, find, ls, edit, write, bash, fetch.\n";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "I have nothing to add.\n");
+}
+
+#[test]
+fn rules_allow_and_deny_and_a_denial_counts_more_than_yes() {
+    let cli = TestCli::new("allow = [\"write(notes/**)\"]\ndeny = [\"write(notes/secret*)\"]");
+    assert_eq!(cli.print(&["-p", "Write notes"]).code, Some(0));
+    assert_eq!(cli.read("notes/a.txt"), "noted");
+    for args in [&["-p", "Write secret"][..], &["-p", "Write secret", "--yes"]] {
+        cli.print(args);
+        assert_eq!(
+            cli.last_result(),
+            "The call was not allowed: the settings deny it (write(notes/secret*))"
+        );
+        assert!(!cli.exists("notes/secret.txt"));
+    }
+    cli.print(&["-p", "Edit it"]);
+    assert_eq!(cli.read("a.txt"), "one\n", "what no rule names is asked about");
+    cli.print(&["-p", "Edit it", "--yes"]);
+    assert_eq!(cli.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_project_can_only_narrow_what_the_person_allowed() {
+    let cli = TestCli::new("allow = [\"edit\"]");
+    cli.sandbox.write("work/.hardpan/config.toml", "allow = [\"write\"]\ndeny = [\"edit(a.txt)\"]\n");
+    let trusted = cli.sandbox.run(&["trust"]);
+    assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
+    cli.print(&["-p", "Write notes"]);
+    assert!(!cli.exists("notes/a.txt") && cli.last_result().contains("nobody is there to ask"));
+    cli.print(&["-p", "Edit it"]);
+    assert_eq!(cli.read("a.txt"), "one\n");
+    assert!(cli.last_result().contains("the settings deny it (edit(a.txt))"));
+}
+
+#[test]
+fn commands_see_no_keys() {
+    let cli = TestCli::new("");
+    let keys = cli.sandbox.write("config/keys.toml", "openai = \"the-other-key\"\n");
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(keys, fs::Permissions::from_mode(0o600)).expect("its mode");
+    cli.print(&["-p", "Print the variables", "--yes"]);
+    let said = cli.last_result();
+    assert!(said.contains("PATH="), "{said}");
+    for secret in ["the-key-of-the-test", "the-token-of-the-test", "ANTHROPIC_API_KEY"] {
+        assert!(!said.contains(secret), "{said}");
+    }
+    if hardpan_tools::sandbox_support() == hardpan_tools::SandboxSupport::Full {
+        assert!(!said.contains("the-other-key") && said.contains("The sandbox denied reading"), "{said}");
+    }
+}
+
+#[test]
+fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("hardpan · ");
+    terminal.expect("> ");
+    terminal.say("Hello", "I have nothing to add.");
+    terminal.expect("context ");
+    terminal.expect("cache ");
+    terminal.expect("> ");
+    // Asked, not answered, asked again, and said no to.
+    terminal.say("Write notes", "write wants to run:");
+    terminal.expect("path: notes/a.txt");
+    terminal.expect("[y]es, [s] write(notes/a.txt) in this conversation, [a] always, or [n]o and why?");
+    terminal.say("", "please answer y, s, a or n");
+    terminal.say("n not now", "I have nothing to add.");
+    terminal.expect("> ");
+    assert!(!cli.exists("notes/a.txt"));
+    assert_eq!(cli.last_result(), "The call was not allowed: the person said no: not now");
+    // Yes, once; then for the conversation; then from now on.
+    for (answer, is_asked) in [("y", true), ("s", true), ("", false)] {
+        terminal.press("Write notes\n");
+        if is_asked {
+            terminal.expect("write wants to run:");
+            terminal.press(&format!("{answer}\n"));
+        }
+        terminal.expect("I have nothing to add.");
+        terminal.expect("> ");
+        assert_eq!(cli.read("notes/a.txt"), "noted");
+    }
+    terminal.say("Edit it", "edit wants to run:");
+    terminal.say("a", "I have nothing to add.");
+    terminal.expect("> ");
+    assert_eq!(cli.read("a.txt"), "two\n");
+    let list = fs::read_to_string(cli.sandbox.config().join("allowed")).expect("the list");
+    let work = cli.sandbox.work().canonicalize().expect("the workspace");
+    assert_eq!(list, format!("edit(a.txt)\t{}\n", work.display()));
+    terminal.say("/undo", "as it was before");
+    assert_eq!(cli.read("a.txt"), "one\n");
+    terminal.say("Go on", "I have nothing to add.");
+    let told = cli.messages().into_iter().any(|message| match &*message.body {
+        MessageBody::Custom { content, .. } => {
+            format!("{content:?}").contains("took your last changes back")
+                && format!("{content:?}").contains("a.txt")
+        }
+        _ => false,
+    });
+    assert!(told, "the model is told that its change is gone");
+    let screen = terminal.end();
+    assert!(screen.contains("go on with: hardpan --resume"), "{screen}");
+    // What is always allowed needs no terminal any more; in another workspace, it is not the same file.
+    cli.print(&["-p", "Edit it"]);
+    assert_eq!(cli.read("a.txt"), "two\n");
+    let other = cli.sandbox.write("other/a.txt", "one\n");
+    let folder = other.parent().expect("a folder").display().to_string();
+    cli.print(&["-p", "Edit it", "--dir", &folder]);
+    assert_eq!(fs::read_to_string(&other).expect("the file"), "one\n");
+    fs::write(cli.sandbox.config().join("allowed"), "edit(a.txt)\n").expect("the list");
+    cli.print(&["-p", "Edit it", "--dir", &folder]);
+    assert_eq!(
+        fs::read_to_string(&other).expect("the file"),
+        "two\n",
+        "a rule without a folder holds everywhere"
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_not_the_conversation() {
+    let cli = TestCli::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Work slowly", "· bash ");
+    // Told before it begins: in the first moment of a process the terminal's signal reaches it, too, and ends it at once.
+    std::thread::sleep(Duration::from_millis(1000));
+    terminal.press("\u{3}");
+    terminal.expect("stopped; what was received is kept");
+    terminal.expect("> ");
+    terminal.say("!echo from me", "from me\r\n");
+    terminal.expect("> ");
+    terminal.press("!echo begun; sleep 1000\n");
+    // Nothing is shown before it ends; on a busy machine it begins late.
+    std::thread::sleep(Duration::from_millis(2000));
+    terminal.press("\u{3}");
+    terminal.expect("(stopped)");
+    terminal.expect("> ");
+    terminal.say("Still there?", "I have nothing to add.");
+    terminal.end();
+    let stopped =
+        cli.messages().into_iter().filter(|message| matches!(*message.body, MessageBody::BashExecution { .. }));
+    assert_eq!(stopped.count(), 2);
+    assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
+}
+
+#[test]
+fn leaving_while_the_agent_works_stops_it() {
+    let cli = TestCli::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Work slowly", "· bash ");
+    let screen = terminal.end();
+    assert!(screen.contains("stopped; what was received is kept"), "{screen}");
+    assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
+    // The same where it waits for an answer.
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Edit it", "edit wants to run:");
+    terminal.press("\u{3}");
+    terminal.expect("> ");
+    terminal.end();
+    assert_eq!(cli.read("a.txt"), "one\n");
+}
+
+#[test]
+fn a_person_who_takes_their_time_takes_none_of_the_tools() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Be quick", "bash wants to run:");
+    // Longer than the second that the call gives its command.
+    std::thread::sleep(Duration::from_millis(1500));
+    terminal.say("y", "I have nothing to add.");
+    terminal.end();
+    assert_eq!(cli.last_result(), "quick\n");
+}
+
+#[test]
+fn a_long_conversation_is_compacted_and_what_was_done_before_can_be_taken_back() {
+    let cli = TestCli::new("");
+    cli.print(&["-p", "Edit it", "--yes"]);
+    assert_eq!(cli.read("a.txt"), "two\n");
+    let long: String = (0..4000).map(|n| format!("rope number {n}\n")).collect();
+    for _ in 0..3 {
+        let ran = cli.print_with(&["--continue", "-p", "Remember this"], &long);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let before = cli.messages().len();
+    let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
+    terminal.expect(&format!("{before} messages so far"));
+    terminal.say("/compact the ropes", "messages became a summary:");
+    terminal.expect("The summary of it all.");
+    terminal.expect("Files changed so far: a.txt");
+    terminal.say("/undo", "as it was before");
+    assert_eq!(cli.read("a.txt"), "one\n", "the journal of the session was opened again");
+    terminal.say("Go on", "I have nothing to add.");
+    terminal.end();
+    let messages = cli.messages();
+    assert!(messages.len() < before && matches!(*messages[0].body, MessageBody::CompactionSummary { .. }));
+    assert_eq!(cli.print(&["--continue", "-p", "And now?"]).code, Some(0));
+}
+
+/// The names below a folder.
+fn names(folder: PathBuf) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn what_the_tools_of_a_session_leave_goes_with_it() {
+    let cli = TestCli::new("");
+    let cache = cli.sandbox.work().with_file_name("home").join(".cache/hardpan/tmp");
+    cli.print(&["-p", "Edit it", "--yes", "--no-session"]);
+    cli.print(&["-p", "Be quick", "--yes", "--no-session"]);
+    assert_eq!(cli.read("a.txt"), "two\n");
+    for folder in ["journal", "outputs", "sessions"] {
+        assert_eq!(names(cli.data().join(folder)), [""; 0], "{folder}");
+    }
+    assert_eq!(names(cache.clone()), [""; 0]);
+    cli.sandbox.write("work/a.txt", "one\n");
+    cli.print(&["-p", "Edit it", "--yes"]);
+    cli.print(&["--continue", "-p", "Be quick", "--yes"]);
+    let ids = names(cli.data().join("journal"));
+    assert_eq!((ids.len(), names(cache.clone())), (1, ids.clone()));
+    let deleted = cli.sandbox.run(&["sessions", "delete", &ids[0], "--yes"]);
+    assert_eq!(deleted.code, Some(0), "{}", deleted.stderr);
+    for folder in [cli.data().join("journal"), cli.data().join("outputs"), cache] {
+        assert_eq!(names(folder.clone()), [""; 0], "{}", folder.display());
+    }
+}
+
+#[test]
+fn an_interrupt_between_two_answers_ends_nothing_and_a_second_one_the_conversation() {
+    let cli = TestCli::new("allow = [\"bash\"]");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.press("\u{3}");
+    terminal.expect("(Ctrl-C again, or Ctrl-D, ends)");
+    terminal.say("Still there?", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.press("\u{3}");
+    terminal.expect("(Ctrl-C again, or Ctrl-D, ends)");
+    terminal.press("\u{3}");
+    terminal.expect("go on with: hardpan --resume");
+    // Ctrl-D lets what runs come to its end, unless that takes too long.
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Work slowly", "· bash ");
+    terminal.press("\u{4}");
+    std::thread::sleep(Duration::from_millis(300));
+    terminal.press("\u{3}");
+    terminal.expect("stopped; what was received is kept");
+    terminal.expect("go on with: hardpan --resume");
+}
+
+#[test]
+fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Show code", "\tif x {\u{fffd}]0;title\u{fffd}}");
+    terminal.expect("> ");
+    // A name with line ends in it is not offered as a rule: in the list it would be three.
+    terminal.say("Write oddly", "[y]es, or [n]o and why?");
+    terminal.say("a", "please answer y or n");
+    terminal.expect("[y]es, or [n]o and why?");
+    terminal.say("n", "I have nothing to add.");
+    assert!(!cli.sandbox.config().join("allowed").exists());
+    terminal.say("/later", "it needs a text: /later TEXT");
+    terminal.say("!", "it needs a command");
+    terminal.say("/unqueue", "nothing waited");
+    terminal.end();
+}
+
+#[test]
+fn another_conversation_has_its_own_open_files_and_its_own_changes() {
+    let cli = TestCli::new("allow = [\"edit\", \"write\"]");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("Edit it in @a.txt", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("/open", "\r\na.txt");
+    terminal.say("/new", "a new conversation");
+    terminal.say("/open", "no file is open");
+    terminal.say("/undo", "there is nothing to take back");
+    terminal.say("/open a.txt", "is part of the context");
+    terminal.say("Write notes", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("/label e1 begin", "e1 is labelled begin");
+    terminal.say("/tree", "[begin] Write notes");
+    terminal.say("/resume nothing", "there is no session");
+    terminal.say("/name", "What is this conversation called?");
+    terminal.say("second", "called second");
+    terminal.say("/resume second", "this is that conversation");
+    terminal.end();
+    assert_eq!(names(cli.data().join("journal")).len(), 2, "each has a journal of its own");
+    // Both are there after a resume.
+    let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
+    terminal.expect("> ");
+    terminal.say("/open", "\r\na.txt");
+    terminal.say("/undo", "removed again");
+    terminal.end();
+    assert!(!cli.exists("notes/a.txt"));
+    assert_eq!(cli.read("a.txt"), "two\n", "the other conversation's change stays");
+}
+
+#[test]
+fn mistakes_in_the_settings_and_on_the_command_line_are_told() {
+    let cli = TestCli::new("deny = [\"bsah(git push)\"]\n[providers.antropic]\nproxy = \"http://x\"");
+    let told = cli.print(&["-p", "Hello"]).stderr;
+    assert!(told.contains("the rule bsah(git push) has no effect"), "{told}");
+    assert!(told.contains("[providers.antropic] in config.toml is not used"), "{told}");
+    // A command runs, also without a terminal; one that does not exist is not sent to the model.
+    let named = cli.print(&["-p", "/model"]);
+    assert!(String::from_utf8_lossy(&named.stdout).contains("claude-sonnet-5"), "{}", named.stderr);
+    let unknown = cli.print(&["-p", "/modle"]);
+    assert_eq!((unknown.code, &unknown.stdout[..]), (Some(1), &b""[..]));
+    assert!(unknown.stderr.contains("there is no command /modle (did you mean /model"), "{}", unknown.stderr);
+    // A run that failed has no answer, not an empty one.
+    let failed = cli.print(&["-p", "Hello", "--thinking", "5"]);
+    assert_eq!((failed.code, &failed.stdout[..]), (Some(1), &b""[..]), "{}", failed.stderr);
+}
+
+#[test]
+fn events_that_cannot_be_written_are_an_error() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let cli = TestCli::new("");
+    let mut command = cli.command(&["-p", "Hello", "--output", "json"]);
+    let output = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("standard output cannot be written to"), "{told}");
+}
+
+#[test]
+fn a_process_that_is_told_to_end_takes_its_commands_along() {
+    let cli = TestCli::new("");
+    let mut command = cli.command(&["-p", "Work slowly", "--yes"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary can be run");
+    let mut words = std::io::BufReader::new(child.stderr.take().expect("it is piped"));
+    let mut line = String::new();
+    while !line.contains("· bash") {
+        line.clear();
+        assert_ne!(
+            std::io::BufRead::read_line(&mut words, &mut line).expect("words"),
+            0,
+            "it ended too early"
+        );
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    // The pipe ends with the last process that holds it.
+    let mut rest = String::new();
+    words.read_to_string(&mut rest).expect("words");
+    assert_eq!(child.wait().expect("it ends").code(), Some(143), "{rest}");
+    assert!(rest.contains("interrupted; what was received is kept"), "{rest}");
+    assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
+}

@@ -1,0 +1,149 @@
+//! [`without_tools`] and [`without_images`]: a finished prompt, rewritten for models that lack
+//! tools or vision.
+//!
+//! They work on prompts and not in the codecs, because they change what the model reads, and that
+//! text belongs to `prompts/`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hardpan_prompt::{
+    Block, Content, Image, ItemKind, Origin, Prompt, PromptMessage, Region, ResultPart, Role, Segment,
+    Thinking, ToolOutcome, ToolResult,
+};
+
+use crate::PromptTexts;
+use crate::texts::fill_template;
+
+/// The same prompt without tools: calls and results become text. The layouts' own calls, which only
+/// carry context, become a user message with an "Ok." reply, as in `tiers`.
+pub fn without_tools(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
+    let mut plain =
+        Prompt { tools: Vec::new(), thinking: Thinking::Off, messages: Vec::new(), ..prompt.clone() };
+    let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+    for turn in &prompt.messages {
+        let mut turn = turn.clone();
+        let mut replies = None;
+        let blocks = std::mem::take(&mut turn.blocks);
+        for block in blocks {
+            let content = match block.content.into_content() {
+                // A layout's own call says nothing by itself.
+                Content::Call(call) if call.origin.is_rule() => continue,
+                // Reasoning belongs to the calls it led to.
+                Content::Reasoning(_) => continue,
+                Content::Call(call) => {
+                    names.insert(call.id.clone(), call.name.clone());
+                    let values = [("name", &*call.name), ("arguments", call.arguments.as_str())];
+                    let text = fill_template(&texts.phrases.history.call_as_text, &values);
+                    Content::Text(vec![Segment::new(text, call.origin)])
+                }
+                Content::Result(result) => {
+                    let name = names.get(&result.call_id);
+                    if name.is_none() {
+                        replies = Some(block.region);
+                    }
+                    let (text, images) = result_as_text(&result, name.map(|name| &**name), texts);
+                    let image =
+                        |image| Block::new(block.region, Content::Image(image, result.origin.clone()));
+                    turn.blocks.push(Block {
+                        region: block.region,
+                        content: text.into(),
+                        breakpoint: block.breakpoint,
+                    });
+                    turn.blocks.extend(images.into_iter().map(image));
+                    continue;
+                }
+                content @ (Content::Text(_) | Content::Image(..)) => content,
+            };
+            turn.blocks.push(Block {
+                region: block.region,
+                content: content.into(),
+                breakpoint: block.breakpoint,
+            });
+        }
+        if !turn.blocks.is_empty() {
+            plain.messages.push(turn);
+        }
+        plain.messages.extend(replies.map(|place| context_reply(place, texts)));
+    }
+    merge_replies(&mut plain);
+    plain
+}
+
+fn context_reply(place: Region, texts: &PromptTexts) -> PromptMessage {
+    let origin = Origin::rule(ItemKind::Panel, "context reply");
+    PromptMessage::new(
+        Role::Assistant,
+        vec![Block::text(place, texts.phrases.history.context_ack.clone(), origin)],
+    )
+}
+
+/// Removes an added "Ok." where the model's own reply follows, or where it would end the prompt.
+fn merge_replies(prompt: &mut Prompt) {
+    let is_ack = |turn: &PromptMessage| {
+        let origin = turn.blocks.first().and_then(Block::origin);
+        origin.is_some_and(|origin| *origin == Origin::rule(ItemKind::Panel, "context reply"))
+    };
+    let mut index = 0;
+    while index + 1 < prompt.messages.len() {
+        if is_ack(&prompt.messages[index]) && prompt.messages[index + 1].role == Role::Assistant {
+            prompt.messages.remove(index);
+        } else {
+            index += 1;
+        }
+    }
+    prompt.messages.pop_if(|last| is_ack(last));
+}
+
+fn result_as_text(result: &ToolResult, name: Option<&str>, texts: &PromptTexts) -> (Content, Vec<Image>) {
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut images = Vec::new();
+    for part in &result.parts {
+        match part {
+            ResultPart::Text(parts) => segments.extend(parts.iter().cloned()),
+            ResultPart::Image(image) => images.push(image.clone()),
+        }
+    }
+    if let Some(name) = name {
+        let template = match result.outcome {
+            ToolOutcome::Done => &texts.phrases.history.result_as_text,
+            ToolOutcome::Failed => &texts.phrases.history.failure_as_text,
+        };
+        let (before, after) = template.split_once("{content}").unwrap_or((template, ""));
+        let rule = |text: &str| Segment::new(fill_template(text, &[("name", name)]), result.origin.clone());
+        segments.insert(0, rule(before));
+        segments.extend((!after.is_empty()).then(|| rule(after)));
+    }
+    if segments.iter().all(|segment| segment.text.trim().is_empty()) {
+        segments = vec![Segment::new(texts.phrases.history.no_output.clone(), result.origin.clone())];
+    }
+    (Content::Text(segments), images)
+}
+
+/// The same prompt without images: a line of text says that there was one.
+pub fn without_images(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
+    let mut plain = prompt.clone();
+    let line = |image: &Image| {
+        fill_template(&texts.phrases.history.image_left_out, &[("media_type", image.media_type.name())])
+    };
+    for block in plain.messages.iter_mut().flat_map(|turn| &mut turn.blocks) {
+        if !block.has_image() {
+            continue;
+        }
+        match block.content.edit() {
+            Content::Result(result) => {
+                for part in &mut result.parts {
+                    if let ResultPart::Image(image) = part {
+                        *part = ResultPart::Text(vec![Segment::new(line(image), result.origin.clone())]);
+                    }
+                }
+            }
+            content => {
+                if let Content::Image(image, origin) = content {
+                    *content = Content::Text(vec![Segment::new(line(image), origin.clone())]);
+                }
+            }
+        }
+    }
+    plain
+}

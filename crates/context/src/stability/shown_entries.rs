@@ -1,0 +1,162 @@
+//! [`ShownEntry`]: what a request showed, read from the prompt itself; and
+//! [`StabilityTracker::assign_tiers`], which puts tiers onto the next snapshot.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hardpan_prompt::{AgentMessage, Block, Content, Hash, ItemCopy, ItemKind, Origin, Region, Source, Tier};
+
+use rustc_hash::FxHashMap;
+
+use super::{StabilityTracker, TrackedEntry};
+use crate::{AssembledPrompt, Snapshot};
+
+/// A file, symbol entry or exchange as a request showed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownEntry {
+    /// `file:PATH`, `symbol:PATH` or `history:ID`.
+    pub key: Arc<str>,
+    /// The hash of its rendered text.
+    pub hash: Hash,
+    /// The tokens of its rendered text.
+    pub tokens: usize,
+    /// The tier it was shown in.
+    pub tier: Tier,
+}
+
+/// Everything a request showed that is tracked: items, then exchanges in conversation order.
+pub(super) fn collect_shown_entries(snapshot: &Snapshot, assembled: &AssembledPrompt) -> Vec<ShownEntry> {
+    let exchanges = exchange_ranges(&snapshot.messages);
+    // Only ever looked up by key.
+    let (mut first_of, mut exchange_of): (FxHashMap<&str, usize>, FxHashMap<&str, usize>) =
+        Default::default();
+    exchange_of.reserve(snapshot.messages.len());
+    for (number, exchange) in exchanges.iter().enumerate() {
+        let messages = &snapshot.messages[exchange.clone()];
+        // Two exchanges whose first messages have the same id count as one.
+        let number = messages.first().map_or(number, |first| *first_of.entry(&first.id.0).or_insert(number));
+        for message in messages {
+            exchange_of.entry(&message.id.0).or_insert(number);
+        }
+    }
+    let mut items: BTreeMap<Arc<str>, ShownContent> = BTreeMap::new();
+    let mut exchange_contents: Vec<Option<ShownContent>> = exchanges.iter().map(|_| None).collect();
+    for (index, block) in assembled.prompt.blocks().enumerate() {
+        let segments = assembled.measured.segments(assembled.prompt.tools.len() + index);
+        for_each_piece(block, segments, &mut |origin, hash, tokens| {
+            let sum = match &origin.source {
+                Source::Item { key, copy: ItemCopy::Current } => {
+                    let Some(key) = tracked_item_key(origin.kind, key) else { return };
+                    items.entry(key).or_insert_with(|| ShownContent::new(block.region))
+                }
+                Source::Message(id) => {
+                    let Some(number) = exchange_of.get(&*id.0) else { return };
+                    exchange_contents[*number].get_or_insert_with(|| ShownContent::new(block.region))
+                }
+                Source::Item { .. } | Source::Tool(_) | Source::Rule(_) => return,
+            };
+            sum.hashes.extend_from_slice(hash.bytes());
+            sum.tokens += tokens;
+        });
+    }
+    let exchanges = exchanges
+        .into_iter()
+        .zip(exchange_contents)
+        .filter_map(|(exchange, sum)| Some(sum?.into_entry(exchange_key(&snapshot.messages[exchange]))));
+    items.into_iter().map(|(key, sum)| sum.into_entry(key)).chain(exchanges).collect()
+}
+
+/// What has been collected of one entry so far.
+struct ShownContent {
+    /// The hashes of its pieces, one after the other.
+    hashes: Vec<u8>,
+    tokens: usize,
+    tier: Tier,
+}
+
+impl ShownContent {
+    fn new(place: Region) -> Self {
+        ShownContent { hashes: Vec::new(), tokens: 0, tier: tier_of_place(place) }
+    }
+
+    fn into_entry(self, key: Arc<str>) -> ShownEntry {
+        ShownEntry { key, hash: Hash::of(&self.hashes), tokens: self.tokens, tier: self.tier }
+    }
+}
+
+/// Calls `take` with the origin, hash and tokens of each part of a block that can have an origin of
+/// its own.
+fn for_each_piece(block: &Block, counts: &[u32], take: &mut impl FnMut(&Origin, Hash, usize)) {
+    match &*block.content {
+        Content::Text(segments) => {
+            for (segment, tokens) in segments.iter().zip(counts) {
+                take(&segment.origin, segment.text.hash(), *tokens as usize);
+            }
+        }
+        _ => {
+            let tokens = counts.iter().map(|&tokens| tokens as usize).sum();
+            block.origin().into_iter().for_each(|origin| take(origin, block.hash(), tokens));
+        }
+    }
+}
+
+fn tier_of_place(place: Region) -> Tier {
+    match place {
+        Region::L0 => Tier::L0,
+        Region::L1 => Tier::L1,
+        Region::L2 => Tier::L2,
+        Region::L3 => Tier::L3,
+        _ => Tier::Active,
+    }
+}
+
+/// The range of each exchange: a user message and everything up to the next one.
+fn exchange_ranges(messages: &[AgentMessage]) -> Vec<Range<usize>> {
+    let mut exchanges = Vec::new();
+    let mut start = 0;
+    for end in 1..=messages.len() {
+        if end == messages.len() || (messages[end].is_user() && !messages[end - 1].is_user()) {
+            exchanges.push(start..end);
+            start = end;
+        }
+    }
+    exchanges
+}
+
+fn exchange_key(exchange: &[AgentMessage]) -> Arc<str> {
+    exchange.first().map(|message| format!("history:{}", message.id)).unwrap_or_default().into()
+}
+
+/// The tracker's key of an item, if its kind is tracked.
+fn tracked_item_key(kind: ItemKind, key: &str) -> Option<Arc<str>> {
+    let name = key.split_once(':').map_or(key, |(_, name)| name);
+    match kind {
+        ItemKind::File => Some(format!("file:{name}").into()),
+        ItemKind::Symbols => Some(format!("symbol:{name}").into()),
+        _ => None,
+    }
+}
+
+impl StabilityTracker {
+    /// The snapshot with the tracker's tiers on its files, symbol entries and messages. The layout
+    /// chooses the tier of what is not tracked.
+    pub fn assign_tiers(&self, snapshot: &Snapshot) -> Snapshot {
+        let known: FxHashMap<&str, &TrackedEntry> =
+            self.entries.iter().map(|tracked| (&*tracked.key, tracked)).collect();
+        let place =
+            |key: &str| known.get(key).map(|tracked| (tracked.tier, tracked.unchanged_responses)).unzip();
+        let mut snapshot = snapshot.clone();
+        for item in &mut snapshot.items {
+            if let Some(key) = tracked_item_key(item.kind, &item.key) {
+                (item.tier, item.unchanged_responses) = place(&key);
+            }
+        }
+        for exchange in exchange_ranges(&snapshot.messages) {
+            let messages = &mut snapshot.messages[exchange];
+            let (tier, n) = place(&exchange_key(messages));
+            messages.iter_mut().for_each(|message| (message.tier, message.unchanged_responses) = (tier, n));
+        }
+        snapshot
+    }
+}

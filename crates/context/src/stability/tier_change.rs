@@ -1,0 +1,114 @@
+//! [`TierChange`]: what moved between the tiers of the `tiers` layout, and why.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hardpan_prompt::Tier;
+use serde::Serialize;
+
+/// A move of one tracked entry between tiers, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TierChange {
+    /// What moved: `file:PATH`, `symbol:PATH` or `history:ID`.
+    pub key: Arc<str>,
+    /// The tier it was shown in; none if it was not shown.
+    pub from: Option<Tier>,
+    /// The tier it will be shown in; none if it will not be shown.
+    pub to: Option<Tier>,
+    /// Why it moved; `Display` gives it as a phrase.
+    pub reason: TierChangeReason,
+}
+
+/// Why an entry moved between tiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TierChangeReason {
+    /// It was shown for the first time.
+    New,
+    /// Its content changed, so it starts again in the active tier.
+    Changed,
+    /// It is no longer part of the context.
+    Gone,
+    /// A symbol entry is hidden because its file was opened.
+    FileOpened,
+    /// A symbol entry came back: its file is no longer open.
+    FileClosed,
+    /// It has been unchanged for long enough, and the tier above had to be written anyway.
+    Stable {
+        /// For how many responses in a row it was unchanged.
+        #[serde(rename = "n")]
+        unchanged_responses: u32,
+        /// Why the tier above could take it.
+        #[serde(rename = "room")]
+        opening: TierOpening,
+    },
+    /// Its tier held too little to be worth a cache entry.
+    UnderTarget {
+        /// The tokens that the tier held.
+        tokens: usize,
+        /// The tokens that make a tier worth a cache entry.
+        target: usize,
+    },
+    /// An older exchange fell to this tier, and exchanges stay in the order of the conversation.
+    OlderFell,
+}
+
+/// Why a tier can take an entry from the tier below without costing an extra cache write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TierOpening {
+    /// Something left or entered the tier, so it has to be written again anyway.
+    #[serde(rename = "broken")]
+    Rewritten,
+    /// The tier holds nothing.
+    Empty,
+}
+
+impl fmt::Display for TierChangeReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TierChangeReason::New => f.write_str("shown for the first time"),
+            TierChangeReason::Changed => f.write_str("its content changed"),
+            TierChangeReason::Gone => f.write_str("no longer shown"),
+            TierChangeReason::FileOpened => f.write_str("the file itself is open"),
+            TierChangeReason::FileClosed => {
+                f.write_str("its file was closed: back to the tier it had earned")
+            }
+            TierChangeReason::Stable { unchanged_responses, opening } => {
+                let opening = match opening {
+                    TierOpening::Rewritten => "is rewritten anyway",
+                    TierOpening::Empty => "was empty",
+                };
+                write!(f, "unchanged for {unchanged_responses} responses, and the tier above {opening}")
+            }
+            TierChangeReason::UnderTarget { tokens, target } => {
+                write!(f, "its tier held {tokens} tokens, less than the {target} worth caching")
+            }
+            TierChangeReason::OlderFell => {
+                f.write_str("an older exchange fell, and the conversation keeps its order")
+            }
+        }
+    }
+}
+
+impl fmt::Display for TierChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TierChange { key, from, to, reason } = self;
+        match (from.map(tier_name), to.map(tier_name)) {
+            (Some(from), Some(to)) => write!(f, "{key} moves from {from} to {to}: {reason}"),
+            (None, Some(to)) => write!(f, "{key} comes to {to}: {reason}"),
+            (Some(from), None) => write!(f, "{key} leaves {from}: {reason}"),
+            (None, None) => write!(f, "{key}: {reason}"),
+        }
+    }
+}
+
+fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::L0 => "L0",
+        Tier::L1 => "L1",
+        Tier::L2 => "L2",
+        Tier::L3 => "L3",
+        Tier::Active => "active",
+    }
+}

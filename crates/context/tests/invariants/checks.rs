@@ -1,0 +1,279 @@
+//! The invariants of the design, as checks on finished requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hardpan_context::{ItemUpdate, LayoutName, LayoutState, Snapshot, Target, UpdateForm};
+use hardpan_models::MarkerFormat;
+use hardpan_prompt::{
+    Block, Content, Hash, Item, ItemCopy, ItemKind, Prompt, Region, ResultPart, Role, Segment, Source,
+    Thinking,
+};
+
+use crate::coverage::Coverage;
+use crate::random_session::WORKING_DIRECTORY;
+use crate::unified_diff;
+use crate::violation::{CheckResult, require};
+
+/// A segment and its position: the index of its block, and its index within the block.
+struct LocatedSegment<'a> {
+    at: (usize, usize),
+    place: Region,
+    segment: &'a Segment,
+}
+
+fn segments(prompt: &Prompt) -> Vec<LocatedSegment<'_>> {
+    let mut found = Vec::new();
+    for (index, block) in prompt.blocks().enumerate() {
+        let texts: Vec<&Segment> = match &*block.content {
+            Content::Text(segments) => segments.iter().collect(),
+            Content::Result(result) => result
+                .parts
+                .iter()
+                .flat_map(|part| match part {
+                    ResultPart::Text(segments) => &segments[..],
+                    ResultPart::Image(_) => &[],
+                })
+                .collect(),
+            Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),
+        };
+        let place = block.region;
+        found.extend(texts.into_iter().enumerate().map(|(nth, segment)| LocatedSegment {
+            at: (index, nth),
+            place,
+            segment,
+        }));
+    }
+    found
+}
+
+/// Invariant 1: every item once, or listed as left out; and what is no longer true says so.
+pub fn every_item_once(
+    layout: LayoutName,
+    snapshot: &Snapshot,
+    prompt: &Prompt,
+    layout_state: &LayoutState,
+    coverage: &mut Coverage,
+) -> CheckResult {
+    let mut by_key: BTreeMap<&str, Vec<(&LocatedSegment<'_>, ItemCopy)>> = BTreeMap::new();
+    let all = segments(prompt);
+    for found in &all {
+        if let Source::Item { key, copy } = &found.segment.origin.source {
+            by_key.entry(key).or_default().push((found, *copy));
+        }
+    }
+    let left_out: BTreeSet<&str> = prompt.left_out.iter().map(|left| left.key.as_str()).collect();
+    for item in &snapshot.items {
+        let copies = by_key.get(&*item.key).map_or(&[][..], Vec::as_slice);
+        let current: Vec<_> =
+            copies.iter().filter(|(_, copy)| matches!(copy, ItemCopy::Current | ItemCopy::Update)).collect();
+        let said = position_of_shown_by(layout, prompt, layout_state, item);
+        let count = current.len() + usize::from(said.is_some());
+        let left = left_out.contains(&*item.key);
+        let how =
+            || format!("{}: {} current, said: {}, left out: {left}", item.key, current.len(), said.is_some());
+        require(count <= 1, "an item is there once", how)?;
+        require((count == 1) != left, "an item is there, or is listed as left out", how)?;
+        coverage.record_if(left, "outcome: left out");
+        let at = current.first().map(|(found, _)| found.at).or(said.map(|block| (block, usize::MAX)));
+        for (found, copy) in copies {
+            let outdated = *copy == ItemCopy::Former
+                || (*copy == ItemCopy::Stub && found.segment.origin.kind != ItemKind::History);
+            let before = at.is_none_or(|at| found.at < at);
+            require(!outdated || before, "what is no longer true comes before what is", || {
+                item.key.to_string()
+            })?;
+        }
+        for (found, copy) in current {
+            check_current_copy(layout, item, found, *copy, layout_state)?;
+            coverage.record(if *copy == ItemCopy::Update { "outcome: diff" } else { "outcome: current" });
+        }
+        coverage.record_if(said.is_some(), "outcome: said");
+    }
+    for left in &snapshot.unavailable {
+        require(left_out.contains(&*left.key), "what could not be read is listed", || left.key.clone())?;
+        let shown = by_key.get(&*left.key).into_iter().flatten().any(|(_, copy)| *copy == ItemCopy::Current);
+        require(!shown, "what could not be read is not shown", || left.key.clone())?;
+    }
+    let copies = || by_key.values().flatten().map(|(_, copy)| copy);
+    coverage.record_if(copies().any(|copy| *copy == ItemCopy::Former), "outcome: former copy");
+    coverage.record_if(copies().any(|copy| *copy == ItemCopy::Stub), "outcome: stub");
+    Ok(())
+}
+
+fn updates<'a>(layout_state: &'a LayoutState, key: &str) -> Vec<&'a ItemUpdate> {
+    layout_state.strata.updates.iter().filter(|update| *update.key == *key).collect()
+}
+
+/// The last block of the message that tells the item's body, if one does and it is sent.
+fn position_of_shown_by(
+    layout: LayoutName,
+    prompt: &Prompt,
+    layout_state: &LayoutState,
+    item: &Item,
+) -> Option<usize> {
+    let last = updates(layout_state, &item.key).pop().filter(|_| layout == LayoutName::Strata)?;
+    let told = last.form == UpdateForm::ShownByMessage && last.body.as_ref() == Some(&item.body);
+    let source = Source::Message(last.anchor.clone());
+    let blocks: Vec<&Block> = prompt.blocks().collect();
+    blocks.iter().rposition(|block| told && block.origin().is_some_and(|origin| origin.source == source))
+}
+
+/// Whether a copy that calls itself current is.
+fn check_current_copy(
+    layout: LayoutName,
+    item: &Item,
+    found: &LocatedSegment<'_>,
+    copy: ItemCopy,
+    layout_state: &LayoutState,
+) -> CheckResult {
+    let text = &found.segment.text;
+    if copy == ItemCopy::Update {
+        return check_diff(item, text, layout_state);
+    }
+    let holds = match layout {
+        // `inline` shows the tree as a directory map, which is a summary.
+        LayoutName::Inline if item.kind == ItemKind::Tree => !text.is_empty(),
+        LayoutName::Strata if found.place == Region::Tail => text.contains(item.body.trim_end()),
+        _ => text.contains(item.body.as_str()),
+    };
+    require(holds, "a current copy holds the body", || {
+        format!("{}: {text:?} without {:?}", item.key, item.body)
+    })
+}
+
+/// Whether a diff, applied to what was told before it, gives the body.
+fn check_diff(item: &Item, text: &str, layout_state: &LayoutState) -> CheckResult {
+    let told = updates(layout_state, &item.key);
+    let placed =
+        layout_state.strata.base.iter().flat_map(|group| &group.items).find(|placed| placed.key == item.key);
+    let before = match &told[..] {
+        [.., before, _] => before.body.as_ref(),
+        _ => placed.map(|placed| &placed.body),
+    };
+    let diff = text.split_once("```diff\n").and_then(|(_, rest)| rest.rsplit_once("```"));
+    let after = before.zip(diff).and_then(|(before, (diff, _))| unified_diff::apply(before, diff));
+    require(after.as_deref() == Some(item.body.as_str()), "a diff gives the body", || {
+        format!("{}: {before:?} and {text:?} give {after:?}, not {:?}", item.key, item.body)
+    })
+}
+
+/// Invariant 2, the part on machines and clocks: they are in TAIL, and TAIL is last.
+pub fn only_tail_is_volatile(snapshot: &Snapshot, prompt: &Prompt, coverage: &mut Coverage) -> CheckResult {
+    let second = jiff::Timestamp::from_second(snapshot.now.as_second()).expect("a time").to_string();
+    for found in segments(prompt).iter().filter(|found| found.place != Region::Tail) {
+        let fleeting = found.segment.text.contains(WORKING_DIRECTORY) || found.segment.text.contains(&second);
+        require(!fleeting, "no clock and no folder in the cached part", || found.segment.text.to_string())?;
+    }
+    let places: Vec<Region> = prompt.blocks().map(|block| block.region).collect();
+    let tail = places.iter().position(|place| *place == Region::Tail).unwrap_or(places.len());
+    require(places[tail..].iter().all(|place| *place == Region::Tail), "TAIL is last", || {
+        format!("{places:?}")
+    })?;
+    let marked = prompt.breakpoints().last().is_some_and(|last| last.block >= prompt.tools.len() + tail);
+    require(!marked, "TAIL is not cached", || format!("{:?}", prompt.breakpoints()))?;
+    coverage.record(if tail < places.len() { "outcome: tail" } else { "outcome: tail unchanged" });
+    Ok(())
+}
+
+/// A finished request, as far as the next one is compared with it.
+pub struct SentRequest {
+    pub prompt: Prompt,
+    pub layout_state: LayoutState,
+    pub body: serde_json::Value,
+    /// Whether the window was too small for all of it.
+    pub shortened: bool,
+}
+
+/// What a cache sees of each block: who says it, and the hash of what is said.
+fn block_fingerprints(prompt: &Prompt, wanted: impl Fn(&Block) -> bool) -> Vec<(Option<Role>, Hash)> {
+    let text = |text: &str| Hash::of(text.as_bytes());
+    let tools = prompt.tools.iter().map(|block| {
+        let tool = &block.tool;
+        (None, Hash::chain([text(&tool.name), text(&tool.description), tool.parameters.hash()]))
+    });
+    let system = prompt.system.iter().filter(|block| wanted(block)).map(|block| (None, block.hash()));
+    let turns =
+        prompt.messages.iter().flat_map(|turn| turn.blocks.iter().map(move |block| (turn.role, block)));
+    let turns = turns.filter(|(_, block)| wanted(block)).map(|(role, block)| (Some(role), block.hash()));
+    tools.chain(system).chain(turns).collect()
+}
+
+/// Invariant 5: few breakpoints, none of them too early, and the last frontier again.
+pub fn breakpoints_are_right(
+    layout: LayoutName,
+    target: &Target,
+    before: Option<&SentRequest>,
+    prompt: &Prompt,
+    through: impl Fn(usize) -> usize,
+    coverage: &mut Coverage,
+) -> CheckResult {
+    let marked: Vec<usize> = prompt.breakpoints().iter().map(|breakpoint| breakpoint.block).collect();
+    require(marked.len() <= 4, "at most 4 breakpoints", || format!("{marked:?}"))?;
+    let words =
+        ["no breakpoint", "one breakpoint", "two breakpoints", "three breakpoints", "four breakpoints"];
+    coverage.record(&format!("outcome: {}", words[marked.len()]));
+    if layout != LayoutName::Strata {
+        return Ok(());
+    }
+    let minimum = target.profile.cache.min_tokens as usize;
+    let early = marked.iter().find(|block| through(**block) < minimum);
+    require(early.is_none(), "no breakpoint under the minimum", || format!("{early:?} of {marked:?}"))?;
+    // Forms without tools or images have other blocks than the memory counts.
+    let same_form = target.has_markers() && target.model.tools && target.model.vision;
+    let frontier = before.and_then(|before| before.layout_state.strata.frontier).filter(|_| same_form);
+    let (Some(before), Some(frontier)) = (before, frontier) else { return Ok(()) };
+    let (old, new) = (block_fingerprints(&before.prompt, |_| true), block_fingerprints(prompt, |_| true));
+    let unchanged = new.get(..frontier.blocks).is_some_and(|new| old.get(..frontier.blocks) == Some(new));
+    let last = if target.profile.markers == MarkerFormat::PromptCacheBreakpoint {
+        // These markers are for what is put in: one on the model's words stands on the block before
+        // them.
+        new[..frontier.blocks.min(new.len())]
+            .iter()
+            .rposition(|(role, _)| *role != Some(Role::Assistant))
+            .unwrap_or(0)
+    } else {
+        frontier.blocks - 1
+    };
+    if unchanged && last >= prompt.tools.len() && through(last) >= minimum {
+        let again = marked.iter().any(|block| (last..frontier.blocks).contains(block));
+        require(again, "the last frontier is marked again", || format!("{last} is not in {marked:?}"))?;
+        coverage.record("outcome: frontier met again");
+    }
+    Ok(())
+}
+
+/// Invariant 3: what was said before TAIL stays said, block by block and on the wire.
+pub fn the_prefix_is_kept(before: &SentRequest, after: &SentRequest, coverage: &mut Coverage) -> CheckResult {
+    let old = block_fingerprints(&before.prompt, |block| block.region != Region::Tail);
+    let new = block_fingerprints(&after.prompt, |_| true);
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    require(same == old.len(), "a request begins as the one before", || {
+        let name = |prompt: &Prompt| {
+            let block = same.checked_sub(prompt.tools.len()).and_then(|at| prompt.blocks().nth(at));
+            block.map(|block| format!("{:?}", block.content))
+        };
+        format!("block {same}: {:?} became {:?}", name(&before.prompt), name(&after.prompt))
+    })?;
+    let (old, new) = (crate::body_rules::blocks(&before.body), crate::body_rules::blocks(&after.body));
+    let cached = old.iter().rposition(|block| block.marked).map_or(0, |last| last + 1);
+    let same =
+        new.len() >= cached && old[..cached].iter().zip(&new).all(|(old, new)| old.content == new.content);
+    require(same, "the bytes of a request begin as those of the one before", || format!("{cached} blocks"))?;
+    coverage.record("outcome: prefix kept");
+    Ok(())
+}
+
+/// Notes what came out.
+pub fn observe(coverage: &mut Coverage, layout: LayoutName, snapshot: &Snapshot, sent: &SentRequest) {
+    coverage.record(&format!("layout: {layout}"));
+    let has_reasoning = sent.prompt.blocks().any(|block| matches!(*block.content, Content::Reasoning(_)));
+    coverage.record_if(has_reasoning, "outcome: reasoning sent");
+    let dropped =
+        snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(|left| left.key == "thinking");
+    coverage.record_if(dropped, "outcome: thinking dropped");
+    coverage.record_if(sent.shortened, "outcome: window full");
+    coverage.record_if(!sent.layout_state.panels.histories.is_empty(), "outcome: history detached");
+    let forms = || sent.layout_state.strata.updates.iter().map(|update| update.form);
+    coverage.record_if(forms().any(|form| form == UpdateForm::Body), "outcome: body told");
+    coverage.record_if(forms().any(|form| form == UpdateForm::Closed), "outcome: closed");
+}

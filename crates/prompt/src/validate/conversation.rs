@@ -1,0 +1,166 @@
+//! Rules about the conversation as a whole: who begins, who ends, and that every call meets its
+//! result.
+
+use rustc_hash::FxHashSet;
+
+use crate::{Block, Content, Prompt, Role, Thinking, PromptMessage};
+
+use super::{Location, Protocol, ValidationRules, Acceptance, Violation};
+
+/// Checks who begins, which result answers which call, where reasoning is required, and who ends.
+pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
+    let anthropic = rules.protocol == Protocol::Anthropic;
+    if anthropic && prompt.messages.first().is_some_and(|first| first.role == Role::Assistant) {
+        found.push(Violation::FirstNotUser);
+    }
+    check_answers(prompt, rules.protocol, found);
+    if anthropic {
+        check_reasoning(prompt, found);
+    }
+    // Anthropic takes no prefill while the model thinks, whatever the model.
+    let refused = rules.prefill == Acceptance::Rejected || (anthropic && prompt.thinking != Thinking::Off);
+    if refused && prompt.messages.last().is_some_and(|last| last.role == Role::Assistant) {
+        found.push(Violation::Prefill { at: Location::Message(prompt.messages.len() - 1) });
+    }
+}
+
+/// A message as the server sees it: one or more neighbours of the same role.
+#[derive(Clone, Copy)]
+struct MergedMessage<'a> {
+    role: Role,
+    /// Index of its first message in the prompt.
+    first: usize,
+    turns: &'a [PromptMessage],
+    protocol: Protocol,
+}
+
+impl<'a> MergedMessage<'a> {
+    /// Its blocks. On OpenAI's wire the results of a user message are tool messages that go before the rest of it.
+    fn blocks(self) -> impl Iterator<Item = (Location, &'a Block)> {
+        let is_result = |block: &Block| matches!(*block.content, Content::Result(_));
+        let apart = self.protocol == Protocol::OpenAi;
+        let all = move || {
+            self.turns.iter().zip(self.first..).flat_map(|(turn, message)| {
+                turn.blocks.iter().enumerate().map(move |(block, b)| (Location::Block { message, block }, b))
+            })
+        };
+        let first = all().filter(move |(_, block)| !apart || is_result(block));
+        first.chain(all().filter(move |(_, block)| apart && !is_result(block)))
+    }
+}
+
+/// The messages as the server sees them. Anthropic merges neighbours of the same role.
+fn merged_messages(prompt: &Prompt, protocol: Protocol) -> impl Iterator<Item = MergedMessage<'_>> {
+    let is_one = move |a: &PromptMessage, b: &PromptMessage| protocol == Protocol::Anthropic && a.role == b.role;
+    prompt.messages.chunk_by(is_one).scan(0, move |next, turns| {
+        let first = std::mem::replace(next, *next + turns.len());
+        Some(MergedMessage { role: turns[0].role, first, turns, protocol })
+    })
+}
+
+fn check_answers(prompt: &Prompt, protocol: Protocol, found: &mut Vec<Violation>) {
+    let mut ids = FxHashSet::default();
+    let mut round = ToolRound::new(protocol);
+    for message in merged_messages(prompt, protocol) {
+        if message.role == Role::Assistant {
+            round.close(found);
+            round = ToolRound::new(protocol);
+        }
+        for (at, block) in message.blocks() {
+            match (message.role, &*block.content) {
+                (Role::Assistant, Content::Call(call)) => {
+                    if !ids.insert(&*call.id) {
+                        found.push(Violation::CallTwice { at, id: call.id.to_string() });
+                    }
+                    round.call(at, &call.id);
+                }
+                (Role::User, Content::Result(result)) => round.result(at, &result.call_id, found),
+                (Role::User, _) => round.close(found),
+                (Role::Assistant, _) => {}
+            }
+        }
+    }
+    round.close(found);
+}
+
+/// The calls of one assistant message, and whether results answered them.
+struct ToolRound<'a> {
+    protocol: Protocol,
+    /// Calls that can still be answered.
+    waiting: Vec<(Location, &'a str)>,
+    /// Calls that a result has answered.
+    answered: Vec<&'a str>,
+    /// Calls whose result comes too late, after something else; they have been reported.
+    late: Vec<&'a str>,
+}
+
+impl<'a> ToolRound<'a> {
+    fn new(protocol: Protocol) -> Self {
+        ToolRound { protocol, waiting: Vec::new(), answered: Vec::new(), late: Vec::new() }
+    }
+
+    fn call(&mut self, at: Location, id: &'a str) {
+        if self.waiting.iter().all(|(_, other)| *other != id) {
+            self.waiting.push((at, id));
+        }
+    }
+
+    fn result(&mut self, at: Location, id: &'a str, found: &mut Vec<Violation>) {
+        if let Some(index) = self.waiting.iter().position(|(_, other)| *other == id) {
+            self.waiting.remove(index);
+            self.answered.push(id);
+        } else if self.answered.contains(&id) {
+            found.push(Violation::ResultTwice { at, id: id.to_string() });
+        } else if let Some(index) = self.late.iter().position(|other| *other == id) {
+            self.answered.push(self.late.remove(index));
+        } else {
+            found.push(match self.protocol {
+                Protocol::Anthropic => Violation::Orphan { at, id: id.to_string() },
+                Protocol::OpenAi => Violation::StrayToolMessage { at, id: id.to_string() },
+            });
+        }
+    }
+
+    /// Something other than a result follows, or nothing at all: the waiting calls stay unanswered.
+    fn close(&mut self, found: &mut Vec<Violation>) {
+        let waiting = std::mem::take(&mut self.waiting);
+        if let Some((at, _)) = waiting.first().copied() {
+            let ids = waiting.iter().map(|(_, id)| id.to_string()).collect();
+            found.push(match self.protocol {
+                Protocol::Anthropic => Violation::Unanswered { at, ids },
+                Protocol::OpenAi => Violation::NoToolMessage { at, ids },
+            });
+        }
+        match self.protocol {
+            Protocol::Anthropic => self.late.extend(waiting.iter().map(|(_, id)| id)),
+            // A tool message after this one is a stray, whatever it names.
+            Protocol::OpenAi => self.answered.clear(),
+        }
+    }
+}
+
+fn check_reasoning(prompt: &Prompt, found: &mut Vec<Violation>) {
+    let is_reasoning = |block: &Block| matches!(*block.content, Content::Reasoning(_));
+    let (mut made, mut last) = (None, None);
+    for message in merged_messages(prompt, Protocol::Anthropic) {
+        if message.role == Role::Assistant {
+            let blocks = message.turns.iter().enumerate().rev();
+            let end =
+                blocks.flat_map(|(turn, it)| it.blocks.last().map(|block| (turn, it.blocks.len(), block)));
+            if let Some((turn, blocks, _)) = end.take(1).find(|(.., block)| is_reasoning(block)) {
+                let at = Location::Block { message: message.first + turn, block: blocks - 1 };
+                found.push(Violation::EndsInReasoning { at });
+            }
+        }
+        (made, last) = (last, Some(message));
+    }
+    let (Some(made), Some(last)) = (made, last) else { return };
+    let is_result = |(_, block): (Location, &Block)| matches!(*block.content, Content::Result(_));
+    let in_a_round = last.role == Role::User && last.blocks().any(is_result);
+    if prompt.thinking == Thinking::Off || !in_a_round {
+        return;
+    }
+    if let Some((at, _)) = made.blocks().next().filter(|(_, block)| !is_reasoning(block)) {
+        found.push(Violation::ReasoningMissing { at });
+    }
+}

@@ -1,0 +1,118 @@
+//! [`CapabilityCache`] remembers for a day which features a model has refused, so that the next
+//! request leaves them out from the start.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use hardpan_prompt::{Block, Prompt};
+use serde::{Deserialize, Serialize};
+
+use super::ClientRequest;
+use crate::FailureKind;
+
+/// How long a recorded refusal is valid: providers add features to models now and then.
+const VALID_FOR_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// A feature that a model has refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnsupportedFeature {
+    /// The model refused images in the prompt.
+    Images,
+    /// The model refused tool declarations.
+    Tools,
+}
+
+impl UnsupportedFeature {
+    /// The footnote for the user when the feature is left out.
+    pub(super) fn footnote(self, model: &str) -> String {
+        match self {
+            UnsupportedFeature::Images => {
+                format!("{model} does not take images: the request was sent again without them")
+            }
+            UnsupportedFeature::Tools => {
+                format!("{model} does not take tools: the request was sent again without them")
+            }
+        }
+    }
+}
+
+/// Features that models have refused, by `provider/model`, each with the time in milliseconds since
+/// 1970 until which that is assumed.
+#[derive(Debug, Default)]
+pub struct CapabilityCache(Mutex<BTreeMap<String, BTreeMap<UnsupportedFeature, i64>>>);
+
+impl CapabilityCache {
+    /// Reads what [`to_json`](Self::to_json) wrote. Anything else gives an empty cache: the
+    /// refusals are then found out again.
+    pub fn from_json(json: &str) -> Self {
+        CapabilityCache(Mutex::new(serde_json::from_str(json).unwrap_or_default()))
+    }
+
+    /// The cache as JSON, to be stored between runs.
+    pub fn to_json(&self) -> String {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        serde_json::to_string(&*known).unwrap_or_default()
+    }
+
+    pub(super) fn record(&self, provider: &str, model: &str, refusal: UnsupportedFeature, now_ms: i64) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.entry(format!("{provider}/{model}")).or_default().insert(refusal, now_ms + VALID_FOR_MS);
+    }
+
+    pub(super) fn known_downgrades(&self, provider: &str, model: &str, now_ms: i64) -> Downgrades {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let refusals = known.get(&format!("{provider}/{model}"));
+        let refused =
+            |refusal| refusals.and_then(|all| all.get(&refusal)).is_some_and(|until| *until > now_ms);
+        Downgrades {
+            without_images: refused(UnsupportedFeature::Images),
+            without_tools: refused(UnsupportedFeature::Tools),
+        }
+    }
+}
+
+/// The features to leave out of a prompt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Downgrades {
+    without_images: bool,
+    without_tools: bool,
+}
+
+impl Downgrades {
+    pub(super) fn apply<'a>(&self, request: &ClientRequest<'a>) -> Cow<'a, Prompt> {
+        let mut prompt = Cow::Borrowed(request.prompt);
+        if self.without_images && has_images(&prompt) {
+            prompt = Cow::Owned(request.fallbacks.without_images(&prompt));
+        }
+        if self.without_tools && !prompt.tools.is_empty() {
+            prompt = Cow::Owned(request.fallbacks.without_tools(&prompt));
+        }
+        prompt
+    }
+
+    /// Leaves out the feature that the provider refused. `None` if the failure names no feature, or
+    /// the prompt does not use it.
+    pub(super) fn add_for_failure(
+        &mut self,
+        failure: &FailureKind,
+        prompt: &Prompt,
+    ) -> Option<UnsupportedFeature> {
+        match failure {
+            FailureKind::ImagesRefused if !self.without_images && has_images(prompt) => {
+                self.without_images = true;
+                Some(UnsupportedFeature::Images)
+            }
+            FailureKind::ToolsRefused if !self.without_tools && !prompt.tools.is_empty() => {
+                self.without_tools = true;
+                Some(UnsupportedFeature::Tools)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn has_images(prompt: &Prompt) -> bool {
+    prompt.blocks().any(Block::has_image)
+}

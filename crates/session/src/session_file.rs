@@ -1,0 +1,306 @@
+//! [`SessionFile`]: a session file as its writer sees it. The file is created with the first write,
+//! readable by its owner only, locked against other writers, and never left longer than what is
+//! durable.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::entry::Header;
+
+/// Why an entry could not be saved, or a session could not be opened for writing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{name}: {message}; {remedy}")]
+pub struct LogError {
+    /// The cause, for code that has to decide.
+    pub kind: LogErrorKind,
+    /// Path of the session file.
+    pub name: Arc<str>,
+    /// What happened, as a sentence for the user.
+    pub message: String,
+    /// What the user can do about it.
+    pub remedy: &'static str,
+}
+
+/// The causes of a [`LogError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogErrorKind {
+    /// Another process holds the lock of this session.
+    Busy,
+    /// The disk, the quota or the file size limit is exhausted.
+    Full,
+    /// The file system is read-only, or permissions forbid writing.
+    ReadOnly,
+    /// The file is not a session, or was written by a newer version.
+    Unreadable,
+    /// A new session would overwrite an existing file.
+    Exists,
+    /// Any other error of the operating system.
+    Other,
+}
+
+/// Added to every failed write, because it is true of each: see [`crate::SessionLog::append`].
+const RETRY_NOTE: &str = "unsaved entries are kept in memory and written with the next one";
+
+impl LogError {
+    pub(crate) fn new(
+        kind: LogErrorKind,
+        path: &Path,
+        message: impl Into<String>,
+        remedy: &'static str,
+    ) -> Self {
+        LogError { kind, name: path.display().to_string().into(), message: message.into(), remedy }
+    }
+
+    /// Turns an I/O error into plain words with a remedy; `action` says what failed.
+    pub(crate) fn from_io(path: &Path, action: &str, error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let (kind, why, remedy) = match error.kind() {
+            Kind::StorageFull => (LogErrorKind::Full, "the disk is full", "free some space on it"),
+            Kind::QuotaExceeded => {
+                (LogErrorKind::Full, "your disk quota is used up", "free some space on it")
+            }
+            Kind::FileTooLarge => (
+                LogErrorKind::Full,
+                "the file would be larger than is allowed here",
+                "raise the limit (`ulimit -f`)",
+            ),
+            Kind::ReadOnlyFilesystem => (
+                LogErrorKind::ReadOnly,
+                "the disk is read-only",
+                "name another data folder in HARDPAN_DATA_DIR",
+            ),
+            Kind::PermissionDenied => (
+                LogErrorKind::ReadOnly,
+                "you are not allowed to write there",
+                "fix the permissions, or name another data folder in HARDPAN_DATA_DIR",
+            ),
+            Kind::NotFound => (
+                LogErrorKind::Other,
+                "it does not exist",
+                "name another session; `hardpan sessions` lists them",
+            ),
+            _ => (LogErrorKind::Other, "", "fix that, or name another data folder in HARDPAN_DATA_DIR"),
+        };
+        let message = match why {
+            "" => format!("{action}: {error}"),
+            why => format!("{action}: {why} ({error})"),
+        };
+        LogError::new(kind, path, message, remedy)
+    }
+
+    /// The same error with a note that the write will be tried again.
+    pub(crate) fn with_retry_note(mut self) -> Self {
+        self.message = format!("{}; {RETRY_NOTE}", self.message);
+        self
+    }
+}
+
+/// An open session file, and how much of it is durable.
+pub(crate) struct SessionFile {
+    path: PathBuf,
+    /// `None` before the first write.
+    file: Option<File>,
+    /// Written before the first entry of a new file; `None` for a file that existed.
+    header: Option<Header>,
+    durable_bytes: u64,
+    /// Whether a failed write may have left bytes after the durable part.
+    has_torn_tail: bool,
+}
+
+impl SessionFile {
+    /// A new session; its file is created with the first write.
+    pub(crate) fn create_lazily(path: &Path, header: Header) -> Self {
+        SessionFile {
+            path: path.to_owned(),
+            file: None,
+            header: Some(header),
+            durable_bytes: 0,
+            has_torn_tail: false,
+        }
+    }
+
+    /// Opens and locks an existing file, and returns its content.
+    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<u8>), LogError> {
+        let failed = |error: io::Error| LogError::from_io(path, "it cannot be opened", &error);
+        // Opening a pipe would wait for ever.
+        if !fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(failed(io::Error::other("it is not a regular file")));
+        }
+        let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
+        lock_file(&file, path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let durable_bytes = bytes.len() as u64;
+        let disk = SessionFile {
+            path: path.to_owned(),
+            file: Some(file),
+            header: None,
+            durable_bytes,
+            has_torn_tail: false,
+        };
+        Ok((disk, bytes))
+    }
+
+    /// Appends the bytes and makes them durable. On failure the file is left as it was.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), LogError> {
+        if self.file.is_none() {
+            self.file = Some(create_file(&self.path)?);
+        }
+        let written = match &self.header {
+            Some(header) if self.durable_bytes == 0 => {
+                self.write(&[header.to_line().as_bytes(), bytes].concat())
+            }
+            _ => self.write(bytes),
+        };
+        if written.is_err() {
+            // The next write tries again where this fails.
+            let _ = self.discard_torn_tail();
+        }
+        written.map_err(|error| LogError::from_io(&self.path, "it cannot be written", &error))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.discard_torn_tail()?;
+        let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
+        self.has_torn_tail = true;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        self.has_torn_tail = false;
+        self.durable_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off what a failed write left after the durable part.
+    fn discard_torn_tail(&mut self) -> io::Result<()> {
+        if let (true, Some(file)) = (self.has_torn_tail, &self.file) {
+            file.set_len(self.durable_bytes)?;
+            self.has_torn_tail = false;
+        }
+        Ok(())
+    }
+
+    /// Cuts the file to `length` bytes and keeps the rest in a new file beside it, whose path is
+    /// returned.
+    pub(crate) fn cut_tail(&mut self, bytes: &[u8], length: usize) -> Result<PathBuf, LogError> {
+        let keep = || {
+            let (beside, mut file) = create_torn_file(&self.path)?;
+            file.write_all(&bytes[length..])?;
+            file.sync_all()?;
+            sync_parent_folder(&beside)?;
+            Ok(beside)
+        };
+        let kept = keep();
+        let kept =
+            kept.map_err(|error: io::Error| LogError::from_io(&self.path, "it cannot be repaired", &error))?;
+        self.durable_bytes = length as u64;
+        self.has_torn_tail = true;
+        self.discard_torn_tail()
+            .map_err(|error| LogError::from_io(&self.path, "it cannot be repaired", &error))?;
+        Ok(kept)
+    }
+}
+
+impl Drop for SessionFile {
+    /// Removes a new file into which nothing could be written.
+    fn drop(&mut self) {
+        let is_ours = self.header.is_some();
+        if is_ours && self.durable_bytes == 0 && self.file.is_some() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Takes the exclusive lock, so that a session has one writer.
+pub(crate) fn lock_file(file: &File, path: &Path) -> Result<(), LogError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => LogError::new(
+            LogErrorKind::Busy,
+            path,
+            "another process writes to this session",
+            "wait until it has ended, or fork the session",
+        ),
+        TryLockError::Error(error) => LogError::from_io(path, "it cannot be locked", &error),
+    })
+}
+
+/// Creates the file and the folders above it, readable by their owner only, and locks it.
+fn create_file(path: &Path) -> Result<File, LogError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            LogError::new(LogErrorKind::Exists, path, "it already exists", "open it, or choose another name")
+        }
+        // The file is new, so what is missing is a folder above it, which cannot be created.
+        io::ErrorKind::NotFound => LogError::new(
+            LogErrorKind::Other,
+            path,
+            format!("its folder cannot be created: {error}"),
+            "name another data folder in HARDPAN_DATA_DIR",
+        ),
+        _ => LogError::from_io(path, "it cannot be created", &error),
+    };
+    let make = || {
+        create_folder_durably(path.parent().unwrap_or(Path::new("")))?;
+        let file = private_append_options().create_new(true).open(path)?;
+        sync_parent_folder(path)?;
+        Ok(file)
+    };
+    let file = make().map_err(failed)?;
+    lock_file(&file, path)?;
+    Ok(file)
+}
+
+/// Options for appending to a file that only its owner can read.
+fn private_append_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Creates missing folders from the top down, each durable before the next.
+fn create_folder_durably(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent() {
+        create_folder_durably(parent)?;
+    }
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        // Another process may have been faster.
+        Err(error) if !folder.is_dir() => Err(match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                io::Error::other(format!("{} is in the way: it is not a folder", folder.display()))
+            }
+            _ => error,
+        }),
+        _ => sync_parent_folder(folder),
+    }
+}
+
+/// Makes the directory entry of this path durable.
+fn sync_parent_folder(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Elsewhere a folder cannot be opened, and its entries are durable by themselves.
+    if cfg!(unix) { File::open(parent)?.sync_all() } else { Ok(()) }
+}
+
+/// Creates a new file `<name>.torn-N` beside the session.
+fn create_torn_file(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut number = 1;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".torn-{number}"));
+        match private_append_options().create_new(true).open(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            file => return Ok((name.into(), file?)),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! [`AcceptedRequest`]: a request that passed all checks, and the view that the cache has of it.
+
+use hardpan_economy::cache::{self, CacheSettings, ImplicitMarker, Moment};
+use hardpan_models::{MarkerFormat, Model, Protocol, ProviderProfile, ReasoningField};
+use hardpan_prompt::{Hash, Prompt, PromptTokens, Thinking};
+use hardpan_providers::decode::DecodedRequest;
+
+use crate::tool_choice::ToolChoice;
+use crate::wire::UsageFormat;
+
+/// A request that passed all checks.
+pub(super) struct AcceptedRequest {
+    pub protocol: Protocol,
+    pub decoded: DecodedRequest,
+    pub model: Model,
+    pub profile: ProviderProfile,
+    pub choice: ToolChoice,
+    pub measured: PromptTokens,
+    pub organisation: Hash,
+}
+
+impl AcceptedRequest {
+    /// Whether the answer includes reasoning.
+    pub fn has_thinking(&self) -> bool {
+        match self.protocol {
+            Protocol::Anthropic => has_thinking(&self.decoded),
+            Protocol::Openai => self.model.reasoning || self.profile.reasoning_field != ReasoningField::None,
+        }
+    }
+
+    /// The request in the form of the cache model, with the rules by which it is cached.
+    pub fn cache_request(&self, now: Moment) -> (cache::CacheRules, cache::CacheRequest) {
+        let DecodedRequest {
+            prompt,
+            tool_choice,
+            parallel_tools,
+            automatic_cache,
+            explicit_only,
+            effort,
+            citations,
+            ..
+        } = &self.decoded;
+        let mut rules = cache::CacheRules::for_model(&self.model, &self.profile);
+        if *explicit_only {
+            rules.implicit = ImplicitMarker::None;
+        }
+        if self.model.provider == "llamacpp" {
+            rules = rules.with_slots(1); // the server's default
+        }
+        let mut sent = cache::CacheRequest::from_prompt(prompt, &self.measured, now);
+        sent.settings = CacheSettings {
+            citations: *citations,
+            tool_choice: tool_choice.as_ref().map(|choice| choice.as_str().into()),
+            parallel_tools_off: *parallel_tools == Some(false),
+            // Adaptive thinking has no budget to tell requests apart: the word `adaptive` joins the
+            // effort.
+            effort: match (effort, self.decoded.adaptive_thinking) {
+                (effort, true) => Some(format!("adaptive {}", effort.as_deref().unwrap_or_default()).into()),
+                (Some(effort), false) => Some(effort.as_str().into()),
+                (None, false) => None,
+            },
+            ..sent.settings
+        };
+        if let Some(lifetime) = automatic_cache {
+            sent.mark_last(*lifetime);
+        }
+        (rules, sent)
+    }
+
+    pub fn usage_format(&self) -> UsageFormat {
+        match (self.profile.markers, self.model.provider.as_str()) {
+            (MarkerFormat::PromptCacheBreakpoint | MarkerFormat::CacheControl, _) => {
+                UsageFormat::ReadsAndWrites
+            }
+            (MarkerFormat::None, "deepseek") => UsageFormat::HitsAndMisses,
+            (MarkerFormat::None, _) => UsageFormat::Reads,
+        }
+    }
+}
+
+/// Whether an Anthropic request enables thinking.
+pub(super) fn has_thinking(decoded: &DecodedRequest) -> bool {
+    let Prompt { thinking, .. } = &decoded.prompt;
+    decoded.adaptive_thinking || *thinking != Thinking::Off
+}

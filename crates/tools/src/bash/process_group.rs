@@ -1,0 +1,91 @@
+//! [`ProcessGroup`]: a command with all its descendants, which end when it is dropped.
+
+use std::io;
+use std::process::{Child, Command};
+use std::sync::mpsc;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use tokio::sync::oneshot;
+
+/// A command and all processes of its group. Dropping it kills them at once, with or without an
+/// async runtime.
+///
+/// The first process is reaped only after that: until then its number cannot be reused, so a signal
+/// never reaches an unrelated process.
+pub(super) struct ProcessGroup {
+    leader: Pid,
+    ended: oneshot::Receiver<ProcessEnd>,
+    /// The reaper thread waits for this sender to be dropped. Must be the last field.
+    _release: mpsc::Sender<()>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProcessEnd {
+    Exit(i32),
+    Signal(i32),
+    Unknown,
+}
+
+impl ProcessGroup {
+    /// Starts a command that leads a process group of its own, or, as the sandbox launcher does,
+    /// makes itself the leader of one right away.
+    pub fn start(mut command: Command) -> io::Result<ProcessGroup> {
+        let (told, ended) = oneshot::channel();
+        let (release, released) = mpsc::channel();
+        let (hand_over, handed_over) = mpsc::channel::<Child>();
+        // The thread comes first: a child without a reaper would stay behind.
+        std::thread::Builder::new().name("reaper".to_owned()).spawn(move || {
+            let Ok(mut child) = handed_over.recv() else { return };
+            let _ = told.send(wait_without_reaping(&child));
+            let _: Result<(), _> = released.recv();
+            let _ = child.wait();
+        })?;
+        let child = command.spawn()?;
+        let leader = Pid::from_child(&child);
+        let _ = hand_over.send(child);
+        // The command holds our ends of the pipe; they close with it.
+        drop(command);
+        Ok(ProcessGroup { leader, ended, _release: release })
+    }
+
+    /// The process id of the command itself.
+    #[cfg(test)]
+    pub fn leader(&self) -> Pid {
+        self.leader
+    }
+
+    /// Waits until the command itself has ended; its descendants may still run.
+    pub async fn wait(&mut self) -> ProcessEnd {
+        (&mut self.ended).await.unwrap_or(ProcessEnd::Unknown)
+    }
+
+    /// Sends a signal to every process of the group.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process_group(self.leader, signal);
+        // A launcher that has not become a leader yet has no group, and no children either.
+        let _ = kill_process(self.leader, signal);
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+fn wait_without_reaping(child: &Child) -> ProcessEnd {
+    loop {
+        match waitid(WaitId::Pid(Pid::from_child(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Ok(Some(status)) => {
+                let exit = status.exit_status().map(ProcessEnd::Exit);
+                return exit
+                    .or(status.terminating_signal().map(ProcessEnd::Signal))
+                    .unwrap_or(ProcessEnd::Unknown);
+            }
+            Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return ProcessEnd::Unknown,
+        }
+    }
+}

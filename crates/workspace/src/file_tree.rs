@@ -1,0 +1,176 @@
+//! [`FileTree`]: the files of a folder by git's ignore rules.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use ignore::{DirEntry, WalkBuilder};
+
+use crate::find_project_root;
+use crate::path::{display_path, with_forward_slashes};
+use crate::regular_file::special_file_kind;
+
+/// Default limit for listing files: some 3 MB of names, which no context window holds.
+pub const TREE_LIMIT: usize = 100_000;
+
+/// The files of a folder and its subfolders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileTree {
+    /// Paths relative to the root, with forward slashes, sorted by their bytes.
+    pub files: Vec<String>,
+    /// What could not be listed, sorted by path.
+    pub skipped: Vec<SkippedPath>,
+    /// Whether the listing stopped at the limit.
+    pub truncated: bool,
+}
+
+impl FileTree {
+    /// The files as lines of at most `bytes` bytes in all. If there are too many, the deepest
+    /// folders become one line each, `src/parser/ (12 files)`, then those above them. Also returns
+    /// how many files such lines stand for.
+    pub fn lines_within(&self, bytes: usize) -> (Vec<String>, usize) {
+        let depth_of = |path: &str| path.matches('/').count();
+        let mut depth = self.files.iter().map(|path| depth_of(path)).max().unwrap_or(0);
+        let mut lines = self.files.clone();
+        let mut hidden = 0;
+        while lines.iter().map(|line| line.len() + 1).sum::<usize>() > bytes && depth > 0 {
+            depth -= 1;
+            let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+            lines = Vec::new();
+            for path in &self.files {
+                match path.match_indices('/').nth(depth) {
+                    Some((end, _)) => *folders.entry(&path[..=end]).or_default() += 1,
+                    None => lines.push(path.clone()),
+                }
+            }
+            hidden = folders.values().sum();
+            let word = |count: usize| if count == 1 { "file" } else { "files" };
+            lines
+                .extend(folders.iter().map(|(folder, count)| format!("{folder} ({count} {})", word(*count))));
+            lines.sort_unstable();
+        }
+        (lines, hidden)
+    }
+}
+
+/// A path that could not be listed, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SkippedPath {
+    /// Path for display; special characters are escaped, so it may not open the file.
+    pub path: String,
+    /// The reason as a phrase for the user.
+    pub reason: String,
+}
+
+/// Lists the files under `root` that git would not ignore, hidden ones included, `.git` excluded.
+/// Links are listed, not followed; `.ignore` files add to what git ignores. A `.gitignore` counts
+/// even outside a repository.
+///
+/// At most `limit` entries are listed. They are always the same ones: folders are read in the order
+/// of names.
+pub fn list_files(root: &Path, limit: usize) -> FileTree {
+    let mut tree = FileTree::default();
+    for entry in walk(root) {
+        let listed = match entry {
+            Ok(entry) => list(root, &entry, &mut tree.skipped),
+            Err(error) => ListedEntry::Skipped(SkippedPath::from_error(root, &error)),
+        };
+        if matches!(listed, ListedEntry::Folder) {
+            continue;
+        }
+        if tree.files.len() + tree.skipped.len() >= limit {
+            tree.truncated = true;
+            break;
+        }
+        match listed {
+            ListedEntry::File(path) => tree.files.push(path),
+            ListedEntry::Skipped(skipped) => tree.skipped.push(skipped),
+            ListedEntry::Folder => {}
+        }
+    }
+    tree.files.sort_unstable();
+    tree.skipped.sort_unstable();
+    tree
+}
+
+/// Walks everything that [`list_files`] lists, and the folders, in the order of names, `root`
+/// first.
+pub fn walk(root: &Path) -> ignore::Walk {
+    // Rules above the root count only inside a repository: a stray .gitignore in the home folder
+    // must not hide files.
+    let in_repository = find_project_root(root).join(".git").exists();
+    WalkBuilder::new(root)
+        .hidden(false)
+        .parents(in_repository)
+        .require_git(in_repository)
+        .follow_links(false)
+        .filter_entry(|entry| entry.file_name() != OsStr::new(".git"))
+        .sort_by_file_name(Ord::cmp)
+        .build()
+}
+
+enum ListedEntry {
+    File(String),
+    Folder,
+    Skipped(SkippedPath),
+}
+
+fn list(root: &Path, entry: &DirEntry, problems: &mut Vec<SkippedPath>) -> ListedEntry {
+    if let Some(error) = entry.error() {
+        problems.push(SkippedPath::from_error(root, error)); // a rule that cannot be read
+    }
+    let kind = entry.file_type();
+    if kind.is_some_and(|kind| kind.is_dir()) {
+        return ListedEntry::Folder;
+    }
+    let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+    let shown = escape_path(&with_forward_slashes(relative));
+    let skipped = |path, reason: &str| ListedEntry::Skipped(SkippedPath { path, reason: reason.into() });
+    match (kind, relative.to_str()) {
+        _ if entry.depth() == 0 => skipped(".".into(), "not a directory"),
+        (Some(kind), _) if !kind.is_file() && !kind.is_symlink() => skipped(shown, special_file_kind(kind)),
+        (_, None) => skipped(shown, "its name is not Unicode"),
+        (_, Some(name)) if name.chars().any(is_unprintable) => {
+            skipped(shown, "its name has control characters")
+        }
+        _ => ListedEntry::File(shown),
+    }
+}
+
+impl SkippedPath {
+    fn from_error(root: &Path, error: &ignore::Error) -> Self {
+        match error {
+            ignore::Error::WithPath { path, err } => {
+                SkippedPath { path: escape_path(&display_path(root, path)), reason: error_text(err) }
+            }
+            ignore::Error::WithDepth { err, .. } => SkippedPath::from_error(root, err),
+            ignore::Error::Partial(errors) if errors.len() == 1 => SkippedPath::from_error(root, &errors[0]),
+            other => SkippedPath { path: ".".into(), reason: error_text(other) },
+        }
+    }
+}
+
+/// The error without its path, which the entry already has.
+fn error_text(error: &ignore::Error) -> String {
+    match error.io_error() {
+        Some(io) => io.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Whether a character would break a list of one name per line, or a terminal.
+fn is_unprintable(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{2028}' | '\u{2029}')
+}
+
+fn escape_path(path: &str) -> String {
+    if !path.chars().any(is_unprintable) {
+        return path.to_owned();
+    }
+    path.chars()
+        .map(|c| if is_unprintable(c) { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

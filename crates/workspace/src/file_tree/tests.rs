@@ -1,0 +1,188 @@
+use std::fs;
+use std::process::Command;
+
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+
+/// A folder with these files; a name that ends in `/` is a folder, and `.git/` makes it a repository.
+fn folder_of(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        if name.ends_with('/') {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+    folder
+}
+
+fn skipped(path: &str, reason: &str) -> SkippedPath {
+    SkippedPath { path: path.into(), reason: reason.into() }
+}
+
+#[test]
+fn names_are_sorted_by_their_bytes() {
+    let folder = folder_of(&[
+        ("b", ""),
+        ("a/b", ""),
+        ("a-b", ""),
+        ("B", ""),
+        ("é", ""),
+        ("a/b c.txt", ""),
+        (".hidden", ""),
+    ]);
+    let tree = list_files(folder.path(), TREE_LIMIT);
+    assert_eq!(tree.files, [".hidden", "B", "a-b", "a/b", "a/b c.txt", "b", "é"]);
+    assert_eq!(tree.skipped, []);
+    assert!(!tree.truncated);
+}
+
+#[test]
+fn git_s_ignore_rules_hold() {
+    let rules = "*.log\n!keep.log\n/target/\nbuild/\n";
+    let folder = folder_of(&[
+        (".git/", ""),
+        (".git/info/exclude", "private\n"),
+        (".gitignore", rules),
+        ("a.log", ""),
+        ("keep.log", ""),
+        ("private", ""),
+        ("target/x", ""),
+        ("src/target/y", ""),
+        ("src/build/z", ""),
+        ("src/.gitignore", "generated.rs\n"),
+        ("src/generated.rs", ""),
+        ("src/main.rs", ""),
+    ]);
+    let expected = [".gitignore", "keep.log", "src/.gitignore", "src/main.rs", "src/target/y"];
+    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, expected);
+}
+
+#[test]
+fn the_rules_above_hold_inside_a_repository_and_not_beyond_it() {
+    let folder = folder_of(&[
+        (".gitignore", "*.rs\n"),
+        ("repo/.git/", ""),
+        ("repo/.gitignore", "*.tmp\n"),
+        ("repo/src/a.rs", ""),
+        ("repo/src/a.tmp", ""),
+        ("plain/a.rs", ""),
+        ("plain/.gitignore", "b.rs"),
+        ("plain/b.rs", ""),
+    ]);
+    assert_eq!(list_files(&folder.path().join("repo/src"), TREE_LIMIT).files, ["a.rs"]);
+    assert_eq!(list_files(&folder.path().join("plain"), TREE_LIMIT).files, [".gitignore", "a.rs"]);
+}
+
+#[test]
+fn what_real_git_lists_is_listed() {
+    let folder =
+        folder_of(&[(".gitignore", "out/*\n!out/kept\n"), ("out/a", ""), ("out/kept", ""), ("x y/ü", "")]);
+    let git = |arguments: &[&str]| {
+        Command::new("git").arg("-C").arg(folder.path()).args(arguments).output().unwrap().stdout
+    };
+    git(&["init", "--quiet"]);
+    let listed = String::from_utf8(git(&["ls-files", "-z", "--others", "--exclude-standard"])).unwrap();
+    let mut listed: Vec<&str> = listed.split_terminator('\0').collect();
+    listed.sort_unstable();
+    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, listed);
+}
+
+#[test]
+fn nested_repositories_are_listed_without_their_git_folders() {
+    let folder = folder_of(&[
+        (".git/HEAD", ""),
+        ("sub/.git/HEAD", ""),
+        ("sub/a", ""),
+        ("module/.git", "gitdir: ../.git/modules/module"),
+        ("module/b", ""),
+    ]);
+    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, ["module/b", "sub/a"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn links_are_listed_and_not_followed() {
+    let folder = folder_of(&[("real/a", "")]);
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("real/loop")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.path().join("broken")).unwrap();
+    assert_eq!(list_files(folder.path(), TREE_LIMIT).files, ["broken", "real/a", "real/loop"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn names_and_kinds_that_cannot_be_listed_are_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder_of(&[("a\nb", ""), ("c\td/e", ""), ("back\\slash", "")]);
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut expected = vec![
+        skipped("a\\nb", "its name has control characters"),
+        skipped("c\\td/e", "its name has control characters"),
+        skipped("pipe", "a named pipe"),
+    ];
+    // Some file systems take only Unicode.
+    if fs::write(folder.path().join(OsStr::from_bytes(b"z\xff")), "").is_ok() {
+        expected.push(skipped("z\u{fffd}", "its name is not Unicode"));
+    }
+    let tree = list_files(folder.path(), TREE_LIMIT);
+    assert_eq!(tree.files, ["back\\slash"]);
+    assert_eq!(tree.skipped, expected);
+}
+
+#[test]
+fn a_rule_that_cannot_be_read_is_reported() {
+    let folder = folder_of(&[(".gitignore", "a{b\n*.log\n"), ("x.log", ""), ("x", "")]);
+    let tree = list_files(folder.path(), TREE_LIMIT);
+    assert_eq!(tree.files, [".gitignore", "x"]);
+    assert_eq!(tree.skipped.len(), 1);
+    assert_eq!(tree.skipped[0].path, ".gitignore");
+    assert!(tree.skipped[0].reason.contains("a{b"), "{:?}", tree.skipped);
+}
+
+#[test]
+fn a_root_that_is_missing_or_a_file_is_reported() {
+    let folder = folder_of(&[("a", "")]);
+    let tree = list_files(&folder.path().join("a"), TREE_LIMIT);
+    assert_eq!((tree.files.len(), tree.skipped), (0, vec![skipped(".", "not a directory")]));
+    let tree = list_files(&folder.path().join("none"), TREE_LIMIT);
+    assert_eq!(tree.files.len(), 0);
+    assert_eq!(tree.skipped.len(), 1);
+}
+
+#[test]
+fn the_limit_ends_the_list_at_the_same_place_every_time() {
+    let folder = folder_of(&[("a/1", ""), ("a/2", ""), ("a-b", ""), ("c", "")]);
+    let tree = list_files(folder.path(), 3);
+    assert_eq!(tree.files, ["a-b", "a/1", "a/2"]);
+    assert!(tree.truncated);
+    assert_eq!(list_files(folder.path(), 3), tree);
+    assert!(!list_files(folder.path(), 4).truncated);
+}
+
+#[test]
+fn the_order_in_which_files_were_made_does_not_matter() {
+    let names = ["b/x", "a", "c", "b/a", "d/e/f"].map(|name| (name, ""));
+    let mut reversed = names;
+    reversed.reverse();
+    assert_eq!(
+        list_files(folder_of(&names).path(), TREE_LIMIT),
+        list_files(folder_of(&reversed).path(), TREE_LIMIT)
+    );
+}
+
+#[test]
+fn a_list_that_is_too_long_is_shown_by_folders() {
+    let names = ["a/b/3", "a/b/c/1", "a/b/c/2", "a/b/c/3", "a/b/c/4", "d/4", "e"];
+    let files = names.iter().map(|path| (*path).to_owned()).collect();
+    let tree = FileTree { files, skipped: Vec::new(), truncated: false };
+    assert_eq!(tree.lines_within(100), (tree.files.clone(), 0));
+    assert_eq!(tree.lines_within(30).0, ["a/b/3", "a/b/c/ (4 files)", "d/4", "e"]);
+    assert_eq!(tree.lines_within(25).0, ["a/b/ (5 files)", "d/4", "e"]);
+    let (lines, hidden) = tree.lines_within(1);
+    assert_eq!((lines.join(", "), hidden), ("a/ (5 files), d/ (1 file), e".to_owned(), 6));
+}
