@@ -226,8 +226,8 @@ impl Agent {
     /// waits for it. Returns [`AgentError::Busy`] while another run is in progress; use
     /// [`Agent::queue`] then.
     pub async fn prompt(&self, input: Input) -> Result<InputOutcome, AgentError> {
-        if let Some(taken) = self.run_command(&input.text).await {
-            return Ok(taken);
+        if let Some(outcome) = self.run_command(&input.text).await {
+            return Ok(outcome);
         }
         if self.is_busy() {
             return Err(AgentError::Busy);
@@ -242,7 +242,7 @@ impl Agent {
                 self.flush_shell_messages_if_idle().await?;
                 Ok(InputOutcome::Ran(ran?))
             }
-            Err(taken) => Ok(taken),
+            Err(outcome) => Ok(outcome),
         }
     }
 
@@ -250,12 +250,12 @@ impl Agent {
     /// passes the input event and expansion now and then waits in the queue for `delivery`. If the
     /// agent is idle, it starts a run.
     pub async fn queue(&self, input: Input, delivery: Delivery) -> Result<InputOutcome, AgentError> {
-        if let Some(taken) = self.run_command(&input.text).await {
-            return Ok(taken);
+        if let Some(outcome) = self.run_command(&input.text).await {
+            return Ok(outcome);
         }
         let prepared = match self.prepare_input(input).await? {
             Ok(prepared) => prepared,
-            Err(taken) => return Ok(taken),
+            Err(outcome) => return Ok(outcome),
         };
         let queued = lock(&self.inner.queues).add(delivery, prepared);
         match queued {

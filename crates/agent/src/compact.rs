@@ -181,11 +181,11 @@ impl Agent {
         let mut reply = BeforeCompactReply::Continue;
         let (_, faults) = self
             .events()
-            .ask_handlers(self, event, |_, said| {
-                if matches!(said, BeforeCompactReply::Continue) {
+            .ask_handlers(self, event, |_, handler_reply| {
+                if matches!(handler_reply, BeforeCompactReply::Continue) {
                     return std::ops::ControlFlow::Continue(());
                 }
-                reply = said;
+                reply = handler_reply;
                 std::ops::ControlFlow::Break(())
             })
             .await;

@@ -242,8 +242,8 @@ impl Conversation {
 
     /// Stores the thinking level; `None` if the branch has this level already.
     pub fn set_thinking(&mut self, level: &str, now: Timestamp) -> Option<PendingSave> {
-        let known = self.thinking.as_deref().unwrap_or(NO_THINKING);
-        (known != level).then(|| {
+        let current = self.thinking.as_deref().unwrap_or(NO_THINKING);
+        (current != level).then(|| {
             self.thinking = Some(level.into());
             self.append_record(Record::ThinkingChange { level: level.into() }, now)
         })

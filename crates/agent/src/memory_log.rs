@@ -155,9 +155,9 @@ fn additions_between(before: &LayoutState, after: &LayoutState) -> Option<Memory
         empty_tiers: (after.empty_tiers != before.empty_tiers).then_some(after.empty_tiers),
     };
     // A removal cannot be expressed as an addition.
-    let told =
+    let nothing_removed =
         (frontier.is_some() || old.frontier.is_none()) && (tail_hash.is_some() || old.tail_hash.is_none());
-    (same && told).then_some(added)
+    (same && nothing_removed).then_some(added)
 }
 
 /// The elements of `after` beyond `before`, if `after` begins with `before`.
@@ -201,9 +201,9 @@ mod tests {
         let change = MemoryChange::between(&before, &after).unwrap();
         let written = serde_json::to_string(&change).unwrap();
         assert!(written.contains("\"new\"") && !written.contains("a long file"), "{written}");
-        let mut told = before;
-        serde_json::from_str::<MemoryChange>(&written).unwrap().apply(&mut told);
-        assert_eq!(told, after);
+        let mut restored = before;
+        serde_json::from_str::<MemoryChange>(&written).unwrap().apply(&mut restored);
+        assert_eq!(restored, after);
     }
 
     fn tracker(entries: &[(&str, u32)]) -> StabilityTracker {
@@ -221,14 +221,14 @@ mod tests {
             tracker(&[("file:a", 1), ("symbol:a", 3), ("history:m3", 0), ("history:m0", 2)]),
             tracker(&[]),
         ];
-        let mut told = LayoutState::default();
+        let mut restored = LayoutState::default();
         for next in &states[1..] {
-            let change = MemoryChange::between_trackers(&told.tiers, next).unwrap();
+            let change = MemoryChange::between_trackers(&restored.tiers, next).unwrap();
             let written = serde_json::to_string(&change).unwrap();
-            serde_json::from_str::<MemoryChange>(&written).unwrap().apply(&mut told);
-            assert_eq!(&told.tiers, next);
+            serde_json::from_str::<MemoryChange>(&written).unwrap().apply(&mut restored);
+            assert_eq!(&restored.tiers, next);
         }
-        assert_eq!(MemoryChange::between_trackers(&told.tiers, &states[4]), None);
+        assert_eq!(MemoryChange::between_trackers(&restored.tiers, &states[4]), None);
         let Some(MemoryChange::Tiers(change)) = MemoryChange::between_trackers(&states[1], &states[2]) else {
             panic!("a change")
         };
@@ -244,9 +244,9 @@ mod tests {
         after.strata.folds = 1;
         let change = MemoryChange::between(&before, &after).unwrap();
         assert!(matches!(change, MemoryChange::Whole(_)));
-        let mut told = before.clone();
-        change.apply(&mut told);
-        assert_eq!(told, after);
+        let mut restored = before.clone();
+        change.apply(&mut restored);
+        assert_eq!(restored, after);
         assert_eq!(MemoryChange::between(&before, &before.clone()), None);
     }
 }

@@ -12,7 +12,7 @@ use crate::run::unless_aborted;
 /// What the new branch keeps from the branch that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BranchExit {
-    /// Nothing.
+    /// Nothing: the new branch starts at the entry as it is.
     WithoutSummary,
     /// A summary of it, which the model writes and the new branch begins with.
     WithSummary,

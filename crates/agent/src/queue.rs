@@ -95,7 +95,7 @@ impl InputQueues {
         Ok(())
     }
 
-    /// A run starts.
+    /// A run starts: from now on inputs are queued for it.
     pub fn run_started(&mut self) {
         self.run = RunPhase::Working;
     }

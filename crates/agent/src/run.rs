@@ -156,11 +156,11 @@ impl Agent {
             let (tool_results, looping) = self.run_tool_calls(run_state, &calls, token).await?;
             let none = calls.is_empty();
             if self.may_have_changed_files(&calls)
-                && let Ok(Ok(around)) =
+                && let Ok(Ok(observed)) =
                     unless_aborted(token, self.observe_workspace(ObserveReason::FilesChanged, &prepared.text))
                         .await
             {
-                run_state.base_snapshot = Some(around);
+                run_state.base_snapshot = Some(observed);
             }
             self.events().emit(self, TurnEnd { turn, message, tool_results }).await;
             if let Some(stop @ (RunEnd::Aborted | RunEnd::Error { .. })) = stop {
@@ -289,12 +289,12 @@ impl Agent {
         prepared: &PreparedInput,
         token: &CancellationToken,
     ) -> Result<Vec<CustomMessage>, RunEnd> {
-        let around =
+        let observed =
             unless_aborted(token, self.observe_workspace(ObserveReason::RunStarted, &prepared.text)).await?;
-        let around = around.map_err(|_| RunEnd::Error {
+        let observed = observed.map_err(|_| RunEnd::Error {
             message: "observing the workspace failed; this is a bug in hardpan: please report it".into(),
         })?;
-        run_state.base_snapshot = Some(around);
+        run_state.base_snapshot = Some(observed);
         run_state.system_prompt_override = None;
         if !self.events().has_handlers::<BeforeAgentStart>() {
             return Ok(Vec::new());

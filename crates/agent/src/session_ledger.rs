@@ -86,7 +86,7 @@ pub(crate) struct SessionLedger {
     pub ledger: Ledger,
     /// The last turn: its bill and the verdict about it.
     pub last: Option<(Charge, Verdict)>,
-    watch: CacheMonitor,
+    monitor: CacheMonitor,
     start: Continuity,
     /// What was paid since costs by key were last stored.
     unsaved: Ledger,
@@ -100,9 +100,15 @@ impl SessionLedger {
         branch: impl IntoIterator<Item = &'a Entry>,
     ) -> Self {
         let stored = StoredMonitor::from_entries(branch);
-        let watch = stored.watch();
-        let start = if watch == CacheMonitor::new() { Continuity::Continued } else { Continuity::Resumed };
-        SessionLedger { ledger: ledger_from_entries(bill), watch, start, stored, ..SessionLedger::default() }
+        let monitor = stored.monitor();
+        let start = if monitor == CacheMonitor::new() { Continuity::Continued } else { Continuity::Resumed };
+        SessionLedger {
+            ledger: ledger_from_entries(bill),
+            monitor,
+            start,
+            stored,
+            ..SessionLedger::default()
+        }
     }
 
     /// Notes that this process has also sent the last request, so a loss is not due to a resume.
@@ -130,10 +136,10 @@ impl SessionLedger {
         let charge = self.ledger.charge(&answered);
         self.unsaved.add(&charge);
         let verdict = match bill.base {
-            CacheBase::Conversation => self.watch.examine(&answered),
+            CacheBase::Conversation => self.monitor.examine(&answered),
             // To the monitor, a commit message is a prompt of its own.
             CacheBase::Standalone => {
-                self.watch.examine(&CompletedRequest { purpose: RequestPurpose::Commit, ..answered })
+                self.monitor.examine(&CompletedRequest { purpose: RequestPurpose::Commit, ..answered })
             }
         };
         self.ledger.record_loss(&verdict);
@@ -142,8 +148,8 @@ impl SessionLedger {
             serde_json::to_value(charge.summarized_by_kind()).map(|charge| ("charge".to_owned(), charge)),
         );
         let loss = Some(verdict.clone()).filter(Verdict::is_loss);
-        let told = loss.as_ref().and_then(|verdict| serde_json::to_value(verdict).ok());
-        extra.extend(told.map(|verdict| ("verdict".to_owned(), verdict)));
+        let stored_verdict = loss.as_ref().and_then(|verdict| serde_json::to_value(verdict).ok());
+        extra.extend(stored_verdict.map(|verdict| ("verdict".to_owned(), verdict)));
         let record = request_record(bill, &charge, extra);
         if purpose == RequestPurpose::Turn {
             self.start = Continuity::Continued;
@@ -159,7 +165,7 @@ impl SessionLedger {
             let data = charges_by_key(&std::mem::take(&mut self.unsaved));
             records.push(Record::Custom { custom_type: ITEMS_RECORD.into(), data });
         }
-        records.extend(self.stored.change_record(&self.watch, end));
+        records.extend(self.stored.change_record(&self.monitor, end));
         records
     }
 
@@ -172,23 +178,23 @@ impl SessionLedger {
         next: &Target,
         now: Timestamp,
     ) -> Option<CostForecast> {
-        if self.watch == CacheMonitor::new() {
+        if self.monitor == CacheMonitor::new() {
             return None;
         }
         // A model that was selected but not yet asked has nothing cached that could be lost.
         let same = last.provider == next.provider && last.model.id == next.model.id;
         let nothing = CacheMonitor::new();
-        let (watch, target) = match act {
-            PlannedAction::SwitchModel { .. } => (&self.watch, last),
-            _ if same => (&self.watch, last),
+        let (monitor, target) = match act {
+            PlannedAction::SwitchModel { .. } => (&self.monitor, last),
+            _ if same => (&self.monitor, last),
             _ => (&nothing, next),
         };
-        Some(forecast_cost(watch, act, &target.model, &target.profile, moment(now)))
+        Some(forecast_cost(monitor, act, &target.model, &target.profile, moment(now)))
     }
 
     /// When the cache entries expire, if that is known.
     pub fn expires(&self) -> Option<Timestamp> {
-        self.watch.expires_at().and_then(|moment| Timestamp::from_millisecond(moment.0).ok())
+        self.monitor.expires_at().and_then(|moment| Timestamp::from_millisecond(moment.0).ok())
     }
 }
 

@@ -200,8 +200,9 @@ impl Agent {
         let conversation = lock(&self.inner.conversation);
         for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::File) {
             // The call that read or changed the file already showed this content to the model.
-            let told = conversation.knowledge.get(item.name()).filter(|known| known.hash == item.body.hash());
-            item.shown_by = told.and_then(|known| known.message.clone()).or(item.shown_by.take());
+            let known_file =
+                conversation.knowledge.get(item.name()).filter(|known| known.hash == item.body.hash());
+            item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
         snapshot.fold |= self.is_fold_free(&conversation, &selection.target, snapshot.now);
         snapshot.system.whole = run_state.system_prompt_override.clone();

@@ -1,4 +1,4 @@
-//! `hardpan audit`: what recorded sessions cost, and what was paid twice.
+//! `hardpan audit`: analyses what recorded sessions cost, and what they paid twice.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -10,41 +10,44 @@ use hardpan_models::Catalogue;
 use crate::output::{self, safe, safe_lines};
 use crate::settings::data_folder;
 
-/// How deep a folder is looked through: Codex has `year/month/day/file`.
+/// How deep to search a folder. Codex stores `year/month/day/file`; this leaves room above that.
 pub const MAX_FOLDER_DEPTH: usize = 8;
 
-/// What is audited, and how it is shown.
+/// Flags of `hardpan audit`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hardpan audit --discover
+  hardpan audit ~/.claude/projects --html report.html")]
 pub struct AuditArgs {
-    /// Sessions of pi, Claude Code, Codex or Hardpan, or folders of them
+    /// Session files of pi, Claude Code, Codex or Hardpan, or folders that contain them
     #[arg(required_unless_present = "discover")]
     files: Vec<PathBuf>,
-    /// Look in the usual places of all these agents
+    /// Search the default folders of all these agents
     #[arg(long)]
     discover: bool,
-    /// Print the audit as JSON (docs/audit.md)
+    /// Print the audit as JSON (see `hardpan docs audit`)
     #[arg(long)]
     json: bool,
-    /// Write a page with plots, which needs nothing else
+    /// Also write a self-contained HTML page with plots
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Show so many losses, the dearest first
+    /// Show the N most expensive losses
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 }
 
-/// Runs what was asked for.
+/// Runs `hardpan audit`.
 pub fn audit(args: &AuditArgs) -> Result<()> {
     let files = files(args)?;
     let catalogue = catalogue();
     let audits = audits(&files, &catalogue, args);
     if audits.is_empty() {
-        bail!("no session could be read");
+        bail!("cannot read any of these sessions");
     }
     if let Some(path) = &args.html {
         let page = report::page(&audits, args.top.max(100));
-        std::fs::write(path, page).with_context(|| format!("{} cannot be written", path.display()))?;
-        eprintln!("the page is in {}", safe(&path.display().to_string()));
+        std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("wrote {}", safe(&path.display().to_string()));
     }
     if args.json {
         return Ok(output::print(serde_json::to_string_pretty(&Report::from_audits(&audits))? + "\n")?);
@@ -52,38 +55,43 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
     Ok(output::print(safe_lines(&report::summary(&audits, args.top)))?)
 }
 
-/// The user's own prices, where there are any; settings that cannot be read are no reason not to look at a bill.
+/// The catalogue with the user's own prices. Settings that cannot be read are reported and ignored:
+/// an audit needs none.
 pub fn catalogue() -> Catalogue {
     match crate::run::load_settings(None) {
         Ok(settings) => settings.catalogue,
         Err(error) => {
-            eprintln!("hardpan: the settings are left out: {}", safe_lines(&format!("{error:#}")));
+            eprintln!("hardpan: ignoring your settings: {}", safe_lines(&format!("{error:#}")));
             Catalogue::builtin().clone()
         }
     }
 }
 
-/// The files that were named or found.
+/// The session files that were named, or found with `--discover`.
 fn files(args: &AuditArgs) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in &args.files {
-        if path.is_dir() { collect_session_files(path, MAX_FOLDER_DEPTH, &mut files) } else { files.push(path.clone()) }
+        if path.is_dir() {
+            collect_session_files(path, MAX_FOLDER_DEPTH, &mut files)
+        } else {
+            files.push(path.clone())
+        }
     }
     if args.discover {
         let places = default_session_folders();
         places.iter().for_each(|place| collect_session_files(place, MAX_FOLDER_DEPTH, &mut files));
         if files.is_empty() {
             let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-            bail!("no sessions were found in {}", places.join(", "));
+            bail!("found no sessions in {}", places.join(", "));
         }
     }
     if files.is_empty() {
-        bail!("no sessions (*.jsonl) are in the folders that were named");
+        bail!("found no sessions (*.jsonl) in these folders");
     }
     Ok(files)
 }
 
-/// Where agents keep their sessions; each has a variable that moves it.
+/// The folders where agents store their sessions. For each, a variable overrides the default.
 fn default_session_folders() -> Vec<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let moved = |name: &str, usual: &str| of(name).or_else(|| of("HOME").map(|home| home.join(usual)));
@@ -96,7 +104,8 @@ fn default_session_folders() -> Vec<PathBuf> {
     places.into_iter().flatten().collect()
 }
 
-/// All session files below a folder, by name. Links to folders are not followed: they could lead round in a circle.
+/// Appends all session files below a folder to `files`, sorted by name. Does not follow links to
+/// folders, which could form a cycle.
 pub fn collect_session_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
@@ -113,19 +122,19 @@ pub fn collect_session_files(folder: &Path, depth: usize, files: &mut Vec<PathBu
     }
 }
 
-/// The audits of those that can be read; the others are named.
+/// Audits the files that can be read, and reports the others on standard error.
 fn audits(files: &[PathBuf], catalogue: &Catalogue, args: &AuditArgs) -> Vec<Audit> {
     let mut progress = Progress { shown: files.len() > 1 && io::stderr().is_terminal(), all: files.len() };
     let mut audits = Vec::new();
     for (number, file) in files.iter().enumerate() {
         progress.show(number);
         match Recording::open(file) {
-            // Of what was only found, sessions in which nothing was billed are no news.
+            // With --discover, skips sessions without a bill silently.
             Ok(recording) if recording.requests.is_empty() && args.discover => {}
             Ok(recording) => audits.push(Audit::from_recording(&recording, catalogue)),
             Err(error) => {
                 progress.clear();
-                eprintln!("hardpan: left out: {}", safe_lines(&error.to_string()));
+                eprintln!("hardpan: skipped: {}", safe_lines(&error.to_string()));
             }
         }
     }
@@ -133,7 +142,7 @@ fn audits(files: &[PathBuf], catalogue: &Catalogue, args: &AuditArgs) -> Vec<Aud
     audits
 }
 
-/// A line on a terminal that tells how far it is.
+/// A progress line on the terminal.
 struct Progress {
     shown: bool,
     all: usize,

@@ -1,8 +1,9 @@
-//! `hardpan commit`: a commit message from what is staged, shown before it is used.
+//! `hardpan commit`: lets a model write a commit message for the staged changes, shows it, and
+//! commits.
 
-mod message; // what a commit message is, and what it is not
-mod model; // asking the model for it
-mod staged; // what is staged, as git tells it
+mod message; // CommitMessage: checks and cleans what a model wrote
+mod model; // MessageWriter: asks the model
+mod staged; // StagedChanges: what git has staged; and the commit itself
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -20,36 +21,38 @@ use message::CommitMessage;
 use model::MessageWriter;
 use staged::{Repository, StagedChanges};
 
-/// How a commit is made.
+/// Flags of `hardpan commit`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  git add -p && hardpan commit")]
 pub struct CommitArgs {
-    /// Commit with the message, without asking
+    /// Commit without asking
     #[arg(short, long, conflicts_with = "print")]
     yes: bool,
-    /// Print the message, and commit nothing
+    /// Print the message without committing
     #[arg(short, long)]
     print: bool,
-    /// The model that writes [default: small_model of the settings, else the model]
+    /// Model that writes the message [default: small_model in config.toml, else the default model]
     #[arg(long)]
     model: Option<String>,
-    /// Its provider
+    /// Provider of the model
     #[arg(long)]
     provider: Option<String>,
-    /// The folder to work in [default: this one]
+    /// Folder to work in [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
 
-/// What is done with the message.
+/// What to do with the message.
 enum CommitMode {
     Print,
     Commit,
     Ask,
-    /// There is nobody to ask.
+    /// Print it only, because there is no terminal to ask in.
     Show,
 }
 
-/// Writes a message for what is staged, shows it, and commits if that is wanted.
+/// Writes a message for the staged changes, shows it, and commits if the user agrees.
 pub fn commit(args: &CommitArgs) -> Result<()> {
     let folder = inputs::working_folder(args.dir.as_deref())?;
     let settings = load_settings(args.dir.as_deref())?;
@@ -70,17 +73,22 @@ pub fn commit(args: &CommitArgs) -> Result<()> {
         CommitMode::Ask => ask(&repository, &staged, message),
         CommitMode::Show => {
             eprintln!(
-                "hardpan: nothing was committed: `hardpan commit --yes` commits, and so does `git commit -F FILE` with this message"
+                "hardpan: not committed, because there is no terminal to ask in: add --yes, or save this message and run `git commit -F FILE`"
             );
             Ok(())
         }
     }
 }
 
-/// The message: by the model, or a plain one where there is none.
-fn write_message(args: &CommitArgs, settings: &Settings, staged: &StagedChanges, mode: &CommitMode) -> Result<CommitMessage> {
+/// Writes the message with the model; without a key, makes a plain one from the file names.
+fn write_message(
+    args: &CommitArgs,
+    settings: &Settings,
+    staged: &StagedChanges,
+    mode: &CommitMode,
+) -> Result<CommitMessage> {
     let small = args.model.clone().or_else(|| {
-        // A provider that was named chooses among its own models.
+        // --provider chooses among that provider's models.
         settings.config.small_model.clone().filter(|_| args.provider.is_none())
     });
     let target_args = TargetArgs { model: small, provider: args.provider.clone(), ..TargetArgs::default() };
@@ -91,12 +99,12 @@ fn write_message(args: &CommitArgs, settings: &Settings, staged: &StagedChanges,
         let key = target.profile.key_env.first().map_or("its key", String::as_str);
         if matches!(mode, CommitMode::Commit) {
             bail!(
-                "no key for {}, so no model writes the message, and nothing was committed: set {key}, or commit with a message of your own (git commit)",
+                "no key for {}, so no model can write the message; nothing was committed. Set {key}, or write the message yourself (git commit)",
                 target.provider
             );
         }
         eprintln!(
-            "hardpan: no key for {}, so no model reads the changes: this message is made from the names of the files. Set {key} for a real one.",
+            "hardpan: no key for {}, so this message is made from the file names only. Set {key} to let a model read the changes.",
             target.provider
         );
         return Ok(message::from_file_names(&staged.files));
@@ -109,13 +117,13 @@ fn show(message: &CommitMessage) -> Result<()> {
     Ok(output::print(if io::stdout().is_terminal() { safe_lines(&text) } else { text })?)
 }
 
-/// Asks until there is an answer.
+/// Asks the user until they commit or decline.
 fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessage) -> Result<()> {
     loop {
         eprint!("Commit with this message? [y]es, [e]dit, [n]o: ");
-        io::stderr().flush().context("the terminal cannot be written to")?;
+        io::stderr().flush().context("cannot write to the terminal")?;
         let mut line = String::new();
-        let read = io::stdin().lock().read_line(&mut line).context("the answer cannot be read")?;
+        let read = io::stdin().lock().read_line(&mut line).context("cannot read your answer")?;
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return repository.commit(staged, &message),
             "e" | "edit" => match repository.edit(&message) {

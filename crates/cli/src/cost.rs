@@ -1,7 +1,7 @@
-//! `hardpan cost`: what was paid, read from the session files.
+//! `hardpan cost`: adds up the bills in the session files.
 
-mod side_requests; // the bills of requests that are part of no conversation
-mod summary; // the bills of many sessions, each request once
+mod side_requests; // stores the bills of requests outside of conversations, such as commits
+mod summary; // CostSummary: the bills of many sessions, each request counted once
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,40 +23,44 @@ use summary::CostSummary;
 pub use side_requests::record_bills;
 pub use summary::read_bills;
 
-/// What is added up, and by what.
+/// Flags of `hardpan cost`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hardpan cost --all --by day
+  hardpan cost 3f2a --by key")]
 pub struct CostArgs {
-    /// A session: its id or the beginning of it, its name or a part of it, or its file [default: all of this folder]
+    /// Session id (or its beginning), name (or a part of it), or file [default: all sessions of this
+    /// folder]
     #[arg(value_name = "SESSION")]
     session: Option<String>,
-    /// Those of all folders
+    /// Include the sessions of all folders
     #[arg(long, conflicts_with = "session")]
     all: bool,
-    /// By what [default: session; with a session: kind]
+    /// Group the costs by this [default: session; for a single session: kind]
     #[arg(long, value_enum)]
     by: Option<GroupBy>,
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// The folder [default: this one]
+    /// Use the sessions of this folder [default: the current folder]
     #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     dir: Option<PathBuf>,
 }
 
-/// What a bill is added up by.
+/// What `hardpan cost` groups by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum GroupBy {
-    /// The conversation.
+    /// One row per conversation
     Session,
-    /// The day, where the person was.
+    /// One row per day, in your time zone
     Day,
-    /// The provider and the model.
+    /// One row per provider and model
     Model,
-    /// The folder.
+    /// One row per folder
     Project,
-    /// What sort of thing was sent.
+    /// One row per kind of content: files, history, tools, …
     Kind,
-    /// The item, tool or rule.
+    /// One row per file, tool or other item
     Key,
 }
 
@@ -73,9 +77,9 @@ impl GroupBy {
     }
 }
 
-/// Adds up what was asked for.
+/// Runs `hardpan cost`.
 pub fn cost(args: &CostArgs) -> Result<()> {
-    let data = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR")?;
+    let data = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
     let store = SessionStore::new(data.join("sessions"));
     let folder = if args.all { None } else { Some(inputs::working_folder(args.dir.as_deref())?) };
     let sessions: Vec<SessionSummary> = match &args.session {
@@ -94,7 +98,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     }
     if summary.ledger.total.requests == 0 {
         let place = if args.all { "" } else { " here" };
-        eprintln!("nothing was paid{place} yet: hardpan -p \"…\" asks a model");
+        eprintln!("no costs{place} yet: ask a model something with hardpan -p \"…\"");
         return Ok(());
     }
     output::print(table(&summary.ledger.total, by, &rows).render(width()))?;
@@ -102,7 +106,7 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     Ok(())
 }
 
-/// A line of the bill: what it is for, and the sum.
+/// A row of the table: its label and its totals.
 type BillRow = (String, Totals);
 
 fn rows(summary: &CostSummary, by: GroupBy) -> Vec<BillRow> {
@@ -110,19 +114,21 @@ fn rows(summary: &CostSummary, by: GroupBy) -> Vec<BillRow> {
         map.iter().map(|(name, totals): (&std::sync::Arc<str>, _)| (name.to_string(), *totals)).collect()
     };
     let mut rows = match by {
-        // In the order of the calendar.
+        // Already in calendar order; the others go by cost.
         GroupBy::Day => return named(&summary.ledger.by_day),
         GroupBy::Session => summary.sessions.clone(),
         GroupBy::Model => named(&summary.ledger.by_model),
         GroupBy::Project => summary.projects.iter().map(|(name, totals)| (name.clone(), *totals)).collect(),
         GroupBy::Kind => kinds(&summary.ledger),
-        GroupBy::Key => summary.ledger.by_key.iter().map(|(account, totals)| (account_label(account), *totals)).collect(),
+        GroupBy::Key => {
+            summary.ledger.by_key.iter().map(|(account, totals)| (account_label(account), *totals)).collect()
+        }
     };
     rows.sort_by(|a, b| b.1.dollars.total_cmp(&a.1.dollars).then_with(|| a.0.cmp(&b.0)));
     rows
 }
 
-/// By kind; what is no part of a prompt goes by its own name.
+/// Totals by kind of content; accounts that are not part of a prompt, such as output, by name.
 fn kinds(ledger: &Ledger) -> Vec<BillRow> {
     let parts =
         ledger.by_kind().into_iter().filter_map(|(kind, totals)| Some((kind?.name().to_owned(), totals)));
@@ -130,7 +136,7 @@ fn kinds(ledger: &Ledger) -> Vec<BillRow> {
     parts.chain(others.map(|(account, totals)| (account.key.to_string(), *totals))).collect()
 }
 
-/// What a person calls an account.
+/// The label of an account in the table.
 fn account_label(account: &Account) -> String {
     match account.kind {
         Some(kind) if &*account.key == "all" => format!("{} (not named)", kind.name()),
@@ -156,7 +162,7 @@ fn table(total: &Totals, by: GroupBy, rows: &[BillRow]) -> Table {
     table
 }
 
-/// What the table does not tell.
+/// The remarks below the table: losses, unaccounted tokens, estimates and unreadable files.
 fn remarks(summary: &CostSummary) -> Vec<String> {
     let mut remarks = Vec::new();
     let count = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
@@ -169,7 +175,7 @@ fn remarks(summary: &CostSummary) -> Vec<String> {
             .map(|(cause, loss)| format!("{} {}×", cause.replace('_', " "), loss.times))
             .collect();
         remarks.push(format!(
-            "paid again for what had been cached: {} tokens, {} ({}); `hardpan why` tells more",
+            "paid again for cached content: {} tokens, {} ({}); run `hardpan why` for details",
             count(tokens),
             dollars(price),
             causes.join(", ")
@@ -178,14 +184,16 @@ fn remarks(summary: &CostSummary) -> Vec<String> {
     let unaccounted = summary.ledger.totals_for_key("unaccounted");
     if unaccounted.tokens.total() > 0 {
         remarks.push(format!(
-            "unaccounted for: {} tokens, {}: billed, and not among what was sent",
+            "unaccounted for: {} tokens, {}: billed, but not part of what we sent",
             count(unaccounted.tokens.total()),
             dollars(unaccounted.dollars)
         ));
     }
     if summary.estimated > 0 {
-        remarks
-            .push(format!("{} requests are by our own count: their provider reported none", summary.estimated));
+        remarks.push(format!(
+            "{} requests are estimates, because their provider reported no usage",
+            summary.estimated
+        ));
     }
     remarks.extend(summary.unreadable.iter().map(|problem| safe(problem)));
     remarks
@@ -193,7 +201,12 @@ fn remarks(summary: &CostSummary) -> Vec<String> {
 
 fn as_json(summary: &CostSummary, by: GroupBy, rows: &[BillRow]) -> Value {
     let rows: Vec<Value> = match by {
-        GroupBy::Key => summary.ledger.by_key.iter().map(|(account, totals)| with_totals(json!(account), totals)).collect(),
+        GroupBy::Key => summary
+            .ledger
+            .by_key
+            .iter()
+            .map(|(account, totals)| with_totals(json!(account), totals))
+            .collect(),
         _ => rows.iter().map(|(name, totals)| with_totals(json!({by.name(): name}), totals)).collect(),
     };
     json!({

@@ -1,4 +1,4 @@
-//! `hardpan request --diff A B`: the first block in which two requests differ.
+//! `hardpan request --diff A B`: finds the first block in which two requests differ.
 
 use std::path::Path;
 
@@ -10,22 +10,22 @@ use crate::args::{RequestArgs, TargetArgs};
 use crate::output::{cut, safe};
 use crate::settings::Settings;
 
-/// A body, and the origins of its blocks where they are known.
+/// One of the two requests: its body, and the origins of its blocks if they are known.
 struct DiffSide {
     body: Value,
     origins: Vec<Value>,
 }
 
-/// The difference, as text for a person.
+/// Describes the first difference between two requests.
 pub fn diff(a: &Path, b: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<String> {
     let (first, second) = (load(a, request_args, settings)?, load(b, request_args, settings)?);
     let Some(difference) = body::first_difference(&first.body, &second.body) else {
-        return Ok("The requests have the same blocks.\n".to_owned());
+        return Ok("Both requests have the same blocks.\n".to_owned());
     };
     let block = difference.second.as_ref().or(difference.first.as_ref());
     let address = block.map_or_else(String::new, |block| block.address.clone());
     let mut text =
-        format!("The first {} blocks are the same; the first that differs is {address}.\n", difference.same);
+        format!("The first {} blocks are equal; the first difference is in {address}.\n", difference.same);
     for (name, side, block) in [(a, &first, &difference.first), (b, &second, &difference.second)] {
         text.push_str(&format!(
             "  {}: {}\n",
@@ -42,7 +42,7 @@ fn other_block<'a>(difference: &'a body::BodyDifference, block: &Option<BodyBloc
 }
 
 fn describe(side: &DiffSide, block: Option<&BodyBlock>, other: Option<&BodyBlock>) -> String {
-    let Some(block) = block else { return "has ended".to_owned() };
+    let Some(block) = block else { return "has no more blocks".to_owned() };
     let rows = side.origins.iter().filter(|row| row["block"] == block.address.as_str());
     let names = rows
         .flat_map(|row| row["from"].as_array().into_iter().flatten())
@@ -50,7 +50,7 @@ fn describe(side: &DiffSide, block: Option<&BodyBlock>, other: Option<&BodyBlock
     let mut origins: Vec<&str> = names.collect();
     origins.dedup();
     let origin = match origins.len() {
-        0 => "origin not known".to_owned(),
+        0 => "unknown origin".to_owned(),
         1..=4 => origins.join(", "),
         n => format!("{} … {} ({n} parts)", origins[0], origins[n - 1]),
     };
@@ -66,9 +66,9 @@ fn block_text(block: &BodyBlock) -> String {
     text.map_or_else(|| content.to_string(), str::to_owned)
 }
 
-/// A snapshot is assembled; a body is taken as it is.
+/// Loads a request: assembles a snapshot, and takes a body as it is.
 fn load(path: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<DiffSide> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     if value["body"].is_object() {
@@ -80,7 +80,7 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<
     }
     if !value["version"].is_number() {
         bail!(
-            "{} is neither a snapshot nor a request body (`hardpan request --json` prints one)",
+            "{} is neither a snapshot (from `hardpan snapshot`) nor a request body (from `hardpan request --json`)",
             path.display()
         );
     }

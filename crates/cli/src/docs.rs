@@ -1,4 +1,5 @@
-//! `hardpan docs`: Hardpan's own documents, compiled in, for people and for the model that is asked about it.
+//! `hardpan docs`: prints Hardpan's documentation, which is compiled in. The model reads it, too,
+//! when the user asks about Hardpan.
 
 use anyhow::{Result, bail};
 use hardpan_models::{did_you_mean, nearest};
@@ -6,7 +7,7 @@ use serde::Serialize;
 
 use crate::output;
 
-/// A document: its name without `.md`, and its text.
+/// A document's name without `.md`, and its text.
 type Document = (&'static str, &'static str);
 
 macro_rules! documents {
@@ -15,7 +16,7 @@ macro_rules! documents {
     };
 }
 
-/// What a newcomer reads first comes first.
+/// All documents, in the order in which a newcomer should read them.
 const DOCUMENTS: &[Document] = documents![
     "readme" at "README.md",
     "configuration" at "docs/configuration.md",
@@ -44,7 +45,7 @@ struct DocumentSummary {
     title: &'static str,
 }
 
-/// How the list is shown.
+/// How to print the list of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
     Text,
@@ -61,7 +62,7 @@ pub fn docs(name: Option<&str>, format: OutputFormat) -> Result<()> {
         Some((_, text)) => Ok(output::print(*text)?),
         None => {
             let meant = nearest(wanted, DOCUMENTS.iter().map(|(known, _)| *known));
-            bail!("there is no document \"{name}\"{}; `hardpan docs` lists them", did_you_mean(&meant))
+            bail!("no document is called \"{name}\"{}; run `hardpan docs` to list them", did_you_mean(&meant))
         }
     }
 }
@@ -76,11 +77,11 @@ fn list(format: OutputFormat) -> Result<()> {
     let lines: String =
         listed.iter().map(|DocumentSummary { name, title }| format!("{name:width$}  {title}\n")).collect();
     output::print(lines)?;
-    eprintln!("hardpan docs NAME prints one");
+    eprintln!("run hardpan docs NAME to print one");
     Ok(())
 }
 
-/// The first heading.
+/// The first heading of a document.
 fn title(text: &'static str) -> &'static str {
     text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
 }

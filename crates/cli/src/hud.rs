@@ -1,10 +1,11 @@
-//! `--hud`: what the last request held, what it cost, and what of it came from the cache (seed c).
+//! [`Hud`]: the display of `--hud`: what the last request held, what it cost, and how much of it
+//! came from the cache.
 
-mod bars; // shares drawn as bars, lines within a frame
-mod blocks; // the regions of a request: what they hold, and how much was read from the cache
+mod bars; // bars for shares, and Frame: a box around lines
+mod blocks; // Region: what a part of the request holds, and how much the cache delivered
 #[cfg(test)]
 mod tests;
-pub mod wrap; // text in lines of a width
+pub mod wrap; // breaks text into lines of a given width
 
 use hardpan_agent::Spending;
 use hardpan_context::{Breakdown, LayoutName};
@@ -17,38 +18,38 @@ use bars::{Frame, bar, frame, padded};
 use blocks::{Region, regions};
 use wrap::wrap;
 
-/// It does not get narrower than this, and wider than that the bars do not grow.
+/// The narrowest and the widest display, in columns.
 const WIDTH_RANGE: (usize, usize) = (40, 100);
 
-/// What a region holds stands beside its figures where there is this much room for it, else below them.
+/// A region's contents are printed beside its figures if this many columns are free, else below.
 const MIN_CONTENTS_WIDTH: usize = 20;
 
-/// What was used, by how it is billed.
+/// The columns of the spending table.
 const SPENDING_COLUMNS: [&str; 5] = ["input", "read", "written", "output", "cost"];
 
-/// Everything that is shown after a request.
+/// The figures to show after a request.
 pub struct Hud<'a> {
-    /// What the last request held.
+    /// Of the last request.
     pub breakdown: &'a Breakdown,
-    /// The provider it went to.
+    /// The id of the provider that the request went to.
     pub provider: &'a str,
-    /// The most tokens an answer may have.
+    /// Token limit of an answer.
     pub max_output: u32,
-    /// What that request used; none before the provider has said so.
+    /// Spending of the last request; none until the provider has reported it.
     pub last: Option<Spending>,
-    /// What the session used, that request included.
+    /// Spending of the whole session, the last request included.
     pub session: Spending,
-    /// How many requests that was.
+    /// Number of requests of the session.
     pub requests: u64,
-    /// What is to be said about how it used the cache, by what the provider reported.
+    /// How the last request used the cache, judged by the reported usage.
     pub verdict: Option<Verdict>,
-    /// `tiers`: how many tiers were skipped, over all requests that the layout remembers.
+    /// In the `tiers` layout: how many tiers were empty, over all requests of the session.
     pub empty_tiers: u32,
 }
 
 impl Hud<'_> {
-    /// As text, in lines of at most `width` columns: where it is narrow there are more lines, not less in them. It needs no
-    /// colour.
+    /// The display as text without colours, in lines of at most `width` columns. A narrow terminal
+    /// gets more lines, not less content.
     pub fn render(&self, width: usize) -> String {
         let width = width.clamp(WIDTH_RANGE.0, WIDTH_RANGE.1);
         let parts =
@@ -56,7 +57,7 @@ impl Hud<'_> {
         parts.join("\n")
     }
 
-    /// The same, for programs.
+    /// The same figures for programs.
     pub fn json(&self) -> Value {
         let breakdown = self.breakdown;
         let regions: Vec<Value> = regions(breakdown, self.last).iter().map(Region::json).collect();
@@ -82,7 +83,7 @@ impl Hud<'_> {
         value
     }
 
-    /// The model and its limits, and how full they are.
+    /// The model, its limits, and how full its window is.
     fn headline(&self) -> String {
         let breakdown = self.breakdown;
         let about = if breakdown.tokenizer.exact { "" } else { "about " };
@@ -117,7 +118,7 @@ impl Hud<'_> {
         text
     }
 
-    /// What the last request and the session used.
+    /// Spending of the last request and of the session.
     fn spending(&self, width: usize) -> String {
         let mut text = self.spending_rows();
         if text.lines().any(|line| line.chars().count() > width) {
@@ -134,10 +135,11 @@ impl Hud<'_> {
         text + &wrap(&words, width)
     }
 
-    /// A line for the last request and one for the session.
+    /// The spending table with a row for the last request and one for the session.
     fn spending_rows(&self) -> String {
-        let mut table =
-            Table::new(&[&[("tokens", Align::Left)], &SPENDING_COLUMNS.map(|head| (head, Align::Right))[..]].concat());
+        let mut table = Table::new(
+            &[&[("tokens", Align::Left)], &SPENDING_COLUMNS.map(|head| (head, Align::Right))[..]].concat(),
+        );
         let requests = format!("session ({})", thousands(count(self.requests)));
         for (name, spent) in [("last request".to_owned(), self.last), (requests, Some(self.session))] {
             table.row([name].into_iter().chain(self.figures(spent)));
@@ -145,7 +147,7 @@ impl Hud<'_> {
         table.render(usize::MAX)
     }
 
-    /// The same where it is narrow: a column for each.
+    /// The spending table for narrow terminals, with a column for each.
     fn spending_columns(&self) -> String {
         let columns = [("tokens", Align::Left), ("last request", Align::Right), ("session", Align::Right)];
         let mut table = Table::new(&columns);
@@ -158,7 +160,7 @@ impl Hud<'_> {
         table.render(usize::MAX)
     }
 
-    /// One for each name in [`SPENDING_COLUMNS`].
+    /// The cells of [`SPENDING_COLUMNS`].
     fn figures(&self, spent: Option<Spending>) -> [String; 5] {
         let Some(Spending { input, read, written, output, dollars: paid }) = spent else {
             return SPENDING_COLUMNS.map(|_| "-".to_owned());
@@ -168,7 +170,7 @@ impl Hud<'_> {
         [input, read, written, output, if is_unknown { "-".to_owned() } else { dollars(paid) }]
     }
 
-    /// The regions of the request in order, as boxes: where they end, what they hold, what was read of them.
+    /// The regions of the request in order, in a frame: tokens, cache hits and contents.
     fn blocks(&self, width: usize) -> String {
         const BAR: usize = 10;
         let regions = regions(self.breakdown, self.last);
@@ -207,7 +209,7 @@ impl Hud<'_> {
     }
 }
 
-/// The name of a category, for people.
+/// The display name of a kind.
 fn category(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Symbols => "symbol map",
@@ -216,7 +218,7 @@ fn category(kind: ItemKind) -> &'static str {
     }
 }
 
-/// `12.3%`; of nothing, everything is nothing.
+/// A percentage such as `12.3%`; `0.0%` of nothing.
 fn share(part: usize, whole: usize) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }

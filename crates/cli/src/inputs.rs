@@ -13,16 +13,16 @@ use hardpan_context::{
     FileEntry, ImageEntry, ItemEntry, LayoutName, ProjectFile, PromptEntry, Snapshot, SnapshotFile,
     SystemEntry, Target, ThinkingEntry, TreeEntry, UnavailableEntry,
 };
-use hardpan_prompt::{AgentMessage, MessageBody, Image, ItemKind, MessagePart, Text, Volatility};
+use hardpan_prompt::{AgentMessage, Image, ItemKind, MessageBody, MessagePart, Text, Volatility};
 use hardpan_session::Session;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
 use crate::args::{RequestArgs, TargetArgs};
 use crate::chat::{commands, tool_set};
+use crate::learned_state::LearnedState;
 use crate::map;
 use crate::settings::Settings;
-use crate::learned_state::LearnedState;
 
 /// The longest file list in a prompt, in bytes: about 20,000 tokens, as much as the symbol map may
 /// take.
@@ -46,7 +46,8 @@ pub fn working_folder(dir: Option<&Path>) -> Result<PathBuf> {
 /// Collects the inputs of a request.
 pub fn collect_inputs(request_args: &RequestArgs, settings: &Settings) -> Result<RequestInputs> {
     let (file, session) = build_snapshot_file(request_args, settings)?;
-    let name = request_args.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
+    let name =
+        request_args.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
     let snapshot = file.into_snapshot(&name)?;
     let layout = resolve_layout(&request_args.target_args, settings, session.layout.as_deref())?;
     let mut target = resolve_target(&request_args.target_args, settings, session.model)?;
@@ -85,7 +86,11 @@ pub fn apply_learned_factor(target: &mut Target, state: &LearnedState) {
 }
 
 /// Chooses the layout: the flag, then the environment, then the session, then the settings.
-pub fn resolve_layout(target_args: &TargetArgs, settings: &Settings, session: Option<&str>) -> Result<LayoutName> {
+pub fn resolve_layout(
+    target_args: &TargetArgs,
+    settings: &Settings,
+    session: Option<&str>,
+) -> Result<LayoutName> {
     let named = target_args.layout.clone().or_else(|| env_value("HARDPAN_LAYOUT"));
     let session = session.and_then(|name| name.parse().ok()).filter(|_| named.is_none());
     let named = named.or(settings.config.layout.clone());
@@ -98,7 +103,11 @@ fn env_value(name: &str) -> Option<String> {
 
 /// Chooses provider and model: flags, then the environment, then the session, then the settings,
 /// then the defaults.
-pub fn resolve_target(target_args: &TargetArgs, settings: &Settings, session: Option<(String, String)>) -> Result<Target> {
+pub fn resolve_target(
+    target_args: &TargetArgs,
+    settings: &Settings,
+    session: Option<(String, String)>,
+) -> Result<Target> {
     let config = &settings.config;
     let named = target_args.model.clone().or_else(|| env_value("HARDPAN_MODEL"));
     let mut provider = target_args.provider.clone().or_else(|| env_value("HARDPAN_PROVIDER"));
@@ -141,7 +150,10 @@ pub fn resolve_target(target_args: &TargetArgs, settings: &Settings, session: Op
 }
 
 /// The model of a session, if the catalogue still has it; otherwise warns on standard error.
-pub fn known_session_model(settings: &Settings, model: Option<&(Arc<str>, Arc<str>)>) -> Option<(String, String)> {
+pub fn known_session_model(
+    settings: &Settings,
+    model: Option<&(Arc<str>, Arc<str>)>,
+) -> Option<(String, String)> {
     let (provider, model) = model?;
     let known = settings.catalogue.model(Some(provider), model).is_ok();
     if !known {
@@ -164,13 +176,16 @@ fn largest_model_of(settings: &Settings, provider: &str) -> Result<String> {
 }
 
 /// Builds the snapshot in its file form, and returns what its session last used.
-pub fn build_snapshot_file(request_args: &RequestArgs, settings: &Settings) -> Result<(SnapshotFile, SessionChoices)> {
+pub fn build_snapshot_file(
+    request_args: &RequestArgs,
+    settings: &Settings,
+) -> Result<(SnapshotFile, SessionChoices)> {
     let now = request_args.now.as_deref().map(parse_time).transpose()?;
     let mut chosen = SessionChoices::default();
     let mut file = match &request_args.snapshot {
         Some(path) => {
-            let json = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
+            let json =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             let mut file = SnapshotFile::parse(&path.display().to_string(), &json)?;
             file.now = now.unwrap_or(file.now);
             file

@@ -1,4 +1,4 @@
-//! `hardpan map`, `hardpan symbols`, and the map in a prompt.
+//! `hardpan map`, `hardpan symbols`, and the symbol map in a prompt ([`symbols_for_prompt`]).
 
 use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use hardpan_agent::Coupling;
 use hardpan_context::{PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry};
 use hardpan_models::{did_you_mean, nearest};
-use hardpan_prompt::{TokenCounter, Text, Vocabulary};
-use hardpan_symbols::{TokenBudget, Focus, SymbolIndex, MapMemory, MapRequest};
+use hardpan_prompt::{Text, TokenCounter, Vocabulary};
+use hardpan_symbols::{Focus, MapMemory, MapRequest, SymbolIndex, TokenBudget};
 use hardpan_workspace as workspace;
 use serde::{Deserialize, Serialize};
 
@@ -17,14 +17,14 @@ use crate::inputs;
 use crate::output::{self, safe, thousands};
 use crate::settings::cache_folder;
 
-/// The most tokens of a map in a prompt, and its share of the window.
+/// Token limit of the map in a prompt; in a small window, one part in [`WINDOW_SHARE`] of it.
 const MAX_MAP_TOKENS: usize = 20_000;
 const WINDOW_SHARE: usize = 10;
 
-/// From so many files on, a person who waits is told how far it is.
+/// From this many files on, indexing shows its progress.
 const MANY_FILES: usize = 2000;
 
-/// How it is shown.
+/// How to print a map or a list of symbols.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     Text,
@@ -40,12 +40,13 @@ pub fn map(
     format: OutputFormat,
 ) -> Result<()> {
     let (root, here) = root_and_folder(dir)?;
-    // The process ends after this: to give back millions of small pieces before would be most of a blink.
+    // The process ends after this, and freeing millions of small objects would take a while.
     let index = ManuallyDrop::new(load_index(&root));
     let within = paths.iter().map(|path| index_path(&root, &here, path)).collect::<Result<Vec<String>>>()?;
-    let focus_files = focus.iter().map(|path| index_path(&root, &here, path)).collect::<Result<Vec<String>>>()?;
+    let focus_files =
+        focus.iter().map(|path| index_path(&root, &here, path)).collect::<Result<Vec<String>>>()?;
     if let Some(missing) = within.iter().find(|path| !index.paths().any(|known| is_within(known, path))) {
-        bail!("{}: no file of this folder is there; ignored files are not in the map", safe(missing));
+        bail!("{}: contains no file of the map; the map leaves out ignored files", safe(missing));
     }
     if format == OutputFormat::Json {
         let wanted = |path: &str| within.is_empty() || within.iter().any(|folder| is_within(path, folder));
@@ -55,13 +56,12 @@ pub fn map(
     let count = |text: &str| counter.count(&Text::new(text));
     let focus = Focus { files: focus_files, ..Focus::default() };
     let budget = tokens.map(|tokens| TokenBudget { tokens, count_tokens: &count });
-    let map =
-        index.map(&MapRequest { scope: &within, focus: Some(&focus), budget, ..MapRequest::default() });
+    let map = index.map(&MapRequest { scope: &within, focus: Some(&focus), budget, ..MapRequest::default() });
     output::print(map.text())?;
     let left = map.left_out;
     if left.files + left.definitions > 0 {
         eprintln!(
-            "left out for want of room: {} definitions, {} files entirely",
+            "left out to fit the token limit: {} definitions, and {} whole files",
             thousands(left.definitions),
             thousands(left.files)
         );
@@ -69,7 +69,7 @@ pub fn map(
     Ok(())
 }
 
-/// Prints where a name is defined and used.
+/// Prints where a symbol is defined and which files use it.
 pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<()> {
     let (root, _) = root_and_folder(dir)?;
     let index = load_index(&root);
@@ -80,7 +80,7 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
     if places.is_empty() {
         let report = index.report(|_| true);
         let known = report.files.iter().flat_map(|file| &file.symbols).map(|symbol| symbol.name.as_str());
-        bail!("no symbol \"{}\" is defined here{}", safe(name), did_you_mean(&nearest(name, known)));
+        bail!("found no definition of \"{}\"{}", safe(name), did_you_mean(&nearest(name, known)));
     }
     let mut text = String::new();
     for place in places {
@@ -93,29 +93,29 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
     Ok(output::print(text)?)
 }
 
-/// How long the map in a prompt may be unless the settings say otherwise.
+/// The default token limit of the map in a prompt, in tokens as we count them.
 ///
-/// The limit is in the model's own tokens, of which one that is counted stands for `factor`.
+/// The limit itself is in the model's tokens; each token that we count stands for `factor` of those.
 pub fn default_map_tokens(window: usize, factor: f64) -> usize {
-    /// What a layout puts around the entries takes up to an eighth of the room.
+    /// Layouts put text around the entries, which takes up to an eighth.
     const ENTRIES: f64 = 7.0 / 8.0;
     ((window / WINDOW_SHARE).min(MAX_MAP_TOKENS) as f64 * ENTRIES / factor) as usize
 }
 
-/// Brings the index on disk up to date.
+/// Updates the index on disk, so that the next map is fast.
 pub fn warm_up(folder: &Path) {
     let root = workspace::find_project_root(folder);
     let files = workspace::list_files(&root, workspace::TREE_LIMIT).files;
     workspace::index_codebase(&root, &files, cache_folder().as_deref(), &mut |_| {});
 }
 
-/// What a map keeps from request to request: short names and choice.
+/// What the map of a conversation keeps from request to request: path aliases and selection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MapState(Option<MapMemory>);
 
-/// The map that goes into a prompt, ranked by the files that are open and the words of the prompt. None where there is no
-/// code, or no room for it. What an earlier map of the conversation chose stays.
+/// The map for a prompt, ranked by the open files and the words of the prompt. None if there is no
+/// code, or no room for it. Keeps what an earlier map of the conversation selected.
 pub fn symbols_for_prompt(
     folder: &Path,
     file: &SnapshotFile,
@@ -151,7 +151,7 @@ pub fn symbols_for_prompt(
     (!entries.is_empty()).then(|| SymbolsEntry { legend: Some(Text::new(map.legend.trim_end())), entries })
 }
 
-/// Which files of a repository belong together, and how much the others refer to each.
+/// Which files of a repository belong together, and how much other files refer to each.
 pub fn coupling(folder: &Path) -> Coupling {
     let index = load_index(&workspace::find_project_root(folder));
     let owned = |cluster: Vec<&str>| cluster.into_iter().map(str::to_owned).collect();
@@ -160,7 +160,7 @@ pub fn coupling(folder: &Path) -> Coupling {
     Coupling { clusters: index.clusters().into_iter().map(owned).collect(), references }
 }
 
-/// The index of a repository, from the cache as far as it holds.
+/// Loads the index of a repository, reusing the cache for unchanged files.
 fn load_index(root: &Path) -> SymbolIndex {
     let files = workspace::list_files(root, workspace::TREE_LIMIT).files;
     let total = files.len();
@@ -177,16 +177,16 @@ fn load_index(root: &Path) -> SymbolIndex {
     codebase.index
 }
 
-/// The repository, and the folder that paths are meant from.
+/// The root of the repository, and the folder that paths are relative to.
 fn root_and_folder(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
     let here = inputs::working_folder(dir)?;
     Ok((workspace::find_project_root(&here), here))
 }
 
-/// A path as the index knows it.
+/// A path as the index stores it: relative to the root, with forward slashes.
 fn index_path(root: &Path, here: &Path, path: &str) -> Result<String> {
     let full = here.join(path);
-    let full = full.canonicalize().with_context(|| format!("{} cannot be found", safe(path)))?;
+    let full = full.canonicalize().with_context(|| format!("cannot find {}", safe(path)))?;
     if full == root {
         return Ok(String::new());
     }

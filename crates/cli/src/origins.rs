@@ -1,10 +1,11 @@
-//! The origins of a body's blocks, as JSON.
+//! [`origins`]: where each block of a request came from, as JSON.
 
 use hardpan_context::AssembledPrompt;
 use hardpan_prompt::{Content, Origin, ResultPart, Source};
 use serde_json::{Value, json};
 
-/// For every block: where it is in the body, its place, its tokens, its breakpoint, and where its parts came from.
+/// One object per block: its address in the body, its region, its tokens, its breakpoint, and the
+/// origins of its parts.
 pub fn origins(assembled: &AssembledPrompt, addresses: &[String]) -> Vec<Value> {
     let prompt = &assembled.prompt;
     let tools = prompt.tools.iter().map(|block| {
@@ -37,7 +38,7 @@ pub fn origins(assembled: &AssembledPrompt, addresses: &[String]) -> Vec<Value> 
     .collect()
 }
 
-/// Each part's origin and its length in bytes.
+/// The origin and the length in bytes of each part of a block.
 fn parts(content: &Content) -> Vec<(Origin, usize)> {
     match content {
         Content::Text(segments) => segments.iter().map(|s| (s.origin.clone(), s.text.len())).collect(),

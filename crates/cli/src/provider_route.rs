@@ -46,14 +46,20 @@ impl ProviderRoute {
         }
         let headers = config.headers.into_iter().collect();
         let session = session.map(str::to_owned);
-        let endpoint = Endpoint { base_url, key, headers, extras: config.extras, session };
+        let endpoint = Endpoint { base_url, key, headers, extra_fields: config.extras, session };
         let transport = Arc::new(HttpTransport::new(config.proxy.as_deref())?);
         Ok(ProviderRoute { transport, endpoint, simulated: false, reports_true_usage, notice: None })
     }
 
     fn simulated() -> Self {
         let endpoint = Endpoint { base_url: BASE_URL.to_owned(), ..Endpoint::default() };
-        ProviderRoute { transport: SIMULATOR.clone(), endpoint, simulated: true, reports_true_usage: false, notice: None }
+        ProviderRoute {
+            transport: SIMULATOR.clone(),
+            endpoint,
+            simulated: true,
+            reports_true_usage: false,
+            notice: None,
+        }
     }
 }
 
@@ -67,7 +73,12 @@ static SIMULATOR: LazyLock<Arc<InProcessTransport>> = LazyLock::new(|| {
 
 /// The model's token factor, corrected by the usage of one request. None for a model whose
 /// vocabulary is public, since its count is exact.
-pub fn learn_token_factor(target: &Target, assembled: &AssembledPrompt, render_cache: &RenderCache, usage: &Usage) -> Option<TokenFactor> {
+pub fn learn_token_factor(
+    target: &Target,
+    assembled: &AssembledPrompt,
+    render_cache: &RenderCache,
+    usage: &Usage,
+) -> Option<TokenFactor> {
     if target.model.vocabulary.is_some() {
         return None;
     }

@@ -1,11 +1,11 @@
-//! `hardpan replay`: what recorded sessions would have cost with each layout.
+//! `hardpan replay`: computes what recorded sessions would have cost with each layout.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use hardpan_audit::{BilledTotals, ReplayPolicy, Recording, Replay, ReplayCost, ThinkingSwitches};
+use hardpan_audit::{BilledTotals, Recording, Replay, ReplayCost, ReplayPolicy, ThinkingSwitches};
 use hardpan_models::Catalogue;
 use serde::Serialize;
 
@@ -13,13 +13,16 @@ use crate::audit::{MAX_FOLDER_DEPTH, catalogue, collect_session_files};
 use crate::output::{self, Align, Table, dollars, safe, safe_lines, thousands};
 use crate::views::width;
 
-/// What is replayed, and how it is shown.
+/// Flags of `hardpan replay`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  hardpan replay ~/.codex/sessions --layout strata")]
 pub struct ReplayArgs {
-    /// Sessions of pi, Claude Code, Codex or Hardpan, or folders of them
+    /// Session files of pi, Claude Code, Codex or Hardpan, or folders that contain them
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The layout: strata, panels, tiers, inline, append (plain append-only, as most agents do), or all
+    /// Layout to replay: strata, panels, tiers, inline, append (plain append-only, like most agents),
+    /// or all
     #[arg(long, default_value = "all", value_parser = policies)]
     layout: SelectedPolicies,
     /// Print the figures as JSON
@@ -27,7 +30,7 @@ pub struct ReplayArgs {
     json: bool,
 }
 
-/// The policies that were asked for.
+/// The value of `--layout`.
 #[derive(Clone, Debug)]
 struct SelectedPolicies(Vec<ReplayPolicy>);
 
@@ -38,10 +41,10 @@ fn policies(name: &str) -> Result<SelectedPolicies, String> {
     let known = || ReplayPolicy::ALL.map(ReplayPolicy::name).join(", ");
     ReplayPolicy::named(name)
         .map(|policy| SelectedPolicies(vec![policy]))
-        .ok_or_else(|| format!("known are {}, all", known()))
+        .ok_or_else(|| format!("expected one of {}, all", known()))
 }
 
-/// One session, in units of one token of plain input.
+/// The costs of one session with each layout, in units of one token of uncached input.
 #[derive(Serialize)]
 struct SessionReplay {
     file: String,
@@ -52,20 +55,24 @@ struct SessionReplay {
     layouts: BTreeMap<&'static str, ReplayCost>,
     #[serde(skip)]
     dollars: f64,
-    /// What people should know beside the figures.
+    /// A remark to print below the table.
     #[serde(skip)]
     note: Option<String>,
 }
 
-/// Runs what was asked for.
+/// Runs `hardpan replay`.
 pub fn replay(args: &ReplayArgs) -> Result<()> {
     let catalogue = catalogue();
     let mut files = Vec::new();
     for path in &args.files {
-        if path.is_dir() { collect_session_files(path, MAX_FOLDER_DEPTH, &mut files) } else { files.push(path.clone()) }
+        if path.is_dir() {
+            collect_session_files(path, MAX_FOLDER_DEPTH, &mut files)
+        } else {
+            files.push(path.clone())
+        }
     }
     if files.is_empty() {
-        bail!("no session (*.jsonl) is there");
+        bail!("found no sessions (*.jsonl) in these folders");
     }
     let shows_progress = files.len() > 1 && io::stderr().is_terminal();
     let (mut rows, mut failed) = (Vec::new(), 0);
@@ -78,7 +85,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
             Ok(row) => rows.push(row),
             Err(error) => {
                 failed += 1;
-                eprintln!("hardpan: left out: {}", safe_lines(&format!("{error:#}")));
+                eprintln!("hardpan: skipped: {}", safe_lines(&format!("{error:#}")));
             }
         }
     }
@@ -86,7 +93,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
         eprint!("\r\x1b[K");
     }
     if rows.is_empty() {
-        bail!("none of the {failed} files could be replayed");
+        bail!("cannot replay any of the {failed} files");
     }
     if args.json {
         let json = serde_json::json!({ "sessions": rows });
@@ -98,7 +105,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
 fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) -> Result<SessionReplay> {
     let recording = Recording::open(file)?;
     if recording.requests.is_empty() {
-        bail!("{}: no request in it has a bill", file.display());
+        bail!("{}: contains no request with a bill", file.display());
     }
     let replay = Replay::new(&recording, catalogue);
     let BilledTotals { requests, cost, dollars, .. } = replay.billed();
@@ -115,24 +122,26 @@ fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) ->
     })
 }
 
-/// What the figures leave out, and what could not be read.
+/// What the costs leave out, and what could not be read.
 fn remarks(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Option<String> {
     let mut notes = Vec::new();
     if replay.thinking_switch_count() > 0 {
-        let charged = Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Recorded).run(ReplayPolicy::Strata).cost;
+        let charged = Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Recorded)
+            .run(ReplayPolicy::Strata)
+            .cost;
         let share = charged / replay.billed().cost.max(1.0);
         notes.push(format!(
-            "{} switches of thinking, which lose the messages' cache in every layout, are not charged; with them strata is at {share:.3} of the bill",
+            "not counted: {} changes of the thinking setting, which lose the cache of the messages in every layout; with them, strata costs {share:.3} of the bill",
             replay.thinking_switch_count()
         ));
     }
     if !recording.problems.is_empty() {
-        notes.push(format!("{} lines could not be read in full", recording.problems.len()));
+        notes.push(format!("{} lines could not be read completely", recording.problems.len()));
     }
     Some(notes.join("; ")).filter(|notes| !notes.is_empty())
 }
 
-/// Costs are sums of products with few decimals; what comes after is not meant.
+/// Rounds a cost to thousandths: the prices have few decimals, so further digits are float noise.
 fn round_to_thousandth(cost: f64) -> f64 {
     (cost * 1000.0).round() / 1000.0
 }
@@ -163,7 +172,8 @@ fn table(row: &SessionReplay) -> String {
     let nothing = || std::array::from_fn(|_| String::new());
     known("billed", row.billed_cost, nothing());
     for policy in ReplayPolicy::ALL {
-        let Some(ReplayCost { cost, read, write, input, folds, pings }) = row.layouts.get(policy.name()) else {
+        let Some(ReplayCost { cost, read, write, input, folds, pings }) = row.layouts.get(policy.name())
+        else {
             continue;
         };
         let counts = [*read as usize, *write as usize, *input as usize, *folds, *pings];

@@ -16,14 +16,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use crate::args::{ChatArgs, TargetArgs};
-use crate::chat::commands;
 use crate::chat::app::ChatApp;
+use crate::chat::commands;
 use crate::chat::signals::{Interrupt, Signals};
-use crate::chat::{SIGNALS_UNAVAILABLE, ExitError};
+use crate::chat::{ExitError, SIGNALS_UNAVAILABLE};
 use crate::output;
-use server::RpcServer;
 use questions::PendingQuestions;
 use reply::JsonWriter;
+use server::RpcServer;
 
 /// Flags of `hardpan rpc`.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use hardpan_context::{AssembledPrompt, Breakdown, PROMPT_FILES, LayoutInput, RenderCache, Snapshot, Target};
+use hardpan_context::{AssembledPrompt, Breakdown, LayoutInput, PROMPT_FILES, RenderCache, Snapshot, Target};
 use hardpan_prompt::validate::{check_size, validate};
 
 use crate::args::{Args, Command, RequestArgs};
@@ -30,7 +30,11 @@ pub fn run(args: &Args) -> Result<()> {
             let settings = load_settings_for(&request_args)?;
             let request = assemble(&request_args, &settings)?;
             write_layout_state(&request, next_memory.as_deref())?;
-            send::send(&request, &settings, if *json { send::OutputFormat::Json } else { send::OutputFormat::Text })
+            send::send(
+                &request,
+                &settings,
+                if *json { send::OutputFormat::Json } else { send::OutputFormat::Text },
+            )
         }
         Some(Command::Request { prompt, files, request_args, json, origins, next_memory, .. }) => {
             let form = if *origins {
@@ -42,7 +46,9 @@ pub fn run(args: &Args) -> Result<()> {
             };
             request(&request_args.with_input(prompt, files), &form, next_memory.as_deref())
         }
-        Some(Command::Context { files, prompt, request_args, json }) => context(&request_args.with_input(prompt, files), *json),
+        Some(Command::Context { files, prompt, request_args, json }) => {
+            context(&request_args.with_input(prompt, files), *json)
+        }
         Some(Command::Snapshot { prompt, files, request_args, schema }) => {
             snapshot(&request_args.with_input(prompt, files), *schema)
         }
@@ -53,9 +59,11 @@ pub fn run(args: &Args) -> Result<()> {
             focus,
             if *json { map::OutputFormat::Json } else { map::OutputFormat::Text },
         ),
-        Some(Command::Symbols { name, json, dir }) => {
-            map::symbols(dir.as_deref(), name, if *json { map::OutputFormat::Json } else { map::OutputFormat::Text })
-        }
+        Some(Command::Symbols { name, json, dir }) => map::symbols(
+            dir.as_deref(),
+            name,
+            if *json { map::OutputFormat::Json } else { map::OutputFormat::Text },
+        ),
         Some(Command::Prompt { request_args, file }) => prompt(request_args, file.as_deref()),
         Some(Command::Models { filter, provider, json }) => {
             models(filter.as_deref(), provider.as_deref(), *json)
@@ -72,9 +80,10 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
-        Some(Command::Docs { name, json }) => {
-            docs::docs(name.as_deref(), if *json { docs::OutputFormat::Json } else { docs::OutputFormat::Text })
-        }
+        Some(Command::Docs { name, json }) => docs::docs(
+            name.as_deref(),
+            if *json { docs::OutputFormat::Json } else { docs::OutputFormat::Text },
+        ),
         Some(Command::Sandbox { policy, command }) => sandbox(policy, command),
     }
 }
@@ -153,8 +162,12 @@ fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option
     check_size(body.len())?;
     match form {
         RequestOutput::Table => {
-            let table =
-                views::request(&request.assembled, &request.breakdown(), &request.target.provider, &request.addresses());
+            let table = views::request(
+                &request.assembled,
+                &request.breakdown(),
+                &request.target.provider,
+                &request.addresses(),
+            );
             output::print(table)?;
         }
         RequestOutput::Body => print_json(&body)?,
@@ -206,7 +219,8 @@ fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
         None => {
             let RequestInputs { snapshot, target, layout } = collect_inputs(request_args, &settings)?;
             let render_cache = RenderCache::new(target.vocabulary());
-            let input = LayoutInput { snapshot: &snapshot, target: &target, texts, render_cache: &render_cache };
+            let input =
+                LayoutInput { snapshot: &snapshot, target: &target, texts, render_cache: &render_cache };
             let segments = hardpan_context::system_prompt_segments(&input, layout);
             segments.iter().map(|segment| segment.text.as_str()).collect()
         }
@@ -288,8 +302,11 @@ fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
 fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
     let root = hardpan_workspace::find_project_root(&inputs::working_folder(folder)?);
     let name = settings::trust(&root, remove)?;
-    let verb =
-        if remove { "no longer trusted" } else { "trusted: Hardpan now uses its .hardpan/ settings and prompts" };
+    let verb = if remove {
+        "no longer trusted"
+    } else {
+        "trusted: Hardpan now uses its .hardpan/ settings and prompts"
+    };
     eprintln!("{} is {verb}", output::safe(&name));
     Ok(())
 }
@@ -298,7 +315,9 @@ fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
 pub fn welcome() -> Result<()> {
     let mut request_args = RequestArgs { prompt: Some(SAMPLE_PROMPT.to_owned()), ..RequestArgs::default() };
     let folder = inputs::working_folder(None)?;
-    request_args.files.extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
+    request_args
+        .files
+        .extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
     let request = assemble(&request_args, &load_settings_for(&request_args)?)?;
     let breakdown = request.breakdown();
     let lines = [

@@ -1,4 +1,4 @@
-//! `hardpan request --send`: the request goes out, the answer comes in.
+//! `hardpan request --send`: sends one request and prints its answer.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -6,26 +6,28 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use hardpan_context::{PromptTexts, without_images, without_tools};
 use hardpan_prompt::Prompt;
-use hardpan_providers::{Answer, Client, AnswerEvent, FailureKind, PromptFallbacks, ProviderError, ClientRequest, Usage};
+use hardpan_providers::{
+    Answer, AnswerEvent, Client, ClientRequest, FailureKind, PromptFallbacks, ProviderError, Usage,
+};
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::learned_state::LearnedState;
 use crate::output::{self, dollars, safe, safe_lines, thousands};
 use crate::provider_route::{self, ProviderRoute};
 use crate::run::AssembledRequest;
 use crate::settings::Settings;
-use crate::learned_state::LearnedState;
 
-/// How the answer is shown.
+/// How to print the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// Its text as it comes.
+    /// Its text, as it streams.
     Text,
-    /// The whole of it, with usage and cost.
+    /// The complete answer with its usage and cost.
     Json,
 }
 
-/// Sends a request and shows its answer.
+/// Sends a request and prints its answer.
 pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputFormat) -> Result<()> {
     let mut state = LearnedState::load();
     let learned = Arc::new(state.refusals());
@@ -34,7 +36,7 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
         eprintln!("hardpan: {note}");
     }
     let client =
-        Client::new(route.transport, route.endpoint, settings.config.patience.patience(), learned.clone());
+        Client::new(route.transport, route.endpoint, settings.config.retry.retry_policy(), learned.clone());
     let forms = TextFallbacks { texts: &settings.texts };
     #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
     let now_ms = Timestamp::now().as_millisecond();
@@ -49,7 +51,7 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("no runtime can be made")?;
+        .context("cannot start the async runtime")?;
     let mut sink = |event: AnswerEvent| show_event(&event, format);
     let answer = runtime.block_on(async {
         tokio::select! {
@@ -66,13 +68,20 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
     let answer = answer?;
     match format {
         OutputFormat::Text => finish_text(request, &answer),
-        OutputFormat::Json => output::print(serde_json::to_string_pretty(&answer_json(request, &answer))? + "\n")?,
+        OutputFormat::Json => {
+            output::print(serde_json::to_string_pretty(&answer_json(request, &answer))? + "\n")?
+        }
     }
     Ok(())
 }
 
-/// A model that is not available is never replaced in silence: the error names others of its provider.
-fn suggest_other_models(error: ProviderError, request: &AssembledRequest, settings: &Settings) -> anyhow::Error {
+/// Names similar models of the provider in the error for a model that is not available. Hardpan
+/// never switches to another model by itself.
+fn suggest_other_models(
+    error: ProviderError,
+    request: &AssembledRequest,
+    settings: &Settings,
+) -> anyhow::Error {
     let unavailable = error.failure == FailureKind::ModelUnavailable;
     let error = anyhow::Error::from(error);
     if !unavailable {
@@ -90,11 +99,11 @@ fn suggest_other_models(error: ProviderError, request: &AssembledRequest, settin
     if nearest.is_empty() {
         error
     } else {
-        anyhow::anyhow!("{error}. Others of {}: {}", model.provider, nearest.join(", "))
+        anyhow::anyhow!("{error}. Similar models of {}: {}", model.provider, nearest.join(", "))
     }
 }
 
-/// The prompt's other forms, with the texts in use.
+/// Rewrites a prompt for models without tools or images, with the texts in use.
 pub struct TextFallbacks<'a> {
     pub texts: &'a PromptTexts,
 }
@@ -111,9 +120,9 @@ impl PromptFallbacks for TextFallbacks<'_> {
 fn show_event(event: &AnswerEvent, format: OutputFormat) {
     match event {
         AnswerEvent::Text(text) if format == OutputFormat::Text => {
-            // In a pipe the text is data, to the byte; on a terminal it must not steer it.
+            // A pipe gets the exact bytes; a terminal must not be steered by them.
             let shown = if std::io::stdout().is_terminal() { safe_lines(text) } else { text.clone() };
-            // A reader that has gone away is noticed when the answer has ended.
+            // A closed pipe is reported at the end of the answer.
             let _ = output::print(shown);
         }
         AnswerEvent::Footnote(note) => eprintln!("hardpan: {}", safe(note)),
@@ -125,7 +134,7 @@ fn finish_text(request: &AssembledRequest, answer: &Answer) {
     let _ = output::print("\n");
     for call in answer.calls() {
         let (name, arguments) = (safe(&call.call.name), safe(&output::cut(&call.raw, 200)));
-        eprintln!("hardpan: the model calls {name} {arguments}; tools are not run here");
+        eprintln!("hardpan: the model called {name} {arguments}; --send does not run tools");
     }
     if let Some(error) = &answer.error {
         eprintln!("hardpan: {}", safe(&error.to_string()));
@@ -135,7 +144,7 @@ fn finish_text(request: &AssembledRequest, answer: &Answer) {
     }
 }
 
-/// Tokens by how they were billed, and what that costs.
+/// The line after an answer: tokens by how they were billed, and their cost.
 fn usage_line(request: &AssembledRequest, usage: &Usage) -> String {
     let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     format!(

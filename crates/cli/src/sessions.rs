@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
-use hardpan_session::{ExportScope, ExportFormat, Session, SessionStore, SessionSummary};
+use hardpan_session::{ExportFormat, ExportScope, Session, SessionStore, SessionSummary};
 use jiff::Timestamp;
 
 use crate::chat::tool_set::SessionArtifacts;
@@ -128,7 +128,9 @@ pub fn sessions(args: &SessionsArgs) -> Result<()> {
     let store = store()?;
     match &args.command {
         None => list(&store, &args.folder_args, output_format(args.json)),
-        Some(Command::Search { words, folder_args, json }) => search(&store, words, folder_args, output_format(*json)),
+        Some(Command::Search { words, folder_args, json }) => {
+            search(&store, words, folder_args, output_format(*json))
+        }
         Some(Command::Show { session }) => show(&find(&store, session)?),
         Some(Command::Export { session, format, output, branch, all }) => {
             let extent = if *all { ExportScope::All } else { ExportScope::Branch(branch.as_deref()) };
@@ -217,14 +219,22 @@ fn session_title(session: &SessionSummary) -> String {
     }
 }
 
-fn search(store: &SessionStore, words: &[String], folder_args: &FolderArgs, format: OutputFormat) -> Result<()> {
+fn search(
+    store: &SessionStore,
+    words: &[String],
+    folder_args: &FolderArgs,
+    format: OutputFormat,
+) -> Result<()> {
     let matches = store.search(folder_args.folder()?.as_deref(), words);
     if format == OutputFormat::Json {
         return Ok(output::print(serde_json::to_string_pretty(&matches)? + "\n")?);
     }
     if matches.is_empty() {
-        let (here, wider) =
-            if folder_args.all { ("", "") } else { (" here", "; --all searches the sessions of all folders") };
+        let (here, wider) = if folder_args.all {
+            ("", "")
+        } else {
+            (" here", "; --all searches the sessions of all folders")
+        };
         eprintln!("no message in the sessions{here} contains all of these words{wider}");
         return Ok(());
     }
@@ -271,12 +281,15 @@ fn format_of(file: Option<&Path>) -> Result<ExportFormat> {
     }
 }
 
-fn export(summary: &SessionSummary, extent: ExportScope<'_>, format: ExportFormat, file: Option<&Path>) -> Result<()> {
+fn export(
+    summary: &SessionSummary,
+    extent: ExportScope<'_>,
+    format: ExportFormat,
+    file: Option<&Path>,
+) -> Result<()> {
     let text = open(summary)?.export(extent, format)?;
     match file {
-        Some(file) => {
-            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
-        }
+        Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
         None if io::stdout().is_terminal() => Ok(output::print(output::safe_lines(&text))?),
         None => Ok(output::print(text)?),
     }

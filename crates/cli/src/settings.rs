@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::QueueMode;
-use hardpan_context::{EXTRA_INSTRUCTIONS_FILE, PROMPT_FILES, TextOverride, PromptTexts};
+use hardpan_context::{EXTRA_INSTRUCTIONS_FILE, PROMPT_FILES, PromptTexts, TextOverride};
 use hardpan_models::{Catalogue, ProviderProfile};
 use hardpan_providers::{ApiKey, RetryPolicy};
 use serde::Deserialize;
@@ -66,8 +66,9 @@ pub struct Config {
     pub parallel_reads: Option<bool>,
     /// How to reach providers, by provider id.
     pub providers: BTreeMap<String, ProviderConfig>,
-    /// When to retry requests. Named `[patience]` in the file.
-    pub patience: RetryConfig,
+    /// When to retry requests.
+    #[serde(rename = "patience")]
+    pub retry: RetryConfig,
 }
 
 fn deserialize_fraction<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
@@ -107,7 +108,7 @@ pub struct RetryConfig {
 
 impl RetryConfig {
     /// The retry policy: these values, with defaults for those that are not set.
-    pub fn patience(&self) -> RetryPolicy {
+    pub fn retry_policy(&self) -> RetryPolicy {
         let seconds = |seconds: Option<f64>, default: Duration| {
             let given = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
             given.map_or(default, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
@@ -221,7 +222,14 @@ impl Settings {
                 notes.push(format!("ignoring [providers.{id}] in config.toml: {error}"));
             }
         }
-        Ok(Settings { config, catalogue, texts: PromptTexts::with_overrides(&overrides)?, folder, trusted, notes })
+        Ok(Settings {
+            config,
+            catalogue,
+            texts: PromptTexts::with_overrides(&overrides)?,
+            folder,
+            trusted,
+            notes,
+        })
     }
 }
 
@@ -247,7 +255,8 @@ fn drop_unsafe_project_settings(project: &mut Config) -> ProviderOverrides {
     project.sandbox = project.sandbox.filter(|on| *on);
     project.network = project.network.filter(|on| !*on);
     // The user's key goes where requests go.
-    let routes = if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };
+    let routes =
+        if project.providers.is_empty() { ProviderOverrides::NoneNamed } else { ProviderOverrides::Dropped };
     project.providers.clear();
     routes
 }
@@ -292,10 +301,10 @@ fn merge_configs(below: Config, above: Config) -> Config {
         follow_up: above.follow_up.or(below.follow_up),
         parallel_reads: above.parallel_reads.or(below.parallel_reads),
         providers: below.providers.into_iter().chain(above.providers).collect(),
-        patience: RetryConfig {
-            tries: above.patience.tries.or(below.patience.tries),
-            longest_wait_seconds: above.patience.longest_wait_seconds.or(below.patience.longest_wait_seconds),
-            silence_seconds: above.patience.silence_seconds.or(below.patience.silence_seconds),
+        retry: RetryConfig {
+            tries: above.retry.tries.or(below.retry.tries),
+            longest_wait_seconds: above.retry.longest_wait_seconds.or(below.retry.longest_wait_seconds),
+            silence_seconds: above.retry.silence_seconds.or(below.retry.silence_seconds),
         },
     }
 }
@@ -362,13 +371,17 @@ fn read_overrides(folder: &Path) -> Result<Vec<TextOverride>> {
             overrides.push(TextOverride { path: path.display().to_string(), content });
         }
     }
-    let known = |name: &str| PROMPT_FILES.iter().any(|(known, _)| *known == name) || name == EXTRA_INSTRUCTIONS_FILE;
+    let known =
+        |name: &str| PROMPT_FILES.iter().any(|(known, _)| *known == name) || name == EXTRA_INSTRUCTIONS_FILE;
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_text = name.ends_with(".md") || name.ends_with(".toml");
         if is_text && !known(&name) {
             // Most likely misspelled, and would otherwise be ignored silently.
-            PromptTexts::with_overrides(&[TextOverride { path: entry.path().display().to_string(), content: "x".into() }])?;
+            PromptTexts::with_overrides(&[TextOverride {
+                path: entry.path().display().to_string(),
+                content: "x".into(),
+            }])?;
         }
     }
     Ok(overrides)

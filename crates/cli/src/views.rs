@@ -1,4 +1,5 @@
-//! Tables for people.
+//! The tables that commands print: providers, models, the blocks of a request, and the breakdown of
+//! the context.
 
 use hardpan_context::{AssembledPrompt, Breakdown};
 use hardpan_models::Model;
@@ -7,14 +8,14 @@ use serde::Serialize;
 
 use crate::output::{Align, Table, cut, dollars, safe, thousands};
 
-/// How wide the terminal is: `COLUMNS` if it is set, else what the terminal says, else 100.
+/// The width to print tables in: `COLUMNS` if set, else the terminal's width, else 100.
 pub fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let columns = columns.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)));
     columns.filter(|columns| *columns >= 20).unwrap_or(100)
 }
 
-/// A provider as it is listed.
+/// A row of `hardpan providers`.
 #[derive(Serialize)]
 pub struct ProviderRow<'a> {
     pub id: &'a str,
@@ -23,7 +24,7 @@ pub struct ProviderRow<'a> {
     pub key: &'static str,
 }
 
-/// A line per provider.
+/// The table of `hardpan providers`.
 pub fn providers(rows: &[ProviderRow<'_>]) -> String {
     let mut table = Table::new(&[
         ("provider", Align::Left),
@@ -37,7 +38,7 @@ pub fn providers(rows: &[ProviderRow<'_>]) -> String {
     table.render(width())
 }
 
-/// One line: whom it is for, how it is ordered, how full it is.
+/// The first line of a view: model, layout, and how full the window is.
 fn headline(breakdown: &Breakdown, provider: &str) -> String {
     let approximate = if breakdown.tokenizer.exact { "" } else { "about " };
     format!(
@@ -51,7 +52,7 @@ fn headline(breakdown: &Breakdown, provider: &str) -> String {
 
 fn price_line(breakdown: &Breakdown) -> String {
     if !breakdown.price.known {
-        return "price: not known for this model (add it to models.json in the config folder)\n".to_owned();
+        return "price: unknown for this model (add it to models.json in the config folder)\n".to_owned();
     }
     let (cold, warm) = (dollars(breakdown.price.cold), dollars(breakdown.price.warm));
     format!("price of the input: {cold} cold, {warm} warm\n")
@@ -73,8 +74,13 @@ fn left_out(left_out: &[Omission], width: usize) -> String {
     text
 }
 
-/// Every block of the request.
-pub fn request(assembled: &AssembledPrompt, breakdown: &Breakdown, provider: &str, addresses: &[String]) -> String {
+/// The table of `hardpan request`: one row per block.
+pub fn request(
+    assembled: &AssembledPrompt,
+    breakdown: &Breakdown,
+    provider: &str,
+    addresses: &[String],
+) -> String {
     let width = width();
     let mut table = Table::new(&[
         ("#", Align::Right),
@@ -103,7 +109,7 @@ pub fn request(assembled: &AssembledPrompt, breakdown: &Breakdown, provider: &st
     parts.concat() + &left_out(&breakdown.left_out, width)
 }
 
-/// The names of a block's parts: rules only where there is nothing else.
+/// The origins of a block's parts. Rules of the layout are named only if there is nothing else.
 fn describe(parts: &[serde_json::Value]) -> String {
     let mut names: Vec<&str> = parts.iter().filter_map(|part| part["origin"].as_str()).collect();
     let real: Vec<&str> = names.iter().copied().filter(|name| !name.starts_with("rule:")).collect();
@@ -117,7 +123,7 @@ fn describe(parts: &[serde_json::Value]) -> String {
     }
 }
 
-/// The breakdown: regions with what they hold, then kinds.
+/// The tables of `hardpan context`: regions with their contents, then tokens by kind.
 pub fn context(breakdown: &Breakdown, provider: &str) -> String {
     const SHOWN: usize = 12;
     let width = width();
@@ -179,7 +185,7 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
     parts.concat() + &left_out(&breakdown.left_out, width)
 }
 
-/// A line per model.
+/// The table of `hardpan models`.
 pub fn models<'a>(models: impl Iterator<Item = &'a Model>) -> String {
     let mut table = Table::new(&[
         ("model", Align::Left),

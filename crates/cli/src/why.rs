@@ -1,4 +1,4 @@
-//! `hardpan why`: why something was paid again.
+//! `hardpan why`: explains why a session paid again for tokens that were cached.
 
 use std::path::PathBuf;
 
@@ -13,33 +13,34 @@ use crate::inputs;
 use crate::output::{self, safe, safe_lines, thousands};
 use crate::settings::data_folder;
 
-/// Of which session.
+/// Flags of `hardpan why`.
 #[derive(Debug, clap::Args)]
 pub struct WhyArgs {
-    /// A session: its id or the beginning of it, its name or a part of it, or its file [default: the last of this folder]
+    /// Session id (or its beginning), name (or a part of it), or file [default: the last session of
+    /// this folder]
     #[arg(value_name = "SESSION")]
     session: Option<String>,
-    /// Every loss of the session, not only the last
+    /// Show every loss of the session, not only the last
     #[arg(long)]
     all: bool,
-    /// Print it as JSON
+    /// Print the losses as JSON
     #[arg(long)]
     json: bool,
-    /// The folder [default: this one]
+    /// Use the sessions of this folder [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
 
-/// Tells why a session's cache was not read.
+/// Runs `hardpan why`.
 pub fn why(args: &WhyArgs) -> Result<()> {
-    let data = data_folder().context("there is no folder for sessions: set HOME or HARDPAN_DATA_DIR")?;
+    let data = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
     let store = SessionStore::new(data.join("sessions"));
     let folder = inputs::working_folder(args.dir.as_deref())?;
     let summary: SessionSummary = match &args.session {
         Some(text) => store.find(Some(&folder), text)?,
         None => store
             .latest(&folder)
-            .context("there is no session here yet; name one (`hardpan sessions --all` lists all)")?,
+            .context("this folder has no session yet; name one (`hardpan sessions --all` lists all)")?,
     };
     let session = read_bills(&summary.path)?;
     let mut requests = 0;
@@ -55,7 +56,7 @@ pub fn why(args: &WhyArgs) -> Result<()> {
         return Ok(output::print(serde_json::to_string_pretty(&shown)? + "\n")?);
     }
     if shown.is_empty() {
-        eprintln!("nothing was paid again in the {requests} requests of {}", safe(&summary.id));
+        eprintln!("no losses in the {requests} requests of {}: nothing was paid twice", safe(&summary.id));
         return Ok(());
     }
     for (request, verdict) in shown {
@@ -64,12 +65,12 @@ pub fn why(args: &WhyArgs) -> Result<()> {
         output::print(safe_lines(&text))?;
     }
     if first > 0 {
-        eprintln!("{} more before it: --all shows them", first);
+        eprintln!("{first} earlier losses: --all shows them");
     }
     Ok(())
 }
 
-/// A verdict in a few lines: the sentence, what should have been, and where the prompts differ.
+/// A verdict in a few lines: what happened, what was expected, and where the two prompts differ.
 pub fn explain_verdict(verdict: &Verdict) -> String {
     let count = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     let mut text = verdict.sentence();
@@ -78,7 +79,8 @@ pub fn explain_verdict(verdict: &Verdict) -> String {
         text.push_str(&format!("\n  {expected} tokens were in the cache, {read} were read from it"));
     }
     if let Some(spot) = &verdict.first_difference {
-        let origin = spot.origin.as_ref().map_or_else(String::new, |origin| format!(": {}", origin.describe()));
+        let origin =
+            spot.origin.as_ref().map_or_else(String::new, |origin| format!(": {}", origin.describe()));
         text.push_str(&format!(
             "\n  the first difference is at {} (block {}){origin}",
             spot.address, spot.block

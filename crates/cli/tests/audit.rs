@@ -104,8 +104,8 @@ fn a_file_that_cannot_be_read_is_named_and_skipped() {
     let ran = sandbox.run(&["audit", "--json", "s.jsonl", "\u{1b}[2Jother.jsonl", "absent.jsonl"]);
     let report: Value = serde_json::from_slice(&ran.stdout).expect("it is JSON");
     assert_eq!((ran.code, agents(&report)), (Some(0), vec![("pi", 2)]));
-    assert!(ran.stderr.contains("left out: \u{fffd}[2Jother.jsonl is not a session"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("left out: cannot read absent.jsonl"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("skipped: \u{fffd}[2Jother.jsonl is not a session"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("skipped: cannot read absent.jsonl"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}') && !ran.stderr.contains('\r'), "no progress without a terminal");
     assert!(sandbox.failure(&["audit", "absent.jsonl"]).contains("no session could be read"));
 }
@@ -119,7 +119,7 @@ fn a_folder_is_looked_through_and_a_page_is_written() {
     assert_eq!((ran.code, &*ran.stderr), (Some(0), "the page is in page.html\n"));
     let page = std::fs::read_to_string(sandbox.work().join("page.html")).expect("it was written");
     assert!(page.starts_with("<!doctype html>") && page.contains(EXPIRED));
-    assert!(sandbox.failure(&["audit", "all", "--html", "no/such/page.html"]).contains("cannot be written"));
+    assert!(sandbox.failure(&["audit", "all", "--html", "no/such/page.html"]).contains("cannot write no/such/page.html"));
 }
 
 #[test]

@@ -251,9 +251,9 @@ fn an_image_of_the_conversation_that_no_provider_takes_is_left_out() {
 fn a_snapshot_that_cannot_be_read_is_named() {
     let sandbox = Sandbox::new();
     sandbox.write("work/latin.json", b"\"caf\xe9\"");
-    assert_begins(&sandbox, &["request", "--snapshot", "gone.json"], "gone.json cannot be read");
-    assert_begins(&sandbox, &["request", "--snapshot", "."], ". cannot be read");
-    assert_begins(&sandbox, &["request", "--snapshot", "latin.json"], "latin.json cannot be read");
+    assert_begins(&sandbox, &["request", "--snapshot", "gone.json"], "cannot read gone.json");
+    assert_begins(&sandbox, &["request", "--snapshot", "."], "cannot read .");
+    assert_begins(&sandbox, &["request", "--snapshot", "latin.json"], "cannot read latin.json");
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn malformed_settings_are_named_with_their_line_and_left_alone() {
         ":2: unknown field `layot`, expected one of `provider`, `model`",
     );
     refuse("config.toml", "layout = tiers\n", ":1: ");
-    refuse("config.toml", "\ncompact_at = 80\n", ":2: 80 is no share: expected a number from 0 (never) to 1");
+    refuse("config.toml", "\ncompact_at = 80\n", ":2: 80 is out of range: expected a number from 0 (never) to 1");
     refuse("prompts/phrases.toml", "[tiers]\nok = Fine\n", ":2: ");
     refuse(
         "prompts/phrases.toml",
@@ -284,7 +284,11 @@ fn malformed_settings_are_named_with_their_line_and_left_alone() {
         ":3: unknown field `okay`, expected one of `repo_map`",
     );
     refuse("prompts/phrases.toml", "[tiers]\nok = 5\n", ":2: invalid type: integer `5`, expected a string");
-    refuse("prompts/sistem.md", "Hello.", ": there is no prompt of this name; rename it to one of system.md, agent.md");
+    refuse(
+        "prompts/sistem.md",
+        "Hello.",
+        ": there is no prompt of this name; rename it to one of system.md, agent.md",
+    );
     refuse(
         "prompts/system.md",
         " \n",
@@ -326,7 +330,7 @@ fn wrong_options_are_answered_with_what_is_expected() {
     assert_says(
         &sandbox,
         &["prompt", "--file", "sistem.md"],
-        "there is no prompt file sistem.md; known are system.md, agent.md, commit_message.md, compaction.md, \
+        "there is no prompt file sistem.md; choose one of system.md, agent.md, commit_message.md, compaction.md, \
          reminder.md, phrases.toml, system_extra.md",
     );
 }
@@ -403,7 +407,7 @@ fn a_data_folder_that_cannot_be_made_is_named_with_the_variable_for_another() {
     let output = command.env("HARDPAN_DATA_DIR", "/proc/none").output().unwrap();
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{words}");
-    assert!(words.contains("/proc/none/sessions/") && words.contains("its folder cannot be made"), "{words}");
+    assert!(words.contains("/proc/none/sessions/") && words.contains("its folder cannot be created"), "{words}");
     assert!(words.contains("name another data folder in HARDPAN_DATA_DIR"), "{words}");
     assert!(!words.contains("name another session"), "{words}");
 }

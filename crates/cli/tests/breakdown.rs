@@ -149,7 +149,8 @@ fn counted(body: &Value) -> Vec<u64> {
     let bytes = serde_json::to_vec(body).unwrap();
     let prompt = decode_request(Protocol::Anthropic, &bytes).unwrap().prompt;
     let model = Catalogue::builtin().model(None, &prompt.model).unwrap();
-    let measured = TokenCounter::new(Vocabulary::O200k).measure(&prompt).scaled(&TokenFactor::new(model.token_factor));
+    let measured =
+        TokenCounter::new(Vocabulary::O200k).measure(&prompt).scaled(&TokenFactor::new(model.token_factor));
     measured.blocks().map(|tokens| tokens as u64).collect()
 }
 

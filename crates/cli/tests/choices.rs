@@ -5,7 +5,7 @@
 mod support;
 
 use hardpan_session::{Record, Session, SessionStore};
-use support::{LAYOUTS, CommandOutput, Sandbox};
+use support::{CommandOutput, LAYOUTS, Sandbox};
 
 fn ask(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
     let ran = sandbox.run(&[&["-p"], args].concat());

@@ -41,7 +41,7 @@ fn the_prompt_may_come_on_standard_input() {
     let ran = sandbox.run_with_input(&["request", "-"], b"\xff\xfe");
     assert_eq!(ran.code, Some(1));
     assert!(
-        ran.stderr.starts_with("hardpan: the prompt on standard input cannot be read as UTF-8"),
+        ran.stderr.starts_with("hardpan: cannot read the prompt on standard input as UTF-8"),
         "{}",
         ran.stderr
     );
@@ -133,7 +133,7 @@ fn the_first_difference_of_two_snapshots_is_named_with_its_origin() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[0],
-        "The first 12 blocks are the same; the first that differs is messages[9].content[0]."
+        "The first 12 blocks are equal; the first difference is in messages[9].content[0]."
     );
     assert!(
         lines[1].contains(": rule:tail header, rule:clock, rule:working directory, git · from character 0: "),
@@ -144,11 +144,11 @@ fn the_first_difference_of_two_snapshots_is_named_with_its_origin() {
         sandbox.text(&["request", "--diff", &first, &second, "--layout", "tiers", "--model", "gpt-5.6"]);
     assert!(
         tiers.starts_with(
-            "The first 1 blocks are the same; the first that differs is messages[0].content[0].\n"
+            "The first 1 blocks are equal; the first difference is in messages[0].content[0].\n"
         ),
         "{tiers}"
     );
-    assert_eq!(sandbox.text(&["request", "--diff", &first, &first]), "The requests have the same blocks.\n");
+    assert_eq!(sandbox.text(&["request", "--diff", &first, &first]), "Both requests have the same blocks.\n");
 }
 
 #[test]
@@ -162,11 +162,11 @@ fn bodies_are_compared_with_or_without_their_origins() {
     keep("a.json", &["Where is it?"]);
     keep("b.json", &["Where was it?"]);
     keep("c.json", &["Where was it?", "--origins"]);
-    let first = "The first 3 blocks are the same; the first that differs is messages[2].content[0].\n  \
-        a.json: origin not known · from character 6: Where is it?\n";
+    let first = "The first 3 blocks are equal; the first difference is in messages[2].content[0].\n  \
+        a.json: unknown origin · from character 6: Where is it?\n";
     assert_eq!(
         sandbox.text(&["request", "--diff", "a.json", "b.json"]),
-        format!("{first}  b.json: origin not known · from character 6: Where was it?\n")
+        format!("{first}  b.json: unknown origin · from character 6: Where was it?\n")
     );
     assert_eq!(
         sandbox.text(&["request", "--diff", "a.json", "c.json"]),
@@ -174,7 +174,7 @@ fn bodies_are_compared_with_or_without_their_origins() {
     );
     sandbox.write("work/d.json", "{}");
     let words = sandbox.failure(&["request", "--diff", "a.json", "d.json"]);
-    assert!(words.starts_with("hardpan: d.json is neither a snapshot nor a request body"), "{words}");
+    assert!(words.starts_with("hardpan: d.json is neither a snapshot (from `hardpan snapshot`) nor a request body"), "{words}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn the_memory_of_one_request_makes_the_next_one_go_on() {
         serde_json::from_slice(&fs::read(snapshot("strata_second_request")).unwrap()).unwrap();
     assert_eq!(second["memory"], written, "the second snapshot has the memory that the first request leaves");
     let words = sandbox.failure(&["request", "--snapshot", &file, "--next-memory", "no/such/folder"]);
-    assert!(words.starts_with("hardpan: no/such/folder cannot be written"), "{words}");
+    assert!(words.starts_with("hardpan: cannot write no/such/folder"), "{words}");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_folder_s_own_settings_wait_for_trust() {
     let sandbox = Sandbox::new();
     sandbox.write("work/.hardpan/prompts/agent.md", "The folder's agent.\n");
     sandbox.write("work/.hardpan/config.toml", "layout = \"inline\"\n");
-    let note = "hardpan: this folder has settings of its own (.hardpan), which are not used: look at them, then run `hardpan trust`\n";
+    let note = "hardpan: ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them\n";
     let before = sandbox.run(&["prompt"]);
     assert_eq!((before.code, &*before.stderr), (Some(0), note));
     assert!(String::from_utf8(before.stdout).unwrap().starts_with("# Role\n"));
@@ -244,7 +244,7 @@ fn a_folder_s_own_settings_wait_for_trust() {
     let trusted = sandbox.run(&["trust"]);
     assert_eq!((trusted.code, &*trusted.stdout), (Some(0), &b""[..]));
     assert!(
-        trusted.stderr.ends_with(" is trusted: its .hardpan/ settings and prompts are used\n"),
+        trusted.stderr.ends_with(" is trusted: Hardpan now uses its .hardpan/ settings and prompts\n"),
         "{}",
         trusted.stderr
     );

@@ -50,7 +50,7 @@ fn where_nothing_was_paid_it_says_so() {
     let ran = sandbox.run(&["cost"]);
     assert_eq!((ran.code, ran.stdout.len()), (Some(0), 0));
     assert_eq!(ran.stderr, "nothing was paid here yet: hardpan -p \"…\" asks a model\n");
-    assert!(sandbox.failure(&["why"]).contains("there is no session here yet"));
+    assert!(sandbox.failure(&["why"]).contains("this folder has no session yet"));
 }
 
 #[test]

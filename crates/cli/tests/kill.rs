@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Record, Session, SessionStore};
-use hardpan_simulator::{ServerConfig, Engine, Script, EngineSettings, serve};
+use hardpan_simulator::{Engine, EngineSettings, Script, ServerConfig, serve};
 use serde_json::Value;
 use support::Sandbox;
 
 /// Text that was shown this long before the kill must have been stored. The agent stores it every 0.4 s; the rest is for disks and
 /// machines that are busy. What was really lost is printed.
-const SHOWN_FOR: Duration = Duration::from_secs(2);
+const MAX_UNSTORED_AGE: Duration = Duration::from_secs(2);
 
 /// So many kills befall one session before another is begun.
 const KILLS_PER_SESSION: usize = 8;
@@ -90,9 +90,9 @@ fn hardpan(sandbox: &Sandbox, args: &[&str]) -> Command {
 }
 
 /// Numbers that look random and follow from a seed (SplitMix64).
-struct Dice(u64);
+struct SplitMix64(u64);
 
-impl Dice {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -107,7 +107,7 @@ impl Dice {
 
 /// When a process is killed.
 #[derive(Clone, Copy, Debug)]
-enum Moment {
+enum KillMoment {
     /// So long after its start: mostly while it reads its files and opens the session.
     AfterStart(Duration),
     /// So long after the event of this number: around a write, a tool, the start of a stream.
@@ -116,36 +116,36 @@ enum Moment {
     InTheStream(Duration),
 }
 
-impl Moment {
-    fn choose(dice: &mut Dice) -> Self {
-        let pause = Duration::from_micros(dice.below(12_000));
-        match dice.below(10) {
-            0 | 1 => Moment::AfterStart(Duration::from_millis(dice.below(150))),
-            2..=7 => Moment::AfterEvent(dice.below(75) as usize, pause),
-            _ => Moment::InTheStream(Duration::from_millis(dice.below(2500))),
+impl KillMoment {
+    fn choose(random: &mut SplitMix64) -> Self {
+        let pause = Duration::from_micros(random.below(12_000));
+        match random.below(10) {
+            0 | 1 => KillMoment::AfterStart(Duration::from_millis(random.below(150))),
+            2..=7 => KillMoment::AfterEvent(random.below(75) as usize, pause),
+            _ => KillMoment::InTheStream(Duration::from_millis(random.below(2500))),
         }
     }
 }
 
 /// An event that a process printed, and when it was read.
-struct Seen {
+struct TimedEvent {
     at: Instant,
     event: Value,
 }
 
-fn is(event: &Value, kind: &str) -> bool {
+fn is_event(event: &Value, kind: &str) -> bool {
     event["type"] == kind
 }
 
 /// What a process prints, line by line; half a line at its end is none.
-fn follow(child: &mut Child) -> Receiver<Seen> {
+fn read_events(child: &mut Child) -> Receiver<TimedEvent> {
     let (sender, receiver) = mpsc::channel();
     let stdout = child.stdout.take().expect("it is piped");
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines() {
             let Ok(line) = line else { break };
             let Ok(event) = serde_json::from_str(&line) else { break };
-            if sender.send(Seen { at: now(), event }).is_err() {
+            if sender.send(TimedEvent { at: now(), event }).is_err() {
                 break;
             }
         }
@@ -159,15 +159,15 @@ fn now() -> Instant {
 }
 
 /// Runs a process until its moment, kills it, and returns what it had said by then.
-fn run_and_kill(mut command: Command, moment: Moment) -> (Vec<Seen>, Instant) {
+fn run_and_kill(mut command: Command, moment: KillMoment) -> (Vec<TimedEvent>, Instant) {
     let start = now();
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");
-    let events = follow(&mut child);
-    let mut seen: Vec<Seen> = Vec::new();
+    let events = read_events(&mut child);
+    let mut seen: Vec<TimedEvent> = Vec::new();
     let mut deadline = match moment {
-        Moment::AfterStart(pause) => Some(start + pause),
-        Moment::AfterEvent(..) | Moment::InTheStream(_) => None,
+        KillMoment::AfterStart(pause) => Some(start + pause),
+        KillMoment::AfterEvent(..) | KillMoment::InTheStream(_) => None,
     };
     // Without a deadline the process ends by itself at the latest, and its output with it.
     loop {
@@ -177,8 +177,8 @@ fn run_and_kill(mut command: Command, moment: Moment) -> (Vec<Seen>, Instant) {
                 let at = event.at;
                 seen.push(event);
                 deadline = deadline.or_else(|| match moment {
-                    Moment::AfterEvent(count, pause) if seen.len() > count => Some(at + pause),
-                    Moment::InTheStream(pause) if long_answer_began(&seen) => Some(at + pause),
+                    KillMoment::AfterEvent(count, pause) if seen.len() > count => Some(at + pause),
+                    KillMoment::InTheStream(pause) if long_answer_began(&seen) => Some(at + pause),
                     _ => None,
                 });
             }
@@ -195,13 +195,13 @@ fn run_and_kill(mut command: Command, moment: Moment) -> (Vec<Seen>, Instant) {
     (seen, killed)
 }
 
-fn long_answer_began(seen: &[Seen]) -> bool {
-    let text = |seen: &Seen| seen.event["delta"]["text"].as_str().is_some_and(|text| text.contains("Line"));
+fn long_answer_began(seen: &[TimedEvent]) -> bool {
+    let text = |seen: &TimedEvent| seen.event["delta"]["text"].as_str().is_some_and(|text| text.contains("Line"));
     seen.last().is_some_and(text)
 }
 
 /// A session over many kills: what was acknowledged of it.
-struct Trial {
+struct KilledSession {
     sandbox: Sandbox,
     acknowledged: Vec<(String, Value)>,
     /// How much streamed text was lost, at the worst: how long it had been shown.
@@ -209,9 +209,9 @@ struct Trial {
     counts: BTreeMap<&'static str, usize>,
 }
 
-impl Trial {
+impl KilledSession {
     fn new(url: &str) -> Self {
-        Trial {
+        KilledSession {
             sandbox: sandbox(url),
             acknowledged: Vec::new(),
             worst: Duration::ZERO,
@@ -233,7 +233,7 @@ impl Trial {
     }
 
     /// One kill, and everything that must hold after it.
-    fn round(&mut self, moment: Moment) {
+    fn kill_once(&mut self, moment: KillMoment) {
         let prompt = ["-p", "Look around, please.", "--output", "json"];
         let begun = self.file().is_some();
         let args: Vec<&str> =
@@ -245,28 +245,28 @@ impl Trial {
             self.count("killed before the first word");
             return;
         };
-        self.look(&path, &seen, killed);
+        self.check_file(&path, &seen, killed);
         let output = hardpan(&self.sandbox, &["--continue", "-p", "Go on.", "--output", "json"]).output();
         let output = output.expect("the binary can be run");
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "the session must go on: {words}");
         let lines = String::from_utf8(output.stdout).expect("events are UTF-8");
-        let event = |line: &str| Seen { at: killed, event: serde_json::from_str(line).expect("an event") };
+        let event = |line: &str| TimedEvent { at: killed, event: serde_json::from_str(line).expect("an event") };
         self.acknowledge(&lines.lines().map(event).collect::<Vec<_>>());
         let session = Session::open(&path).expect("the session opens");
         assert!(session.problems.is_empty(), "it is whole again: {:?}", session.problems);
-        self.all_is_there(&session);
+        self.assert_messages_stored(&session);
     }
 
-    fn acknowledge(&mut self, seen: &[Seen]) {
-        for Seen { event, .. } in seen.iter().filter(|seen| is(&seen.event, "message_end")) {
+    fn acknowledge(&mut self, seen: &[TimedEvent]) {
+        for TimedEvent { event, .. } in seen.iter().filter(|seen| is_event(&seen.event, "message_end")) {
             let message = &event["message"];
             self.acknowledged.push((message["id"].as_str().expect("an id").to_owned(), message.clone()));
         }
     }
 
     /// What the file says right after the kill, before anything is repaired.
-    fn look(&mut self, path: &Path, seen: &[Seen], killed: Instant) {
+    fn check_file(&mut self, path: &Path, seen: &[TimedEvent], killed: Instant) {
         let session = Session::open(path).expect("the session opens");
         for problem in &session.problems {
             let torn = problem.message == "skipped: it was cut off while being written";
@@ -274,8 +274,8 @@ impl Trial {
             assert!(torn || cut, "only what a crash does is wrong: {problem:?}");
             self.count(if torn { "torn tail" } else { "answer recovered" });
         }
-        self.all_is_there(&session);
-        let last = seen.iter().rev().find(|seen| is(&seen.event, "message_start"));
+        self.assert_messages_stored(&session);
+        let last = seen.iter().rev().find(|seen| is_event(&seen.event, "message_start"));
         self.count(match last.map(|last| &last.event["message"]) {
             None => "killed before the first event",
             Some(message) if self.acknowledged.iter().any(|(id, _)| message["id"] == **id) => {
@@ -284,11 +284,11 @@ impl Trial {
             Some(message) if message["role"] == "assistant" => "killed in an answer",
             Some(_) => "killed while a message was stored",
         });
-        self.text_is_there(&session, seen, killed);
+        self.assert_text_stored(&session, seen, killed);
     }
 
     /// Every message that was acknowledged is in the branch, as it was and in that order.
-    fn all_is_there(&self, session: &Session) {
+    fn assert_messages_stored(&self, session: &Session) {
         let branch = session.branch(None).expect("a branch");
         let mut stored =
             branch.messages.iter().map(|message| serde_json::to_value(message).expect("a message"));
@@ -299,8 +299,8 @@ impl Trial {
     }
 
     /// Of an answer that did not end, what was shown a while ago is there.
-    fn text_is_there(&mut self, session: &Session, seen: &[Seen], killed: Instant) {
-        let updates = || seen.iter().filter(|seen| is(&seen.event, "message_update"));
+    fn assert_text_stored(&mut self, session: &Session, seen: &[TimedEvent], killed: Instant) {
+        let updates = || seen.iter().filter(|seen| is_event(&seen.event, "message_update"));
         let Some(id) = updates().next_back().map(|seen| seen.event["id"].clone()) else { return };
         if self.acknowledged.iter().any(|(known, _)| id == **known) {
             return;
@@ -308,14 +308,14 @@ impl Trial {
         let branch = session.branch(None).expect("a branch");
         let stored = branch.messages.iter().find(|message| id == *message.id.0).map(text).unwrap_or_default();
         let mut shown = String::new();
-        for Seen { at, event } in updates().filter(|seen| seen.event["id"] == id) {
+        for TimedEvent { at, event } in updates().filter(|seen| seen.event["id"] == id) {
             let before = shown.len();
             shown += event["delta"]["text"].as_str().unwrap_or_default();
             if shown.len() > before && stored.len() < shown.len() {
                 let lost_for = killed.saturating_duration_since(*at);
                 self.worst = self.worst.max(lost_for);
                 assert!(
-                    lost_for <= SHOWN_FOR,
+                    lost_for <= MAX_UNSTORED_AGE,
                     "text shown {lost_for:?} before the kill is lost: {shown:?} after {stored:?}"
                 );
                 break;
@@ -351,30 +351,30 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     let sessions = Mutex::new((0..kills.div_ceil(KILLS_PER_SESSION)).collect::<Vec<_>>());
     let work = || {
         let next = || sessions.lock().expect("the list").pop();
-        let mut done: Vec<Trial> = Vec::new();
+        let mut done: Vec<KilledSession> = Vec::new();
         while let Some(number) = next() {
             let rounds = KILLS_PER_SESSION.min(kills - number * KILLS_PER_SESSION);
-            let mut dice = Dice(seed ^ ((number as u64) << 32));
-            let mut trial = Trial::new(&url);
+            let mut random = SplitMix64(seed ^ ((number as u64) << 32));
+            let mut session = KilledSession::new(&url);
             for round in 0..rounds {
-                let moment = Moment::choose(&mut dice);
-                let _where = Where { seed, session: number, round, moment };
-                trial.round(moment);
+                let moment = KillMoment::choose(&mut random);
+                let _context = FailureContext { seed, session: number, round, moment };
+                session.kill_once(moment);
             }
-            done.push(trial);
+            done.push(session);
         }
         done
     };
-    let trials: Vec<Trial> = thread::scope(|scope| {
+    let sessions_done: Vec<KilledSession> = thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("a round failed; see above")).collect()
     });
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for (what, count) in trials.iter().flat_map(|trial| &trial.counts) {
+    for (what, count) in sessions_done.iter().flat_map(|session| &session.counts) {
         *counts.entry(what).or_default() += count;
     }
-    let worst = trials.iter().map(|trial| trial.worst).max().unwrap_or_default();
-    let messages: usize = trials.iter().map(|trial| trial.acknowledged.len()).sum();
+    let worst = sessions_done.iter().map(|session| session.worst).max().unwrap_or_default();
+    let messages: usize = sessions_done.iter().map(|session| session.acknowledged.len()).sum();
     println!(
         "{kills} kills, {messages} messages acknowledged; {counts:?}; text lost was at most {worst:?} old"
     );
@@ -382,17 +382,17 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
 }
 
 /// Says where a round failed.
-struct Where {
+struct FailureContext {
     seed: u64,
     session: usize,
     round: usize,
-    moment: Moment,
+    moment: KillMoment,
 }
 
-impl Drop for Where {
+impl Drop for FailureContext {
     fn drop(&mut self) {
         if thread::panicking() {
-            let Where { seed, session, round, moment } = self;
+            let FailureContext { seed, session, round, moment } = self;
             eprintln!("HARDPAN_SEED={seed}: session {session}, round {round}, killed {moment:?}");
         }
     }
@@ -405,17 +405,17 @@ fn two_processes_cannot_write_one_session() {
     let mut first = hardpan(&sandbox, &["-p", "Look around, please.", "--output", "json"]);
     let mut first =
         first.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");
-    let events = follow(&mut first);
-    let stored = events.iter().find(|seen| is(&seen.event, "message_end"));
+    let events = read_events(&mut first);
+    let stored = events.iter().find(|seen| is_event(&seen.event, "message_end"));
     assert!(stored.is_some(), "the first process has begun");
     let second = hardpan(&sandbox, &["--continue", "-p", "Me too!"]).output().expect("the binary can be run");
     let words = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{words}");
     assert!(words.contains("another process writes to this session") && words.contains("fork"), "{words}");
     assert!(second.stdout.is_empty());
-    let rest: Vec<Seen> = events.iter().collect();
+    let rest: Vec<TimedEvent> = events.iter().collect();
     assert!(first.wait().expect("it ends").success(), "the first is not disturbed");
-    assert!(rest.iter().any(|seen| is(&seen.event, "agent_end")));
+    assert!(rest.iter().any(|seen| is_event(&seen.event, "agent_end")));
     let store = SessionStore::new(sandbox.work().parent().expect("the sandbox").join("data/sessions"));
     let [summary] = &store.list(None)[..] else { panic!("one session") };
     let session = Session::open(&summary.path).expect("the session opens");

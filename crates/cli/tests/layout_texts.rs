@@ -1,4 +1,5 @@
-//! The seeds' text constants, typed from the seeds, found in what is sent.
+//! The texts that the layouts `panels`, `tiers` and `inline` put around items are, to the letter,
+//! those of the systems that they model.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
 
@@ -22,13 +23,13 @@ fn body(name: &str, layout: &str) -> Value {
 }
 
 /// Role and text of each message, for messages of one text.
-fn said(body: &Value) -> Vec<(&str, &str)> {
+fn role_and_text(body: &Value) -> Vec<(&str, &str)> {
     let messages = body["messages"].as_array().unwrap().iter();
     messages.filter_map(|message| Some((message["role"].as_str()?, *texts(message).first()?))).collect()
 }
 
 #[test]
-fn panels_speak_seed_a_s_words() {
+fn panels_use_the_documented_texts() {
     let body = body("everything", "panels");
     let messages = body["messages"].as_array().unwrap();
     assert_eq!(
@@ -77,7 +78,7 @@ fn panels_are_sorted_by_their_refresh_and_ties_by_number() {
 }
 
 #[test]
-fn tiers_speak_seed_b_s_words() {
+fn tiers_use_the_documented_texts() {
     let body = body("l0_history", "tiers");
     let l0 = "You are a careful coding agent.\n\nTabs, not spaces.\n\n\
         You can call the declared tools. Use them when the answer depends on something you have not been shown, \
@@ -137,7 +138,7 @@ fn tiers_speak_seed_b_s_words() {
         ("assistant", "Anything else?"),
         ("user", "Stop it again."),
     ];
-    assert_eq!(said(&body), expected);
+    assert_eq!(role_and_text(&body), expected);
 }
 
 #[test]
@@ -170,7 +171,7 @@ fn at_most_three_pages_are_joined_by_a_line() {
     let body = body("everything", "tiers");
     let expected = "# URL Context\n\nThe following content was fetched from URLs mentioned in the conversation:\n\n\
         One\n\nFirst page.\n\nf one\n---\nhttps://example.org/2\n\nSecond page.\n---\nThree\n\nThird page.";
-    assert!(said(&body).contains(&("user", expected)), "{:#?}", said(&body));
+    assert!(role_and_text(&body).contains(&("user", expected)), "{:#?}", role_and_text(&body));
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn the_context_of_inline_stands_right_before_the_last_user_message() {
 #[test]
 fn a_continuation_of_inline_sends_no_context() {
     let body = body("continuation", "inline");
-    assert_eq!(said(&body), [("user", "What does main do?"), ("user", "fn main() {}\n")]);
+    assert_eq!(role_and_text(&body), [("user", "What does main do?"), ("user", "fn main() {}\n")]);
 }
 
 #[test]

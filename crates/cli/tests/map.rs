@@ -45,8 +45,8 @@ fn paths_tokens_and_focus_narrow_it() {
     let ran = sandbox.run(&["map", "--tokens", "125", "--focus", "src/alarm.py"]);
     assert_eq!(ran.code, Some(0));
     assert!(String::from_utf8(ran.stdout).unwrap().len() < sandbox.text(&["map"]).len());
-    assert!(ran.stderr.starts_with("left out for want of room:"), "{}", ran.stderr);
-    assert!(sandbox.failure(&["map", "nowhere"]).contains("nowhere cannot be found"));
+    assert!(ran.stderr.starts_with("left out to fit the token limit:"), "{}", ran.stderr);
+    assert!(sandbox.failure(&["map", "nowhere"]).contains("cannot find nowhere"));
     assert!(sandbox.failure(&["map", "/"]).contains("is outside of"));
 }
 

@@ -7,7 +7,7 @@ mod support;
 use serde_json::{Value, json};
 use support::{LAYOUTS, Sandbox, snapshot, texts};
 
-/// A server of seed e's kind, as a user would add it.
+/// A server that wants message ids, as a user would add it.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let rows = json!({

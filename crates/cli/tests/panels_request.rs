@@ -1,4 +1,5 @@
-//! The "Final API Request Structure" of seed a, and the ways in which ours is different.
+//! The request of the `panels` layout, compared with the documented request of the panel agent that
+//! it models; the deviations are listed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
 
@@ -7,8 +8,9 @@ mod support;
 use serde_json::{Value, json};
 use support::{Sandbox, snapshot};
 
-/// The seed's example, with what it elides filled in: `...` by its table of constants, `{agent content}` by an agent.
-fn seed() -> Value {
+/// The documented example, with what it elides filled in: `...` by its table of constants,
+/// `{agent content}` by an agent.
+fn documented_request() -> Value {
     json!({
         "model": "claude-sonnet-5",
         "max_tokens": 128000,
@@ -56,11 +58,12 @@ fn seed() -> Value {
 }
 
 #[test]
-fn the_body_is_seed_a_s_but_for_the_listed_deviations() {
-    let mut body = seed();
+fn the_body_is_the_documented_one_but_for_the_listed_deviations() {
+    let mut body = documented_request();
     let marker = json!({"type": "ephemeral"});
 
-    // The system prompt has the one recipe: the tools hint (seed e), the pointer to the documents, then the date. Content is always a list.
+    // The system prompt is the same in all layouts: the tools hint, the pointer to the documents, then
+    // the date. Content is always a list.
     let system = "You are a coding agent.\n\n\
         You can call the declared tools. Use them when the answer depends on something you have not been shown, \
         and never invent their results.\n\n\
@@ -88,7 +91,7 @@ fn the_body_is_seed_a_s_but_for_the_listed_deviations() {
     });
     body["tools"].as_array_mut().unwrap().insert(0, panel_tool);
 
-    let file = snapshot("seed_a");
+    let file = snapshot("panels_request");
     let args = ["request", "--snapshot", &file, "--layout", "panels", "--max-tokens", "128000", "--json"];
     let sent = Sandbox::new().bytes(&args);
     let sent_value: Value = serde_json::from_slice(&sent).unwrap();
@@ -96,13 +99,13 @@ fn the_body_is_seed_a_s_but_for_the_listed_deviations() {
     assert_eq!(
         String::from_utf8(sent).unwrap(),
         body.to_string(),
-        "the order of the fields is the seed's too"
+        "the order of the fields is the documented one, too"
     );
 }
 
 #[test]
 fn openai_compatible_servers_get_no_repeated_instructions() {
-    let file = snapshot("seed_a");
+    let file = snapshot("panels_request");
     let args = [
         "request",
         "--snapshot",

@@ -68,7 +68,7 @@ fn a_table_is_for_people_and_a_bad_file_does_not_stop_the_others() {
     assert!(!shown.contains("panels"));
     let unknown = sandbox.run(&["replay", "s.jsonl", "--layout", "pannels"]);
     assert!(
-        unknown.stderr.contains("known are strata, panels, tiers, inline, append, all"),
+        unknown.stderr.contains("expected one of strata, panels, tiers, inline, append, all"),
         "{}",
         unknown.stderr
     );

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use support::Sandbox;
 
 /// How long nothing may come before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program that drives the agent.
 struct Client {
@@ -62,7 +62,7 @@ impl Client {
     /// The next line for which this holds.
     fn until(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE);
+            let line = self.lines.recv_timeout(TIMEOUT);
             let line = line.unwrap_or_else(|error| panic!("{error} after {:#?}", self.seen));
             self.seen.push(line.clone());
             if holds(&line) {
@@ -107,7 +107,7 @@ impl Client {
     /// Closes standard input, and returns the exit code; every line is checked.
     fn close(mut self) -> (Option<i32>, Vec<Value>) {
         drop(self.input.take());
-        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+        while let Ok(line) = self.lines.recv_timeout(TIMEOUT) {
             self.seen.push(line);
         }
         let code = self.child.wait().expect("it ends").code();
@@ -472,7 +472,7 @@ fn a_command_may_ask_for_a_line_of_text() {
     let ask = |client: &mut Client, id: &str, answer: Value| {
         client.raw(format!("{}\n", json!({"type": "prompt", "id": id, "message": "/name"})).as_bytes());
         let question = client.event("input_request");
-        assert_eq!(question["prompt"], "What is this conversation called?");
+        assert_eq!(question["prompt"], "What should this conversation be called?");
         let mut wrong = json!({"type": "approval_response", "verdict": "yes"});
         wrong["id"] = question["id"].clone();
         client.raw(format!("{wrong}\n").as_bytes());

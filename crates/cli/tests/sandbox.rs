@@ -10,21 +10,21 @@ use std::sync::Arc;
 
 use hardpan_prompt::{Json, MessagePart};
 use hardpan_tools::{
-    ToolInvocation, SandboxLauncher, NetworkAccess, ToolOptions, ToolOutcome, Sandbox, Scope, FileViews, ShellOptions, SandboxSupport, Tool, WebOptions, changing_tools,
-    scrub_environment, sandbox_support,
+    FileViews, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool,
+    ToolInvocation, ToolOptions, ToolOutcome, WebOptions, changing_tools, sandbox_support, scrub_environment,
 };
 use serde_json::json;
 use tempfile::TempDir;
 
 /// A workspace, a folder with keys, a folder that is nobody's business, and the tool `bash`.
-struct Bench {
+struct SandboxedShell {
     folder: TempDir,
     scope: Scope,
     bash: Arc<dyn Tool>,
 }
 
 /// None where the kernel has no Landlock.
-fn bench(network: NetworkAccess) -> Option<Bench> {
+fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
     if let SandboxSupport::None(why) = sandbox_support() {
         eprintln!("not tested here: {why}");
         return None;
@@ -52,12 +52,17 @@ fn bench(network: NetworkAccess) -> Option<Bench> {
         environment: scrub_environment(std::env::vars_os(), &[], &[]),
         sandbox: Some(sandbox),
     };
-    let tools = changing_tools(ToolOptions { file_views: FileViews::default(), journal: None, shell, web: WebOptions::default() });
+    let tools = changing_tools(ToolOptions {
+        file_views: FileViews::default(),
+        journal: None,
+        shell,
+        web: WebOptions::default(),
+    });
     let bash = tools.into_iter().find(|tool| &*tool.declaration().name == "bash").expect("the tool");
-    Some(Bench { scope: Scope::new(root.join("work"), root.join("work")), folder, bash })
+    Some(SandboxedShell { scope: Scope::new(root.join("work"), root.join("work")), folder, bash })
 }
 
-impl Bench {
+impl SandboxedShell {
     fn run(&self, command: &str) -> (String, ToolOutcome) {
         let arguments = Json::new(&json!({"command": command, "timeout": 60}));
         let call = ToolInvocation { id: "1", arguments: &arguments, scope: &self.scope, progress: &|_| {} };
@@ -79,17 +84,17 @@ fn has(program: &str) -> bool {
 
 #[test]
 fn a_command_works_in_the_workspace_and_its_own_temporary_folder() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     let script = "echo x > a && mkdir b && mv a b/c && cat b/c && rm -r b && echo y > $TMPDIR/t && cat $TMPDIR/t \
         && cat ../other/notes ../beside && ls .. > /dev/null && echo $((6 * 7)) | tr 4 5 && (sleep 0 & wait)";
-    let (text, outcome) = bench.run(script);
+    let (text, outcome) = sandboxed_shell.run(script);
     assert_eq!((&*text, outcome.is_error), ("x\ny\nnotes\nbeside\n52\n", false));
 }
 
 #[test]
 fn writing_outside_is_denied_in_every_way_and_told() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
-    let notes = bench.path("other/notes");
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
+    let notes = sandboxed_shell.path("other/notes");
     for command in [
         "echo x > ../other/new",
         "echo x >> ../other/notes",
@@ -104,15 +109,15 @@ fn writing_outside_is_denied_in_every_way_and_told() {
         "truncate -s 0 ../other/notes",
         "python3 -c \"open('../other/notes', 'r+').write('x')\" || exit 1",
     ] {
-        let (text, outcome) = bench.run(command);
+        let (text, outcome) = sandboxed_shell.run(command);
         assert!(outcome.is_error, "{command}: {text}");
         assert_eq!(fs::read_to_string(&notes).expect(command), "notes\n", "{command}");
-        assert_eq!(fs::read_dir(bench.path("other")).expect("the folder").count(), 1, "{command}");
+        assert_eq!(fs::read_dir(sandboxed_shell.path("other")).expect("the folder").count(), 1, "{command}");
     }
-    let (text, outcome) = bench.run("echo x > ../other/new");
+    let (text, outcome) = sandboxed_shell.run("echo x > ../other/new");
     let told = format!(
         "The sandbox denied writing to {}: commands may write only in the workspace and $TMPDIR.",
-        bench.path("other/new").display()
+        sandboxed_shell.path("other/new").display()
     );
     assert!(text.ends_with(&told), "{text}");
     assert_eq!(outcome.details.expect("details")["denied"], json!([told]));
@@ -120,7 +125,7 @@ fn writing_outside_is_denied_in_every_way_and_told() {
 
 #[test]
 fn keys_cannot_be_read_by_any_way_there() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     for command in [
         "cat ../config/keys.toml",
         "ln -s ../config/keys.toml link; cat link",
@@ -130,11 +135,11 @@ fn keys_cannot_be_read_by_any_way_there() {
         "cat /proc/self/cwd/../config/keys.toml",
         "cd ../config && cat < keys.toml",
     ] {
-        let (text, outcome) = bench.run(command);
+        let (text, outcome) = sandboxed_shell.run(command);
         assert!(outcome.is_error && !text.contains("the key"), "{command}: {text}");
     }
-    let (text, _) = bench.run("cat ../config/keys.toml");
-    let keys = bench.path("config/keys.toml");
+    let (text, _) = sandboxed_shell.run("cat ../config/keys.toml");
+    let keys = sandboxed_shell.path("config/keys.toml");
     assert!(
         text.ends_with(&format!("The sandbox denied reading {}: keys are kept there.", keys.display())),
         "{text}"
@@ -143,12 +148,12 @@ fn keys_cannot_be_read_by_any_way_there() {
 
 #[test]
 fn what_started_the_command_can_neither_be_read_nor_be_killed() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     let this = std::process::id();
-    let (text, _) = bench.run(&format!("cat /proc/{this}/environ; echo; cat /proc/{this}/mem"));
+    let (text, _) = sandboxed_shell.run(&format!("cat /proc/{this}/environ; echo; cat /proc/{this}/mem"));
     assert!(text.contains("denied") && !text.contains("CARGO"), "{text}");
     // Signals can be kept back from Linux 6.12 on; signal 0 only asks.
-    let (text, outcome) = bench.run(&format!("kill -0 {this}; kill -0 $$ && echo itself"));
+    let (text, outcome) = sandboxed_shell.run(&format!("kill -0 {this}; kill -0 $$ && echo itself"));
     assert!(text.contains("itself"), "{text}");
     if sandbox_support() == SandboxSupport::Full && kernel() >= (6, 12) {
         assert!(text.contains("not permitted"), "{text} {outcome:?}");
@@ -166,29 +171,29 @@ fn there_is_no_network_unless_it_is_allowed() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let connect = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo connected");
-    if let Some(bench) = bench(NetworkAccess::Off) {
-        let (text, outcome) = bench.run(&connect);
+    if let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) {
+        let (text, outcome) = sandboxed_shell.run(&connect);
         assert!(outcome.is_error && !text.contains("connected\n"), "{text}");
         assert!(
             text.ends_with("The sandbox denied the network: commands have none unless the user allows it."),
             "{text}"
         );
-        let (text, _) = bench.run("exec 3<>/dev/udp/127.0.0.1/53 && echo connected");
+        let (text, _) = sandboxed_shell.run("exec 3<>/dev/udp/127.0.0.1/53 && echo connected");
         assert!(!text.contains("connected\n"), "{text}");
     }
-    if let Some(bench) = bench(NetworkAccess::On) {
-        let (text, outcome) = bench.run(&connect);
+    if let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::On) {
+        let (text, outcome) = sandboxed_shell.run(&connect);
         assert_eq!((&*text, outcome.is_error), ("connected\n", false));
     }
 }
 
 #[test]
 fn servers_on_this_machine_cannot_be_reached_but_a_programs_own_children_can() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     if !has("python3") {
         return eprintln!("not tested here: there is no python3");
     }
-    let socket = bench.path("work/server.sock");
+    let socket = sandboxed_shell.path("work/server.sock");
     let _listener = UnixListener::bind(&socket).expect("a socket");
     let script = r#"
 import socket
@@ -200,29 +205,29 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
     except PermissionError as error:
         print(family.name, "refused")
 "#;
-    fs::write(bench.path("work/try.py"), script).expect("a script");
-    let (text, _) = bench.run("python3 try.py");
+    fs::write(sandboxed_shell.path("work/try.py"), script).expect("a script");
+    let (text, _) = sandboxed_shell.run("python3 try.py");
     assert!(text.starts_with("pair\nAF_UNIX refused\nAF_INET refused\nAF_INET6 refused\n"), "{text}");
 }
 
 #[test]
 fn even_root_cannot_make_devices() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
-    let (text, outcome) = bench.run("mknod disk b 8 0");
-    assert!(outcome.is_error && !bench.path("work/disk").exists(), "{text}");
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
+    let (text, outcome) = sandboxed_shell.run("mknod disk b 8 0");
+    assert!(outcome.is_error && !sandboxed_shell.path("work/disk").exists(), "{text}");
 }
 
 #[test]
 fn a_command_has_no_terminal() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
-    let (text, _) = bench.run("echo x > /dev/tty && echo written; read -r pid name state parent group session rest < /proc/$$/stat; echo $((session - $$))");
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
+    let (text, _) = sandboxed_shell.run("echo x > /dev/tty && echo written; read -r pid name state parent group session rest < /proc/$$/stat; echo $((session - $$))");
     // It leads a session of its own.
     assert!(!text.contains("written") && text.contains("\n0\n"), "{text}");
 }
 
 #[test]
 fn what_is_typed_into_a_terminal_cannot_be_read() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     // A terminal that is somebody else's, into which something was typed.
     let script = "import os, sys; m, s = os.openpty(); os.write(m, b'typed\\n'); print(os.ttyname(s), flush=True); sys.stdin.read()";
     let mut command = std::process::Command::new("python3");
@@ -230,7 +235,7 @@ fn what_is_typed_into_a_terminal_cannot_be_read() {
     let Ok(mut other) = command.spawn() else { return eprintln!("not tested here: there is no python3") };
     let mut name = String::new();
     BufReader::new(other.stdout.take().expect("it is piped")).read_line(&mut name).expect("its name");
-    let (text, outcome) = bench.run(&format!("head -n 1 < {}", name.trim()));
+    let (text, outcome) = sandboxed_shell.run(&format!("head -n 1 < {}", name.trim()));
     drop(other.stdin.take());
     other.wait().expect("it ends");
     assert!(outcome.is_error && !text.contains("typed"), "{text}");
@@ -248,11 +253,11 @@ fn a_policy_that_cannot_be_read_runs_nothing() {
 
 #[test]
 fn aborting_ends_what_runs_in_the_sandbox() {
-    let Some(bench) = bench(NetworkAccess::Off) else { return };
+    let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     let arguments = Json::new(&json!({"command": "trap '' TERM; echo $$ > pid; sleep 1000 & wait"}));
-    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &bench.scope, progress: &|_| {} };
+    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &sandboxed_shell.scope, progress: &|_| {} };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let pid = bench.path("work/pid");
+    let pid = sandboxed_shell.path("work/pid");
     runtime.block_on(async {
         let begun = async {
             while !fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
@@ -260,7 +265,7 @@ fn aborting_ends_what_runs_in_the_sandbox() {
             }
         };
         tokio::select! {
-            outcome = bench.bash.run(call) => panic!("{outcome:?}"),
+            outcome = sandboxed_shell.bash.run(call) => panic!("{outcome:?}"),
             () = begun => {}
         }
     });

@@ -11,12 +11,12 @@ use support::Sandbox;
 const KEY: &str = "sk-this-must-never-be-seen";
 
 /// A running simulator, ended with the test.
-struct Running {
+struct SimulatorProcess {
     child: Child,
     url: String,
 }
 
-impl Running {
+impl SimulatorProcess {
     fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
         let mut command = sandbox.command(&["simulator"]);
         let mut child = command
@@ -31,11 +31,11 @@ impl Running {
             .expect("it prints a line");
         let url =
             line.trim().strip_prefix("listening on ").expect("the first line is the address").to_owned();
-        Running { child, url }
+        SimulatorProcess { child, url }
     }
 }
 
-impl Drop for Running {
+impl Drop for SimulatorProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -43,7 +43,7 @@ impl Drop for Running {
 }
 
 /// The simulator as the provider of this sandbox, with a key and little patience.
-fn configure(sandbox: &Sandbox, simulator: &Running) {
+fn configure(sandbox: &Sandbox, simulator: &SimulatorProcess) {
     let url = &simulator.url;
     let providers = format!(
         "[providers.anthropic]\nbase_url = \"{url}/v1\"\n[providers.openai]\nbase_url = \"{url}/v1\"\n"
@@ -84,7 +84,7 @@ fn without_a_key_the_simulator_answers_and_says_how_to_get_a_real_one() {
 fn a_scripted_answer_comes_over_http_with_its_bill() {
     let sandbox = Sandbox::new();
     let script = sandbox.write("script.yaml", "turns: [{text: Good morning.}, {text: Good evening.}]\n");
-    let simulator = Running::start(&sandbox, &["--script", script.to_str().unwrap()]);
+    let simulator = SimulatorProcess::start(&sandbox, &["--script", script.to_str().unwrap()]);
     configure(&sandbox, &simulator);
     let file = sandbox.write("work/long.txt", "a line of text\n".repeat(2000));
     let args = ["Hello!", file.to_str().unwrap(), "--json"];
@@ -121,7 +121,7 @@ fn every_fault_ends_well_for_both_protocols() {
             let sandbox = Sandbox::new();
             let script = sandbox.write("script.yaml", "turns: [{text: Here I am.}]\n");
             let simulator =
-                Running::start(&sandbox, &["--script", script.to_str().unwrap(), "--faults", fault]);
+                SimulatorProcess::start(&sandbox, &["--script", script.to_str().unwrap(), "--faults", fault]);
             configure(&sandbox, &simulator);
             let (code, answer, words) = send(&sandbox, &["Hello!", "--model", model, "--provider", provider]);
             assert_eq!((code, answer.as_str()), (Some(0), "Here I am.\n"), "{provider} {fault}: {words}");
@@ -134,7 +134,7 @@ fn every_fault_ends_well_for_both_protocols() {
 #[test]
 fn a_refusal_says_what_to_do() {
     let sandbox = Sandbox::new();
-    let simulator = Running::start(&sandbox, &["--faults", "status=401"]);
+    let simulator = SimulatorProcess::start(&sandbox, &["--faults", "status=401"]);
     configure(&sandbox, &simulator);
     let (code, answer, words) = send(&sandbox, &["Hello!"]);
     assert_eq!((code, answer.as_str()), (Some(1), ""));
@@ -151,7 +151,7 @@ fn a_refusal_says_what_to_do() {
 #[test]
 fn the_printed_address_is_a_base_url() {
     let sandbox = Sandbox::new();
-    let simulator = Running::start(&sandbox, &[]);
+    let simulator = SimulatorProcess::start(&sandbox, &[]);
     let url = &simulator.url;
     let config =
         format!("[providers.anthropic]\nbase_url = \"{url}\"\n[providers.openai]\nbase_url = \"{url}\"\n");
@@ -173,7 +173,7 @@ fn factors(sandbox: &Sandbox) -> Value {
 #[test]
 fn another_server_in_a_providers_place_teaches_nothing_about_its_tokens() {
     let sandbox = Sandbox::new();
-    let simulator = Running::start(&sandbox, &[]);
+    let simulator = SimulatorProcess::start(&sandbox, &[]);
     configure(&sandbox, &simulator);
     let chat = |args: &[&str]| {
         let mut command = sandbox.command(&["-p", "Hello!"]);
@@ -200,7 +200,7 @@ fn a_model_that_is_gone_is_never_replaced_in_silence() {
     let sandbox = Sandbox::new();
     sandbox
         .write("config/models.json", r#"{"models": [{"provider": "anthropic", "id": "claude-sonnet-4-9"}]}"#);
-    let simulator = Running::start(&sandbox, &[]);
+    let simulator = SimulatorProcess::start(&sandbox, &[]);
     configure(&sandbox, &simulator);
     let (code, _, words) = send(&sandbox, &["Hello!", "--model", "claude-sonnet-4-9"]);
     assert_eq!(code, Some(1));

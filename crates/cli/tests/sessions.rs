@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
-use hardpan_session::{Entry, Header, SessionLog, Record, Session, SessionStore};
+use hardpan_session::{Entry, Header, Record, Session, SessionLog, SessionStore};
 use jiff::Timestamp;
 use support::Sandbox;
 
@@ -14,11 +14,16 @@ use support::Sandbox;
 const EVIL: &str = "\u{1b}[2J<script>";
 
 fn store(sandbox: &Sandbox) -> SessionStore {
-    SessionStore::new(sandbox.work().parent().expect("the sandbox").join("home/.local/share/hardpan/sessions"))
+    SessionStore::new(
+        sandbox.work().parent().expect("the sandbox").join("home/.local/share/hardpan/sessions"),
+    )
 }
 
-fn said(id: &str, parent: Option<&str>, text: &str) -> Entry {
-    Entry::message(parent, AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }))
+fn user_message(id: &str, parent: Option<&str>, text: &str) -> Entry {
+    Entry::message(
+        parent,
+        AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }),
+    )
 }
 
 fn answer(id: &str, parent: &str, text: &str) -> Entry {
@@ -50,9 +55,9 @@ fn add(sandbox: &Sandbox, id: &str, entries: &[Entry]) -> PathBuf {
 /// Two branches after `u`, the second one the current.
 fn branched() -> Vec<Entry> {
     vec![
-        said("u", None, "Why does the build fail?"),
+        user_message("u", None, "Why does the build fail?"),
         answer("a", "u", "A semicolon."),
-        said("b", Some("a"), "Where?"),
+        user_message("b", Some("a"), "Where?"),
         answer("c", "u", &format!("The lock file. {EVIL}")),
         label("l", "c", "c", "good"),
         name("n", "l", "The build"),
@@ -117,9 +122,9 @@ fn a_session_is_shown_as_a_tree() {
 #[test]
 fn a_very_long_conversation_is_shown_too() {
     let sandbox = Sandbox::new();
-    let path = add(&sandbox, "5d41402abc4b", &[said("0", None, "start")]);
+    let path = add(&sandbox, "5d41402abc4b", &[user_message("0", None, "start")]);
     let lines: String =
-        (1..20_000).map(|at| said(&at.to_string(), Some(&(at - 1).to_string()), "x").to_line()).collect();
+        (1..20_000).map(|at| user_message(&at.to_string(), Some(&(at - 1).to_string()), "x").to_line()).collect();
     let text = std::fs::read_to_string(&path).expect("it is there") + &lines;
     std::fs::write(&path, text).expect("it can be written");
     assert_eq!(sandbox.text(&["sessions", "show", "5d4"]).lines().count(), 20_001);
@@ -143,11 +148,7 @@ fn a_session_is_exported_in_every_format() {
     let error = sandbox.failure(&["sessions", "export", "5d4", "--branch", "zebra"]);
     assert!(error.contains("has no entry `zebra`"), "{error}");
     let ran = sandbox.run(&["sessions", "export", "5d4", "--format", "pdf"]);
-    assert!(
-        ran.code == Some(2) && ran.stderr.contains("use markdown, html or jsonl"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.code == Some(2) && ran.stderr.contains("use markdown, html or jsonl"), "{}", ran.stderr);
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn where_a_conversation_was_resumed_at_an_entry_it_forks_in_the_tree() {
 #[test]
 fn a_damaged_session_is_shown_with_what_is_wrong() {
     let sandbox = Sandbox::new();
-    let path = add(&sandbox, "5d41402abc4b", &[said("u", None, "hello")]);
+    let path = add(&sandbox, "5d41402abc4b", &[user_message("u", None, "hello")]);
     let text = std::fs::read_to_string(&path).expect("it is there") + "garbage\n";
     std::fs::write(&path, text).expect("it can be written");
     assert!(sandbox.text(&["sessions"]).contains("(1 damaged line) hello"));

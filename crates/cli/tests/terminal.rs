@@ -1,15 +1,17 @@
 //! The conversation in a terminal: how lines are typed, and what a person sees of what happens.
 
+mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;
-mod support;
 
-use test_cli::{TestCli, Terminal};
 use hardpan_prompt::{MessageBody, MessagePart};
+use test_cli::{Terminal, TestCli};
 
 /// What the person said, in order.
-fn said(cli: &TestCli) -> Vec<String> {
-    let text = |part: &MessagePart| if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None };
+fn user_messages(cli: &TestCli) -> Vec<String> {
+    let text = |part: &MessagePart| {
+        if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None }
+    };
     let messages = cli.messages().into_iter().filter_map(|message| match &*message.body {
         MessageBody::User { content } => Some(content.iter().filter_map(text).collect()),
         _ => None,
@@ -38,7 +40,7 @@ fn what_is_pasted_is_one_prompt_however_long_and_steers_nothing() {
     assert!(!screen.contains("\u{1b}]0;"), "{screen:?}");
     assert!(screen.contains("second\u{fffd}]0;title\u{fffd}\r\n    third and typed\r\n"), "{screen:?}");
     let pasted = "first\nsecond\u{1b}]0;title\u{7}\n\tthird and typed";
-    assert_eq!(said(&cli), [pasted, long.trim_end(), "Grüßé", "Grüßé again"]);
+    assert_eq!(user_messages(&cli), [pasted, long.trim_end(), "Grüßé", "Grüßé again"]);
 }
 
 #[test]
@@ -84,12 +86,12 @@ fn what_is_typed_at_a_question_is_not_lost() {
     // Commands run as always, and the question stays.
     terminal.say("!echo from me", "from me\r\n");
     terminal.expect("write wants to run:");
-    terminal.say("/queue", "nothing waits");
+    terminal.say("/queue", "the queue is empty");
     terminal.expect("write wants to run:");
     terminal.say("/qeue", "did you mean /queue, ");
     terminal.expect("write wants to run:");
     // One question at a time: the last one first.
-    terminal.say("/name", "What is this conversation called?");
+    terminal.say("/name", "What should this conversation be called?");
     terminal.say("notes", "this conversation is called notes");
     terminal.expect("write wants to run:");
     // Anything else is a no, with what was said.
@@ -132,8 +134,8 @@ fn a_conversation_that_goes_on_shows_where_it_was() {
     terminal.expect("4 messages so far\r\n> Write notes\r\nI have nothing to add.\r\n");
     terminal.expect("> ");
     terminal.say("/resume", "about\r\n");
-    terminal.expect("Greeting\r\n/resume SESSION goes on with one of them");
+    terminal.expect("Greeting\r\n/resume SESSION switches to one of them");
     terminal
-        .say("/resume greeting", "goes on, with 2 messages\r\n> Hello there\r\nI have nothing to add.\r\n");
+        .say("/resume greeting", ", with 2 messages\r\n> Hello there\r\nI have nothing to add.\r\n");
     terminal.end();
 }

@@ -1,9 +1,9 @@
 //! The binary with hands: approvals, the terminal face, undo, compaction, what is left behind. It talks to a simulator
 //! over HTTP.
 
+mod support;
 #[path = "support/test_cli.rs"]
 mod test_cli;
-mod support;
 
 use std::fs;
 use std::io::Read;
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use test_cli::{TestCli, Terminal};
 use hardpan_prompt::MessageBody;
+use test_cli::{Terminal, TestCli};
 
 #[test]
 fn without_a_terminal_a_change_is_refused_with_the_reason_and_a_remedy() {
@@ -120,7 +120,7 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     let list = fs::read_to_string(cli.sandbox.config().join("allowed")).expect("the list");
     let work = cli.sandbox.work().canonicalize().expect("the workspace");
     assert_eq!(list, format!("edit(a.txt)\t{}\n", work.display()));
-    terminal.say("/undo", "as it was before");
+    terminal.say("/undo", "restored");
     assert_eq!(cli.read("a.txt"), "one\n");
     terminal.say("Go on", "I have nothing to add.");
     let told = cli.messages().into_iter().any(|message| match &*message.body {
@@ -132,7 +132,7 @@ fn a_conversation_in_the_terminal_from_the_first_prompt_to_undo() {
     });
     assert!(told, "the model is told that its change is gone");
     let screen = terminal.end();
-    assert!(screen.contains("go on with: hardpan --resume"), "{screen}");
+    assert!(screen.contains("to continue this conversation: hardpan --resume"), "{screen}");
     // What is always allowed needs no terminal any more; in another workspace, it is not the same file.
     cli.print(&["-p", "Edit it"]);
     assert_eq!(cli.read("a.txt"), "two\n");
@@ -158,7 +158,7 @@ fn an_interrupt_ends_the_command_and_not_the_conversation() {
     // Told before it begins: in the first moment of a process the terminal's signal reaches it, too, and ends it at once.
     std::thread::sleep(Duration::from_millis(1000));
     terminal.press("\u{3}");
-    terminal.expect("stopped; what was received is kept");
+    terminal.expect("stopped; the session keeps what arrived");
     terminal.expect("> ");
     terminal.say("!echo from me", "from me\r\n");
     terminal.expect("> ");
@@ -170,8 +170,10 @@ fn an_interrupt_ends_the_command_and_not_the_conversation() {
     terminal.expect("> ");
     terminal.say("Still there?", "I have nothing to add.");
     terminal.end();
-    let stopped =
-        cli.messages().into_iter().filter(|message| matches!(*message.body, MessageBody::BashExecution { .. }));
+    let stopped = cli
+        .messages()
+        .into_iter()
+        .filter(|message| matches!(*message.body, MessageBody::BashExecution { .. }));
     assert_eq!(stopped.count(), 2);
     assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
 }
@@ -183,7 +185,7 @@ fn leaving_while_the_agent_works_stops_it() {
     terminal.expect("> ");
     terminal.say("Work slowly", "· bash ");
     let screen = terminal.end();
-    assert!(screen.contains("stopped; what was received is kept"), "{screen}");
+    assert!(screen.contains("stopped; the session keeps what arrived"), "{screen}");
     assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
     // The same where it waits for an answer.
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
@@ -221,10 +223,10 @@ fn a_long_conversation_is_compacted_and_what_was_done_before_can_be_taken_back()
     let before = cli.messages().len();
     let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
     terminal.expect(&format!("{before} messages so far"));
-    terminal.say("/compact the ropes", "messages became a summary:");
+    terminal.say("/compact the ropes", "with a summary:");
     terminal.expect("The summary of it all.");
     terminal.expect("Files changed so far: a.txt");
-    terminal.say("/undo", "as it was before");
+    terminal.say("/undo", "restored");
     assert_eq!(cli.read("a.txt"), "one\n", "the journal of the session was opened again");
     terminal.say("Go on", "I have nothing to add.");
     terminal.end();
@@ -268,13 +270,13 @@ fn an_interrupt_between_two_answers_ends_nothing_and_a_second_one_the_conversati
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
     terminal.expect("> ");
     terminal.press("\u{3}");
-    terminal.expect("(Ctrl-C again, or Ctrl-D, ends)");
+    terminal.expect("(press Ctrl-C again, or Ctrl-D, to leave)");
     terminal.say("Still there?", "I have nothing to add.");
     terminal.expect("> ");
     terminal.press("\u{3}");
-    terminal.expect("(Ctrl-C again, or Ctrl-D, ends)");
+    terminal.expect("(press Ctrl-C again, or Ctrl-D, to leave)");
     terminal.press("\u{3}");
-    terminal.expect("go on with: hardpan --resume");
+    terminal.expect("to continue this conversation: hardpan --resume");
     // Ctrl-D lets what runs come to its end, unless that takes too long.
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
     terminal.expect("> ");
@@ -282,8 +284,8 @@ fn an_interrupt_between_two_answers_ends_nothing_and_a_second_one_the_conversati
     terminal.press("\u{4}");
     std::thread::sleep(Duration::from_millis(300));
     terminal.press("\u{3}");
-    terminal.expect("stopped; what was received is kept");
-    terminal.expect("go on with: hardpan --resume");
+    terminal.expect("stopped; the session keeps what arrived");
+    terminal.expect("to continue this conversation: hardpan --resume");
 }
 
 #[test]
@@ -299,9 +301,9 @@ fn what_a_model_says_is_shown_as_it_is_but_steers_nothing() {
     terminal.expect("[y]es, or [n]o and why?");
     terminal.say("n", "I have nothing to add.");
     assert!(!cli.sandbox.config().join("allowed").exists());
-    terminal.say("/later", "it needs a text: /later TEXT");
-    terminal.say("!", "it needs a command");
-    terminal.say("/unqueue", "nothing waited");
+    terminal.say("/later", "expected a text: /later TEXT");
+    terminal.say("!", "expected a command");
+    terminal.say("/unqueue", "the queue was empty");
     terminal.end();
 }
 
@@ -313,25 +315,25 @@ fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     terminal.say("Edit it in @a.txt", "I have nothing to add.");
     terminal.expect("> ");
     terminal.say("/open", "\r\na.txt");
-    terminal.say("/new", "a new conversation");
+    terminal.say("/new", "started a new conversation");
     terminal.say("/open", "no file is open");
-    terminal.say("/undo", "there is nothing to take back");
-    terminal.say("/open a.txt", "is part of the context");
+    terminal.say("/undo", "there is nothing to undo");
+    terminal.say("/open a.txt", "joins the context");
     terminal.say("Write notes", "I have nothing to add.");
     terminal.expect("> ");
     terminal.say("/label e1 begin", "e1 is labelled begin");
     terminal.say("/tree", "[begin] Write notes");
     terminal.say("/resume nothing", "there is no session");
-    terminal.say("/name", "What is this conversation called?");
-    terminal.say("second", "called second");
-    terminal.say("/resume second", "this is that conversation");
+    terminal.say("/name", "What should this conversation be called?");
+    terminal.say("second", "now called second");
+    terminal.say("/resume second", "you are in that conversation already");
     terminal.end();
     assert_eq!(names(cli.data().join("journal")).len(), 2, "each has a journal of its own");
     // Both are there after a resume.
     let Some(mut terminal) = Terminal::open(&cli, &["--continue"]) else { return };
     terminal.expect("> ");
     terminal.say("/open", "\r\na.txt");
-    terminal.say("/undo", "removed again");
+    terminal.say("/undo", "removed, since the run created it");
     terminal.end();
     assert!(!cli.exists("notes/a.txt"));
     assert_eq!(cli.read("a.txt"), "two\n", "the other conversation's change stays");
@@ -342,13 +344,13 @@ fn mistakes_in_the_settings_and_on_the_command_line_are_told() {
     let cli = TestCli::new("deny = [\"bsah(git push)\"]\n[providers.antropic]\nproxy = \"http://x\"");
     let told = cli.print(&["-p", "Hello"]).stderr;
     assert!(told.contains("the rule bsah(git push) has no effect"), "{told}");
-    assert!(told.contains("[providers.antropic] in config.toml is not used"), "{told}");
+    assert!(told.contains("ignoring [providers.antropic] in config.toml"), "{told}");
     // A command runs, also without a terminal; one that does not exist is not sent to the model.
     let named = cli.print(&["-p", "/model"]);
     assert!(String::from_utf8_lossy(&named.stdout).contains("claude-sonnet-5"), "{}", named.stderr);
     let unknown = cli.print(&["-p", "/modle"]);
     assert_eq!((unknown.code, &unknown.stdout[..]), (Some(1), &b""[..]));
-    assert!(unknown.stderr.contains("there is no command /modle (did you mean /model"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("unknown command /modle (did you mean /model"), "{}", unknown.stderr);
     // A run that failed has no answer, not an empty one.
     let failed = cli.print(&["-p", "Hello", "--thinking", "5"]);
     assert_eq!((failed.code, &failed.stdout[..]), (Some(1), &b""[..]), "{}", failed.stderr);
@@ -362,7 +364,7 @@ fn events_that_cannot_be_written_are_an_error() {
     let output = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().expect("it ends");
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("standard output cannot be written to"), "{told}");
+    assert!(told.contains("cannot write to standard output"), "{told}");
 }
 
 #[test]
@@ -387,6 +389,6 @@ fn a_process_that_is_told_to_end_takes_its_commands_along() {
     let mut rest = String::new();
     words.read_to_string(&mut rest).expect("words");
     assert_eq!(child.wait().expect("it ends").code(), Some(143), "{rest}");
-    assert!(rest.contains("interrupted; what was received is kept"), "{rest}");
+    assert!(rest.contains("interrupted; the session keeps what arrived"), "{rest}");
     assert_eq!(cli.last_result(), "The user stopped this call before it ended.");
 }

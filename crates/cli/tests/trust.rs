@@ -47,7 +47,7 @@ fn a_trusted_project_says_not_where_keys_are_sent() {
     assert_eq!(["anthropic", "openai"].map(|id| routed(&sandbox, id)), before);
     assert_eq!(routed(&sandbox, "new"), None);
     let told = sandbox.run(&["providers"]).stderr;
-    assert_eq!(told.matches("is not taken from a project").count(), 2, "{told}");
+    assert_eq!(told.matches("ignoring the project's provider addresses").count(), 2, "{told}");
     // Its models are used.
     let body = json_of(&sandbox, &["request", "Hi", "--json", "--model", "claude-of-the-project"]);
     assert_eq!(body["model"], "claude-of-the-project");

@@ -162,9 +162,9 @@ fn remove_small_breakpoints(prompt: &mut Prompt, measured: &PromptTokens, minimu
 /// last block before it that can hold one.
 fn move_breakpoints_to_input(prompt: &mut Prompt) {
     let mut wanted = None;
-    for turn in prompt.messages.iter_mut().rev() {
-        for block in turn.blocks.iter_mut().rev() {
-            if turn.role == Role::Assistant {
+    for message in prompt.messages.iter_mut().rev() {
+        for block in message.blocks.iter_mut().rev() {
+            if message.role == Role::Assistant {
                 wanted = block.breakpoint.take().or(wanted);
             } else if wanted.is_some() && block.can_hold_breakpoint() {
                 block.breakpoint = block.breakpoint.or(wanted);
@@ -198,8 +198,8 @@ fn limit_images(prompt: &mut Prompt, texts: &PromptTexts) -> usize {
     }
     let reason = format!("one of the {excess} oldest images: a request takes at most {MAX_IMAGES}");
     let mut left_out = Vec::new();
-    for turn in &mut prompt.messages {
-        turn.blocks.retain_mut(|block| {
+    for message in &mut prompt.messages {
+        message.blocks.retain_mut(|block| {
             if excess == 0 {
                 return true;
             }
@@ -227,16 +227,16 @@ fn limit_images(prompt: &mut Prompt, texts: &PromptTexts) -> usize {
             !drop
         });
     }
-    prompt.messages.retain(|turn| !turn.blocks.is_empty());
+    prompt.messages.retain(|message| !message.blocks.is_empty());
     // A conversation that began with nothing but images begins with the user all the same.
     let first = prompt
         .messages
         .first()
-        .filter(|turn| turn.role == Role::Assistant)
-        .and_then(|turn| turn.blocks.first());
-    if let Some(place) = first.map(|block| block.region) {
+        .filter(|message| message.role == Role::Assistant)
+        .and_then(|message| message.blocks.first());
+    if let Some(region) = first.map(|block| block.region) {
         let origin = Origin::rule(ItemKind::History, "opening");
-        let opening = Block::text(place, texts.phrases.history.opening.clone(), origin);
+        let opening = Block::text(region, texts.phrases.history.opening.clone(), origin);
         prompt.messages.insert(0, PromptMessage::new(Role::User, vec![opening]));
     }
     prompt.left_out.append(&mut left_out);

@@ -240,7 +240,7 @@ impl Breakdown {
 /// A part of the prompt with one origin, and its tokens.
 struct PromptPiece {
     block: usize,
-    place: Region,
+    region: Region,
     origin: Origin,
     tokens: usize,
 }
@@ -248,14 +248,14 @@ struct PromptPiece {
 /// Every segment of every block, with the tokens measured for it.
 fn collect_pieces(assembled: &AssembledPrompt) -> Vec<PromptPiece> {
     let mut pieces = Vec::new();
-    let tools = assembled.prompt.tools.iter().map(|ToolBlock { region: place, tool, .. }| {
-        (*place, vec![Origin { kind: ItemKind::Tool, source: Source::Tool(tool.name.clone()) }])
+    let tools = assembled.prompt.tools.iter().map(|ToolBlock { region, tool, .. }| {
+        (*region, vec![Origin { kind: ItemKind::Tool, source: Source::Tool(tool.name.clone()) }])
     });
     let blocks =
         assembled.prompt.blocks().map(|block| (block.region, origins(block).into_iter().cloned().collect()));
-    for (index, (place, origins)) in tools.chain(blocks).enumerate() {
+    for (index, (region, origins)) in tools.chain(blocks).enumerate() {
         for (origin, tokens) in origins.into_iter().zip(assembled.measured.segments(index)) {
-            pieces.push(PromptPiece { block: index, place, origin, tokens: *tokens as usize });
+            pieces.push(PromptPiece { block: index, region, origin, tokens: *tokens as usize });
         }
     }
     pieces
@@ -281,21 +281,21 @@ fn origins(block: &Block) -> Vec<&Origin> {
 
 fn region_name(
     layout: LayoutName,
-    place: Region,
+    region: Region,
     block: usize,
     first_message: usize,
     kind: ItemKind,
 ) -> &'static str {
-    match (layout, place) {
+    match (layout, region) {
         _ if kind == ItemKind::Tool => "tools",
-        (LayoutName::Tiers, place) => place.name(),
+        (LayoutName::Tiers, region) => region.name(),
         (_, Region::Base | Region::Inline) if block < first_message => "system",
         (_, Region::Base) => "base",
         (_, Region::Panel) => "panels",
         (_, Region::Log) => "conversation",
         (_, Region::Tail) => "tail",
         (_, Region::Inline) => "messages",
-        (_, place) => place.name(),
+        (_, region) => region.name(),
     }
 }
 
@@ -314,12 +314,12 @@ fn group_into_regions(
     };
     let mut regions: Vec<BreakdownBlock> = Vec::new();
     for piece in pieces {
-        let name = region_name(layout, piece.place, piece.block, first_message, piece.origin.kind);
+        let name = region_name(layout, piece.region, piece.block, first_message, piece.origin.kind);
         if regions.last().is_none_or(|region| region.name != name) {
             let span = (piece.block, piece.block + 1);
             regions.push(BreakdownBlock {
                 name,
-                tier: piece.place.name(),
+                tier: piece.region.name(),
                 tokens: 0,
                 cached: true,
                 span,
@@ -388,7 +388,7 @@ fn summarise_tiers(pieces: &[PromptPiece]) -> TierInfo {
     info.active.has_history = Some(false);
     let mut messages: Vec<(Region, &Source)> = Vec::new();
     for piece in pieces {
-        let tier = match piece.place {
+        let tier = match piece.region {
             Region::L0 => &mut info.l0,
             Region::L1 => &mut info.l1,
             Region::L2 => &mut info.l2,
@@ -401,8 +401,8 @@ fn summarise_tiers(pieces: &[PromptPiece]) -> TierInfo {
             ItemKind::Symbols if is_item => tier.symbols += 1,
             ItemKind::File if is_item => tier.files += 1,
             ItemKind::History if matches!(piece.origin.source, Source::Message(_)) => {
-                if !messages.contains(&(piece.place, &piece.origin.source)) {
-                    messages.push((piece.place, &piece.origin.source));
+                if !messages.contains(&(piece.region, &piece.origin.source)) {
+                    messages.push((piece.region, &piece.origin.source));
                     tier.history += 1;
                 }
                 tier.has_history = tier.has_history.map(|_| true);

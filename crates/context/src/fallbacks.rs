@@ -21,10 +21,10 @@ pub fn without_tools(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
     let mut plain =
         Prompt { tools: Vec::new(), thinking: Thinking::Off, messages: Vec::new(), ..prompt.clone() };
     let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
-    for turn in &prompt.messages {
-        let mut turn = turn.clone();
+    for message in &prompt.messages {
+        let mut message = message.clone();
         let mut replies = None;
-        let blocks = std::mem::take(&mut turn.blocks);
+        let blocks = std::mem::take(&mut message.blocks);
         for block in blocks {
             let content = match block.content.into_content() {
                 // A layout's own call says nothing by itself.
@@ -45,43 +45,43 @@ pub fn without_tools(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
                     let (text, images) = result_as_text(&result, name.map(|name| &**name), texts);
                     let image =
                         |image| Block::new(block.region, Content::Image(image, result.origin.clone()));
-                    turn.blocks.push(Block {
+                    message.blocks.push(Block {
                         region: block.region,
                         content: text.into(),
                         breakpoint: block.breakpoint,
                     });
-                    turn.blocks.extend(images.into_iter().map(image));
+                    message.blocks.extend(images.into_iter().map(image));
                     continue;
                 }
                 content @ (Content::Text(_) | Content::Image(..)) => content,
             };
-            turn.blocks.push(Block {
+            message.blocks.push(Block {
                 region: block.region,
                 content: content.into(),
                 breakpoint: block.breakpoint,
             });
         }
-        if !turn.blocks.is_empty() {
-            plain.messages.push(turn);
+        if !message.blocks.is_empty() {
+            plain.messages.push(message);
         }
-        plain.messages.extend(replies.map(|place| context_reply(place, texts)));
+        plain.messages.extend(replies.map(|region| context_reply(region, texts)));
     }
     merge_replies(&mut plain);
     plain
 }
 
-fn context_reply(place: Region, texts: &PromptTexts) -> PromptMessage {
+fn context_reply(region: Region, texts: &PromptTexts) -> PromptMessage {
     let origin = Origin::rule(ItemKind::Panel, "context reply");
     PromptMessage::new(
         Role::Assistant,
-        vec![Block::text(place, texts.phrases.history.context_ack.clone(), origin)],
+        vec![Block::text(region, texts.phrases.history.context_ack.clone(), origin)],
     )
 }
 
 /// Removes an added "Ok." where the model's own reply follows, or where it would end the prompt.
 fn merge_replies(prompt: &mut Prompt) {
-    let is_ack = |turn: &PromptMessage| {
-        let origin = turn.blocks.first().and_then(Block::origin);
+    let is_ack = |message: &PromptMessage| {
+        let origin = message.blocks.first().and_then(Block::origin);
         origin.is_some_and(|origin| *origin == Origin::rule(ItemKind::Panel, "context reply"))
     };
     let mut index = 0;
@@ -126,7 +126,7 @@ pub fn without_images(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
     let line = |image: &Image| {
         fill_template(&texts.phrases.history.image_left_out, &[("media_type", image.media_type.name())])
     };
-    for block in plain.messages.iter_mut().flat_map(|turn| &mut turn.blocks) {
+    for block in plain.messages.iter_mut().flat_map(|message| &mut message.blocks) {
         if !block.has_image() {
             continue;
         }

@@ -46,8 +46,8 @@ impl Layout for Inline {
         // A request that continues after tool calls does not send the context again.
         match context_position(&builder.0) {
             Some(at) => {
-                if let Some(turn) = builder.0.get_mut(at) {
-                    turn.documents = snapshot.documents.clone();
+                if let Some(message) = builder.0.get_mut(at) {
+                    message.documents = snapshot.documents.clone();
                 }
                 let context = context_messages(input, &context_images, &mut prompt.left_out);
                 builder.0.splice(at..at, context);
@@ -64,12 +64,13 @@ impl Layout for Inline {
 
 /// Where the context goes: right before the last user message. None if tool results or an answer
 /// follow that message.
-fn context_position(builder: &[PromptMessage]) -> Option<usize> {
-    let is_results =
-        |turn: &PromptMessage| turn.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)));
-    match builder.last() {
+fn context_position(messages: &[PromptMessage]) -> Option<usize> {
+    let is_results = |message: &PromptMessage| {
+        message.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)))
+    };
+    match messages.last() {
         None => Some(0),
-        Some(turn) if turn.role == Role::User && !is_results(turn) => Some(builder.len() - 1),
+        Some(message) if message.role == Role::User && !is_results(message) => Some(messages.len() - 1),
         Some(_) => None,
     }
 }

@@ -83,7 +83,7 @@ impl LayoutInput<'_> {
 
     /// The tools as blocks, with schemas in the form the provider wants, so that a layout measures
     /// what is sent. `own` is the tool that the layout itself pretends to call, if it has one.
-    pub(crate) fn tool_blocks(&self, place: Region, own: Option<Tool>) -> Vec<ToolBlock> {
+    pub(crate) fn tool_blocks(&self, region: Region, own: Option<Tool>) -> Vec<ToolBlock> {
         let declared = self.snapshot.active_tools().iter();
         // A layout's own tool comes first, so that it never moves when tools are added.
         let own_name = own.as_ref().map(|tool| tool.name.clone());
@@ -94,7 +94,7 @@ impl LayoutInput<'_> {
         };
         own.into_iter()
             .chain(others)
-            .map(|tool| ToolBlock { region: place, tool: formed(tool), breakpoint: None })
+            .map(|tool| ToolBlock { region, tool: formed(tool), breakpoint: None })
             .collect()
     }
 }

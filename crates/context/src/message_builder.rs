@@ -16,33 +16,33 @@ pub struct MessageBuilder(pub Vec<PromptMessage>);
 
 impl MessageBuilder {
     /// Adds a message of one text block.
-    pub fn push_text(&mut self, role: Role, place: Region, text: &Text, origin: Origin) {
-        self.0.push(PromptMessage::new(role, vec![Block::text(place, text.clone(), origin)]));
+    pub fn push_text(&mut self, role: Role, region: Region, text: &Text, origin: Origin) {
+        self.0.push(PromptMessage::new(role, vec![Block::text(region, text.clone(), origin)]));
     }
 
     /// Adds a message of one text block that is made of segments with origins of their own.
-    pub fn push_segments(&mut self, role: Role, place: Region, segments: Vec<Segment>) {
-        self.0.push(PromptMessage::new(role, vec![Block::new(place, Content::Text(segments))]));
+    pub fn push_segments(&mut self, role: Role, region: Region, segments: Vec<Segment>) {
+        self.0.push(PromptMessage::new(role, vec![Block::new(region, Content::Text(segments))]));
     }
 
     /// Adds a converted message of the conversation, with its id where the provider takes ids.
-    pub fn push_converted(&mut self, message: &ConvertedMessage, place: Region, input: &LayoutInput<'_>) {
-        let blocks = message.contents.iter().map(|content| Block::new(place, content.clone())).collect();
+    pub fn push_converted(&mut self, message: &ConvertedMessage, region: Region, input: &LayoutInput<'_>) {
+        let blocks = message.contents.iter().map(|content| Block::new(region, content.clone())).collect();
         let id = message.ids.last().filter(|_| input.target.profile.message_ids).map(|id| id.0.clone());
         self.0.push(PromptMessage { id, ..PromptMessage::new(message.role, blocks) });
     }
 
     /// Adds the user's new prompt with its images; nothing if there is no prompt.
-    pub fn push_user_prompt(&mut self, input: &LayoutInput<'_>, place: Region, images: &[&ContextImage]) {
+    pub fn push_user_prompt(&mut self, input: &LayoutInput<'_>, region: Region, images: &[&ContextImage]) {
         let Some(prompt) = &input.snapshot.prompt else { return };
         let origin = Origin::message(&prompt.id);
-        let mut blocks = vec![Block::text(place, prompt.text.clone(), origin.clone())];
+        let mut blocks = vec![Block::text(region, prompt.text.clone(), origin.clone())];
         for image in images {
             if let Some(path) = &image.path {
                 let name = fill_template(&input.texts.phrases.history.image_name, &[("path", path)]);
-                blocks.push(Block::text(place, Text::new(name), origin.clone()));
+                blocks.push(Block::text(region, Text::new(name), origin.clone()));
             }
-            blocks.push(Block::new(place, Content::Image(image.image.clone(), origin.clone())));
+            blocks.push(Block::new(region, Content::Image(image.image.clone(), origin.clone())));
         }
         let id = input.target.profile.message_ids.then(|| prompt.id.0.clone());
         self.0.push(PromptMessage { id, ..PromptMessage::new(Role::User, blocks) });
@@ -50,27 +50,30 @@ impl MessageBuilder {
 
     /// Puts a breakpoint on the last block from message `start` on that can hold one.
     pub fn mark_last_block(&mut self, start: usize, lifetime: CacheLifetime) {
-        let blocks = self.0.iter_mut().skip(start).flat_map(|turn| &mut turn.blocks);
+        let blocks = self.0.iter_mut().skip(start).flat_map(|message| &mut message.blocks);
         if let Some(block) = blocks.rev().find(|block| block.can_hold_breakpoint()) {
             block.breakpoint = Some(lifetime);
         }
     }
 
     /// Makes the conversation acceptable as a whole: it begins and ends with the user, and thinking
-    /// is switched off where the tool round in progress began without it. `place` is the region of
+    /// is switched off where the tool round in progress began without it. `region` is the region of
     /// messages added for this.
-    pub fn finish(mut self, input: &LayoutInput<'_>, place: Region, mut prompt: Prompt) -> Prompt {
+    pub fn finish(mut self, input: &LayoutInput<'_>, region: Region, mut prompt: Prompt) -> Prompt {
         let phrases = &input.texts.phrases.history;
-        if self.0.first().is_none_or(|turn| turn.role == Role::Assistant) {
+        if self.0.first().is_none_or(|message| message.role == Role::Assistant) {
             let origin = Origin::rule(ItemKind::History, "opening");
-            let place =
-                self.0.first().and_then(|turn| turn.blocks.first()).map_or(place, |block| block.region);
-            let turn =
-                PromptMessage::new(Role::User, vec![Block::text(place, phrases.opening.clone(), origin)]);
-            self.0.insert(0, turn);
+            let region = self
+                .0
+                .first()
+                .and_then(|message| message.blocks.first())
+                .map_or(region, |block| block.region);
+            let message =
+                PromptMessage::new(Role::User, vec![Block::text(region, phrases.opening.clone(), origin)]);
+            self.0.insert(0, message);
         }
-        if self.0.last().is_some_and(|turn| turn.role == Role::Assistant) {
-            self.push_text(Role::User, place, &phrases.go_on, Origin::rule(ItemKind::History, "go on"));
+        if self.0.last().is_some_and(|message| message.role == Role::Assistant) {
+            self.push_text(Role::User, region, &phrases.go_on, Origin::rule(ItemKind::History, "go on"));
         }
         prompt.messages = self.0;
         input.render_cache.reuse_unchanged_blocks(&mut prompt);
@@ -108,7 +111,8 @@ fn list_unsent_attachments(input: &LayoutInput<'_>, prompt: &mut Prompt) {
     } else {
         "this provider takes no document ids"
     };
-    let is_attached = |id: &_| understood && prompt.messages.iter().any(|turn| turn.documents.contains(id));
+    let is_attached =
+        |id: &_| understood && prompt.messages.iter().any(|message| message.documents.contains(id));
     let documents = input.snapshot.documents.iter().filter(|id| !is_attached(*id));
     unsent.extend(documents.map(|id| Omission::new(format!("document:{id}"), reason)));
     prompt.left_out.append(&mut unsent);
@@ -118,17 +122,21 @@ fn list_unsent_attachments(input: &LayoutInput<'_>, prompt: &mut Prompt) {
 /// calls to begin with its reasoning. Consecutive messages of one role count as one, as the server
 /// sees them.
 fn round_began_with_reasoning(prompt: &Prompt) -> bool {
-    let turns = &prompt.messages;
-    let results_at = turns.iter().rposition(|turn| turn.role == Role::Assistant).map_or(0, |last| last + 1);
-    let holds_results =
-        |turn: &PromptMessage| turn.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)));
-    if !turns[results_at..].iter().any(holds_results) {
+    let messages = &prompt.messages;
+    let results_at =
+        messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
+    let holds_results = |message: &PromptMessage| {
+        message.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)))
+    };
+    if !messages[results_at..].iter().any(holds_results) {
         return true;
     }
-    let first =
-        turns[..results_at].iter().rposition(|turn| turn.role == Role::User).map_or(0, |user| user + 1);
-    let opens_with_reasoning = |turn: &PromptMessage| {
-        turn.blocks.first().is_some_and(|block| matches!(*block.content, Content::Reasoning(_)))
+    let first = messages[..results_at]
+        .iter()
+        .rposition(|message| message.role == Role::User)
+        .map_or(0, |user| user + 1);
+    let opens_with_reasoning = |message: &PromptMessage| {
+        message.blocks.first().is_some_and(|block| matches!(*block.content, Content::Reasoning(_)))
     };
-    turns[first..results_at].first().is_some_and(opens_with_reasoning)
+    messages[first..results_at].first().is_some_and(opens_with_reasoning)
 }

@@ -219,32 +219,33 @@ fn push_log(
     history: &[Arc<ConvertedMessage>],
     builder: &mut MessageBuilder,
 ) {
-    let mut told: BTreeMap<&MessageId, Vec<(usize, &ItemUpdate)>> = BTreeMap::new(); // few, and drained in order
+    let mut updates_by_anchor: BTreeMap<&MessageId, Vec<(usize, &ItemUpdate)>> = BTreeMap::new(); // few, and drained in order
     for (index, update) in strata.updates.iter().enumerate().filter(|(_, update)| !update.text.is_empty()) {
-        told.entry(&update.anchor).or_default().push((index, update));
+        updates_by_anchor.entry(&update.anchor).or_default().push((index, update));
     }
-    let blocks = |place: Region, updates: Vec<(usize, &ItemUpdate)>| -> Vec<Block> {
+    let blocks = |region: Region, updates: Vec<(usize, &ItemUpdate)>| -> Vec<Block> {
         let block = |(index, update): (usize, &ItemUpdate)| {
             let origin = Origin::item(update.kind, &update.key, copies.in_log(index, update));
-            Block::text(place, update.text.clone(), origin)
+            Block::text(region, update.text.clone(), origin)
         };
         updates.into_iter().map(block).collect()
     };
     for converted in history {
         builder.push_converted(converted, Region::Log, input);
-        if told.is_empty() || converted.role != Role::User {
+        if updates_by_anchor.is_empty() || converted.role != Role::User {
             continue;
         }
-        let Some(turn) = builder.0.last_mut() else { continue };
+        let Some(message) = builder.0.last_mut() else { continue };
         // Results come first in a message; a person's words come last.
-        let at = turn.blocks.iter().take_while(|block| matches!(*block.content, Content::Result(_))).count();
+        let at =
+            message.blocks.iter().take_while(|block| matches!(*block.content, Content::Result(_))).count();
         let news: Vec<Block> = converted
             .ids
             .iter()
-            .filter_map(|id| told.remove(id))
-            .flat_map(|told| blocks(Region::Log, told))
+            .filter_map(|id| updates_by_anchor.remove(id))
+            .flat_map(|updates| blocks(Region::Log, updates))
             .collect();
-        turn.blocks.splice(at..at, news);
+        message.blocks.splice(at..at, news);
     }
     builder.push_user_prompt(
         input,
@@ -253,11 +254,13 @@ fn push_log(
     );
     // Without a prompt no message carries these updates: they are sent again with the next request,
     // so they are not cached.
-    let place = if input.snapshot.prompt.is_some() { Region::Log } else { Region::Tail };
-    let rest: Vec<Block> =
-        std::mem::take(&mut told).into_values().flat_map(|told| blocks(place, told)).collect();
+    let region = if input.snapshot.prompt.is_some() { Region::Log } else { Region::Tail };
+    let rest: Vec<Block> = std::mem::take(&mut updates_by_anchor)
+        .into_values()
+        .flat_map(|updates| blocks(region, updates))
+        .collect();
     match builder.0.last_mut().filter(|_| input.snapshot.prompt.is_some()) {
-        Some(turn) => drop(turn.blocks.splice(0..0, rest)),
+        Some(message) => drop(message.blocks.splice(0..0, rest)),
         None if rest.is_empty() => {}
         None => builder.0.push(PromptMessage::new(Role::User, rest)),
     }
@@ -301,8 +304,8 @@ fn push_tail(
         Segment::new(now, rule("clock")),
     ];
     tail.append(&mut segments);
-    if let Some(turn) = prompt.messages.last_mut() {
-        turn.blocks.push(Block::new(Region::Tail, Content::Text(tail)));
+    if let Some(message) = prompt.messages.last_mut() {
+        message.blocks.push(Block::new(Region::Tail, Content::Text(tail)));
     }
 }
 

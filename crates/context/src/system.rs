@@ -84,9 +84,9 @@ pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: LayoutName) -> Ve
 }
 
 /// The system prompt as one block; none if it is empty.
-pub fn system_block(input: &LayoutInput<'_>, layout: LayoutName, place: Region) -> Option<Block> {
+pub fn system_block(input: &LayoutInput<'_>, layout: LayoutName, region: Region) -> Option<Block> {
     let segments = system_prompt_segments(input, layout);
-    (!segments.is_empty()).then(|| Block::new(place, Content::Text(segments)))
+    (!segments.is_empty()).then(|| Block::new(region, Content::Text(segments)))
 }
 
 /// The text of all segments.

@@ -40,10 +40,10 @@ pub fn lines(prompt: &Prompt) -> Vec<String> {
     let text =
         |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
     let mut lines = Vec::new();
-    for turn in &prompt.messages {
-        let role = if turn.role == Role::User { "user" } else { "model" };
-        for block in &turn.blocks {
-            let said = match &*block.content {
+    for message in &prompt.messages {
+        let role = if message.role == Role::User { "user" } else { "model" };
+        for block in &message.blocks {
+            let content = match &*block.content {
                 Content::Text(segments) => text(segments),
                 Content::Image(..) => "[image]".to_owned(),
                 Content::Reasoning(reasoning) => format!("[thinks {}]", reasoning.text),
@@ -62,7 +62,7 @@ pub fn lines(prompt: &Prompt) -> Vec<String> {
                 }
             };
             let mark = if block.breakpoint.is_some() { " ◆" } else { "" };
-            lines.push(format!("{role}: {said}{mark}"));
+            lines.push(format!("{role}: {content}{mark}"));
         }
     }
     lines

@@ -57,19 +57,19 @@ impl Layout for Tiers {
         builder.mark_last_block(start, CacheLifetime::FiveMinutes);
 
         let mut empty = 0;
-        for (tier, place) in [(Tier::L1, Region::L1), (Tier::L2, Region::L2), (Tier::L3, Region::L3)] {
+        for (tier, region) in [(Tier::L1, Region::L1), (Tier::L2, Region::L2), (Tier::L3, Region::L3)] {
             let start = builder.0.len();
             let segments = items.tier_segments(input, tier);
             if !segments.is_empty() {
-                builder.push_segments(Role::User, place, segments);
+                builder.push_segments(Role::User, region, segments);
                 builder.push_text(
                     Role::Assistant,
-                    place,
+                    region,
                     &input.texts.phrases.tiers.ok,
                     ok_origin(ItemKind::File),
                 );
             }
-            history_of(tier).for_each(|message| builder.push_converted(message, place, input));
+            history_of(tier).for_each(|message| builder.push_converted(message, region, input));
             builder.mark_last_block(start, CacheLifetime::FiveMinutes);
             empty += u32::from(builder.0.len() == start);
         }

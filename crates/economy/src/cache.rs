@@ -14,26 +14,26 @@
 //! caching"; Groq, DeepSeek and xAI likewise; vLLM: "Automatic Prefix Caching"; llama.cpp: the
 //! server's README) as of August 2026. Where no document decides, [`CacheRules`] has a setting.
 
-mod billing; // Billing, Hit, Look: what is billed, and why
-mod prefix_chain; // Chain: the key of every prefix of a request
-mod entries; // Entries: what is cached, and until when
-mod request; // Request, CacheBlock, Salts, Moment: what the cache sees of a request
-mod rules; // Rules: how a provider caches
+mod billing; // Billing, CacheHit, CacheLookup: what is billed, and why
+mod entries; // CacheEntries: what is cached, and until when
+mod prefix_chain; // PrefixChain: the cache key of every prefix of a request
+mod request; // CacheRequest, CacheBlock, CacheSettings, Moment: what the cache sees
+mod rules; // CacheRules: how a provider caches
 mod slots; // Slots: llama.cpp's memory of the last prompts
 #[cfg(test)]
 mod tests;
 
 use hardpan_models::CacheKind;
 
-pub use billing::{Billing, CacheHit, CacheLookup, LookupOutcome, EntryState};
-pub use request::{BlockKind, CacheBlock, Moment, CacheRequest, CacheSettings, Section};
+pub use billing::{Billing, CacheHit, CacheLookup, EntryState, LookupOutcome};
+pub use request::{BlockKind, CacheBlock, CacheRequest, CacheSettings, Moment, Section};
 pub(crate) use request::{block_identities, tool_identity};
-pub use rules::{PositionCounting, ImplicitMarker, Invalidation, CacheRules};
+pub use rules::{CacheRules, ImplicitMarker, Invalidation, PositionCounting};
 
 use crate::InputTokens;
-use prefix_chain::PrefixChain;
 use entries::CacheEntries;
-use rules::{UsableMarker, MarkerStatus};
+use prefix_chain::PrefixChain;
+use rules::{MarkerStatus, UsableMarker};
 use slots::Slots;
 
 /// The cache of one organisation at one provider. It covers all models; each model has its own
@@ -107,7 +107,12 @@ impl CacheModel {
     }
 
     /// Walks back from each marker, the last one first, until a readable entry is found.
-    fn look_up_from_markers(&self, rules: &CacheRules, request: &CacheRequest, chain: &PrefixChain) -> Billing {
+    fn look_up_from_markers(
+        &self,
+        rules: &CacheRules,
+        request: &CacheRequest,
+        chain: &PrefixChain,
+    ) -> Billing {
         let mut billing = Billing::uncached(chain.total());
         let marked = rules.classify_markers(request, chain);
         for mark in marked.iter().rev() {
@@ -124,7 +129,8 @@ impl CacheModel {
         let read = billing.hit.map_or(0, |hit| hit.tokens);
         let written = rules.written_markers(&marked);
         let hour = written.iter().filter(|mark| rules.is_long(mark.lifetime)).map(|mark| mark.tokens);
-        // The documented A, B and C: the highest hit, the highest 1h marker after it, the last marker.
+        // The documented A, B and C: the highest hit, the highest 1h marker after it, the last
+        // marker.
         let hour = hour.max().unwrap_or(0).max(read);
         let end = written.last().map_or(0, |mark| mark.tokens).max(read);
         billing.amounts =
@@ -133,7 +139,13 @@ impl CacheModel {
     }
 
     /// Walks back from a marked block; the block itself is the first position.
-    fn walk_back(&self, rules: &CacheRules, chain: &PrefixChain, marker: usize, at: Moment) -> (CacheLookup, Option<CacheHit>) {
+    fn walk_back(
+        &self,
+        rules: &CacheRules,
+        chain: &PrefixChain,
+        marker: usize,
+        at: Moment,
+    ) -> (CacheLookup, Option<CacheHit>) {
         let reach = rules.cache.look_back.map_or(usize::MAX, |positions| positions.max(1) as usize);
         let mut look = CacheLookup::without_walk(marker, LookupOutcome::Missed { beyond: None });
         for block in (0..=marker).rev() {
@@ -159,7 +171,11 @@ impl CacheModel {
 
 /// Bills for a cache that keeps every prompt in whole steps of tokens, given how far a known prefix
 /// goes.
-fn bill_prefix(rules: &CacheRules, chain: &PrefixChain, (mut look, mut hit): (CacheLookup, Option<CacheHit>)) -> Billing {
+fn bill_prefix(
+    rules: &CacheRules,
+    chain: &PrefixChain,
+    (mut look, mut hit): (CacheLookup, Option<CacheHit>),
+) -> Billing {
     let total = chain.total();
     // The last token is always computed afresh, so that there is something to answer from.
     let end = rules.round_down_to_step(total.saturating_sub(1));
@@ -177,7 +193,11 @@ fn bill_prefix(rules: &CacheRules, chain: &PrefixChain, (mut look, mut hit): (Ca
 }
 
 /// The blocks at which the request ends cache entries, with the entries' lifetimes in milliseconds.
-fn entries_to_write(rules: &CacheRules, request: &CacheRequest, chain: &PrefixChain) -> Vec<(usize, Option<i64>)> {
+fn entries_to_write(
+    rules: &CacheRules,
+    request: &CacheRequest,
+    chain: &PrefixChain,
+) -> Vec<(usize, Option<i64>)> {
     match rules.cache.kind {
         CacheKind::None => Vec::new(),
         CacheKind::Markers => {
@@ -185,8 +205,8 @@ fn entries_to_write(rules: &CacheRules, request: &CacheRequest, chain: &PrefixCh
             let ends = rules.written_markers(&marked).into_iter();
             ends.map(|UsableMarker { block, lifetime, .. }| (block, rules.lifetime_ms(lifetime))).collect()
         }
-        // Known at block boundaries only: a text that changed in its middle counts as changed from its beginning.
-        // Who knows more hands in smaller blocks.
+        // Known at block boundaries only: a text that changed in its middle counts as changed from
+        // its beginning. Who knows more hands in smaller blocks.
         CacheKind::Automatic => {
             let lifetime = rules.cache.lifetime.map(|seconds| i64::from(seconds) * 1000);
             (0..request.blocks.len()).map(|block| (block, lifetime)).collect()

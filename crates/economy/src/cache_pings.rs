@@ -52,7 +52,8 @@ impl IdlePause<'_> {
         let (read, write) = self.ratios;
         let (all, live) = (self.tokens as f64, self.tokens.saturating_sub(self.garbage) as f64);
         let saved = write * live - read * all;
-        // What the free fold is worth: the rent of what it drops, but never more than a fold would cost later.
+        // What the free fold is worth: the rent of what it drops, but never more than a fold would
+        // cost later.
         let fold = (read * self.garbage as f64 * HORIZON).min(saved.max(0.0));
         (read * all, saved - fold)
     }
@@ -69,7 +70,15 @@ mod tests {
     use super::*;
 
     fn pause(gaps: &[u32]) -> IdlePause<'_> {
-        IdlePause { gaps, idle: 280, lifetime: 300, tokens: 50_000, garbage: 0, ratios: (0.1, 1.25), pings: 0 }
+        IdlePause {
+            gaps,
+            idle: 280,
+            lifetime: 300,
+            tokens: 50_000,
+            garbage: 0,
+            ratios: (0.1, 1.25),
+            pings: 0,
+        }
     }
 
     #[test]

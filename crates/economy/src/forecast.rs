@@ -11,10 +11,10 @@ use hardpan_models::{CacheKind, Model, ProviderProfile};
 use hardpan_prompt::Region;
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Invalidation, Moment, CacheRules, Section};
+use crate::cache::{CacheRules, Invalidation, Moment, Section};
+use crate::format::{format_dollars, format_minutes, format_number, replace_control_characters};
 use crate::ledger::{Prices, TokenUsage};
 use crate::verdict::{CacheMonitor, PieceOrigin};
-use crate::format::{format_dollars, format_minutes, format_number, replace_control_characters};
 
 /// An action that would change the next request.
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +73,15 @@ pub struct CostForecast {
 }
 
 /// Forecasts what `action` would cost at `now` in the conversation that `monitor` follows.
-pub fn forecast_cost(monitor: &CacheMonitor, action: PlannedAction<'_>, model: &Model, profile: &ProviderProfile, now: Moment) -> CostForecast {
-    ForecastContext { monitor, model, profile, rules: CacheRules::for_model(model, profile), now }.forecast_cost(action)
+pub fn forecast_cost(
+    monitor: &CacheMonitor,
+    action: PlannedAction<'_>,
+    model: &Model,
+    profile: &ProviderProfile,
+    now: Moment,
+) -> CostForecast {
+    ForecastContext { monitor, model, profile, rules: CacheRules::for_model(model, profile), now }
+        .forecast_cost(action)
 }
 
 struct ForecastContext<'a> {
@@ -101,7 +108,8 @@ impl ForecastContext<'_> {
                 let Loss { tokens, foldable } = self.estimate_loss(action);
                 let dollars = self.rewrite_cost(tokens);
                 // Waiting is what makes the others free.
-                let free_at = self.free_at(tokens, foldable).filter(|_| !matches!(action, PlannedAction::Wait));
+                let free_at =
+                    self.free_at(tokens, foldable).filter(|_| !matches!(action, PlannedAction::Wait));
                 self.build_forecast(&describe_action(action), tokens, dollars, free_at)
             }
         }
@@ -119,15 +127,22 @@ impl ForecastContext<'_> {
             PlannedAction::Thinking => all(0),
             PlannedAction::ToggleTool(_) if by_section => all(from(0)),
             PlannedAction::ToggleTool(name) => {
-                let found = self.monitor.find_piece(|origin| matches!(origin, PieceOrigin::Tool(tool) if **tool == *name));
-                all(from(found.map_or_else(|| self.monitor.section_start(Section::System), |(block, ..)| block)))
+                let found = self
+                    .monitor
+                    .find_piece(|origin| matches!(origin, PieceOrigin::Tool(tool) if **tool == *name));
+                all(from(
+                    found.map_or_else(|| self.monitor.section_start(Section::System), |(block, ..)| block),
+                ))
             }
             PlannedAction::Close(key) => match self.monitor.find_piece(|origin| is_named(origin, key)) {
-                // In `strata` it is told in the LOG; the body stays where it is until the next fold.
+                // In `strata` it is told in the LOG; the body stays where it is until the next
+                // fold.
                 Some((_, Region::Base | Region::Log, _)) => all(0),
                 found => self.loss_by_removal(found),
             },
-            PlannedAction::Prune(key) => self.loss_by_removal(self.monitor.find_piece(|origin| is_named(origin, key))),
+            PlannedAction::Prune(key) => {
+                self.loss_by_removal(self.monitor.find_piece(|origin| is_named(origin, key)))
+            }
         }
     }
 
@@ -139,14 +154,16 @@ impl ForecastContext<'_> {
     }
 
     fn forecast_open(&self, tokens: u64) -> CostForecast {
-        // `panels` shows items before the conversation, which then moves; elsewhere a new item comes after what is cached.
+        // `panels` shows items before the conversation, which then moves; elsewhere a new item
+        // comes after what is cached.
         let after = self.monitor.region_end(Region::Panel).map(|last| last + 1);
         let moved = after.map_or(0, |block| self.monitor.tokens_lost_from(&self.rules, block, self.now));
         let prices = self.prices();
         let once = prices.dollars(&TokenUsage { write: tokens, ..TokenUsage::default() });
         let each = prices.dollars(&TokenUsage { read: tokens, ..TokenUsage::default() });
         let dollars_now = once + self.rewrite_cost(moved);
-        let mut foresight = self.build_forecast("Opening it now", moved, dollars_now, self.free_at(moved, false));
+        let mut foresight =
+            self.build_forecast("Opening it now", moved, dollars_now, self.free_at(moved, false));
         let adds = format!("Opening it adds {} tokens", format_number(tokens));
         let price = if prices.input > 0.0 {
             format!(": {} once, then {} with each request", format_dollars(once), format_dollars(each))
@@ -168,7 +185,12 @@ impl ForecastContext<'_> {
         let price = if writes { there.write } else { there.input };
         let reading = self.prices().dollars(&TokenUsage { read: cached, ..TokenUsage::default() });
         let dollars = (tokens as f64 * price / 1e6 - reading).max(0.0);
-        self.build_forecast(&describe_action(PlannedAction::SwitchModel { model, profile }), tokens, dollars, self.free_at(tokens, false))
+        self.build_forecast(
+            &describe_action(PlannedAction::SwitchModel { model, profile }),
+            tokens,
+            dollars,
+            self.free_at(tokens, false),
+        )
     }
 
     /// Dollars for writing tokens again, beyond reading them.
@@ -195,7 +217,13 @@ impl ForecastContext<'_> {
         }
     }
 
-    fn build_forecast(&self, action: &str, tokens: u64, price: f64, free_at: Option<FreeWhen>) -> CostForecast {
+    fn build_forecast(
+        &self,
+        action: &str,
+        tokens: u64,
+        price: f64,
+        free_at: Option<FreeWhen>,
+    ) -> CostForecast {
         let action = replace_control_characters(action);
         let sentence = if tokens == 0 {
             let why = if self.monitor.is_warm(self.now) { "" } else { ": nothing is cached" };

@@ -54,7 +54,10 @@ mod tests {
         );
         assert_eq!([0.0, 0.15, 0.0012, 12.3].map(format_dollars), ["$0.00", "$0.15", "$0.0012", "$12.30"]);
         let names: Vec<Arc<str>> = ["a", "b", "c", "d", "e"].map(Arc::from).to_vec();
-        assert_eq!((format_list(&names[..2]), format_list(&names)), ("a and b".into(), "a, b, c and 2 more".into()));
+        assert_eq!(
+            (format_list(&names[..2]), format_list(&names)),
+            ("a and b".into(), "a, b, c and 2 more".into())
+        );
         assert_eq!(replace_control_characters("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
     }
 }

@@ -1,13 +1,15 @@
 //! What was paid, and for what.
 //!
-//! Every answered request becomes a [`Charge`]: what the provider billed, at the prices of that moment, split over the items
-//! of its prompt so that the parts add up to the bill. A [`Ledger`] adds charges up: for the session, per day, model,
-//! purpose, kind and key. It grows with the number of keys, not with the number of requests.
+//! The principal type is [`Ledger`]. Every completed request becomes a [`Charge`]: what the
+//! provider billed, at the prices of that moment, split over the items of its prompt so that the
+//! parts add up to the bill. A ledger sums charges up for the session, and by day, model, purpose,
+//! kind and key. It grows with the number of keys, not with the number of requests.
 //!
-//! What a session file keeps is [`Charge::summarized_by_kind`] for each request, or the ledger itself now and then.
+//! A session file keeps [`Charge::summarized_by_kind`] for each request, or the ledger itself now
+//! and then.
 
-mod completed_request; // Answered, Tokens, Prices: what the agent hands in
 mod charge; // Charge: one request's bill, split
+mod completed_request; // CompletedRequest, TokenUsage, Prices: what the agent reports
 #[cfg(test)]
 mod tests;
 
@@ -17,8 +19,8 @@ use std::sync::Arc;
 use hardpan_prompt::ItemKind;
 use serde::{Deserialize, Serialize};
 
-pub use completed_request::{CompletedRequest, Prices, RequestPurpose, Continuity, TokenUsage};
 pub use charge::{Account, Charge, ChargeRow};
+pub use completed_request::{CompletedRequest, Continuity, Prices, RequestPurpose, TokenUsage};
 
 use crate::verdict::Verdict;
 
@@ -26,16 +28,16 @@ use crate::verdict::Verdict;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Totals {
-    /// How many requests had a part in it.
+    /// How many requests contributed.
     pub requests: u64,
     /// The tokens, by how they were billed.
     #[serde(flatten)]
     pub tokens: TokenUsage,
-    /// What they cost.
+    /// The price of these tokens, in dollars.
     pub dollars: f64,
-    /// Requests in which most of it was read from the cache, by the provider's report.
+    /// Requests in which most of it was read from the cache, according to the provider.
     pub hits: u64,
-    /// Requests in which most of it was not.
+    /// Requests in which most of it was not read from the cache.
     pub misses: u64,
 }
 
@@ -44,8 +46,8 @@ impl Totals {
         self.requests += 1;
         self.tokens.add(tokens);
         self.dollars += dollars;
-        // The seam between read and not read falls on our count of it, so an item can be cut by a few tokens: what most
-        // of it was, it was.
+        // The seam between read and not read falls on our count of it, so an item can be cut by a
+        // few tokens: what most of it was, it was.
         match tokens.prompt() {
             0 => {}
             prompt if tokens.read > prompt / 2 => self.hits += 1,
@@ -63,19 +65,19 @@ impl Totals {
     }
 }
 
-/// What one cause has cost.
+/// What one cause of cache losses has cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Losses {
-    /// How often.
+    /// How many requests lost something for this cause.
     pub times: u64,
-    /// The tokens paid again.
+    /// Tokens that were paid again.
     pub tokens: u64,
-    /// What was paid for them beyond reading them.
+    /// Dollars paid for them beyond the price of reading them.
     pub dollars: f64,
 }
 
-/// A row of [`Ledger::by_key`] in its written form, since JSON has only strings for keys.
+/// A row of [`Ledger::by_key`] as it is serialized, since JSON objects only have strings as keys.
 #[derive(Serialize, Deserialize)]
 struct KeyRow {
     #[serde(flatten)]
@@ -83,19 +85,19 @@ struct KeyRow {
     totals: Totals,
 }
 
-/// Everything that was paid in a session, or in several.
+/// Everything that was paid in one session, or in several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
-    /// All of it, helper calls included.
+    /// All requests, side requests included.
     pub total: Totals,
-    /// By the person's day.
+    /// By the day in the person's time zone: `2026-08-14`.
     pub by_day: BTreeMap<Arc<str>, Totals>,
-    /// By `provider/model`.
+    /// By `provider/model`: `anthropic/claude-sonnet-5`.
     pub by_model: BTreeMap<Arc<str>, Totals>,
-    /// By what requests were for.
+    /// By the purpose of the requests.
     pub by_purpose: BTreeMap<RequestPurpose, Totals>,
-    /// By what is paid for, in full detail.
+    /// By what was paid for, in full detail.
     #[serde(with = "keys")]
     pub by_key: BTreeMap<Account, Totals>,
     /// What was paid again, by the name of the cause.
@@ -103,14 +105,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Splits the bill of a request and adds it.
+    /// Splits the bill of a request, adds it, and returns it.
     pub fn charge(&mut self, request: &CompletedRequest<'_>) -> Charge {
         let charge = Charge::from_request(request);
         self.add(&charge);
         charge
     }
 
-    /// Adds a bill, as when a session is read again.
+    /// Adds a charge, as when a session is loaded again.
     pub fn add(&mut self, charge: &Charge) {
         let model: Arc<str> = format!("{}/{}", charge.provider, charge.model).into();
         let sums = [
@@ -135,7 +137,7 @@ impl Ledger {
         }
     }
 
-    /// Adds another ledger: that of another session.
+    /// Adds another session's ledger.
     pub fn merge(&mut self, other: &Ledger) {
         fn each<K: Ord + Clone>(into: &mut BTreeMap<K, Totals>, from: &BTreeMap<K, Totals>) {
             from.iter().for_each(|(key, totals)| into.entry(key.clone()).or_default().merge(totals));
@@ -154,7 +156,8 @@ impl Ledger {
         }
     }
 
-    /// By kind. `None`: the answers, and what the provider added. Requests, hits and misses count each key of the kind.
+    /// Sums by kind. `None`: the answers, and what the provider added. Requests, hits and misses
+    /// count each key of the kind.
     pub fn by_kind(&self) -> BTreeMap<Option<ItemKind>, Totals> {
         let mut kinds: BTreeMap<Option<ItemKind>, Totals> = BTreeMap::new();
         for (account, totals) in &self.by_key {

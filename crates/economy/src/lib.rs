@@ -1,22 +1,29 @@
 //! What a prompt costs, what was paid, and what was paid twice.
 //!
-//! [`quote`] tells the price of a request before it is sent: cold, when nothing of it is cached, and warm, when the same
-//! request was sent a moment ago. Only input counts; what the model answers is not known yet.
+//! - [`quote`] prices a request before it is sent: cold, if nothing of it is cached, and warm, if
+//!   the same request was sent a moment ago. Only input counts, since the answer is not known yet.
+//! - [`CacheModel`] predicts what a provider reads, writes and bills, given the earlier requests.
+//! - [`Ledger`] splits the bill of each [`CompletedRequest`] over the items of its prompt.
+//! - [`CacheMonitor`] tells what was paid again, and why.
+//! - [`forecast_cost`] tells what an action would lose before it is taken.
+//! - [`folds`] is the arithmetic by which `strata` drops what is no longer true; replays and the
+//!   live layout share it.
 //!
-//! [`cache`] tells what a provider will really read, write and bill, given the requests that went before:
+//! Predicting what the cache will do:
 //!
 //! ```
+//! use hardpan_economy::cache::{CacheBlock, CacheRequest, CacheRules, CacheSettings, Moment, Section};
 //! use hardpan_economy::{CacheModel, Rates};
-//! use hardpan_economy::cache::{CacheBlock, Moment, CacheRequest, CacheRules, Salts, Section};
 //! use hardpan_models::Catalogue;
-//! use hardpan_prompt::{Hash, CacheLifetime};
+//! use hardpan_prompt::{CacheLifetime, Hash};
 //!
 //! let catalogue = Catalogue::builtin();
 //! let model = catalogue.model(Some("anthropic"), "claude-sonnet-5")?;
 //! let profile = catalogue.provider("anthropic")?.profile_for_model(&model);
 //! let rules = CacheRules::for_model(&model, &profile);
 //!
-//! let system = CacheBlock::new(Section::System, Hash::of(b"Be brief."), 2000).with_marker(CacheLifetime::FiveMinutes);
+//! let system = CacheBlock::new(Section::System, Hash::of(b"Be brief."), 2000)
+//!     .with_marker(CacheLifetime::FiveMinutes);
 //! let prompt = CacheBlock::new(Section::Messages, Hash::of(b"Hello!"), 100);
 //! let first = CacheRequest {
 //!     at: Moment(0),
@@ -36,46 +43,50 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Once a request is answered, an [`CompletedRequest`] tells what was sent and what the provider reported. From it [`ledger`] splits
-//! the bill over the items of the prompt, and [`verdict`] says what was paid again and why; [`forecast`] says what an act
-//! would lose before it is done:
+//! Recording what was paid, and forecasting what an action would cost:
 //!
 //! ```
-//! use hardpan_economy::cache::{Moment, Salts};
-//! use hardpan_economy::ledger::{RequestPurpose, Continuity, TokenUsage};
-//! use hardpan_economy::{PlannedAction, Answered, Ledger, Watch, forecast_cost};
+//! use hardpan_economy::cache::{CacheSettings, Moment};
+//! use hardpan_economy::ledger::{Continuity, RequestPurpose, TokenUsage};
+//! use hardpan_economy::{CacheMonitor, CompletedRequest, Ledger, PlannedAction, forecast_cost};
 //! use hardpan_models::Catalogue;
-//! use hardpan_prompt::{Block, TokenCounter, Kind, CacheLifetime, Origin, Region, Prompt, Role, Text, Turn, Vocabulary};
+//! use hardpan_prompt::{
+//!     Block, CacheLifetime, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text,
+//!     TokenCounter, Vocabulary,
+//! };
 //!
 //! let catalogue = Catalogue::builtin();
 //! let model = catalogue.model(Some("anthropic"), "claude-sonnet-5")?;
 //! let profile = catalogue.provider("anthropic")?.profile_for_model(&model);
-//! let mut hello = Block::text(Region::Log, Text::new("Hello! ".repeat(1000)), Origin::message(&"m1".into()));
+//! let text = Text::new("Hello! ".repeat(1000));
+//! let mut hello = Block::text(Region::Log, text, Origin::message(&"m1".into()));
 //! hello.breakpoint = Some(CacheLifetime::FiveMinutes);
-//! let prompt = Prompt { messages: vec![Turn::new(Role::User, vec![hello])], ..Prompt::default() };
-//! let measured = TokenCounter::new(Vocabulary::O200k).measure(&prompt);
+//! let messages = vec![PromptMessage::new(Role::User, vec![hello])];
+//! let prompt = Prompt { messages, ..Prompt::default() };
+//! let prompt_tokens = TokenCounter::new(Vocabulary::O200k).measure(&prompt);
 //!
-//! let (mut ledger, mut monitor) = (Ledger::default(), Watch::new());
-//! let mut answered = Answered {
+//! let (mut ledger, mut monitor) = (Ledger::default(), CacheMonitor::new());
+//! let mut request = CompletedRequest {
 //!     prompt: &prompt,
-//!     measured: &measured,
+//!     prompt_tokens: &prompt_tokens,
 //!     model: &model,
 //!     profile: &profile,
-//!     settings: Salts::default(),
-//!     used: Some(TokenUsage { write: 2000, output: 5, ..TokenUsage::default() }),
-//!     sent: Moment(0),
-//!     began: Moment(900),
+//!     settings: CacheSettings::default(),
+//!     reported_usage: Some(TokenUsage { write: 2000, output: 5, ..TokenUsage::default() }),
+//!     sent_at: Moment(0),
+//!     answer_began_at: Moment(900),
 //!     day: "2026-08-14",
 //!     purpose: RequestPurpose::Turn,
-//!     start: Continuity::Continued,
+//!     continuity: Continuity::Continued,
 //! };
-//! assert_eq!(monitor.examine_for_loss(&answered), None);
-//! assert_eq!(ledger.charge(&answered).rows[0].account.kind, Some(Kind::History));
-//! let act = forecast_cost(&monitor, PlannedAction::Thinking, &model, &profile, Moment(60_000));
-//! assert_eq!(act.tokens_written_again, 2000);
+//! assert_eq!(monitor.examine_for_loss(&request), None);
+//! assert_eq!(ledger.charge(&request).rows[0].account.kind, Some(ItemKind::History));
+//! let forecast =
+//!     forecast_cost(&monitor, PlannedAction::Thinking, &model, &profile, Moment(60_000));
+//! assert_eq!(forecast.tokens_written_again, 2000);
 //!
-//! answered.sent_at = Moment(12 * 60_000);
-//! let verdict = monitor.examine_for_loss(&answered).ok_or("2,000 tokens were written again")?;
+//! request.sent_at = Moment(12 * 60_000);
+//! let verdict = monitor.examine_for_loss(&request).ok_or("2,000 tokens were written again")?;
 //! assert_eq!(
 //!     verdict.sentence(),
 //!     "2,000 tokens ($0.0046) were paid again: the cache expired after 5 minutes (12 minutes unused). Yours."
@@ -83,24 +94,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`folds`] is the arithmetic by which `strata` drops what is no longer true; replay and the live layout share it.
-//!
-//! This crate does no input or output, and looks at no clock.
+//! This crate does no input or output and reads no clock.
 
-pub mod cache; // what a provider will read, write and bill
-pub mod folds; // when dropping what is no longer true costs less than sending it along
-pub mod forecast; // what an act would cost now, and when it would be free
-pub mod ledger; // what was paid, split over what was in the prompt
-mod cache_pings; // whether it pays to keep a cache warm
-mod quote; // the price of a request, cold and warm
+pub mod cache; // CacheModel: what a provider will read, write and bill
+mod cache_pings; // IdlePause: whether it pays to keep a cache warm
+pub mod folds; // RentAccounts: when dropping garbage costs less than sending it along
+pub mod forecast; // forecast_cost: what an action would cost now, and when it would be free
+pub mod format; // numbers and names for people
+pub mod ledger; // Ledger: what was paid, split over what was in the prompt
+mod quote; // quote: the price of a request, cold and warm
 #[cfg(test)]
-mod test_session; // for tests: a conversation, and a provider that caches
-pub mod verdict;
-pub mod format; // numbers and names for a person to read // why a request read less than it should have
+mod test_session; // a conversation, and a provider that caches
+pub mod verdict; // CacheMonitor: why a request read less than it should have
 
 pub use cache::{Billing, CacheModel};
-pub use forecast::{PlannedAction, CostForecast, forecast_cost};
-pub use ledger::{CompletedRequest, Charge, Ledger};
-pub use cache_pings::{MAX_PINGS, IdlePause};
+pub use cache_pings::{IdlePause, MAX_PINGS};
+pub use forecast::{CostForecast, PlannedAction, forecast_cost};
+pub use ledger::{Charge, CompletedRequest, Ledger};
 pub use quote::{InputTokens, Quote, Rates, quote};
-pub use verdict::{Cause, Verdict, CacheMonitor, CacheMonitorChange};
+pub use verdict::{CacheMonitor, CacheMonitorChange, Cause, Verdict};

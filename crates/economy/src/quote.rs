@@ -38,7 +38,11 @@ impl Rates {
         let write = or_factor(price.cache_write, profile.cache.write_factor, price.input).max(price.input);
         Rates {
             input: price.input,
-            read: or_factor(price.cache_read.filter(|read| *read > 0.0), profile.cache.read_factor, price.input),
+            read: or_factor(
+                price.cache_read.filter(|read| *read > 0.0),
+                profile.cache.read_factor,
+                price.input,
+            ),
             write,
             write_1h: or_factor(price.cache_write_1h, profile.cache.write_1h_factor, write),
         }

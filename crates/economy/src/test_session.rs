@@ -1,20 +1,21 @@
-//! For tests: a conversation laid out as `strata` does it, and a provider that caches and bills by this crate's own model.
+//! Test support: a conversation laid out as `strata` does it, and a provider that caches and bills
+//! by this crate's own model.
 
 use std::sync::Arc;
 
 use hardpan_models::{CacheKind, Catalogue, Model, ProviderProfile};
 use hardpan_prompt::{
-    Block, Call, Content, ItemCopy, TokenCounter, TokenFactor, SharedContent, Json, ItemKind, CacheLifetime, PromptTokens, Origin, ToolOutcome,
-    Region, Prompt, ResultPart, Role, Segment, Source, Text, Thinking, Tool, ToolBlock, ToolResult, PromptMessage,
-    Vocabulary,
+    Block, CacheLifetime, Call, Content, ItemCopy, ItemKind, Json, Origin, Prompt, PromptMessage,
+    PromptTokens, Region, ResultPart, Role, Segment, SharedContent, Source, Text, Thinking, TokenCounter,
+    TokenFactor, Tool, ToolBlock, ToolOutcome, ToolResult, Vocabulary,
 };
 
-use crate::cache::{CacheModel, Moment, CacheRequest, CacheRules, CacheSettings};
-use crate::ledger::{CompletedRequest, RequestPurpose, Continuity, TokenUsage};
-use crate::verdict::{Verdict, CacheMonitor};
+use crate::cache::{CacheModel, CacheRequest, CacheRules, CacheSettings, Moment};
+use crate::ledger::{CompletedRequest, Continuity, RequestPurpose, TokenUsage};
+use crate::verdict::{CacheMonitor, Verdict};
 
-/// A text of about so many tokens that no other has.
-pub fn long(name: &str, tokens: usize) -> String {
+/// A text of about this many tokens that starts with a name of its own.
+pub fn long_text(name: &str, tokens: usize) -> String {
     format!("{name}:{}", " word".repeat(tokens))
 }
 
@@ -22,14 +23,14 @@ pub fn item(key: &str, text: &str) -> Segment {
     Segment::new(text, Origin::item(ItemKind::File, &Arc::from(key), ItemCopy::Current))
 }
 
-pub fn said(id: &str, text: &str) -> Block {
+pub fn message_block(id: &str, text: &str) -> Block {
     Block::text(Region::Log, Text::new(text), Origin::message(&id.into()))
 }
 
 fn tool(name: &str) -> ToolBlock {
     let tool = Tool {
         name: name.into(),
-        description: long(name, 100).into(),
+        description: long_text(name, 100).into(),
         parameters: Json::default(),
         snippet: None,
         guidelines: Vec::new(),
@@ -37,7 +38,7 @@ fn tool(name: &str) -> ToolBlock {
     ToolBlock { region: Region::Base, tool, breakpoint: None }
 }
 
-/// A conversation and all that goes into its prompts.
+/// A conversation and everything that goes into its prompts.
 #[derive(Clone)]
 pub struct TestConversation {
     pub tools: Vec<ToolBlock>,
@@ -48,9 +49,9 @@ pub struct TestConversation {
     pub tail: String,
     pub thinking: Thinking,
     pub lifetime: CacheLifetime,
-    /// The last block that was marked in the request before.
+    /// The last block that was marked in the previous request.
     pub frontier: Option<usize>,
-    /// Whether the frontier of the request before is marked again.
+    /// Whether the previous request's frontier is marked again.
     pub marks_frontier: bool,
 }
 
@@ -59,8 +60,11 @@ impl TestConversation {
         let rule = |name, text: &str| Segment::new(text, Origin::rule(ItemKind::System, name));
         TestConversation {
             tools: ["read", "write", "bash"].map(tool).to_vec(),
-            system: vec![rule("agent", &long("agent", 1200)), rule("project files", &long("project", 800))],
-            base: vec![item("file:a.rs", &long("a", 2000)), item("file:b.rs", &long("b", 3000))],
+            system: vec![
+                rule("agent", &long_text("agent", 1200)),
+                rule("project files", &long_text("project", 800)),
+            ],
+            base: vec![item("file:a.rs", &long_text("a", 2000)), item("file:b.rs", &long_text("b", 3000))],
             base_place: Region::Base,
             log: Vec::new(),
             tail: "It is 10:00.".into(),
@@ -72,16 +76,16 @@ impl TestConversation {
     }
 
     pub fn user(&mut self, id: &str, text: &str) -> &mut Self {
-        self.log.push(PromptMessage::new(Role::User, vec![said(id, text)]));
+        self.log.push(PromptMessage::new(Role::User, vec![message_block(id, text)]));
         self
     }
 
     pub fn assistant(&mut self, id: &str, text: &str) -> &mut Self {
-        self.log.push(PromptMessage::new(Role::Assistant, vec![said(id, text)]));
+        self.log.push(PromptMessage::new(Role::Assistant, vec![message_block(id, text)]));
         self
     }
 
-    /// So many calls at once, and their results.
+    /// Adds a message with this many calls, and one with their results.
     pub fn tool_round(&mut self, id: &str, calls: usize) -> &mut Self {
         let origin = Origin::message(&id.into());
         let name = |number: usize| Arc::from(format!("{id}_{number}"));
@@ -91,7 +95,7 @@ impl TestConversation {
             Block::new(Region::Log, Content::Call(call))
         };
         let result = |number| {
-            let text = Segment::new(long(&format!("{id} result {number}"), 30), origin.clone());
+            let text = Segment::new(long_text(&format!("{id} result {number}"), 30), origin.clone());
             let parts = vec![ResultPart::Text(vec![text])];
             let outcome = ToolOutcome::Done;
             let result = ToolResult { call_id: name(number), parts, outcome, origin: origin.clone() };
@@ -102,8 +106,8 @@ impl TestConversation {
         self
     }
 
-    /// The next request: markers at the end of the system prompt, at the end of BASE, at the frontier of the request before
-    /// and at the new one.
+    /// Builds the next request, with markers at the end of the system prompt, at the end of BASE,
+    /// at the previous frontier and at the new one.
     pub fn prompt(&mut self, model: &str) -> Prompt {
         let base_call = |kind| Origin::rule(kind, "base group");
         let mut messages = Vec::new();
@@ -116,10 +120,17 @@ impl TestConversation {
                 origin: origin.clone(),
             };
             let parts = vec![ResultPart::Text(self.base.clone())];
-            let result = ToolResult { call_id: id, parts, outcome: ToolOutcome::Done, origin: origin.clone() };
+            let result =
+                ToolResult { call_id: id, parts, outcome: ToolOutcome::Done, origin: origin.clone() };
             let reply = Block::text(self.base_place, Text::new("Read."), origin);
-            messages.push(PromptMessage::new(Role::Assistant, vec![Block::new(self.base_place, Content::Call(call))]));
-            messages.push(PromptMessage::new(Role::User, vec![Block::new(self.base_place, Content::Result(result))]));
+            messages.push(PromptMessage::new(
+                Role::Assistant,
+                vec![Block::new(self.base_place, Content::Call(call))],
+            ));
+            messages.push(PromptMessage::new(
+                Role::User,
+                vec![Block::new(self.base_place, Content::Result(result))],
+            ));
             messages.push(PromptMessage::new(Role::Assistant, vec![reply]));
         }
         let system = vec![Block::new(Region::Base, Content::Text(self.system.clone()))];
@@ -149,7 +160,7 @@ impl TestConversation {
     }
 }
 
-/// A provider with its cache, and a monitor on the conversation that goes on with it.
+/// A provider with its cache, and a monitor that follows the conversation.
 pub struct TestSession {
     pub model: Model,
     pub profile: ProviderProfile,
@@ -159,16 +170,16 @@ pub struct TestSession {
     pub settings: CacheSettings,
     pub continuity: Continuity,
     pub purpose: RequestPurpose,
-    /// The provider's tokens for one of ours.
+    /// The provider's tokens per token of ours.
     pub factor: TokenFactor,
     counter: TokenCounter,
-    /// What the last prompt held.
-    held: Vec<SharedContent>,
+    /// The contents of the last prompt.
+    last_contents: Vec<SharedContent>,
 }
 
 impl TestSession {
     pub fn new(provider: &str, model: &str) -> Self {
-        let (model, profile) = known(provider, model);
+        let (model, profile) = catalogue_entry(provider, model);
         TestSession {
             model,
             profile,
@@ -180,7 +191,7 @@ impl TestSession {
             purpose: RequestPurpose::Turn,
             factor: TokenFactor::new(1.0),
             counter: TokenCounter::new(Vocabulary::O200k),
-            held: Vec::new(),
+            last_contents: Vec::new(),
         }
     }
 
@@ -189,7 +200,7 @@ impl TestSession {
     }
 
     pub fn switch(&mut self, provider: &str, model: &str) {
-        (self.model, self.profile) = known(provider, model);
+        (self.model, self.profile) = catalogue_entry(provider, model);
         self.cache = CacheModel::new();
     }
 
@@ -197,7 +208,7 @@ impl TestSession {
         self.now += seconds * 1000;
     }
 
-    /// Sends what the provider then bills, as it would report it.
+    /// Sends a request, and returns what the provider reports for it.
     pub fn bill(&mut self, prompt: &Prompt) -> (PromptTokens, TokenUsage) {
         let measured = self.counter.measure(prompt);
         let rules = CacheRules::for_model(&self.model, &self.profile);
@@ -222,11 +233,11 @@ impl TestSession {
         (measured, used)
     }
 
-    /// Sends a request and examines it: as in a session, and as in one that was just resumed and has nothing to take over. Both
-    /// must say the same.
+    /// Sends a request and examines it twice: as in a running session, and as in one that was just
+    /// resumed and has nothing to reuse. Both verdicts must agree.
     pub fn send(&mut self, prompt: &Prompt) -> Verdict {
         let mut prompt = prompt.clone();
-        prompt.share_unchanged_content(&mut self.held);
+        prompt.share_unchanged_content(&mut self.last_contents);
         let (measured, used) = self.bill(&prompt);
         let mut monitor = std::mem::take(&mut self.monitor);
         let written = serde_json::to_string(&monitor).unwrap();
@@ -239,9 +250,9 @@ impl TestSession {
         verdict
     }
 
-    /// The monitor after the same request, had our count been scaled otherwise.
-    pub fn scaled(&mut self, talk: &mut TestConversation, factor: f64) -> CacheMonitor {
-        let prompt = talk.prompt(&self.model.id);
+    /// The monitor after the same request, if our count had been scaled differently.
+    pub fn scaled(&mut self, conversation: &mut TestConversation, factor: f64) -> CacheMonitor {
+        let prompt = conversation.prompt(&self.model.id);
         let measured = self.counter.measure(&prompt).scaled(&TokenFactor::new(factor));
         let (_, used) = self.bill(&prompt);
         let mut monitor = self.monitor.clone();
@@ -270,16 +281,16 @@ impl TestSession {
         }
     }
 
-    /// Sends the talk's next request after a minute, or so.
-    pub fn next(&mut self, talk: &mut TestConversation) -> Verdict {
+    /// Sends the conversation's next request, a minute later.
+    pub fn next(&mut self, conversation: &mut TestConversation) -> Verdict {
         self.wait(60);
         let model = self.model.id.clone();
-        let prompt = talk.prompt(&model);
+        let prompt = conversation.prompt(&model);
         self.send(&prompt)
     }
 }
 
-pub fn known(provider: &str, model: &str) -> (Model, ProviderProfile) {
+pub fn catalogue_entry(provider: &str, model: &str) -> (Model, ProviderProfile) {
     let catalogue = Catalogue::builtin();
     let model = catalogue.model(Some(provider), model).unwrap();
     let profile = catalogue.provider(provider).unwrap().profile_for_model(&model);

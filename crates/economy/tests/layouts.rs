@@ -1,10 +1,13 @@
 //! Verdicts and bills for the prompts that the layouts really make.
 
-use hardpan_context::{AssembledPrompt, LayoutName, RenderCache, LayoutState, Snapshot, SnapshotFile, Target, PromptTexts, assemble};
-use hardpan_economy::cache::{CacheModel, Moment, CacheRequest, CacheRules, CacheSettings};
-use hardpan_economy::ledger::{RequestPurpose, Continuity, TokenUsage};
+use hardpan_context::{
+    AssembledPrompt, LayoutName, LayoutState, PromptTexts, RenderCache, Snapshot, SnapshotFile, Target,
+    assemble,
+};
+use hardpan_economy::cache::{CacheModel, CacheRequest, CacheRules, CacheSettings, Moment};
+use hardpan_economy::ledger::{Continuity, RequestPurpose, TokenUsage};
 use hardpan_economy::verdict::Verdict;
-use hardpan_economy::{CompletedRequest, Cause, Ledger, CacheMonitor};
+use hardpan_economy::{CacheMonitor, Cause, CompletedRequest, Ledger};
 use hardpan_models::{CacheKind, Catalogue};
 use hardpan_prompt::Vocabulary;
 use serde_json::{Value, json};
@@ -63,8 +66,8 @@ impl Session {
     fn ask(&mut self, prompt: &str) -> Verdict {
         self.now += 60_000;
         let snapshot = self.snapshot(prompt);
-        let assembled =
-            assemble(&snapshot, self.layout, &self.target, &self.texts, &self.render_cache).expect("a prompt");
+        let assembled = assemble(&snapshot, self.layout, &self.target, &self.texts, &self.render_cache)
+            .expect("a prompt");
         let AssembledPrompt { prompt: sent, layout_state, measured, .. } = assembled;
         let rules = CacheRules::for_model(&self.target.model, &self.target.profile);
         let request = CacheRequest::from_prompt(&sent, &measured, Moment(self.now));

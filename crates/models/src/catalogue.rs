@@ -76,7 +76,9 @@ static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
         providers: BTreeMap::new(),
         models: BTreeMap::new(),
     };
-    let read = empty.with_user_file("providers.json", PROVIDERS).and_then(|c| c.with_user_file("models.json", MODELS));
+    let read = empty
+        .with_user_file("providers.json", PROVIDERS)
+        .and_then(|c| c.with_user_file("models.json", MODELS));
     // The files are part of the program: if they were wrong, no test of it would pass.
     read.unwrap_or_else(|error| panic!("the built-in catalogue is broken: {error}"))
 });
@@ -146,7 +148,8 @@ impl Catalogue {
         let like = own.iter().filter_map(|row| row.like.clone()).next_back();
         let mut layers = Vec::new();
         if let Some(like) = &like {
-            // One step only: a row that is itself like another lends its own rows, so that no circle can form.
+            // One step only: a row that is itself like another lends its own rows, so that no
+            // circle can form.
             let rows = self.provider_rows.get(like).ok_or_else(|| CatalogueError::Provider {
                 file: file.to_owned(),
                 row: row(),
@@ -195,7 +198,9 @@ impl Catalogue {
             let short = id.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/'));
             let found = self.find_listed(row, id).or_else(|| self.find_listed(row, short?));
             return found
-                .or_else(|| row.open_models.then(|| ModelRow::new(provider, short.unwrap_or(id)).resolve(row)))
+                .or_else(|| {
+                    row.open_models.then(|| ModelRow::new(provider, short.unwrap_or(id)).resolve(row))
+                })
                 .ok_or_else(|| self.unknown_model(Some(provider), id));
         }
         let named = id.split_once('/').and_then(|(provider, id)| Some((self.providers.get(provider)?, id)));

@@ -2,7 +2,8 @@
 
 /// Whether `name` matches one of the patterns that `|` separates.
 ///
-/// `*` is any text, `/` included; `?` one character; `[6-9]` one of a set. The whole name must match.
+/// `*` is any text, `/` included; `?` one character; `[6-9]` one of a set. The whole name must
+/// match.
 pub(crate) fn matches(patterns: &str, name: &str) -> bool {
     patterns.split('|').any(|pattern| matches_one(pattern.trim(), name))
 }

@@ -23,8 +23,8 @@
 //!
 //! # Where the figures come from
 //!
-//! `data/models.json` has one model per line, derived from the public LiteLLM price list (MIT) as of
-//! the date it names. Where that list lacks a cache price of an Anthropic model, Anthropic's
+//! `data/models.json` has one model per line, derived from the public LiteLLM price list (MIT) as
+//! of the date it names. Where that list lacks a cache price of an Anthropic model, Anthropic's
 //! documented multipliers of the input price are used. `data/providers.json` follows the providers'
 //! own documentation. Both are compiled in: this crate reads no files.
 
@@ -36,10 +36,11 @@ mod provider; // Provider, ProviderProfile, CachePolicy: how to talk to a provid
 mod rows; // the format of the data files, in which every field may be absent
 
 pub use catalogue::{Catalogue, CatalogueError, user_file_schema};
-pub use model::{Model, Price, LongRequestPrice, Vocabulary};
+pub use model::{LongRequestPrice, Model, Price, Vocabulary};
 pub use nearest::{UnknownName, did_you_mean, nearest};
 pub use provider::{
-    CachePolicy, CacheKind, MarkerFormat, MaxTokensField, Protocol, Provider, ReasoningField, ToolSchemaStyle, ProviderProfile,
+    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Protocol, Provider, ProviderProfile,
+    ReasoningField, ToolSchemaStyle,
 };
 
 /// The provider used when none is named.

@@ -38,7 +38,8 @@ pub struct Price {
 }
 
 impl Price {
-    /// Whether any price is known. All zeros mean "not known": a local server, or a model nobody has priced.
+    /// Whether any price is known. All zeros mean "not known": a local server, or a model nobody
+    /// has priced.
     pub fn is_known(&self) -> bool {
         self.input > 0.0 || self.output > 0.0
     }
@@ -128,8 +129,8 @@ impl Model {
         format!("{}/{}", self.provider, self.id)
     }
 
-    /// The most tokens an answer may take: half the window at most, since some lists give a model an output as
-    /// large as its window, which would leave no room for a prompt.
+    /// The most tokens an answer may take: half the window at most, since some lists give a model
+    /// an output as large as its window, which would leave no room for a prompt.
     pub fn max_tokens_limit(&self) -> u32 {
         self.max_output.min(self.context / 2)
     }

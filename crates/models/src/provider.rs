@@ -116,7 +116,8 @@ pub struct CachePolicy {
     /// Seconds of the longer lifetime that a marker may ask for. `None`: there is only one
     /// lifetime.
     pub long_lifetime: Option<u32>,
-    /// How many blocks a read looks back from a marker, the marked block being the first. `None`: no limit.
+    /// How many blocks a read looks back from a marker, the marked block being the first. `None`:
+    /// no limit.
     pub look_back: Option<u32>,
     /// The most markers that one request may carry.
     pub max_markers: u32,

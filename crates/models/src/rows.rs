@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::provider::{
-    CachePolicy, CacheKind, MarkerFormat, MaxTokensField, Protocol, Provider, ReasoningField, ToolSchemaStyle, ProviderProfile,
+    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Protocol, Provider, ProviderProfile,
+    ReasoningField, ToolSchemaStyle,
 };
-use crate::{Model, Price, LongRequestPrice, Vocabulary};
+use crate::{LongRequestPrice, Model, Price, Vocabulary};
 
 /// Models and providers, merged field by field over those that are known already.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -54,8 +55,8 @@ pub(crate) struct ModelRow {
     tools: Option<bool>,
     /// Whether it can think before it answers. New models: no.
     reasoning: Option<bool>,
-    /// Whether its prompts are cached. New models: if a cached read has a price, or no price is known and the
-    /// provider caches.
+    /// Whether its prompts are cached. New models: if a cached read has a price, or no price is
+    /// known and the provider caches.
     caching: Option<bool>,
     /// Whether it accepts a conversation that ends with an assistant message. New models: yes.
     prefill: Option<bool>,
@@ -63,7 +64,8 @@ pub(crate) struct ModelRow {
     deprecated: Option<String>,
     /// Its vocabulary, if public. New models: the provider's.
     vocabulary: Option<Vocabulary>,
-    /// How many of its tokens one token of the vocabulary counts for. New models: the provider's, else 1.
+    /// How many of its tokens one token of the vocabulary counts for. New models: the provider's,
+    /// else 1.
     #[serde(default, deserialize_with = "factor")]
     token_factor: Option<f64>,
 }
@@ -95,7 +97,8 @@ struct PriceRow {
 pub(crate) struct ProviderRow {
     /// The id that models name. A provider needs it; an override has none.
     pub id: Option<String>,
-    /// Which models an override is for: `gpt-4 | gpt-4-*`. `*`, `?` and sets such as `[6-9]` are understood.
+    /// Which models an override is for: `gpt-4 | gpt-4-*`. `*`, `?` and sets such as `[6-9]` are
+    /// understood.
     pub models: Option<String>,
     /// The name, for people. New providers: the id.
     pub name: Option<String>,
@@ -195,19 +198,20 @@ fn factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::
 }
 
 /// Replaces a value by the newer row's, if that has one.
-fn update<T: Clone>(known: &mut Option<T>, newer: &Option<T>) {
+fn update_if_given<T: Clone>(known: &mut Option<T>, newer: &Option<T>) {
     if newer.is_some() {
         known.clone_from(newer);
     }
 }
 
-fn set<T: Clone>(value: &mut T, given: &Option<T>) {
+fn set_if_given<T: Clone>(value: &mut T, given: &Option<T>) {
     if let Some(given) = given {
         value.clone_from(given);
     }
 }
 
-// The rows are taken apart field by field without `..`, so that a new field cannot be forgotten here.
+// The rows are taken apart field by field without `..`, so that a new field cannot be forgotten
+// here.
 
 impl ModelRow {
     pub(crate) fn new(provider: &str, id: &str) -> Self {
@@ -233,25 +237,25 @@ impl ModelRow {
             vocabulary,
             token_factor,
         } = newer;
-        update(&mut self.context, context);
-        update(&mut self.max_output, max_output);
-        update(&mut self.price_above, price_above);
-        update(&mut self.cache_min_tokens, cache_min_tokens);
-        update(&mut self.vision, vision);
-        update(&mut self.tools, tools);
-        update(&mut self.reasoning, reasoning);
-        update(&mut self.caching, caching);
-        update(&mut self.prefill, prefill);
-        update(&mut self.deprecated, deprecated);
-        update(&mut self.vocabulary, vocabulary);
-        update(&mut self.token_factor, token_factor);
+        update_if_given(&mut self.context, context);
+        update_if_given(&mut self.max_output, max_output);
+        update_if_given(&mut self.price_above, price_above);
+        update_if_given(&mut self.cache_min_tokens, cache_min_tokens);
+        update_if_given(&mut self.vision, vision);
+        update_if_given(&mut self.tools, tools);
+        update_if_given(&mut self.reasoning, reasoning);
+        update_if_given(&mut self.caching, caching);
+        update_if_given(&mut self.prefill, prefill);
+        update_if_given(&mut self.deprecated, deprecated);
+        update_if_given(&mut self.vocabulary, vocabulary);
+        update_if_given(&mut self.token_factor, token_factor);
         if let Some(PriceRow { input, output, cache_read, cache_write, cache_write_1h }) = price {
             let price = self.price.get_or_insert_default();
-            update(&mut price.input, input);
-            update(&mut price.output, output);
-            update(&mut price.cache_read, cache_read);
-            update(&mut price.cache_write, cache_write);
-            update(&mut price.cache_write_1h, cache_write_1h);
+            update_if_given(&mut price.input, input);
+            update_if_given(&mut price.output, output);
+            update_if_given(&mut price.cache_read, cache_read);
+            update_if_given(&mut price.cache_write, cache_write);
+            update_if_given(&mut price.cache_write_1h, cache_write_1h);
         }
     }
 
@@ -264,9 +268,9 @@ impl ModelRow {
         let price = Price {
             input,
             output: given.output.unwrap_or_default(),
-            cache_read: given.cache_read.or(share(given.input, cache.read_factor)),
-            cache_write: given.cache_write.or(share(given.input, cache.write_factor)),
-            cache_write_1h: given.cache_write_1h.or(share(given.input, cache.write_1h_factor)),
+            cache_read: given.cache_read.or(price_share(given.input, cache.read_factor)),
+            cache_write: given.cache_write.or(price_share(given.input, cache.write_factor)),
+            cache_write_1h: given.cache_write_1h.or(price_share(given.input, cache.write_1h_factor)),
         };
         let discount = price.cache_read.is_some_and(|read| read > 0.0);
         Model {
@@ -291,9 +295,9 @@ impl ModelRow {
 
 fn long_prices(rows: &[LongRequestPrice], cache: &CachePolicy) -> Vec<LongRequestPrice> {
     let resolved = rows.iter().map(|row| LongRequestPrice {
-        cache_read: row.cache_read.or(share(row.input, cache.read_factor)),
-        cache_write: row.cache_write.or(share(row.input, cache.write_factor)),
-        cache_write_1h: row.cache_write_1h.or(share(row.input, cache.write_1h_factor)),
+        cache_read: row.cache_read.or(price_share(row.input, cache.read_factor)),
+        cache_write: row.cache_write.or(price_share(row.input, cache.write_factor)),
+        cache_write_1h: row.cache_write_1h.or(price_share(row.input, cache.write_1h_factor)),
         ..*row
     });
     let mut resolved: Vec<LongRequestPrice> = resolved.collect();
@@ -302,7 +306,7 @@ fn long_prices(rows: &[LongRequestPrice], cache: &CachePolicy) -> Vec<LongReques
 }
 
 /// A share of a price, to a millionth of a dollar: 3 × 0.1 is 0.3, not 0.30000000000000004.
-fn share(price: Option<f64>, factor: Option<f64>) -> Option<f64> {
+fn price_share(price: Option<f64>, factor: Option<f64>) -> Option<f64> {
     Some((price? * factor? * 1e6).round() / 1e6)
 }
 
@@ -354,21 +358,21 @@ impl ProviderRow {
             session_field,
             cache,
         } = self;
-        set(&mut profile.protocol, protocol);
-        set(&mut profile.base_url, base_url);
-        set(&mut profile.key_env, key_env);
-        set(&mut profile.markers, markers);
-        set(&mut profile.max_tokens_field, max_tokens_field);
-        set(&mut profile.include_reasoning, include_reasoning);
-        set(&mut profile.reasoning_field, reasoning_field);
-        set(&mut profile.stream_usage, stream_usage);
-        set(&mut profile.message_ids, message_ids);
-        set(&mut profile.document_context, document_context);
-        update(&mut profile.web_search_plugin, web_search_plugin);
-        set(&mut profile.schemas, schemas);
-        set(&mut profile.tool_result_images, tool_result_images);
-        update(&mut profile.session_header, session_header);
-        update(&mut profile.session_field, session_field);
+        set_if_given(&mut profile.protocol, protocol);
+        set_if_given(&mut profile.base_url, base_url);
+        set_if_given(&mut profile.key_env, key_env);
+        set_if_given(&mut profile.markers, markers);
+        set_if_given(&mut profile.max_tokens_field, max_tokens_field);
+        set_if_given(&mut profile.include_reasoning, include_reasoning);
+        set_if_given(&mut profile.reasoning_field, reasoning_field);
+        set_if_given(&mut profile.stream_usage, stream_usage);
+        set_if_given(&mut profile.message_ids, message_ids);
+        set_if_given(&mut profile.document_context, document_context);
+        update_if_given(&mut profile.web_search_plugin, web_search_plugin);
+        set_if_given(&mut profile.schemas, schemas);
+        set_if_given(&mut profile.tool_result_images, tool_result_images);
+        update_if_given(&mut profile.session_header, session_header);
+        update_if_given(&mut profile.session_field, session_field);
         if let Some(cache) = cache {
             cache.apply_to(&mut profile.cache);
         }
@@ -389,15 +393,15 @@ impl CacheRow {
             write_factor,
             write_1h_factor,
         } = self;
-        set(&mut cache.kind, kind);
-        set(&mut cache.min_tokens, min_tokens);
-        set(&mut cache.step, &step.map(NonZeroU32::get));
-        update(&mut cache.lifetime, lifetime);
-        update(&mut cache.long_lifetime, long_lifetime);
-        update(&mut cache.look_back, look_back);
-        set(&mut cache.max_markers, max_markers);
-        update(&mut cache.read_factor, read_factor);
-        update(&mut cache.write_factor, write_factor);
-        update(&mut cache.write_1h_factor, write_1h_factor);
+        set_if_given(&mut cache.kind, kind);
+        set_if_given(&mut cache.min_tokens, min_tokens);
+        set_if_given(&mut cache.step, &step.map(NonZeroU32::get));
+        update_if_given(&mut cache.lifetime, lifetime);
+        update_if_given(&mut cache.long_lifetime, long_lifetime);
+        update_if_given(&mut cache.look_back, look_back);
+        set_if_given(&mut cache.max_markers, max_markers);
+        update_if_given(&mut cache.read_factor, read_factor);
+        update_if_given(&mut cache.write_factor, write_factor);
+        update_if_given(&mut cache.write_1h_factor, write_1h_factor);
     }
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::{Hash, SharedContent, Image, Json, Omission, CacheLifetime, Origin, Region, Text, Tool};
+use crate::{CacheLifetime, Hash, Image, Json, Omission, Origin, Region, SharedContent, Text, Tool};
 
 /// The speaker of a message, as the provider's protocol knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

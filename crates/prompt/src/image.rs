@@ -17,7 +17,7 @@ pub enum MediaType {
     /// `image/jpeg`.
     #[serde(rename = "image/jpeg")]
     Jpeg,
-    /// `image/gif`; providers look at its first frame.
+    /// `image/gif`.
     #[serde(rename = "image/gif")]
     Gif,
     /// `image/webp`.
@@ -87,8 +87,8 @@ pub const MAX_IMAGE_BYTES: usize = 10 * 1024 * 1024;
 pub const MAX_IMAGE_SIDE: u32 = 8000;
 
 impl Image {
-    /// Tokens: ⌈w/28⌉·⌈h/28⌉, for an image scaled so that its long side is at most 1568 pixels (Anthropic's
-    /// documented rule); 1600 where the size is not known.
+    /// Tokens: ⌈w/28⌉·⌈h/28⌉, for an image scaled so that its long side is at most 1568 pixels
+    /// (Anthropic's documented rule); 1600 where the size is not known.
     pub fn tokens(&self) -> usize {
         let (Some(width), Some(height)) = (self.width, self.height) else { return 1600 };
         let scale = (1568.0 / f64::from(width.max(height).max(1))).min(1.0);

@@ -38,15 +38,15 @@ mod tool; // Tool: the declaration of a tool
 pub mod validate; // the providers' rules for requests, each with its own error
 
 pub use block::{
-    Block, Breakpoint, Call, Content, ToolOutcome, Prompt, Reasoning, ResultPart, Role, Segment, Thinking,
-    ToolBlock, ToolResult, PromptMessage, WebSearch,
+    Block, Breakpoint, Call, Content, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment, Thinking,
+    ToolBlock, ToolOutcome, ToolResult, WebSearch,
 };
-pub use shared_content::SharedContent;
 pub use image::{Image, ImageError, MediaType};
 pub use item::{Item, Tier, Volatility};
+pub use message::{AgentMessage, CallResult, MessageBody, MessageId, MessagePart, MessageState, ToolCall};
+pub use origin::{CacheLifetime, ItemCopy, ItemKind, Omission, Origin, Region, Source};
 pub use prompt_tokens::PromptTokens;
-pub use message::{AgentMessage, MessageBody, CallResult, MessageId, MessagePart, MessageState, ToolCall};
-pub use origin::{ItemCopy, ItemKind, Omission, CacheLifetime, Origin, Region, Source};
-pub use text::{HashChain, Hash, Json, Text};
-pub use tokens::{CountedText, TokenCounter, TokenFactor, UnknownVocabulary, Vocabulary, TokenizerWork};
+pub use shared_content::SharedContent;
+pub use text::{Hash, HashChain, Json, Text};
+pub use tokens::{CountedText, TokenCounter, TokenFactor, TokenizerWork, UnknownVocabulary, Vocabulary};
 pub use tool::Tool;

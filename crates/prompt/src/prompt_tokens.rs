@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{Block, Content, TokenCounter, TokenFactor, Prompt, Reasoning, ResultPart, ToolResult};
+use crate::{Block, Content, Prompt, Reasoning, ResultPart, TokenCounter, TokenFactor, ToolResult};
 
 /// Token counts of a prompt's blocks and segments, without what a provider adds around them. Blocks
 /// are indexed as in [`Prompt::breakpoints`]: tools, then system prompt, then messages.
@@ -20,7 +20,8 @@ pub struct PromptTokens {
 impl PromptTokens {
     pub(crate) fn measure(prompt: &Prompt, counter: &TokenCounter) -> Self {
         let blocks = prompt.block_count();
-        let mut measured = PromptTokens { counts: Vec::with_capacity(blocks), ends: Vec::with_capacity(blocks) };
+        let mut measured =
+            PromptTokens { counts: Vec::with_capacity(blocks), ends: Vec::with_capacity(blocks) };
         prompt.tools.iter().for_each(|block| measured.push(&counter.count_tool(&block.tool)));
         prompt.blocks().for_each(|block| measured.push(&segments(block, counter)));
         measured
@@ -87,7 +88,9 @@ impl PromptTokens {
 /// already.
 fn segments<'a>(block: &'a Block, counter: &TokenCounter) -> Cow<'a, [u32]> {
     match &*block.content {
-        Content::Text(segments) if segments.len() > 1 => Cow::Owned(counter.count_segments(segments).to_vec()),
+        Content::Text(segments) if segments.len() > 1 => {
+            Cow::Owned(counter.count_segments(segments).to_vec())
+        }
         content => block.content.counts(counter.vocabulary(), || counted(content, counter)),
     }
 }
@@ -126,10 +129,10 @@ fn result_segments(result: &ToolResult, counter: &TokenCounter) -> Arc<[u32]> {
 mod tests {
     use super::*;
     use crate::{
-        Call, Image, Json, ItemKind, MediaType, Origin, ToolOutcome, Region, Role, Segment, Text, Tool, ToolBlock,
-        PromptMessage,
+        Call, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Region, Role, Segment, Text, Tool,
+        ToolBlock, ToolOutcome,
     };
-    use crate::{Vocabulary, TokenizerWork};
+    use crate::{TokenizerWork, Vocabulary};
 
     fn origin() -> Origin {
         Origin::rule(ItemKind::History, "test")

@@ -264,7 +264,8 @@ impl Serialize for Json {
 }
 
 impl<'de> Deserialize<'de> for Json {
-    // Through a Value, because messages are internally tagged and raw values cannot be read from serde's buffer.
+    // Through a Value, because messages are internally tagged and raw values cannot be read from
+    // serde's buffer.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde_json::Value::deserialize(deserializer).map(|value| Json::new(&value))
     }

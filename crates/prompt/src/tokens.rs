@@ -4,23 +4,23 @@
 //! prompt costs as much as what changed in it. A [`CountedText`] also knows the count of each part
 //! of a text. A [`TokenFactor`] scales counts for models whose vocabulary is not public.
 
-mod counted_text; // Counted: a text's prefix sums
-mod cut_points; // where counts add up
-mod factor; // Factor: learned from what the provider billed
-mod count_cache; // what has been counted, and for how long
-mod vocabulary; // Vocabulary, Work, and the one place that tokenises
+mod count_cache; // CountCache: what was counted, and for how long it is kept
+mod counted_text; // CountedText: a text with its prefix sums
+mod cut_points; // positions at which counts add up
+mod factor; // TokenFactor: learned from what the provider billed
+mod vocabulary; // Vocabulary, TokenizerWork, and the only code that tokenizes
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use counted_text::CountedText;
 pub use factor::TokenFactor;
-pub use vocabulary::{UnknownVocabulary, Vocabulary, TokenizerWork};
+pub use vocabulary::{TokenizerWork, UnknownVocabulary, Vocabulary};
 
-use crate::{Call, Hash, PromptTokens, Prompt, Segment, Text, Tool};
+use crate::{Call, Hash, Prompt, PromptTokens, Segment, Text, Tool};
+use count_cache::{CountCache, NamedTextKey, SegmentCounts};
 use counted_text::PrefixSums;
 use cut_points::last_cut_point;
-use count_cache::{CountCache, NamedTextKey, SegmentCounts};
 use vocabulary::Tokenizer;
 
 /// Counts tokens, each text once. Share it by reference between threads; if two threads count the
@@ -118,7 +118,9 @@ impl TokenCounter {
     pub(crate) fn count_tool(&self, tool: &Tool) -> Arc<[u32]> {
         let (name, description) = (tool.name.clone(), Some(tool.description.clone()));
         let key = NamedTextKey { name, description, json: tool.parameters.hash() };
-        self.count_named(key, || [&tool.name, "\n", &tool.description, "\n", tool.parameters.as_str()].concat())
+        self.count_named(key, || {
+            [&tool.name, "\n", &tool.description, "\n", tool.parameters.as_str()].concat()
+        })
     }
 
     fn count_named(&self, key: NamedTextKey, text: impl Fn() -> String) -> Arc<[u32]> {
@@ -156,21 +158,21 @@ impl TokenCounter {
             let Some((first, last)) = sums.ends() else {
                 open.push_str(text);
                 let cut = last_cut_point(&open, 0).unwrap_or(0);
-                closed += self.seam(&open[..cut], &mut sums_of);
+                closed += self.count_seam(&open[..cut], &mut sums_of);
                 open.drain(..cut);
-                totals.push(closed + self.seam(&open, &mut sums_of));
+                totals.push(closed + self.count_seam(&open, &mut sums_of));
                 continue;
             };
             open.push_str(&text[..first.at as usize]);
-            closed += self.seam(&open, &mut sums_of) + (last.tokens - first.tokens) as usize;
+            closed += self.count_seam(&open, &mut sums_of) + (last.tokens - first.tokens) as usize;
             open.clear();
             open.push_str(&text[last.at as usize..]);
             totals.push(closed + sums.total() - last.tokens as usize);
         }
-        SegmentCounts { counts: steps(totals), _keeps_alive: used.into() }
+        SegmentCounts { counts: differences(totals), _keeps_alive: used.into() }
     }
 
-    fn seam(&self, text: &str, sums_of: &mut impl FnMut(Hash, &str) -> Arc<PrefixSums>) -> usize {
+    fn count_seam(&self, text: &str, sums_of: &mut impl FnMut(Hash, &str) -> Arc<PrefixSums>) -> usize {
         if text.is_empty() { 0 } else { sums_of(Hash::of(text.as_bytes()), text).total() }
     }
 
@@ -188,7 +190,7 @@ impl fmt::Debug for TokenCounter {
 
 /// The differences between running totals. Where a total is smaller than the one before it, the
 /// earlier one is lowered.
-fn steps(mut totals: Vec<usize>) -> Arc<[u32]> {
+fn differences(mut totals: Vec<usize>) -> Arc<[u32]> {
     for index in (1..totals.len()).rev() {
         totals[index - 1] = totals[index - 1].min(totals[index]);
     }

@@ -17,10 +17,10 @@
 //! assert!(validate(&prompt, &ValidationRules::openai()).is_ok());
 //! ```
 
-mod content; // numbers, tools, blocks: what can be seen by looking at one thing
-mod breakpoints; // breakpoints
+mod breakpoints; // number, order and position of cache breakpoints
+mod content; // limits, tools, blocks: what one thing by itself can violate
 mod conversation; // calls and results, who begins and who ends
-mod violation; // Violation, At
+mod violation; // Violation, Location
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
-//! Counts are exact: against another tokenizer, through cuts, through seams; and nothing is counted twice.
+//! Counts are exact: against another tokenizer, through cuts, through seams; and nothing is counted
+//! twice.
 
 use std::sync::Arc;
 
-use hardpan_prompt::{TokenCounter, ItemKind, Origin, Segment, Text, Vocabulary, TokenizerWork};
+use hardpan_prompt::{ItemKind, Origin, Segment, Text, TokenCounter, TokenizerWork, Vocabulary};
 use proptest::prelude::*;
 
 const BOTH: [Vocabulary; 2] = [Vocabulary::O200k, Vocabulary::Cl100k];
@@ -34,8 +35,9 @@ fn nasty_text() -> impl Strategy<Value = String> {
         1 => "[ -~]{0,12}",
         1 => (proptest::sample::select(NASTY), 1..40usize).prop_map(|(piece, times)| piece.repeat(times)),
     ];
-    // Where case is ignored, `'ſ` is `'s`: the reference knows that, and tiktoken 4.1.2 does not always. It is the
-    // one difference found in 150,000 texts like these, and no text to speak of has it.
+    // Where case is ignored, `'ſ` is `'s`: the reference knows that, and tiktoken 4.1.2 does not
+    // always. It is the one difference found in 150,000 texts like these, and no text to speak of
+    // has it.
     proptest::collection::vec(piece, 0..120).prop_map(|pieces| pieces.concat().replace("'ſ", "'s"))
 }
 

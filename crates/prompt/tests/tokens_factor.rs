@@ -37,7 +37,8 @@ fn it_converges_on_a_recorded_series_from_any_sensible_prior() {
 
 #[test]
 fn a_good_prior_is_right_from_the_start() {
-    // Not the very first: 48 tokens of conversation after 1,640 of a system prompt that is not recorded.
+    // Not the very first: 48 tokens of conversation after 1,640 of a system prompt that is not
+    // recorded.
     let errors = errors(TokenFactor::new(1.3), &recorded());
     assert!(errors[3..].iter().all(|&error| error < 0.05), "{errors:.3?}");
 }

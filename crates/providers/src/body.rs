@@ -31,7 +31,11 @@ pub struct BodyDifference {
 pub fn blocks(body: &Value) -> Vec<BodyBlock> {
     let mut blocks = Vec::new();
     for (index, tool) in list(body, "tools").iter().enumerate() {
-        blocks.push(BodyBlock { address: format!("tools[{index}]"), role: None, content: plain(tool) });
+        blocks.push(BodyBlock {
+            address: format!("tools[{index}]"),
+            role: None,
+            content: without_marker(tool),
+        });
     }
     push_content("system", "system", &body["system"], &mut blocks);
     for (index, message) in list(body, "messages").iter().enumerate() {
@@ -47,13 +51,17 @@ pub fn blocks(body: &Value) -> Vec<BodyBlock> {
                         blocks.push(BodyBlock {
                             address,
                             role: Some(role.to_owned()),
-                            content: plain(content),
+                            content: without_marker(content),
                         });
                     }
                 }
                 key => {
                     let address = format!("{address}.{key}");
-                    blocks.push(BodyBlock { address, role: Some(role.to_owned()), content: plain(value) });
+                    blocks.push(BodyBlock {
+                        address,
+                        role: Some(role.to_owned()),
+                        content: without_marker(value),
+                    });
                 }
             }
         }
@@ -72,7 +80,7 @@ fn push_content(address: &str, role: &str, content: &Value, blocks: &mut Vec<Bod
         Value::Array(parts) => {
             for (index, part) in parts.iter().enumerate() {
                 let address = format!("{address}[{index}]");
-                blocks.push(BodyBlock { address, role: role.clone(), content: plain(part) });
+                blocks.push(BodyBlock { address, role: role.clone(), content: without_marker(part) });
             }
         }
         text => blocks.push(BodyBlock { address: address.to_owned(), role, content: text.clone() }),
@@ -80,7 +88,7 @@ fn push_content(address: &str, role: &str, content: &Value, blocks: &mut Vec<Bod
 }
 
 /// The block without its cache marker: moving a breakpoint is not a difference.
-fn plain(block: &Value) -> Value {
+fn without_marker(block: &Value) -> Value {
     let mut block = block.clone();
     if let Some(object) = block.as_object_mut() {
         object.shift_remove("cache_control");

@@ -50,7 +50,7 @@ pub struct Endpoint {
     /// Additional headers; they replace the standard ones of the same name.
     pub headers: Vec<(String, String)>,
     /// Additional top-level fields of the request body; they replace those of the same name.
-    pub extras: serde_json::Map<String, Value>,
+    pub extra_fields: serde_json::Map<String, Value>,
     /// The conversation's id, sent to providers that route requests of one session to one cache.
     pub session: Option<String>,
 }
@@ -152,9 +152,9 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error.redact_key(self.endpoint.key.as_ref().map(|key| key.0.as_str())),
             };
-            if let Some(refusal) = downgrades.add_for_failure(&error.failure, &prompt) {
-                self.capabilities.record(request.provider, &request.prompt.model, refusal, request.now_ms);
-                sink(AnswerEvent::Footnote(refusal.footnote(&request.prompt.model)));
+            if let Some(feature) = downgrades.add_for_failure(&error.failure, &prompt) {
+                self.capabilities.record(request.provider, &request.prompt.model, feature, request.now_ms);
+                sink(AnswerEvent::Footnote(feature.footnote(&request.prompt.model)));
                 continue;
             }
             let wait = self.wait_before_retry(&error, attempt, &prompt).ok_or(error.clone())?;
@@ -196,7 +196,7 @@ impl Client {
         }
         let whole = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
         if whole {
-            self.read_whole(profile.protocol, response, sink).await
+            self.read_json_body(profile.protocol, response, sink).await
         } else {
             self.read_stream(profile, response, sink).await
         }
@@ -210,13 +210,13 @@ impl Client {
     ) -> Result<Answer, ProviderError> {
         let mut body = response.body;
         let mut decoder = StreamDecoder::new(profile.protocol);
-        let mut partial = PartialAnswer {
+        let mut pending = PendingAnswer {
             protocol: profile.protocol,
             answer: Answer::default(),
-            pending: Vec::new(),
+            held_back: Vec::new(),
             has_content: false,
         };
-        let broke = loop {
+        let stream_error = loop {
             let chunk = match tokio::time::timeout(self.retry.silence, body.next()).await {
                 Err(_) => break Some(self.stall_error()),
                 Ok(None) => break None,
@@ -224,56 +224,56 @@ impl Client {
                 Ok(Some(Ok(chunk))) => chunk,
             };
             for event in decoder.push(&chunk) {
-                partial.accept(event, sink)?;
+                pending.accept(event, sink)?;
             }
             if decoder.is_over() {
                 break None;
             }
         };
         let rest = decoder.finish();
-        match broke {
+        match stream_error {
             // The model has said nothing yet: the request may be retried.
-            Some(error) if !partial.has_content => return Err(error),
-            Some(error) => partial.accept(AnswerEvent::Footnote(error.to_string()), sink)?,
+            Some(error) if !pending.has_content => return Err(error),
+            Some(error) => pending.accept(AnswerEvent::Footnote(error.to_string()), sink)?,
             None => {}
         }
         for event in rest {
-            partial.accept(event, sink)?;
+            pending.accept(event, sink)?;
         }
-        partial.finish(sink)
+        pending.finish(sink)
     }
 
-    async fn read_whole(
+    async fn read_json_body(
         &self,
         protocol: Protocol,
         response: HttpResponse,
         sink: &mut (dyn FnMut(AnswerEvent) + Send),
     ) -> Result<Answer, ProviderError> {
         let body = self.collect_body(response, usize::MAX).await?;
-        let mut partial =
-            PartialAnswer { protocol, answer: Answer::default(), pending: Vec::new(), has_content: false };
+        let mut pending =
+            PendingAnswer { protocol, answer: Answer::default(), held_back: Vec::new(), has_content: false };
         for event in decode_answer_body(protocol, &body) {
-            partial.accept(event, sink)?;
+            pending.accept(event, sink)?;
         }
-        partial.finish(sink)
+        pending.finish(sink)
     }
 
     async fn error_from_response(&self, protocol: Protocol, response: HttpResponse) -> ProviderError {
         /// At most this many bytes of an error body are read.
-        const MOST: usize = 1 << 20;
+        const MAX_ERROR_BYTES: usize = 1 << 20;
         let head = HttpResponse {
             status: response.status,
             headers: response.headers.clone(),
             body: Box::pin(futures_util::stream::empty()),
         };
-        let body = self.collect_body(response, MOST).await.unwrap_or_default();
+        let body = self.collect_body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
         ProviderError::from_response(protocol, &head, &body)
     }
 
-    async fn collect_body(&self, response: HttpResponse, most: usize) -> Result<Vec<u8>, ProviderError> {
+    async fn collect_body(&self, response: HttpResponse, max_bytes: usize) -> Result<Vec<u8>, ProviderError> {
         let mut body = response.body;
         let mut bytes = Vec::new();
-        while bytes.len() < most {
+        while bytes.len() < max_bytes {
             match tokio::time::timeout(self.retry.silence, body.next()).await {
                 Err(_) => return Err(self.stall_error()),
                 Ok(None) => break,
@@ -295,7 +295,7 @@ impl Client {
         prompt: &Prompt,
         profile: &ProviderProfile,
     ) -> Result<HttpRequest, ProviderError> {
-        let Endpoint { base_url, key, headers: extra_headers, extras, session } = &self.endpoint;
+        let Endpoint { base_url, key, headers: extra_headers, extra_fields, session } = &self.endpoint;
         let url = format!("{}{}", base_url.trim_end_matches('/'), request_path(profile));
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         headers.insert("content-type".into(), "application/json".into());
@@ -313,36 +313,39 @@ impl Client {
             headers.insert(name.clone(), session.clone());
         }
         headers.extend(extra_headers.iter().map(|(name, value)| (name.to_lowercase(), value.clone())));
-        let mut extras = extras.clone();
+        let mut extra_fields = extra_fields.clone();
         if let (Some(field), Some(session)) = (&profile.session_field, session) {
-            extras.entry(field.clone()).or_insert_with(|| session.clone().into());
+            extra_fields.entry(field.clone()).or_insert_with(|| session.clone().into());
         }
-        let body = merge_extra_fields(self.encoder.encode(prompt, profile), extras)?;
+        let body = merge_extra_fields(self.encoder.encode(prompt, profile), extra_fields)?;
         Ok(HttpRequest { url, headers: headers.into_iter().collect(), body })
     }
 }
 
 /// Sets additional top-level fields of a body. Without any, the body's bytes stay untouched.
-fn merge_extra_fields(body: Vec<u8>, extras: serde_json::Map<String, Value>) -> Result<Bytes, ProviderError> {
-    if extras.is_empty() {
+fn merge_extra_fields(
+    body: Vec<u8>,
+    extra_fields: serde_json::Map<String, Value>,
+) -> Result<Bytes, ProviderError> {
+    if extra_fields.is_empty() {
         return Ok(body.into());
     }
     let wrong = |error: serde_json::Error| ProviderError::new(FailureKind::BadRequest, error.to_string());
     let mut fields: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(wrong)?;
-    fields.extend(extras);
+    fields.extend(extra_fields);
     Ok(serde_json::to_vec(&fields).map_err(wrong)?.into())
 }
 
 /// An answer that is being read. Until the model has said something, events are held back, so that
 /// a retry leaves no trace in the sink.
-struct PartialAnswer {
+struct PendingAnswer {
     protocol: Protocol,
     answer: Answer,
-    pending: Vec<AnswerEvent>,
+    held_back: Vec<AnswerEvent>,
     has_content: bool,
 }
 
-impl PartialAnswer {
+impl PendingAnswer {
     fn accept(
         &mut self,
         event: AnswerEvent,
@@ -361,13 +364,13 @@ impl PartialAnswer {
             AnswerEvent::Start { .. } | AnswerEvent::Usage(_) | AnswerEvent::Footnote(_)
                 if !self.has_content =>
             {
-                self.pending.push(event);
+                self.held_back.push(event);
                 return Ok(());
             }
             _ => {}
         }
         self.has_content = true;
-        for event in self.pending.drain(..).chain([event]) {
+        for event in self.held_back.drain(..).chain([event]) {
             self.answer.push(event.clone());
             sink(event);
         }
@@ -377,7 +380,7 @@ impl PartialAnswer {
     /// Releases the events still held back. An answer without any content, not even a stop, is an
     /// error.
     fn finish(mut self, sink: &mut (dyn FnMut(AnswerEvent) + Send)) -> Result<Answer, ProviderError> {
-        for event in self.pending.drain(..) {
+        for event in self.held_back.drain(..) {
             self.answer.push(event.clone());
             sink(event);
         }

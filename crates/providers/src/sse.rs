@@ -191,7 +191,8 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let found = zeros(word ^ (ONES * u64::from(b'\n'))) | zeros(word ^ (ONES * u64::from(b'\r')));
+        let found = mark_zero_bytes(word ^ (ONES * u64::from(b'\n')))
+            | mark_zero_bytes(word ^ (ONES * u64::from(b'\r')));
         if found != 0 {
             return Some(index * 8 + (found.trailing_zeros() / 8) as usize);
         }
@@ -205,7 +206,7 @@ const ONES: u64 = u64::MAX / 255;
 
 /// Sets the top bit of the lowest byte that is zero. Higher bytes may be marked too, by the borrow:
 /// only the lowest mark is valid.
-fn zeros(word: u64) -> u64 {
+fn mark_zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 

@@ -23,17 +23,17 @@ use crate::session_file::{LogError, LogErrorKind, SessionFile};
 ///
 /// ```
 /// use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
-/// use hardpan_session::{Entry, Header, Log};
+/// use hardpan_session::{Entry, Header, SessionLog};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("s1.jsonl");
 /// let header = Header { id: "s1".into(), time: None, cwd: "/project".into(), extra: Default::default() };
-/// let log = Log::create(&path, header)?;
+/// let log = SessionLog::create(&path, header)?;
 /// let hello = AgentMessage::new("m1", MessageBody::User { content: vec![MessagePart::text("Hello!")] });
 /// log.append(Entry::message(None, hello)).wait()?; // or `.await?`
 /// drop(log);
 ///
-/// let (_log, session) = Log::open(&path)?;
+/// let (_log, session) = SessionLog::open(&path)?;
 /// assert_eq!(session.entries.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -99,11 +99,13 @@ fn whatever_was_acknowledged_survives_kill_9() {
         // Killed after so many acknowledgements, 0 being while it opens the session; the rest is
         // what was under way.
         let acknowledgements = round * 7 % 23;
-        let mut output_lines: Vec<String> = lines.by_ref().take(acknowledgements).map(|line| line.expect("text")).collect();
+        let mut output_lines: Vec<String> =
+            lines.by_ref().take(acknowledgements).map(|line| line.expect("text")).collect();
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
         output_lines.extend(lines.map_while(Result::ok));
-        acknowledged.extend(output_lines.iter().filter_map(|line| line.strip_prefix("saved ")).map(str::to_owned));
+        acknowledged
+            .extend(output_lines.iter().filter_map(|line| line.strip_prefix("saved ")).map(str::to_owned));
         if !path.exists() {
             continue;
         }
@@ -125,13 +127,17 @@ fn whatever_was_acknowledged_survives_kill_9() {
 /// Everything acknowledged is there, every message of it in the conversation, and nothing is wrong
 /// but the end.
 fn check(session: &Session, acknowledged: &[String]) {
-    let stored_ids: std::collections::BTreeSet<&str> = session.entries.iter().map(|entry| &*entry.id).collect();
+    let stored_ids: std::collections::BTreeSet<&str> =
+        session.entries.iter().map(|entry| &*entry.id).collect();
     let branch = session.branch(None).expect("the last leaf");
     let conversation_ids: std::collections::BTreeSet<&str> =
         branch.messages.iter().map(|message| &*message.id.0).collect();
     for id in acknowledged {
         assert!(stored_ids.contains(id.as_str()), "{id} was lost");
-        assert!(id.contains('.') || conversation_ids.contains(id.as_str()), "{id} is not in the conversation");
+        assert!(
+            id.contains('.') || conversation_ids.contains(id.as_str()),
+            "{id} is not in the conversation"
+        );
     }
     for problem in &session.problems {
         let expected = ["skipped: it was cut off while being written", "recovered: "];

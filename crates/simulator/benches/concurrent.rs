@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let words = "All these words come one after the other, as the words of a model do. ".repeat(20);
-    let script = Script::from_yaml("bench", &format!("default: {{text: '{words}'}}"))?.paced(PACE);
+    let script = Script::from_yaml("bench", &format!("default: {{text: '{words}'}}"))?.with_pace(PACE);
     let settings = EngineSettings { script: Some(script), ..EngineSettings::default() };
     let server = serve(ServerConfig::new(Engine::new(settings))).await?;
     let address = server.address();

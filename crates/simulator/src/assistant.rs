@@ -48,23 +48,27 @@ pub fn answer(prompt: &Prompt, choice: &ToolChoice) -> SimulatedAnswer {
         let calls = if rounds == 0 { search_calls(prompt, &terms) } else { read_calls(prompt, &found) };
         if !calls.is_empty() {
             let intro = if rounds == 0 {
-                report::searching(&terms[..terms.len().min(MAX_SEARCHES)])
+                report::announce_search(&terms[..terms.len().min(MAX_SEARCHES)])
             } else {
-                report::reading()
+                report::announce_read()
             };
             return SimulatedAnswer::new([SimulatedPart::Text(intro)].into_iter().chain(calls).collect());
         }
     }
     if !found.is_empty() {
         let read = blocks().filter_map(|block| read_result(prompt, block)).next_back();
-        return SimulatedAnswer::text(report::found(&terms, &found, read.as_deref().unwrap_or_default()));
+        return SimulatedAnswer::text(report::report_matches(
+            &terms,
+            &found,
+            read.as_deref().unwrap_or_default(),
+        ));
     }
     let found = hits::rank(context_lines(prompt, at), &terms);
-    let found = sectioned_first(found);
+    let found = prefer_files(found);
     SimulatedAnswer::text(if found.is_empty() {
-        report::nothing(&terms)
+        report::report_no_match(&terms)
     } else {
-        report::found(&terms, &found, &[])
+        report::report_matches(&terms, &found, &[])
     })
 }
 
@@ -265,7 +269,7 @@ fn context_lines(prompt: &Prompt, question_at: Option<usize>) -> Vec<SourceLine>
 }
 
 /// Prefers files over text outside of sections: a system prompt mentions everything.
-fn sectioned_first(found: Vec<SourceMatch>) -> Vec<SourceMatch> {
+fn prefer_files(found: Vec<SourceMatch>) -> Vec<SourceMatch> {
     let (mut named, unnamed): (Vec<SourceMatch>, Vec<SourceMatch>) =
         found.into_iter().partition(|found| !UNNAMED.contains(&found.source.as_str()));
     if named.is_empty() {

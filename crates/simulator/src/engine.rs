@@ -206,13 +206,13 @@ impl Engine {
                 *delay = active_faults.delay();
                 match active_faults.status() {
                     Some((status, retry_after)) => Err(ErrorReply::injected(status, retry_after)),
-                    None => self.generate(request, key, &active_faults, names, now),
+                    None => self.generate_reply(request, key, &active_faults, names, now),
                 }
             }
         }
     }
 
-    fn generate(
+    fn generate_reply(
         &self,
         request: &Request<'_>,
         key: Option<&str>,
@@ -287,7 +287,7 @@ impl Engine {
                 .with_code("model_not_found"),
             }
         })?;
-        let choice = ToolChoice::of(&decoded);
+        let choice = ToolChoice::from_request(&decoded);
         check::check_request(protocol, &decoded, &model, &profile, &choice, &self.settings)?;
         let measured = self.counter(&model).measure(&decoded.prompt);
         let refuse = |violation: Violation| ErrorReply::from_violation(protocol, &violation);

@@ -186,7 +186,7 @@ impl Script {
     }
 
     /// Sets the delay between chunks for every turn that has none of its own.
-    pub fn paced(mut self, pace: Duration) -> Self {
+    pub fn with_pace(mut self, pace: Duration) -> Self {
         let turns = self.turns.iter_mut().chain(self.default.as_mut());
         turns.filter(|turn| turn.answer.pace.is_zero()).for_each(|turn| turn.answer.pace = pace);
         self

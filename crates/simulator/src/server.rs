@@ -107,7 +107,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let (closing, cutting) = (CancellationToken::new(), CancellationToken::new());
-    let shared = Arc::new(Shared { engine: engine.clone(), clock, cutting: cutting.clone() });
+    let shared = Arc::new(ServerState { engine: engine.clone(), clock, cutting: cutting.clone() });
     let router = Router::new().fallback(handle).with_state(shared);
     // Send small chunks at once. If the option cannot be set, they only leave a little later.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
@@ -150,28 +150,28 @@ impl Server {
                 }
             }
         };
-        finished(ended)
+        server_result(ended)
     }
 
     /// Runs until the server fails, for commands that end with their process.
     pub async fn run(self) -> Result<(), ServeError> {
-        finished(self.task.await)
+        server_result(self.task.await)
     }
 }
 
-fn finished(ended: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), ServeError> {
+fn server_result(ended: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), ServeError> {
     let ended = ended.map_err(|error| ServeError::Stopped(error.to_string()))?;
     ended.map_err(|error| ServeError::Stopped(error.to_string()))
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     engine: Arc<Engine>,
     clock: Clock,
     cutting: CancellationToken,
 }
 
-async fn handle(State(shared): State<Arc<Shared>>, request: HttpRequest) -> Response {
+async fn handle(State(shared): State<Arc<ServerState>>, request: HttpRequest) -> Response {
     let now = shared.clock.now();
     let (head, body) = request.into_parts();
     let headers = head.headers.iter().map(|(name, value)| {

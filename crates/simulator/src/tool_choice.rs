@@ -19,7 +19,7 @@ pub enum ToolChoice {
 
 impl ToolChoice {
     /// Reads the choice of a request; [`Auto`](Self::Auto) if it has none.
-    pub fn of(decoded: &DecodedRequest) -> Self {
+    pub fn from_request(decoded: &DecodedRequest) -> Self {
         let Some(choice) = &decoded.tool_choice else { return ToolChoice::Auto };
         let choice = choice.value();
         let word = choice.as_str().or_else(|| choice["type"].as_str()).unwrap_or_default();

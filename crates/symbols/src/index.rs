@@ -101,9 +101,9 @@ pub struct SymbolIndex {
 /// Which files define a name, and which use it.
 #[derive(Debug, Default)]
 struct NameUses {
-    /// Sorted by file.
+    /// Files that define it, sorted by file id.
     sites: Vec<DefinitionSite>,
-    /// Sorted.
+    /// Files that contain the word, sorted.
     users: Vec<FileId>,
     /// How many files define members of a type of that name.
     owner_files: u32,

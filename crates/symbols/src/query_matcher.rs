@@ -80,7 +80,7 @@ impl QueryMatcher {
             if let Some(shape) = Shape::parse(&pattern, grammar) {
                 begins.for_each(|kind| kinds[kind].shapes.push(shapes.len()));
                 shape.visit_kinds_with_fields(&mut |kind| {
-                    kinds[usize::from(kind).min(last)].has_fields = true
+                    kinds[usize::from(kind).min(last)].has_fields = true;
                 });
                 shapes.push((place, shape));
             } else if sibling_nodes(pattern.text).len() <= 1 {

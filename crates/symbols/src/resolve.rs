@@ -88,9 +88,10 @@ impl PathLookup {
         match language.imports {
             ImportRule::None => vec![ImportResolution::External(import.path.to_string())],
             ImportRule::Rust if submodule => vec![self.resolve_rust_submodule(from, &import.path)],
-            ImportRule::Rust => {
-                rules::expand_use_tree(&import.path).iter().map(|path| self.resolve_rust(from, path)).collect()
-            }
+            ImportRule::Rust => rules::expand_use_tree(&import.path)
+                .iter()
+                .map(|path| self.resolve_rust(from, path))
+                .collect(),
             ImportRule::Python => self.resolve_python(from, import),
             ImportRule::Ecmascript => vec![self.resolve_ecmascript(from, &import.path)],
             ImportRule::Go => vec![self.resolve_go(&import.path)],

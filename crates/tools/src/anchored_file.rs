@@ -127,7 +127,8 @@ impl AnchoredFile {
 
     /// Reads the file. `None` where there is none.
     pub fn read(&self) -> Result<Option<FileContent>, FileChangeError> {
-        // The look before keeps us from opening devices; O_NONBLOCK and the look after, from being cheated.
+        // The first check avoids opening devices. O_NONBLOCK and the second check cover a file that was
+        // replaced in between.
         let Some(stat) = self.stat()? else { return Ok(None) };
         require_regular_file(stat.st_mode)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -218,7 +219,7 @@ impl AnchoredFile {
     }
 }
 
-// A folder that may be passed but not listed is no obstacle, where the system can tell the two apart.
+// O_PATH: folders that can be traversed but not listed are no obstacle.
 #[cfg(target_os = "linux")]
 const FOLDER_FLAGS: OFlags =
     OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::PATH);

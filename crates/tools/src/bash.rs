@@ -100,7 +100,7 @@ impl Bash {
                 "The command holds a NUL character, which no command can: leave it out.",
             ));
         }
-        // What cannot be made is missed, and told, by the command that needs it.
+        // If this fails, the command that needs the folder will say so.
         let _ = std::fs::create_dir_all(&self.0.temp);
         let policy = self.0.sandbox.as_ref().map(|sandbox| sandbox.policy(&call.scope.root, &self.0.temp));
         let (group, pipe) = self.start(&command, call.scope, policy.as_ref()).map_err(|error| {
@@ -138,7 +138,7 @@ impl Bash {
             .env_clear()
             .envs(self.0.environment.iter().map(|(name, value)| (name, value)))
             .env("TMPDIR", &self.0.temp)
-            // Nobody is there to press a key, or to look at colours.
+            // There is nobody to press a key in a pager or to look at colours.
             .envs([("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")])
             .stdin(Stdio::null())
             .stdout(writer.try_clone()?)
@@ -190,7 +190,7 @@ async fn collect_output(
                 if ended.is_some() {
                     break;
                 }
-                // First a request, then no longer.
+                // First ask the processes to end, then kill them.
                 group.signal(if timed_out { Signal::KILL } else { Signal::TERM });
                 timed_out = true;
                 deadline.set(sleep(TERMINATION_GRACE));

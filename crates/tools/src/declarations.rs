@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(declared["required"], json!(["path"]));
     }
 
-    // What all four cost in every request, in bytes of JSON: a reason to look twice when it grows.
+    // Every request pays for these bytes: think twice before raising the limit.
     #[test]
     fn the_declarations_stay_short() {
         let cost = |tool: &hardpan_prompt::Tool| tool.description.len() + tool.parameters.as_str().len();

@@ -76,7 +76,7 @@ impl Tool for Edit {
 fn edit(changer: &FileChanger, arguments: Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome> {
     let (path, edits) = requested_edits(arguments)?;
     let pending = changer.begin_change(scope, &path, MissingFolders::Fail)?;
-    let shown = &pending.shown;
+    let shown = &pending.display_name;
     let Some(found) = &pending.found else { return Err(missing_path(scope, &path, &pending.place)) };
     pending.ensure_unchanged_since_view()?;
     let former = decode_text(&found.bytes).map_err(|why| ToolOutcome::failed(format!("{shown} {why}.")))?;
@@ -86,7 +86,7 @@ fn edit(changer: &FileChanger, arguments: Arguments, scope: &Scope) -> Result<To
     let hash = pending.commit(new.as_bytes())?;
     let short = diff_texts(former, &new, MAX_SHOWN_DIFF_BYTES);
     let details = json!({
-        "path": pending.key,
+        "path": pending.workspace_path,
         "diff": diff_texts(former, &new, MAX_KEPT_DIFF_BYTES).diff,
         "first_changed_line": short.first_line,
         "hash": hash,

@@ -87,7 +87,7 @@ impl Tool for Fetch {
         &DECLARATION
     }
 
-    // It changes nothing here, but an address can carry what nobody meant to tell.
+    // It changes nothing here, but an address can leak data to another machine.
     fn effect(&self) -> Effect {
         Effect::Changes
     }
@@ -106,7 +106,7 @@ impl Fetch {
         let proxy = web.proxy.as_ref().and_then(|proxy| proxy.parse::<Url>().ok());
         let proxy = proxy.as_ref().and_then(|proxy| proxy.host_str()).map(str::to_owned);
         let guard = AddressGuard { private_hosts: web.private_hosts.clone().into() };
-        // The proxy was chosen by the person, wherever it is.
+        // The user chose the proxy, so its own address may be private.
         let for_client =
             AddressGuard { private_hosts: web.private_hosts.iter().cloned().chain(proxy).collect() };
         let client = build_client(web, for_client).map_err(|error| innermost_cause(&error));
@@ -296,7 +296,7 @@ fn build_outcome(page: &FetchedPage, offset: usize, limits: FetchLimits) -> Resu
     let start = text.floor_char_boundary(offset);
     let mut end = text.floor_char_boundary((start + MAX_ANSWER_BYTES).min(text.len()));
     if end < text.len() {
-        // After a line, if there is one in the second half.
+        // End after a whole line, if one ends in the second half.
         let line_end = text[start..end].rfind('\n').map(|at| start + at + 1);
         end = line_end.filter(|&line_end| line_end > start + MAX_ANSWER_BYTES / 2).unwrap_or(end);
     }

@@ -34,9 +34,9 @@ pub(crate) struct PendingChange<'a> {
     /// Absolute path, links resolved.
     pub place: PathBuf,
     /// The name used in answers, see [`Scope::display_name`].
-    pub shown: String,
+    pub display_name: String,
     /// Path relative to the workspace root, see [`Scope::workspace_path`].
-    pub key: String,
+    pub workspace_path: String,
     /// The current content. `None` where there is no file.
     pub found: Option<FileContent>,
 }
@@ -64,13 +64,15 @@ impl FileChanger {
         folders: MissingFolders,
     ) -> Result<PendingChange<'_>, ToolOutcome> {
         let place = scope.resolve_for_write(path)?;
-        let (shown, key) = (scope.display_name(&place), scope.workspace_path(&place));
-        let looked =
+        let (display_name, workspace_path) = (scope.display_name(&place), scope.workspace_path(&place));
+        let opened =
             AnchoredFile::open(&place, folders).and_then(|anchored| Ok((anchored.read()?, anchored)));
-        match looked {
-            Ok((found, anchored)) => Ok(PendingChange { changer: self, anchored, place, shown, key, found }),
+        match opened {
+            Ok((found, anchored)) => {
+                Ok(PendingChange { changer: self, anchored, place, display_name, workspace_path, found })
+            }
             Err(FileChangeError::NoFolder) => Err(missing_path(scope, path, &place)),
-            Err(trouble) => Err(ToolOutcome::failed(format!("{shown} {trouble}."))),
+            Err(error) => Err(ToolOutcome::failed(format!("{display_name} {error}."))),
         }
     }
 }
@@ -90,7 +92,7 @@ impl PendingChange<'_> {
         if view.hash == Hash::of(&found.bytes) {
             return Ok(());
         }
-        let shown = &self.shown;
+        let shown = &self.display_name;
         let texts = view.text.as_deref().zip(std::str::from_utf8(&found.bytes).ok());
         let Some((old, new)) = texts else {
             return Err(ToolOutcome::failed(format!(
@@ -121,13 +123,13 @@ impl PendingChange<'_> {
             recorded.map_err(|error| {
                 ToolOutcome::failed(format!(
                     "{} was not changed, because the change could not be journalled: {error}",
-                    self.shown
+                    self.display_name
                 ))
             })?;
         }
         self.anchored
             .replace(self.found.as_ref(), bytes)
-            .map_err(|trouble| ToolOutcome::failed(format!("{} {trouble}.", self.shown)))?;
+            .map_err(|error| ToolOutcome::failed(format!("{} {error}.", self.display_name)))?;
         self.changer.file_views.record_content(&self.place, bytes);
         Ok(after)
     }
@@ -166,7 +168,7 @@ mod tests {
             assert!(properties.values().all(|property| property["description"] != json!(null)), "{schema}");
             bytes += declared.description.len() + declared.parameters.as_str().len();
         }
-        // What they cost in every request: a reason to look twice when it grows.
+        // Every request pays for these bytes: think twice before raising the limit.
         assert!(bytes < 2600, "{bytes}");
     }
 

@@ -83,7 +83,7 @@ impl FileViews {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, FileView>> {
-        // Every change is a single insert or remove: what a panic elsewhere left is whole.
+        // Every change is a single insert or remove, so the map is consistent after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

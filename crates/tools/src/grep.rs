@@ -131,7 +131,8 @@ fn build_matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolOutcome> {
         ToolOutcome::failed(format!("The pattern is no regular expression: {error}\n{remedy}"))
     };
     if !arguments.literal {
-        // Parsed as it was given, so that the place of a mistake is told right: the builder puts it in a group.
+        // Parsed first as it was given: the builder wraps it in a group, which would shift the position
+        // in error messages.
         regex_syntax::ast::parse::Parser::new().parse(&arguments.pattern).map_err(|error| wrong(&error))?;
     }
     RegexMatcherBuilder::new()

@@ -65,7 +65,7 @@ pub enum JournalError {
         error: io::Error,
     },
     /// The turn changed no files, or was undone before.
-    #[error("turn {turn} changed no files, or its changes were taken back already")]
+    #[error("turn {turn} changed no files, or was undone already")]
     NothingToUndo {
         /// The turn that was to be undone.
         turn: u64,
@@ -185,7 +185,7 @@ impl Journal {
     }
 
     fn lock(&self) -> MutexGuard<'_, JournalState> {
-        // A line is pushed only after it was written: what a panic left is whole.
+        // An entry is pushed only after it was written, so the state is consistent after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -201,7 +201,7 @@ impl JournalState {
             let mut text = String::new();
             list.read_to_string(&mut text)?;
             if !text.is_empty() && !text.ends_with('\n') {
-                // The last line was torn by a crash: its change never happened.
+                // A crash cut the last line off, before its change happened.
                 list.write_all(b"\n")?;
             }
             Ok((Some(list), text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
@@ -221,12 +221,12 @@ impl JournalState {
         first: &FileChange,
         last: &FileChange,
     ) -> Result<UndoOutcome, JournalError> {
-        let looked = AnchoredFile::open(path, MissingFolders::Fail)
+        let opened = AnchoredFile::open(path, MissingFolders::Fail)
             .and_then(|anchored| Ok((anchored.read()?, anchored)));
-        let (found, anchored) = match looked {
+        let (found, anchored) = match opened {
             Ok((found, anchored)) => (found, anchored),
             Err(_) if first.before.is_none() && !path.exists() => return Ok(UndoOutcome::Unchanged),
-            Err(trouble) => return Ok(UndoOutcome::Failed(trouble.to_string())),
+            Err(error) => return Ok(UndoOutcome::Failed(error.to_string())),
         };
         let now = found.as_ref().map(|found| Hash::of(&found.bytes));
         if now == first.before {
@@ -243,7 +243,7 @@ impl JournalState {
                 (anchored.replace(Some(&found), &self.load_content(hash)?), UndoOutcome::Restored)
             }
         };
-        Ok(done.map_or_else(|trouble| UndoOutcome::Failed(trouble.to_string()), |()| outcome))
+        Ok(done.map_or_else(|error| UndoOutcome::Failed(error.to_string()), |()| outcome))
     }
 
     /// Stores a content in a file named by its hash.

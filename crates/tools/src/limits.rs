@@ -65,7 +65,7 @@ pub(crate) fn append_notices(mut text: String, notices: &[String]) -> String {
 
 /// Cuts a line after so many characters and says how many were cut. The line ending stays.
 pub(crate) fn truncate_line(line: &str, characters: usize) -> Cow<'_, str> {
-    // Most lines are short: bytes are never fewer than characters.
+    // Fast path for short lines: there are never more characters than bytes.
     if line.len() <= characters {
         return line.into();
     }
@@ -84,7 +84,7 @@ pub(crate) fn excerpt_around(line: &[u8], found: Range<usize>, bytes: usize) -> 
     if line.len() <= bytes {
         return String::from_utf8_lossy(line).into_owned();
     }
-    // A quarter before it: what follows tells more.
+    // A quarter of the room goes before the match: what follows it tells more.
     let mut start = found.start.saturating_sub(bytes / 4).min(line.len() - bytes);
     let mut end = start + bytes;
     let within_char = |at: usize| line.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);

@@ -58,7 +58,7 @@ fn list_folder(
     if !require_existing(scope, path, &place)?.is_dir() {
         return Err(ToolOutcome::failed(format!("{shown} is a file: show it with read.")));
     }
-    // No answer holds more names than bytes.
+    // An answer cannot hold more names than bytes.
     let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_ANSWER_BYTES);
     let listed = list_names(&place, limit, cancel)
         .map_err(|error| ToolOutcome::failed(format!("{shown} cannot be listed: {error}")))?;

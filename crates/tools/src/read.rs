@@ -129,7 +129,7 @@ fn text_page(
     details["lines"] = if file.truncation.is_some() { Value::Null } else { json!(lines) };
     details["shown"] = json!([first, last]);
     details["bytes"] = json!(bytes);
-    // Of a file that is too long to be held, nobody can say what was seen.
+    // A file that is too long to be read whole has no hash of what the model saw.
     details["hash"] =
         if file.truncation.is_some() { Value::Null } else { json!(Hash::of(file.text.as_bytes())) };
     Ok(ToolOutcome::text(append_notices(body, &notices)).with_details(details))

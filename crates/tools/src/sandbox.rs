@@ -85,9 +85,7 @@ pub fn sandbox_support() -> SandboxSupport {
     #[cfg(target_os = "linux")]
     return linux::sandbox_support();
     #[cfg(not(target_os = "linux"))]
-    SandboxSupport::None(
-        "only Linux has the means (Landlock and seccomp) that commands are kept within bounds by".to_owned(),
-    )
+    SandboxSupport::None("the sandbox needs Landlock and seccomp, which only Linux has".to_owned())
 }
 
 impl Sandbox {
@@ -118,7 +116,7 @@ impl SandboxLauncher {
 /// For a process that was started for this purpose: it must have no other threads. It becomes the
 /// leader of a new session, so the command has no terminal to read from or write to.
 pub fn enter_sandbox_and_exec(policy: &SandboxPolicy, command: &mut Command) -> io::Error {
-    // A process that leads a group already cannot, and need not.
+    // Fails for a process that already leads a group, which is fine.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
     if let Err(error) = linux::restrict(policy) {

@@ -126,7 +126,7 @@ impl Scope {
         if resolved.is_hidden(&place) {
             return Err(ScopeError::Hidden { path: named() });
         }
-        // Some file systems know no case, and call it by a short name too.
+        // Some file systems ignore case, or have a short name for it.
         let is_git = |name: &str| name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1");
         if inside.iter().any(|part| part.to_str().is_some_and(is_git)) {
             return Err(ScopeError::Git { path: named() });
@@ -153,7 +153,7 @@ impl Scope {
             root: real(&self.root),
             folder: real(&self.folder),
             readable: self.readable.iter().filter_map(real).collect(),
-            // Also where nothing is yet: it must not be made.
+            // Also paths that do not exist yet: tools must not create them.
             hidden: self.hidden.iter().map(|path| resolve(path).unwrap_or_else(|_| path.clone())).collect(),
         }
     }

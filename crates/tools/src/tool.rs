@@ -74,7 +74,7 @@ impl ToolOutcome {
 
 /// Parses the arguments of a call. The error is an answer for the model that names the field.
 pub fn parse_arguments<T: DeserializeOwned>(call: &ToolInvocation<'_>) -> Result<T, ToolOutcome> {
-    // A model that leaves an optional argument out sometimes says null.
+    // Models sometimes pass null for an optional argument.
     let mut value = call.arguments.value();
     if let Value::Object(fields) = &mut value {
         fields.retain(|_, value| !value.is_null());

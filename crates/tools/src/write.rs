@@ -49,11 +49,11 @@ impl Tool for Write {
 
 fn write(changer: &FileChanger, arguments: &Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome> {
     let pending = changer.begin_change(scope, &arguments.path, MissingFolders::Create)?;
-    let (shown, content) = (&pending.shown, &arguments.content);
+    let (shown, content) = (&pending.display_name, &arguments.content);
     let Some(found) = &pending.found else {
         let hash = pending.commit(content.as_bytes())?;
         let diff = diff_texts("", content, MAX_KEPT_DIFF_BYTES).diff;
-        let details = json!({"path": pending.key, "diff": diff, "hash": hash});
+        let details = json!({"path": pending.workspace_path, "diff": diff, "hash": hash});
         return Ok(
             ToolOutcome::text(format!("Created {shown} ({}).", line_count(content))).with_details(details)
         );
@@ -71,7 +71,7 @@ fn write(changer: &FileChanger, arguments: &Arguments, scope: &Scope) -> Result<
         )));
     }
     pending.ensure_unchanged_since_view()?;
-    // What is empty can be overwritten without loss.
+    // An empty file can be overwritten without loss.
     if pending.viewed_hash().is_none() && !found.bytes.is_empty() {
         return Err(ToolOutcome::failed(format!(
             "{shown} exists and you have not read it; nothing was written. Read it first, or choose another name."
@@ -80,7 +80,8 @@ fn write(changer: &FileChanger, arguments: &Arguments, scope: &Scope) -> Result<
     let hash = pending.commit(content.as_bytes())?;
     let diff = diff_texts(&former, &content, MAX_KEPT_DIFF_BYTES).diff;
     let answer = format!("Overwrote {shown} ({}, was {}).", line_count(&content), line_count(&former));
-    Ok(ToolOutcome::text(answer).with_details(json!({"path": pending.key, "diff": diff, "hash": hash})))
+    Ok(ToolOutcome::text(answer)
+        .with_details(json!({"path": pending.workspace_path, "diff": diff, "hash": hash})))
 }
 
 /// The new content with the line endings and the byte order mark of the former one.

@@ -229,8 +229,8 @@ pub fn header(id: &str) -> Header {
 /// Prompts, and asserts that the run ends normally.
 pub async fn prompt(agent: &Agent, text: &str) {
     let input = Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Rpc };
-    let taken = agent.prompt(input).await.expect("the prompt is taken");
-    assert_eq!(taken, InputOutcome::Ran(RunEnd::Done));
+    let outcome = agent.prompt(input).await.expect("the prompt is taken");
+    assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done));
 }
 
 /// The entries of a conversation: questions, calls, results, answers.

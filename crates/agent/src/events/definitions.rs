@@ -293,7 +293,7 @@ pub struct UserBash {
 /// The result of a handler that ran the command itself; a reply of `None` lets the agent run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserBashReply {
-    /// The command's output.
+    /// What the command printed, both streams together.
     pub output: String,
     /// The command's exit code; `None` if it was stopped.
     pub exit_code: Option<i32>,
@@ -361,14 +361,14 @@ event!(TurnStart, "turn_start");
 pub struct TurnEnd {
     /// Number of the turn within the run, from 1.
     pub turn: u32,
-    /// The model's answer.
+    /// The model's answer, as stored.
     pub message: AgentMessage,
     /// The results of the answer's tool calls, in order.
     pub tool_results: Vec<AgentMessage>,
 }
 event!(TurnEnd, "turn_end");
 
-/// A message begins.
+/// A message begins; `message_end` follows once it is stored.
 #[derive(Clone, Debug, Serialize)]
 pub struct MessageStart {
     /// The message; an answer is still empty.
@@ -381,7 +381,7 @@ event!(MessageStart, "message_start");
 pub struct MessageUpdate {
     /// Id of the message that grows.
     pub id: MessageId,
-    /// What arrived.
+    /// The new piece; pieces are to be appended in order.
     pub delta: MessageDelta,
 }
 event!(MessageUpdate, "message_update");
@@ -421,7 +421,7 @@ pub enum MessageDelta {
 /// A message is complete and stored: it survives whatever happens now.
 #[derive(Clone, Debug, Serialize)]
 pub struct MessageEnd {
-    /// The complete message.
+    /// The message as it is stored.
     pub message: AgentMessage,
 }
 event!(MessageEnd, "message_end");

@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn an_error_names_the_line_of_the_file() {
-        let said = parse::<Sample>("name: a\ndescription: use when: asked\n").unwrap_err();
-        assert!(said.contains("line 3"), "{said}");
-        assert!(!said.contains('\n'), "{said}");
+        let error = parse::<Sample>("name: a\ndescription: use when: asked\n").unwrap_err();
+        assert!(error.contains("line 3"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
     }
 }

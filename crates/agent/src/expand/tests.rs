@@ -238,9 +238,9 @@ fn yaml_that_cannot_be_read_leaves_the_others_alone() {
     ]);
     let found = discovered(place.path());
     assert_eq!(found.skills.iter().map(|skill| &*skill.name).collect::<Vec<_>>(), ["d"]);
-    let said = problems(place.path(), &found);
-    assert_eq!(said.len(), 3);
-    for (_, what) in said {
+    let found_problems = problems(place.path(), &found);
+    assert_eq!(found_problems.len(), 3);
+    for (_, what) in found_problems {
         assert!(what.starts_with("its front matter cannot be read ("), "{what}");
     }
 }
@@ -259,9 +259,9 @@ mod links {
         symlink(".", config.join("skills/self")).unwrap();
         symlink("nothing.md", config.join("templates/gone.md")).unwrap();
         symlink("/dev/zero", config.join("templates/zero.md")).unwrap();
-        let said = problems(place.path(), &discovered(place.path()));
+        let found_problems = problems(place.path(), &discovered(place.path()));
         assert_eq!(
-            said.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(),
+            found_problems.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(),
             [
                 "config/skills/loop",
                 "config/skills/self",
@@ -269,10 +269,10 @@ mod links {
                 "config/templates/zero.md"
             ]
         );
-        assert!(said[0].1.starts_with("is a link that cannot be followed ("), "{said:?}");
-        assert_eq!(said[1].1, "contains no SKILL.md: add one, or move the folder elsewhere");
-        assert_eq!(said[2].1, "links to a file that does not exist: correct the link");
-        assert_eq!(said[3].1, "is not a regular file: put a text file in its place");
+        assert!(found_problems[0].1.starts_with("is a link that cannot be followed ("), "{found_problems:?}");
+        assert_eq!(found_problems[1].1, "contains no SKILL.md: add one, or move the folder elsewhere");
+        assert_eq!(found_problems[2].1, "links to a file that does not exist: correct the link");
+        assert_eq!(found_problems[3].1, "is not a regular file: put a text file in its place");
     }
 
     #[test]

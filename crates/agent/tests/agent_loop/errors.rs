@@ -11,8 +11,8 @@ turns:
 default: {text: Fine.}
 ";
 
-fn error(test_agent: &TestAgent, taken: InputOutcome) -> String {
-    let InputOutcome::Ran(RunEnd::Error { message }) = taken else { panic!("{taken:?}") };
+fn error(test_agent: &TestAgent, outcome: InputOutcome) -> String {
+    let InputOutcome::Ran(RunEnd::Error { message }) = outcome else { panic!("{outcome:?}") };
     assert_eq!(
         test_agent.events_of_type("agent_end").last().expect("an end")["stop"],
         json!({"reason": "error", "message": message})
@@ -47,8 +47,8 @@ async fn an_error_that_does_not_pass_ends_the_run_and_keeps_the_prompt() {
     for layout in LayoutName::ALL {
         let test_agent =
             TestAgent::new(TestSetup { layout, faults: "status=401,times=1", ..TestSetup::default() }).await;
-        let taken = test_agent.prompt("Hello").await;
-        let message = error(&test_agent, taken);
+        let outcome = test_agent.prompt("Hello").await;
+        let message = error(&test_agent, outcome);
         assert!(
             message.contains("401") && message.contains("`hardpan providers` names its variable"),
             "{message}"
@@ -80,8 +80,8 @@ async fn an_answer_that_is_cut_is_kept_and_gone_on_from() {
             let test_agent =
                 TestAgent::new(TestSetup { layout, faults: fault, script: TEXT, ..TestSetup::default() })
                     .await;
-            let taken = test_agent.prompt("Talk").await;
-            let message = error(&test_agent, taken);
+            let outcome = test_agent.prompt("Talk").await;
+            let message = error(&test_agent, outcome);
             assert!(message.contains("broke off"), "{message}");
             let updates = test_agent.events_of_type("message_update");
             let answer: String =
@@ -113,8 +113,8 @@ async fn an_error_in_the_middle_of_an_answer_keeps_what_came() {
             ..TestSetup::default()
         })
         .await;
-        let taken = test_agent.prompt("Talk").await;
-        let message = error(&test_agent, taken);
+        let outcome = test_agent.prompt("Talk").await;
+        let message = error(&test_agent, outcome);
         assert!(message.contains("overloaded"), "{message}");
         let said = test_agent.transcript_lines();
         assert!(said[1].starts_with("assistant: one two") && said[1].ends_with(" (error)"), "{said:?}");
@@ -136,14 +136,14 @@ default: {text: Fine.}
             let faults = Box::leak(format!("cut={at},times=1").into_boxed_str());
             let test_agent =
                 TestAgent::new(TestSetup { layout, faults, script, ..TestSetup::default() }).await;
-            let taken = test_agent.prompt("Paint").await;
-            if matches!(taken, InputOutcome::Ran(RunEnd::Done)) {
+            let outcome = test_agent.prompt("Paint").await;
+            if matches!(outcome, InputOutcome::Ran(RunEnd::Done)) {
                 assert!(
                     test_agent.transcript_lines().last().unwrap() == "assistant: Fine.",
                     "{at}: it came whole, or was sent again"
                 );
             } else {
-                error(&test_agent, taken);
+                error(&test_agent, outcome);
                 assert!(test_agent.events_of_type("tool_execution_start").is_empty());
             }
             assert_eq!(

@@ -197,8 +197,8 @@ async fn what_a_handler_says_at_the_end_of_a_run_begins_another() {
             let first = !said.swap(true, Ordering::SeqCst);
             async move {
                 if first {
-                    let taken = agent.queue(input("One more thing"), Delivery::FollowUp).await?;
-                    assert_eq!(taken, InputOutcome::Queued(Delivery::FollowUp));
+                    let outcome = agent.queue(input("One more thing"), Delivery::FollowUp).await?;
+                    assert_eq!(outcome, InputOutcome::Queued(Delivery::FollowUp));
                 }
                 Ok(())
             }

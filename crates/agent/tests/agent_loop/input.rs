@@ -17,7 +17,7 @@ const FILES: &[(&str, &str)] = &[
     ("templates/fix.md", "Fix $1, then test ${@:2}."),
 ];
 
-/// Registers a handler that writes down what it sees and answers as it is told.
+/// Subscribes a handler that notes each input and replies as given.
 fn on_input(
     test_agent: &TestAgent,
     owner: &'static str,
@@ -160,11 +160,11 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
         ("without", InputSource::Rpc),
         ("with", InputSource::Extension),
     ] {
-        let taken = test_agent
+        let outcome = test_agent
             .agent
             .prompt(Input { text: text.into(), below: None, images: vec![pixel()], source })
             .await;
-        assert_eq!(taken.unwrap(), InputOutcome::Ran(RunEnd::Done));
+        assert_eq!(outcome.unwrap(), InputOutcome::Ran(RunEnd::Done));
     }
     assert_eq!(notes.all(), ["Interactive as it is 1", "Rpc without 1", "Extension with 1"]);
     assert_eq!(
@@ -268,8 +268,8 @@ async fn what_is_queued_passes_commands_input_and_expansion_when_it_is_queued() 
         });
         let (running, gate) = test_agent.begin_and_hold("Talk").await;
         test_agent.follow_up("/fix a").await;
-        let taken = test_agent.agent.queue(input("mine"), Delivery::Steer).await.unwrap();
-        assert_eq!(taken, InputOutcome::Handled);
+        let outcome = test_agent.agent.queue(input("mine"), Delivery::Steer).await.unwrap();
+        assert_eq!(outcome, InputOutcome::Handled);
         assert_eq!(notes.all(), ["a Talk", "a /fix a", "a mine"]);
         let waiting = test_agent.agent.queued_inputs();
         assert_eq!(waiting.steering, []);
@@ -305,8 +305,8 @@ async fn a_prompt_is_refused_while_the_agent_works_and_when_there_is_nothing_in_
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_alone_is_a_prompt() {
     let test_agent = TestAgent::new(TestSetup { layout: LayoutName::Inline, ..TestSetup::default() }).await;
-    let taken = test_agent.agent.prompt(Input { images: vec![pixel()], ..input("") }).await.unwrap();
-    assert_eq!(taken, InputOutcome::Ran(RunEnd::Done));
+    let outcome = test_agent.agent.prompt(Input { images: vec![pixel()], ..input("") }).await.unwrap();
+    assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(
         *test_agent.agent.messages()[0].body,
         MessageBody::User { content: vec![MessagePart::Image(pixel())] }

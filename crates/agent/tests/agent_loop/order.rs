@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::fakes::NoteLog;
 use crate::test_agent::{TestAgent, TestSetup};
 
-/// Writes down everything that is asked and told, in one order; of pieces of answers, only that
-/// they came.
+/// Notes every handler call and emitted event in one order; of `message_update` only that it came.
 fn listen(test_agent: &TestAgent) -> NoteLog {
     let notes = NoteLog::default();
     let events = test_agent.agent.events();
@@ -230,7 +229,7 @@ default: {text: Fine.}
     test_agent.assert_continues().await;
 }
 
-/// The told events of one type, without what differs from run to run.
+/// The emitted events of one type, without what differs from run to run.
 fn payloads(test_agent: &TestAgent, name: &str) -> Vec<Value> {
     let mut events = test_agent.events_of_type(name);
     for event in &mut events {

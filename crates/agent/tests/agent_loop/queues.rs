@@ -139,8 +139,8 @@ async fn each_queue_is_delivered_one_at_a_time_or_all_at_once() {
                         .await;
                 let (running, gate) = test_agent.begin_and_hold("Talk").await;
                 for text in ["a", "b", "c"] {
-                    let taken = test_agent.agent.queue(input(text), delivery).await.unwrap();
-                    assert_eq!(taken, InputOutcome::Queued(delivery));
+                    let outcome = test_agent.agent.queue(input(text), delivery).await.unwrap();
+                    assert_eq!(outcome, InputOutcome::Queued(delivery));
                 }
                 gate.release();
                 assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
@@ -235,8 +235,8 @@ async fn what_waits_is_told_and_can_be_taken_out() {
 async fn what_is_queued_for_an_idle_agent_begins_a_run() {
     let test_agent = TestAgent::new(TestSetup::default()).await;
     for delivery in [Delivery::Steer, Delivery::FollowUp] {
-        let taken = test_agent.agent.queue(input("Hello"), delivery).await.unwrap();
-        assert_eq!(taken, InputOutcome::Ran(RunEnd::Done));
+        let outcome = test_agent.agent.queue(input("Hello"), delivery).await.unwrap();
+        assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done));
     }
     assert_eq!(
         test_agent.transcript_lines(),

@@ -184,13 +184,13 @@ impl TestAgent {
     }
 
     pub async fn steer(&self, text: &str) {
-        let taken = self.agent.queue(input(text), Delivery::Steer).await.expect("it is queued");
-        assert_eq!(taken, InputOutcome::Queued(Delivery::Steer));
+        let outcome = self.agent.queue(input(text), Delivery::Steer).await.expect("it is queued");
+        assert_eq!(outcome, InputOutcome::Queued(Delivery::Steer));
     }
 
     pub async fn follow_up(&self, text: &str) {
-        let taken = self.agent.queue(input(text), Delivery::FollowUp).await.expect("it is queued");
-        assert_eq!(taken, InputOutcome::Queued(Delivery::FollowUp));
+        let outcome = self.agent.queue(input(text), Delivery::FollowUp).await.expect("it is queued");
+        assert_eq!(outcome, InputOutcome::Queued(Delivery::FollowUp));
     }
 
     /// Waits until an event of this type was emitted for the nth time.

@@ -174,8 +174,8 @@ impl TestAgent {
 
     pub async fn show(&self, text: &str, images: Vec<Image>) {
         let input = Input { text: text.into(), below: None, images, source: InputSource::Interactive };
-        let taken = self.agent.prompt(input).await.expect("the prompt is taken");
-        assert_eq!(taken, InputOutcome::Ran(RunEnd::Done), "{text}");
+        let outcome = self.agent.prompt(input).await.expect("the prompt is taken");
+        assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done), "{text}");
     }
 
     /// The cache losses that were emitted, in order.

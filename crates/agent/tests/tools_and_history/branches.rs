@@ -118,7 +118,7 @@ async fn a_branch_summary_that_fails_or_is_stopped_leaves_everything_as_it_is() 
     test_agent.until(|| test_agent.sent_requests().len() > sent).await;
     test_agent.agent.abort();
     assert!(
-        matches!(leaving.await.unwrap(), Err(AgentError::Entry { reason }) if reason.contains("stopped"))
+        matches!(leaving.await.unwrap(), Err(AgentError::Entry { reason }) if reason.contains("aborted"))
     );
     assert_eq!(test_agent.agent.messages(), messages);
     assert_eq!(

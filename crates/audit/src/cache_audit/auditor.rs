@@ -64,8 +64,8 @@ impl<'a> Auditor<'a> {
     pub fn audit(recording: &'a Recording, catalogue: &Catalogue) -> Audit {
         let mut auditor = Auditor::new(recording, catalogue);
         auditor.run();
-        // Which lifetime was asked for is not always recorded. Something that was read after a longer silence tells, of the
-        // requests before it too.
+        // The requested lifetime is not always recorded. A read after a longer pause proves it, also for the
+        // requests before it.
         let proven: Vec<i64> = auditor.models.iter().map(|model| model.longest_idle_hit_ms).collect();
         if proven.iter().any(|ms| *ms > 0) {
             auditor = Auditor::new(recording, catalogue);
@@ -194,25 +194,25 @@ impl<'a> Auditor<'a> {
             model,
             compactions: self.nodes.compactions[node],
             images: self.models[model].has_markers() && self.nodes.images[node],
-            thinking: self.level(request, model, LevelName::Provider),
-            level: self.level(request, model, LevelName::Agent),
+            thinking: self.level_number(request, model, LevelName::Provider),
+            level: self.level_number(request, model, LevelName::Agent),
         };
         let (prompt, at) = (request.usage.prompt(), request.started);
         let trigger = self.trigger_of(request);
         let model = &self.models[model];
         let last =
             self.recorded.nearest_frontier(node).filter(|_| model.reporting != CacheReporting::Nothing);
-        // A request that left nothing is measured by its whole prompt: all of it is paid for again.
+        // If the last request left nothing, its whole prompt is paid again.
         let expected =
             last.map_or(0, |last| if last.tokens == 0 { last.prompt } else { last.tokens }).min(prompt);
-        // A summary is a new text, and not paid for again.
+        // A summary is new text: paying for it is not a loss.
         let is_compacted = last.is_some_and(|last| last.key.compactions != key.compactions);
         let expected = expected.saturating_sub(if is_compacted { self.nodes.summary[node] } else { 0 });
         let readable = self.recorded.readable(node, &key, at, model.longest_idle_hit_ms);
         let cacheable =
             prompt - if model.reporting == CacheReporting::ReadsAndWrites { request.usage.input } else { 0 };
         let read = match readable {
-            // Only adding makes no request smaller: what it begins with is another text.
+            // An agent that only adds never sends a smaller request, so the beginning must have changed.
             Some(found)
                 if found.tokens > prompt
                     && trigger == RequestTrigger::Person
@@ -222,7 +222,7 @@ impl<'a> Auditor<'a> {
                 0
             }
             Some(found) => found.tokens.min(cacheable),
-            // Settings and compaction leave tools and system as they were.
+            // Settings and compactions leave tools and system prompt cached.
             None => match last {
                 Some(last)
                     if last.key.model == key.model
@@ -252,12 +252,12 @@ impl<'a> Auditor<'a> {
 
     /// The number of a request's thinking level. `None` where it does not matter or is not
     /// recorded.
-    fn level(&mut self, request: &BilledRequest, model: usize, level: LevelName) -> Option<usize> {
+    fn level_number(&mut self, request: &BilledRequest, model: usize, level: LevelName) -> Option<usize> {
         let name: &str = request.thinking.as_ref()?;
         if !self.models[model].has_markers() || !self.models[model].can_think() {
             return None;
         }
-        // Agents have more levels than most models: the outer ones are sent as their neighbours.
+        // Agents have more levels than most models; the outermost are sent as their neighbours.
         let name = match (level, name) {
             (LevelName::Provider, "xhigh") => "high",
             (LevelName::Provider, "minimal") => "low",
@@ -290,7 +290,7 @@ impl<'a> Auditor<'a> {
         let key = CacheKey { images: false, thinking: None, level: None, ..forecast.key };
         let readable = self.stable.readable(forecast.node, &key, at, 0);
         let prompt = used.prompt();
-        // What follows the last marker is as it was; without reported writes all of it is cacheable.
+        // What follows the last marker stays uncached; without reported writes, everything is cacheable.
         let after = if model.reporting == CacheReporting::ReadsAndWrites && used.cached() > 0 {
             used.input
         } else {
@@ -339,7 +339,7 @@ impl<'a> Auditor<'a> {
             }
         };
         let lifetime = match last {
-            // What only reads keeps the lifetime of what it read.
+            // A request that only reads keeps the lifetime of what it read.
             Some(last) if used.write == 0 && used.write_1h == 0 && used.read > 0 => last.lifetime_ms,
             _ => model.lifetime_ms(used),
         };

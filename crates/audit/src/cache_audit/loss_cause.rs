@@ -97,7 +97,7 @@ impl LossCause {
     /// of the provider.
     pub(super) fn is_avoidable(&self, trigger: RequestTrigger) -> bool {
         match self {
-            // Bytes that differ are the agent's doing; a cache that promises nothing may forget by itself.
+            // The agent changed the bytes; an automatic cache may also forget by itself.
             LossCause::Unrecorded(lost) => {
                 matches!(
                     lost,
@@ -106,7 +106,7 @@ impl LossCause {
                         | UnexplainedLoss::NotYetAnswered
                 )
             }
-            // A tool that took longer than the cache lives is the agent's doing; a person's pause is theirs.
+            // The agent could have kept the cache warm during a long tool call; a pause is the user's choice.
             LossCause::Recorded(Cause::Expired { .. }) => trigger == RequestTrigger::Tools,
             LossCause::Recorded(
                 Cause::AsExpected

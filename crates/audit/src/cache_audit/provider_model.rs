@@ -67,7 +67,7 @@ impl ProviderModel {
             Some(model) => row.profile_for_model(model),
             None => row.profile.clone(),
         });
-        // A seller that nobody knows need not report what the model's maker would.
+        // A provider that is not in the catalogue may report less than the model's maker.
         let reporting = if seller.is_some() && wire.markers == MarkerFormat::CacheControl {
             CacheReporting::ReadsAndWrites
         } else {

@@ -13,16 +13,16 @@ const START: i64 = 1_786_698_000_000;
 const MINUTE: i64 = 60_000;
 
 /// A session of pi, said line by line.
-pub(super) struct Talk {
+pub(super) struct PiSession {
     lines: Vec<Value>,
     now: i64,
     model: &'static str,
 }
 
-impl Talk {
+impl PiSession {
     pub fn new() -> Self {
         let session = json!({"type": "session", "version": 3, "id": "s", "timestamp": START, "cwd": "/p"});
-        Talk { lines: vec![session], now: START, model: "claude-sonnet-4-5" }
+        PiSession { lines: vec![session], now: START, model: "claude-sonnet-4-5" }
     }
 
     pub fn model(mut self, model: &'static str) -> Self {

@@ -35,7 +35,7 @@ impl FileExcerpt {
 
     /// The lines in the output of a command such as `cat` or `sed -n`.
     pub fn from_command_output(output: &str, from: Option<u64>, wanted: Option<u64>) -> Option<Self> {
-        // Codex writes a head of its own before the output.
+        // Codex writes a header before the output.
         let output = match output.split_once("\nOutput:\n") {
             Some((head, output)) if head.starts_with("Exit code:") || head.contains("exited with code") => {
                 output

@@ -56,14 +56,14 @@ fn read_line<'a>(action: &mut PatchAction<'a>, line: &'a str) {
                     hunks.push(Hunk::default());
                 }
                 if let Some(hunk) = hunks.last_mut() {
-                    add(hunk, line);
+                    push_hunk_line(hunk, line);
                 }
             }
         }
     }
 }
 
-fn add<'a>(hunk: &mut Hunk<'a>, line: &'a str) {
+fn push_hunk_line<'a>(hunk: &mut Hunk<'a>, line: &'a str) {
     match line.as_bytes().first() {
         Some(b'-') => hunk.old.push(&line[1..]),
         Some(b'+') => hunk.new.push(&line[1..]),
@@ -84,7 +84,7 @@ pub(super) fn apply(text: &str, hunks: &[Hunk<'_>]) -> Option<String> {
     let mut result: Vec<&str> = Vec::new();
     let mut at = 0;
     for Hunk { old, new } in hunks {
-        let found = if old.is_empty() { lines.len() } else { find(&lines, at, old)? };
+        let found = if old.is_empty() { lines.len() } else { find_hunk(&lines, at, old)? };
         result.extend(&lines[at..found]);
         result.extend(new);
         at = found + old.len();
@@ -94,7 +94,7 @@ pub(super) fn apply(text: &str, hunks: &[Hunk<'_>]) -> Option<String> {
 }
 
 /// The first line at which `wanted` matches: exactly, or else ignoring trailing white space.
-fn find(lines: &[&str], from: usize, wanted: &[&str]) -> Option<usize> {
+fn find_hunk(lines: &[&str], from: usize, wanted: &[&str]) -> Option<usize> {
     let places = || from..(lines.len() + 1).saturating_sub(wanted.len());
     let exact = places().find(|&at| lines[at..at + wanted.len()] == *wanted);
     let is_near = |at: &usize| lines[*at..].iter().zip(wanted).all(|(a, b)| a.trim_end() == b.trim_end());

@@ -32,7 +32,7 @@ pub(super) struct CommandEffect {
 pub(super) fn analyze_command(line: &str, folder: &WorkingFolder) -> CommandEffect {
     let mut effect = CommandEffect::default();
     let mut folder = folder.clone();
-    // A here-document is text for a program, not commands.
+    // A here-document is input for a program, not commands.
     let (line, has_document) = match line.split_once("<<") {
         Some((line, _)) => (line, true),
         None => (line, false),

@@ -11,26 +11,32 @@ fn words(text: &str) -> usize {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum End {
-    Well,
-    Badly,
+enum CallStatus {
+    Succeeded,
+    Failed,
 }
 
-struct Trial {
+struct TrackedConversation {
     files: FileTracker<'static>,
     next_unit: usize,
 }
 
-impl Trial {
+impl TrackedConversation {
     fn new() -> Self {
-        Trial { files: FileTracker::new(Some("/home/ann/p"), &words), next_unit: 0 }
+        TrackedConversation { files: FileTracker::new(Some("/home/ann/p"), &words), next_unit: 0 }
     }
 
     fn call(&mut self, tool: &str, arguments: Value, answer: &str) -> &mut Self {
-        self.ended(tool, arguments, answer, End::Well)
+        self.call_with_status(tool, arguments, answer, CallStatus::Succeeded)
     }
 
-    fn ended(&mut self, tool: &str, arguments: Value, answer: &str, end: End) -> &mut Self {
+    fn call_with_status(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        answer: &str,
+        status: CallStatus,
+    ) -> &mut Self {
         let call = RecordedCall {
             id: "c".into(),
             tool: tool.into(),
@@ -41,7 +47,7 @@ impl Trial {
             call: "c".into(),
             text: Arc::from(answer),
             images: 0,
-            failed: end == End::Badly,
+            failed: status == CallStatus::Failed,
         };
         self.files.observe(self.next_unit, &call, self.next_unit + 1, &result);
         self.next_unit += 2;
@@ -67,88 +73,98 @@ impl Trial {
 
 #[test]
 fn edits_are_applied_to_what_was_read_or_written() {
-    let mut trial = Trial::new();
-    trial.read("a.rs", "one two\nthree\n").edit("/home/ann/p/a.rs", "two", "2 2").edit(
+    let mut conversation = TrackedConversation::new();
+    conversation.read("a.rs", "one two\nthree\n").edit("/home/ann/p/a.rs", "two", "2 2").edit(
         "./src/../a.rs",
         "three",
         "3",
     );
-    assert_eq!(trial.files.text("~/p/a.rs"), Some("one 2 2\n3\n"));
-    assert_eq!(trial.generations(), [1, 1, 1]);
-    assert_eq!(trial.files.touches.iter().map(|touch| touch.body).collect::<Vec<_>>(), [3, 4, 4]);
-    trial.call("write", json!({"path": "a.rs", "content": "new\n"}), "ok");
-    assert_eq!((trial.files.text("a.rs"), trial.generations()), (Some("new\n"), vec![1, 1, 1, 2]));
+    assert_eq!(conversation.files.text("~/p/a.rs"), Some("one 2 2\n3\n"));
+    assert_eq!(conversation.generations(), [1, 1, 1]);
+    assert_eq!(conversation.files.touches.iter().map(|touch| touch.body).collect::<Vec<_>>(), [3, 4, 4]);
+    conversation.call("write", json!({"path": "a.rs", "content": "new\n"}), "ok");
+    assert_eq!(
+        (conversation.files.text("a.rs"), conversation.generations()),
+        (Some("new\n"), vec![1, 1, 1, 2])
+    );
 }
 
 #[test]
 fn an_edit_that_does_not_apply_makes_the_file_unknown() {
     for (old, why) in [("four", "not there"), ("o", "there twice"), ("", "nothing")] {
-        let mut trial = Trial::new();
-        trial.read("a", "one two\n").edit("a", old, "x");
-        assert_eq!(trial.files.text("a"), None, "{why}");
-        assert_eq!(trial.generations(), [1]);
-        trial.read("a", "one two\n");
-        assert_eq!(trial.generations(), [1, 2]);
+        let mut conversation = TrackedConversation::new();
+        conversation.read("a", "one two\n").edit("a", old, "x");
+        assert_eq!(conversation.files.text("a"), None, "{why}");
+        assert_eq!(conversation.generations(), [1]);
+        conversation.read("a", "one two\n");
+        assert_eq!(conversation.generations(), [1, 2]);
     }
-    let mut trial = Trial::new();
-    trial.read("a", "one two\n").ended(
+    let mut conversation = TrackedConversation::new();
+    conversation.read("a", "one two\n").call_with_status(
         "edit",
         json!({"path": "a", "oldText": "four", "newText": "x"}),
         "no match",
-        End::Badly,
+        CallStatus::Failed,
     );
-    assert_eq!(trial.files.text("a"), Some("one two\n"), "a failed edit changed nothing");
+    assert_eq!(conversation.files.text("a"), Some("one two\n"), "a failed edit changed nothing");
 }
 
 #[test]
 fn parts_that_cover_a_file_make_a_body() {
-    let mut trial = Trial::new();
-    trial.call(
+    let mut conversation = TrackedConversation::new();
+    conversation.call(
         "read",
         json!({"path": "a", "limit": 2}),
         "1\n2\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
     );
-    assert_eq!((trial.files.text("a"), trial.generations()), (None, vec![]));
-    trial.call(
+    assert_eq!((conversation.files.text("a"), conversation.generations()), (None, vec![]));
+    conversation.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 2}),
         "2\n3\n\n... (2 more lines not shown. Use offset=4 to continue reading)",
     );
-    trial.call("read", json!({"path": "a", "offset": 4, "limit": 9}), "4\n5\n");
-    assert_eq!((trial.files.text("a"), trial.generations()), (Some("1\n2\n3\n4\n5\n"), vec![1, 1, 1]));
+    conversation.call("read", json!({"path": "a", "offset": 4, "limit": 9}), "4\n5\n");
+    assert_eq!(
+        (conversation.files.text("a"), conversation.generations()),
+        (Some("1\n2\n3\n4\n5\n"), vec![1, 1, 1])
+    );
     // Read again in part, it says nothing new.
-    trial.call(
+    conversation.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 1}),
         "2\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
     );
-    assert_eq!(trial.generations(), [1; 4]);
-    trial.call(
+    assert_eq!(conversation.generations(), [1; 4]);
+    conversation.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 1}),
         "changed\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
     );
-    assert_eq!((trial.files.text("a"), trial.generations()), (None, vec![1; 4]), "somebody else changed it");
+    assert_eq!(
+        (conversation.files.text("a"), conversation.generations()),
+        (None, vec![1; 4]),
+        "somebody else changed it"
+    );
 }
 
 #[test]
 fn parts_that_contradict_each_other_do_not_make_one() {
-    let mut trial = Trial::new();
-    trial.call(
+    let mut conversation = TrackedConversation::new();
+    conversation.call(
         "read",
         json!({"path": "a", "limit": 2}),
         "1\n2\n\n... (1 more lines not shown. Use offset=3 to continue reading)",
     );
-    trial.call("read", json!({"path": "a", "offset": 2, "limit": 5}), "two\n3\n");
-    assert_eq!(trial.files.text("a"), None);
+    conversation.call("read", json!({"path": "a", "offset": 2, "limit": 5}), "two\n3\n");
+    assert_eq!(conversation.files.text("a"), None);
 }
 
 #[test]
 fn numbered_lines_are_a_file_without_the_numbers() {
-    let mut trial = Trial::new();
+    let mut conversation = TrackedConversation::new();
     let shown = "     1→fn main() {\n     2→}\n\n<system-reminder>\nBe careful.\n</system-reminder>";
-    trial.call("Read", json!({"file_path": "/home/ann/p/a.rs"}), shown);
-    assert_eq!(trial.files.text("a.rs"), Some("fn main() {\n}\n"));
+    conversation.call("Read", json!({"file_path": "/home/ann/p/a.rs"}), shown);
+    assert_eq!(conversation.files.text("a.rs"), Some("fn main() {\n}\n"));
 }
 
 #[test]
@@ -168,9 +184,9 @@ fn commands_that_may_change_a_file_make_it_unknown() {
         "git ls-files | xargs sed -i s/a/b/",
     ];
     for command in changing {
-        let mut trial = Trial::new();
-        trial.read("src/a.rs", "one\n").run(command);
-        assert_eq!(trial.files.text("src/a.rs"), None, "{command}");
+        let mut conversation = TrackedConversation::new();
+        conversation.read("src/a.rs", "one\n").run(command);
+        assert_eq!(conversation.files.text("src/a.rs"), None, "{command}");
     }
     let harmless = [
         "sed -n '1,5p' src/b.rs",
@@ -184,42 +200,45 @@ fn commands_that_may_change_a_file_make_it_unknown() {
         "cd src && npm run build",
     ];
     for command in harmless {
-        let mut trial = Trial::new();
-        trial.read("src/a.rs", "one\n").run(command);
-        assert_eq!(trial.files.text("src/a.rs"), Some("one\n"), "{command}");
+        let mut conversation = TrackedConversation::new();
+        conversation.read("src/a.rs", "one\n").run(command);
+        assert_eq!(conversation.files.text("src/a.rs"), Some("one\n"), "{command}");
     }
 }
 
 #[test]
 fn a_command_that_only_shows_a_file_reads_it() {
-    let mut trial = Trial::new();
-    trial.call("bash", json!({"command": "cd src && cat a.rs"}), "one\ntwo\n");
-    assert_eq!(trial.files.text("src/a.rs"), Some("one\ntwo\n"));
-    trial.call("bash", json!({"command": "sed -n '1,2p' b.rs"}), "1\n2\n");
-    assert_eq!(trial.files.text("b.rs"), None);
-    trial.call("bash", json!({"command": "sed -n '3,9p' b.rs"}), "3\n");
-    assert_eq!(trial.files.text("b.rs"), Some("1\n2\n3\n"));
-    trial.call("bash", json!({"command": "cat c.rs | head"}), "1\n");
-    assert_eq!(trial.files.names.get("/home/ann/p/c.rs"), None);
+    let mut conversation = TrackedConversation::new();
+    conversation.call("bash", json!({"command": "cd src && cat a.rs"}), "one\ntwo\n");
+    assert_eq!(conversation.files.text("src/a.rs"), Some("one\ntwo\n"));
+    conversation.call("bash", json!({"command": "sed -n '1,2p' b.rs"}), "1\n2\n");
+    assert_eq!(conversation.files.text("b.rs"), None);
+    conversation.call("bash", json!({"command": "sed -n '3,9p' b.rs"}), "3\n");
+    assert_eq!(conversation.files.text("b.rs"), Some("1\n2\n3\n"));
+    conversation.call("bash", json!({"command": "cat c.rs | head"}), "1\n");
+    assert_eq!(conversation.files.names.get("/home/ann/p/c.rs"), None);
 }
 
 #[test]
 fn a_patch_of_codex_is_applied_or_the_file_is_unknown() {
     let patch = |text: &str| json!({"input": format!("*** Begin Patch\n{text}\n*** End Patch")});
-    let mut trial = Trial::new();
-    trial.call("apply_patch", patch("*** Add File: a\n+one\n+two\n+three"), "ok");
-    assert_eq!(trial.files.text("a"), Some("one\ntwo\nthree\n"));
-    trial.call("apply_patch", patch("*** Update File: a\n@@\n one\n-two\n+2\n three"), "ok");
-    assert_eq!((trial.files.text("a"), trial.generations()), (Some("one\n2\nthree\n"), vec![1, 1]));
-    trial.call("apply_patch", patch("*** Update File: a\n@@\n-nowhere\n+x"), "ok");
-    assert_eq!(trial.files.text("a"), None);
-    let two = "*** Add File: b\n+b\n*** Add File: c\n+c";
-    trial.call("apply_patch", patch(two), "ok");
+    let mut conversation = TrackedConversation::new();
+    conversation.call("apply_patch", patch("*** Add File: a\n+one\n+two\n+three"), "ok");
+    assert_eq!(conversation.files.text("a"), Some("one\ntwo\nthree\n"));
+    conversation.call("apply_patch", patch("*** Update File: a\n@@\n one\n-two\n+2\n three"), "ok");
     assert_eq!(
-        (trial.files.text("c"), trial.generations()),
+        (conversation.files.text("a"), conversation.generations()),
+        (Some("one\n2\nthree\n"), vec![1, 1])
+    );
+    conversation.call("apply_patch", patch("*** Update File: a\n@@\n-nowhere\n+x"), "ok");
+    assert_eq!(conversation.files.text("a"), None);
+    let two = "*** Add File: b\n+b\n*** Add File: c\n+c";
+    conversation.call("apply_patch", patch(two), "ok");
+    assert_eq!(
+        (conversation.files.text("c"), conversation.generations()),
         (Some("c\n"), vec![1, 1]),
         "one stub cannot stand for two files"
     );
-    trial.call("apply_patch", patch("*** Delete File: c"), "ok");
-    assert_eq!(trial.files.text("c"), None);
+    conversation.call("apply_patch", patch("*** Delete File: c"), "ok");
+    assert_eq!(conversation.files.text("c"), None);
 }

@@ -28,12 +28,12 @@ pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
     let mut reader = ClaudeCodeReader::default();
     for (number, line) in lines {
         match line {
-            Ok(line) => reader.line(recording, *number, line),
+            Ok(line) => reader.read_line(recording, *number, line),
             Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
         }
     }
     for answer in reader.answers.into_values() {
-        answer.bill(recording);
+        answer.add_to(recording);
     }
 }
 
@@ -58,11 +58,11 @@ struct Answer {
 }
 
 impl Answer {
-    fn bill(self, recording: &mut Recording) {
+    fn add_to(self, recording: &mut Recording) {
         let Answer { entry, line, model, usage, status } = self;
         let leaf = recording.entries[entry].parent;
         let ended = recording.entries[entry].at.unwrap_or_default();
-        // The start is not recorded; it was sent as soon as there was something to answer.
+        // The start is not recorded; assume it was sent right after the previous entry.
         let previous_time = leaf.and_then(|leaf| recording.entries[leaf].at);
         let started = previous_time.unwrap_or(ended).min(ended);
         if usage.prompt() == 0 {
@@ -91,7 +91,7 @@ impl Answer {
 }
 
 impl ClaudeCodeReader {
-    fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
+    fn read_line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         if recording.cwd.is_none() {
             recording.cwd = line.str("cwd").map(Into::into);
         }
@@ -102,10 +102,10 @@ impl ClaudeCodeReader {
         if self.by_id.contains_key(id) {
             return; // a resumed session can repeat its lines
         }
-        let parent = self.parent(recording, number, line);
+        let parent = self.find_parent(recording, number, line);
         let at = match line.str("type") {
-            Some("user") => self.user(recording, number, line, parent),
-            Some("assistant") => self.answer(recording, number, line, parent),
+            Some("user") => self.read_user(recording, number, line, parent),
+            Some("assistant") => self.read_answer(recording, number, line, parent),
             _ => parent,
         };
         self.by_id.insert(id.into(), at);
@@ -113,7 +113,7 @@ impl ClaudeCodeReader {
 
     /// The entry that a line follows. After a compaction that is the old conversation, so that it
     /// stays one thread.
-    fn parent(&self, recording: &mut Recording, number: usize, line: &Value) -> Option<usize> {
+    fn find_parent(&self, recording: &mut Recording, number: usize, line: &Value) -> Option<usize> {
         let name = line.str("parentUuid").or_else(|| line.str("logicalParentUuid"))?;
         match self.by_id.get(name) {
             Some(found) => found.map(|at| self.end_of_round(at)),
@@ -135,7 +135,7 @@ impl ClaudeCodeReader {
         answer.and_then(|answer| self.last_result.get(answer)).copied().unwrap_or(at)
     }
 
-    fn user(
+    fn read_user(
         &mut self,
         recording: &mut Recording,
         number: usize,
@@ -155,7 +155,7 @@ impl ClaudeCodeReader {
             return parent;
         }
         if matches!(&parts[0], RecordedPart::Text(text) if text.starts_with(INTERRUPTED)) {
-            self.interrupted(parent);
+            self.mark_interrupted(parent);
         }
         let is_result = parts.iter().any(|part| matches!(part, RecordedPart::Result(_)));
         let answer =
@@ -170,14 +170,14 @@ impl ClaudeCodeReader {
         Some(entry)
     }
 
-    fn interrupted(&mut self, parent: Option<usize>) {
+    fn mark_interrupted(&mut self, parent: Option<usize>) {
         let answer = parent.map(|parent| self.round.get(&parent).copied().unwrap_or(parent));
         if let Some(answer) = self.answers.values_mut().find(|known| Some(known.entry) == answer) {
             answer.status = AnswerStatus::Aborted;
         }
     }
 
-    fn answer(
+    fn read_answer(
         &mut self,
         recording: &mut Recording,
         number: usize,
@@ -187,7 +187,7 @@ impl ClaudeCodeReader {
         let message = line.get("message").unwrap_or(&Value::Null);
         let (at, parts) = (line.moment("timestamp"), message_parts(message));
         let id: Arc<str> = message.str("id").or_else(|| line.str("uuid")).unwrap_or_default().into();
-        let usage = message.get("usage").map(usage).unwrap_or_default();
+        let usage = message.get("usage").map(parse_usage).unwrap_or_default();
         if let Some(known) = self.answers.get_mut(&id) {
             if usage.prompt() > 0 {
                 known.usage = usage;
@@ -216,7 +216,7 @@ impl ClaudeCodeReader {
     }
 }
 
-fn usage(usage: &Value) -> TokenUsage {
+fn parse_usage(usage: &Value) -> TokenUsage {
     let written = usage.count("cache_creation_input_tokens");
     let by_lifetime = usage.get("cache_creation").unwrap_or(&Value::Null);
     let write_1h = by_lifetime.count("ephemeral_1h_input_tokens");
@@ -243,7 +243,7 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
         "text" => RecordedPart::Text(block.str("text")?.into()),
         "thinking" => RecordedPart::Reasoning(block.str("thinking").unwrap_or_default().into()),
         "redacted_thinking" => RecordedPart::Reasoning(block.str("data").unwrap_or_default().into()),
-        "image" => image(block),
+        "image" => image_part(block),
         "tool_use" | "server_tool_use" => {
             let tool = block.str("name").unwrap_or_default();
             let input = block.get("input").unwrap_or(&Value::Null);
@@ -270,7 +270,7 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
     })
 }
 
-fn image(block: &Value) -> RecordedPart {
+fn image_part(block: &Value) -> RecordedPart {
     let data = block.get("source").and_then(|source| source.str("data"));
     RecordedPart::Image { bytes: data.map_or(0, str::len) * 3 / 4 }
 }

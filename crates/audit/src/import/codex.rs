@@ -20,7 +20,7 @@ pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
     let mut reader = CodexReader::default();
     for (number, line) in lines {
         match line {
-            Ok(line) => reader.line(recording, *number, line),
+            Ok(line) => reader.read_line(recording, *number, line),
             Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
         }
     }
@@ -40,7 +40,7 @@ struct CodexReader {
 }
 
 impl CodexReader {
-    fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
+    fn read_line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         let at = line.moment("timestamp");
         let Some(payload) = line.get("payload") else {
             return recording.report_problem(number, "left out: it has no `payload`");
@@ -55,20 +55,20 @@ impl CodexReader {
                 self.model = payload.str("model").map_or_else(|| self.model.clone(), Into::into);
                 self.effort = payload.str("effort").map(Into::into);
             }
-            Some("response_item") => self.item(recording, number, payload, at),
+            Some("response_item") => self.read_item(recording, number, payload, at),
             Some("compacted") => {
                 let kept =
                     payload.list("replacement_history").iter().map(ToString::to_string).collect::<String>();
                 let summary = payload.str("message").unwrap_or_default().to_owned() + &kept;
                 let content = EntryContent::Compaction { summary: summary.into(), kept: None };
-                self.push(recording, number, at, content);
+                self.push_entry(recording, number, at, content);
             }
-            Some("event_msg") => self.event(recording, number, payload, at),
+            Some("event_msg") => self.read_event(recording, number, payload, at),
             _ => {}
         }
     }
 
-    fn push(
+    fn push_entry(
         &mut self,
         recording: &mut Recording,
         number: usize,
@@ -81,10 +81,10 @@ impl CodexReader {
         entry
     }
 
-    fn item(&mut self, recording: &mut Recording, number: usize, item: &Value, at: Option<Moment>) {
+    fn read_item(&mut self, recording: &mut Recording, number: usize, item: &Value, at: Option<Moment>) {
         let Some((speaker, parts)) = recorded_parts(item) else { return };
         if speaker != Speaker::Assistant {
-            self.push(recording, number, at, EntryContent::Message { speaker, parts });
+            self.push_entry(recording, number, at, EntryContent::Message { speaker, parts });
             return;
         }
         if let Some(open) = self.open
@@ -94,12 +94,12 @@ impl CodexReader {
             recording.entries[open].at = at.or(recording.entries[open].at);
             return;
         }
-        let entry = self.push(recording, number, at, EntryContent::Message { speaker, parts });
+        let entry = self.push_entry(recording, number, at, EntryContent::Message { speaker, parts });
         self.open = Some(entry);
         self.unbilled = Some(entry);
     }
 
-    fn event(&mut self, recording: &mut Recording, number: usize, event: &Value, at: Option<Moment>) {
+    fn read_event(&mut self, recording: &mut Recording, number: usize, event: &Value, at: Option<Moment>) {
         match event.str("type") {
             Some("token_count") => {
                 let Some(info) = event.get("info") else { return };
@@ -109,10 +109,10 @@ impl CodexReader {
                 }
                 let before = std::mem::replace(&mut self.total, total);
                 let used = match info.get("last_token_usage") {
-                    Some(last) => usage(last),
-                    None => since(before.as_ref(), self.total.as_ref()),
+                    Some(last) => parse_usage(last),
+                    None => usage_since(before.as_ref(), self.total.as_ref()),
                 };
-                self.bill(recording, number, used, at);
+                self.add_request(recording, number, used, at);
             }
             Some("turn_aborted") => {
                 if let Some(request) = recording.requests.last_mut() {
@@ -123,7 +123,7 @@ impl CodexReader {
         }
     }
 
-    fn bill(&mut self, recording: &mut Recording, line: usize, usage: TokenUsage, at: Option<Moment>) {
+    fn add_request(&mut self, recording: &mut Recording, line: usize, usage: TokenUsage, at: Option<Moment>) {
         let answer = self.unbilled.take();
         self.open = None;
         if usage.prompt() == 0 {
@@ -131,7 +131,7 @@ impl CodexReader {
         }
         let leaf = answer.map_or(self.last, |answer| recording.entries[answer].parent);
         let ended = answer.and_then(|answer| recording.entries[answer].at).or(at).unwrap_or_default();
-        // The start is not recorded; it was sent as soon as there was something to answer.
+        // The start is not recorded; assume it was sent right after the previous entry.
         let previous_time = leaf.and_then(|leaf| recording.entries[leaf].at);
         recording.requests.push(BilledRequest {
             started: previous_time.unwrap_or(ended).min(ended),
@@ -154,7 +154,7 @@ impl CodexReader {
 
 /// The usage in our terms: Codex's `input_tokens` include what was read from and written to the
 /// cache.
-fn usage(usage: &Value) -> TokenUsage {
+fn parse_usage(usage: &Value) -> TokenUsage {
     let (read, write) = (usage.count("cached_input_tokens"), usage.count("cache_write_input_tokens"));
     TokenUsage {
         input: usage.count("input_tokens").saturating_sub(read + write),
@@ -165,8 +165,8 @@ fn usage(usage: &Value) -> TokenUsage {
     }
 }
 
-fn since(before: Option<&Value>, total: Option<&Value>) -> TokenUsage {
-    let [before, total] = [before, total].map(|totals| totals.map(usage).unwrap_or_default());
+fn usage_since(before: Option<&Value>, total: Option<&Value>) -> TokenUsage {
+    let [before, total] = [before, total].map(|totals| totals.map(parse_usage).unwrap_or_default());
     TokenUsage {
         input: total.input.saturating_sub(before.input),
         read: total.read.saturating_sub(before.read),
@@ -185,14 +185,14 @@ fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
             (speaker, item.list("content").iter().filter_map(convert_block).collect())
         }
         "reasoning" => {
-            let text = item.str("encrypted_content").map_or_else(|| summary(item), Into::into);
+            let text = item.str("encrypted_content").map_or_else(|| reasoning_summary(item), Into::into);
             (Speaker::Assistant, vec![RecordedPart::Reasoning(text)])
         }
         "function_call" => {
             let (tool, raw) =
                 (item.str("name").unwrap_or_default(), item.str("arguments").unwrap_or_default());
             let arguments = serde_json::from_str(raw).unwrap_or(Value::Null);
-            (Speaker::Assistant, vec![call(id(), tool, raw, FileAction::from_call(tool, &arguments))])
+            (Speaker::Assistant, vec![call_part(id(), tool, raw, FileAction::from_call(tool, &arguments))])
         }
         "custom_tool_call" => {
             let (tool, raw) = (item.str("name").unwrap_or_default(), item.str("input").unwrap_or_default());
@@ -201,13 +201,13 @@ fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
             } else {
                 FileAction::Other
             };
-            (Speaker::Assistant, vec![call(id(), tool, raw, action)])
+            (Speaker::Assistant, vec![call_part(id(), tool, raw, action)])
         }
         "local_shell_call" => {
             let action = item.get("action").unwrap_or(&Value::Null);
             (
                 Speaker::Assistant,
-                vec![call(
+                vec![call_part(
                     id(),
                     "local_shell",
                     &action.to_string(),
@@ -217,13 +217,13 @@ fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
         }
         "function_call_output" | "custom_tool_call_output" => (
             Speaker::Tool,
-            vec![RecordedPart::Result(result(&id(), item.get("output").unwrap_or(&Value::Null)))],
+            vec![RecordedPart::Result(convert_result(&id(), item.get("output").unwrap_or(&Value::Null)))],
         ),
         _ => return None,
     })
 }
 
-fn call(id: Arc<str>, tool: &str, arguments: &str, action: FileAction) -> RecordedPart {
+fn call_part(id: Arc<str>, tool: &str, arguments: &str, action: FileAction) -> RecordedPart {
     RecordedPart::Call(RecordedCall { id, tool: tool.into(), arguments: arguments.into(), action })
 }
 
@@ -237,13 +237,13 @@ fn convert_block(block: &Value) -> Option<RecordedPart> {
     }
 }
 
-fn summary(item: &Value) -> Arc<str> {
+fn reasoning_summary(item: &Value) -> Arc<str> {
     item.list("summary").iter().filter_map(|part| part.str("text")).collect::<Vec<_>>().join("\n").into()
 }
 
 /// The result of a call. Codex writes it as a text, as a list of parts, as an object around a text,
 /// or as such an object in a string.
-fn result(call: &Arc<str>, output: &Value) -> RecordedResult {
+fn convert_result(call: &Arc<str>, output: &Value) -> RecordedResult {
     let whole = |value: &Value| -> Option<RecordedResult> {
         let text = value.str("output").or_else(|| value.str("content"))?;
         let exit = value.get("metadata").map_or(0, |metadata| metadata.count("exit_code"));

@@ -27,12 +27,12 @@ pub(super) fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), Sessio
     let mut reader = HardpanReader::default();
     for (number, entry) in (2..).zip(&session.entries) {
         let parent = entry.parent.as_ref().and_then(|parent| reader.by_id.get(parent).copied().flatten());
-        let at = reader.entry(recording, number, parent, entry.time, &entry.record);
+        let at = reader.read_entry(recording, number, parent, entry.time, &entry.record);
         reader.by_id.entry(entry.id.clone()).or_insert(at);
     }
     for (number, parent, thinking, request) in std::mem::take(&mut reader.requests) {
         reader.thinking = thinking;
-        reader.bill(recording, number, parent, &request);
+        reader.add_request(recording, number, parent, &request);
     }
     Ok(())
 }
@@ -55,7 +55,7 @@ struct HardpanReader {
 
 impl HardpanReader {
     /// Imports one record. Returns the entry that the next one follows.
-    fn entry(
+    fn read_entry(
         &mut self,
         recording: &mut Recording,
         number: usize,
@@ -100,7 +100,13 @@ impl HardpanReader {
         }
     }
 
-    fn bill(&self, recording: &mut Recording, line: usize, parent: Option<usize>, request: &RequestRecord) {
+    fn add_request(
+        &self,
+        recording: &mut Recording,
+        line: usize,
+        parent: Option<usize>,
+        request: &RequestRecord,
+    ) {
         let answer = request.message.as_ref().and_then(|id| self.by_id.get(id).copied().flatten());
         let leaf = answer.map_or(parent, |answer| recording.entries[answer].parent);
         let started = Moment(request.started.as_millisecond());
@@ -127,7 +133,7 @@ impl HardpanReader {
             answer,
             compacted: false,
             thread: 0,
-            // Pings and turns are the conversation itself; whatever else has a prompt of its own.
+            // Only turns and pings send the conversation.
             is_standalone: !matches!(&*request.purpose, "turn" | "ping"),
             verdict: request
                 .extra
@@ -152,7 +158,10 @@ fn recorded_parts(message: &AgentMessage) -> Option<(Speaker, Vec<RecordedPart>)
         MessageBody::Assistant { content, .. } => (Speaker::Assistant, convert_parts(content)),
         MessageBody::ToolResult { call_id, content, is_error, .. } => (
             Speaker::Tool,
-            vec![RecordedPart::Result(RecordedResult { failed: *is_error, ..result(call_id, content) })],
+            vec![RecordedPart::Result(RecordedResult {
+                failed: *is_error,
+                ..convert_result(call_id, content)
+            })],
         ),
         MessageBody::BashExecution { exclude_from_context: true, .. } => return None,
         MessageBody::BashExecution { command, output, .. } => {
@@ -182,7 +191,7 @@ fn convert_parts(content: &[MessagePart]) -> Vec<RecordedPart> {
                 }));
                 let answer = call.result.as_ref().map(|answer| RecordedResult {
                     failed: answer.is_error,
-                    ..result(&call.id, &answer.content)
+                    ..convert_result(&call.id, &answer.content)
                 });
                 parts.extend(answer.map(RecordedPart::Result));
             }
@@ -192,7 +201,7 @@ fn convert_parts(content: &[MessagePart]) -> Vec<RecordedPart> {
 }
 
 /// A successful result with this content.
-fn result(call: &Arc<str>, content: &[MessagePart]) -> RecordedResult {
+fn convert_result(call: &Arc<str>, content: &[MessagePart]) -> RecordedResult {
     let texts: Vec<&str> = content
         .iter()
         .filter_map(|part| if let MessagePart::Text { text } = part { Some(text.as_str()) } else { None })

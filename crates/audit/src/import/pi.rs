@@ -22,7 +22,7 @@ pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
     let mut reader = PiReader::default();
     for (number, line) in lines {
         match line {
-            Ok(line) => reader.line(recording, *number, line),
+            Ok(line) => reader.read_line(recording, *number, line),
             Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
         }
     }
@@ -44,7 +44,7 @@ struct PiReader {
 }
 
 impl PiReader {
-    fn line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
+    fn read_line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         let parent = match line.get("parentId") {
             Some(Value::String(parent)) => match self.by_id.get(parent.as_str()) {
                 Some(found) => *found,
@@ -59,7 +59,7 @@ impl PiReader {
             Some(Value::Null) => None,
             _ => self.last,
         };
-        let at = self.entry(recording, number, line, parent);
+        let at = self.read_entry(recording, number, line, parent);
         self.last = at;
         self.by_line.insert(number, at);
         if let Some(id) = line.str("id") {
@@ -68,7 +68,7 @@ impl PiReader {
     }
 
     /// Imports one line. Returns the entry that the next one follows.
-    fn entry(
+    fn read_entry(
         &mut self,
         recording: &mut Recording,
         number: usize,
@@ -86,7 +86,7 @@ impl PiReader {
                 None
             }
             Some("message") => match line.get("message") {
-                Some(message) => self.message(recording, number, message, at, parent),
+                Some(message) => self.read_message(recording, number, message, at, parent),
                 None => {
                     recording.report_problem(number, "left out: it has no `message`");
                     parent
@@ -103,7 +103,7 @@ impl PiReader {
             }
             Some("compaction") => {
                 let summary = line.str("summary").unwrap_or_default().into();
-                let kept = self.kept(line);
+                let kept = self.first_kept(line);
                 Some(recording.add_entry(number, parent, at, EntryContent::Compaction { summary, kept }))
             }
             Some("branch_summary") => {
@@ -134,7 +134,7 @@ impl PiReader {
 
     /// The first entry that a compaction keeps: by id, or in version 1 by the number of its line,
     /// from 0.
-    fn kept(&self, line: &Value) -> Option<usize> {
+    fn first_kept(&self, line: &Value) -> Option<usize> {
         if let Some(id) = line.str("firstKeptEntryId") {
             return self.by_id.get(id).copied().flatten();
         }
@@ -142,7 +142,7 @@ impl PiReader {
         self.by_line.range(index + 1..).find_map(|(_, at)| *at)
     }
 
-    fn message(
+    fn read_message(
         &mut self,
         recording: &mut Recording,
         number: usize,
@@ -151,7 +151,7 @@ impl PiReader {
         parent: Option<usize>,
     ) -> Option<usize> {
         let content = match message.str("role") {
-            Some("assistant") => return self.answer(recording, number, message, at, parent),
+            Some("assistant") => return self.read_answer(recording, number, message, at, parent),
             Some("toolResult") => {
                 let (text, images) = text_of(message);
                 let call = message.str("toolCallId").unwrap_or_default().into();
@@ -164,7 +164,7 @@ impl PiReader {
                 EntryContent::Message { speaker: Speaker::User, parts: vec![RecordedPart::Text(text.into())] }
             }
             Some(role) => {
-                // What is typed while tools run joins the turn; only a prompt after a whole answer begins one.
+                // A message typed while tools run joins the turn; only one after a complete answer begins another.
                 if role == "user" && !awaits_tools(recording, parent) {
                     self.turn_thinking = self.thinking.clone();
                 }
@@ -183,7 +183,7 @@ impl PiReader {
         }
     }
 
-    fn answer(
+    fn read_answer(
         &mut self,
         recording: &mut Recording,
         line: usize,
@@ -192,7 +192,7 @@ impl PiReader {
         parent: Option<usize>,
     ) -> Option<usize> {
         let status = answer_status(message.str("stopReason"));
-        // pi does not send back an answer that broke or was stopped.
+        // pi does not send failed or aborted answers back to the model.
         let answer = (status == AnswerStatus::Complete).then(|| {
             let content =
                 EntryContent::Message { speaker: Speaker::Assistant, parts: message_parts(message) };
@@ -202,7 +202,7 @@ impl PiReader {
         let ended = at.unwrap_or(started).max(started);
         let model: Arc<str> = message.str("model").map_or_else(|| self.model.clone(), Into::into);
         let provider = message.str("provider").map(Into::into).or_else(|| self.provider.clone());
-        let usage = message.get("usage").map(usage).unwrap_or_default();
+        let usage = message.get("usage").map(parse_usage).unwrap_or_default();
         if usage.prompt() == 0 {
             recording.unbilled.push(UnbilledRequest { started, ended, model, leaf: parent, line });
         } else {
@@ -237,7 +237,7 @@ fn awaits_tools(recording: &Recording, parent: Option<usize>) -> bool {
     }
 }
 
-fn usage(usage: &Value) -> TokenUsage {
+fn parse_usage(usage: &Value) -> TokenUsage {
     TokenUsage {
         input: usage.count("input"),
         read: usage.count("cacheRead"),

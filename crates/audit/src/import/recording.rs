@@ -268,7 +268,7 @@ impl Recording {
     /// What all importers need at the end: sorts the requests by time, and finds each one's thread
     /// and whether it was compacted.
     pub(super) fn finish(&mut self) {
-        // Two processes can write one file; equal times keep the order of the file.
+        // Two processes can write one file, so its order is not that of time. The sort is stable.
         self.requests.sort_by_key(|request| request.started);
         self.unbilled.sort_by_key(|request| request.started);
         let mut roots: Vec<usize> = Vec::with_capacity(self.entries.len());

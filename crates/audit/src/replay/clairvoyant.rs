@@ -52,12 +52,12 @@ enum WarmPrefix {
 pub(super) fn best(thread: &ReplayThread) -> (f64, Vec<usize>) {
     let sent = sent_requests(thread);
     let count = sent.len();
-    // For the first k requests: the least cost, and where the last fold before is.
+    // For the first k requests: the least cost, and where the last fold is.
     let mut least = vec![f64::INFINITY; count + 1];
     let mut last_fold = vec![0; count + 1];
     least[0] = 0.0;
     for from in 0..count {
-        // Without a fold nothing is dropped: that is how it begins, and how it can go on where all is laid anew.
+        // The first request, and one after a cut, may also be sent without a fold.
         let unfolded = from == 0 || sent[from].is_cut;
         let starts = [Some(sent[from].garbage), Some(0).filter(|_| unfolded)];
         for saved in starts.into_iter().flatten() {

@@ -133,7 +133,7 @@ pub(super) fn replay_panels(thread: &ReplayThread) -> ReplayCost {
             PANEL_FRAME_TOKENS + FOOTER_LINE_TOKENS * conversation.len(),
         ));
         mark_last(&mut blocks);
-        // The tools are not repeated; they are about half of what comes before the conversation.
+        // Only the system prompt is repeated: about half of the unit, the rest being tools.
         blocks.push(block(Section::Messages, &["again", &second], open_files.log.size(SYSTEM) / 2));
         blocks.extend(conversation.iter().map(|unit| unit_block(*unit, open_files.tokens(*unit))));
         mark_last(&mut blocks);
@@ -169,7 +169,7 @@ pub(super) fn replay_tiers(thread: &ReplayThread) -> ReplayCost {
     let mut tracker = StabilityTracker::default();
     for step in &thread.steps {
         open_files.advance(step);
-        let shown = shown(&open_files, &tracker);
+        let shown = shown_entries(&open_files, &tracker);
         let mut blocks = open_files.system(step).to_vec();
         for tier in Tier::ALL {
             let within = shown.iter().filter(|one| one.tier == tier);
@@ -186,7 +186,7 @@ pub(super) fn replay_tiers(thread: &ReplayThread) -> ReplayCost {
     billed_cache.cost
 }
 
-fn shown(open_files: &OpenFiles<'_>, tracker: &StabilityTracker) -> Vec<ShownEntry> {
+fn shown_entries(open_files: &OpenFiles<'_>, tracker: &StabilityTracker) -> Vec<ShownEntry> {
     let tiers: BTreeMap<&str, Tier> = tracker.entries().iter().map(|one| (&*one.key, one.tier)).collect();
     let one = |key: String, hash: Hash, tokens: usize| {
         let tier = tiers.get(key.as_str()).copied().unwrap_or(Tier::Active);

@@ -92,7 +92,7 @@ impl<'a> PromptLog<'a> {
         let place_of = |unit: usize| self.path.iter().position(|on_path| *on_path == unit);
         let is_gone = |element: &LogElement| match *element {
             LogElement::Unit { place, .. } => place >= end,
-            // With the touches that are known now, a stub or body is not worth keeping track of.
+            // A stub or body is gone if its touch is.
             LogElement::Stub { touch, .. } | LogElement::Body { touch } => {
                 place_of(self.thread.touches[touch].result).is_none()
             }
@@ -216,7 +216,7 @@ impl<'a> PromptLog<'a> {
         }
         let dropped = sweep.dropped();
         let mut bodies: Vec<usize> = sweep.bodies();
-        // The least volatile first: what was touched longest ago.
+        // The least volatile first: the files that were touched longest ago.
         bodies.sort_unstable();
         let mut folded: Vec<LogElement> = self.elements[..from].to_vec();
         let mut rest: Vec<LogElement> = Vec::new();
@@ -322,7 +322,7 @@ impl<'a, 'b> GarbageSweep<'a, 'b> {
                 if self.is_superseded(touch) {
                     self.garbage += tokens;
                 } else {
-                    self.join(touch, tokens, 0);
+                    self.add_to_generation(touch, tokens, 0);
                 }
             }
             LogElement::Unit { unit, .. } => {
@@ -340,7 +340,7 @@ impl<'a, 'b> GarbageSweep<'a, 'b> {
                 if self.is_superseded(touch) {
                     self.garbage += tokens.saturating_sub(STUB_TOKENS);
                 } else {
-                    self.join(touch, tokens, STUB_TOKENS);
+                    self.add_to_generation(touch, tokens, STUB_TOKENS);
                 }
             }
         }
@@ -352,7 +352,7 @@ impl<'a, 'b> GarbageSweep<'a, 'b> {
         generation < self.log.generations[file]
     }
 
-    fn join(&mut self, touch: usize, tokens: usize, stub: usize) {
+    fn add_to_generation(&mut self, touch: usize, tokens: usize, stub: usize) {
         let log = self.log;
         let file = &mut self.files[log.thread.touches[touch].file];
         file.last = Some(file.last.map_or(touch, |last| last.max(touch)));
@@ -360,7 +360,7 @@ impl<'a, 'b> GarbageSweep<'a, 'b> {
         file.stubs += stub;
         file.count += 1;
         let body = file.last.map_or(0, |last| log.body_tokens(last));
-        // One alone is the body itself, and no garbage.
+        // A single touch is the body itself, not garbage.
         let saved = if file.count > 1 { file.sum.saturating_sub(file.stubs + body) } else { 0 };
         self.garbage = self.garbage + saved - file.saved;
         file.saved = saved;

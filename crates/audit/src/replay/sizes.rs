@@ -50,7 +50,7 @@ pub(super) fn fit_request(total: usize, known: usize, fresh: &[UnsizedUnit]) -> 
         let scale = (as_billed / others).min(MAX_STRETCH);
         round_sizes(fresh, |fresh| fresh.billed.unwrap_or(fresh.guess * scale))
     } else {
-        // The answer was not sent back whole: reasoning is dropped, or the output was counted otherwise.
+        // The answer was not sent back as billed: its reasoning was dropped, or counted differently.
         let scale = (left / guesses.max(1.0)).clamp(MIN_SHRINK, MAX_STRETCH);
         round_sizes(fresh, |fresh| fresh.guess * scale)
     };

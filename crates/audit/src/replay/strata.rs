@@ -80,7 +80,8 @@ impl StrataReplay<'_> {
             let idle = (pings + 1) * (lifetime - PING_LEAD_SECONDS);
             let at = step.at.plus(i64::from(idle) * 1000);
             let pause = IdlePause { gaps: &self.gaps, idle, lifetime, tokens, garbage, ratios, pings };
-            // A hunch is not enough here: some pause of this session must have ended in time. And a ping that thinks costs more
+            // Some earlier pause of this session must have ended in time for a ping to pay. And a ping of a
+            // thinking model costs more
             // than it saves.
             let has_paid = self.gaps.iter().any(|gap| (idle..idle + lifetime).contains(gap));
             if until <= at || !has_paid || step.thinking.is_some() || !pause.ping_pays() {
@@ -155,7 +156,7 @@ impl StrataReplay<'_> {
             tokens_after: sums[hit] - sums[place],
             garbage: garbage[place],
         };
-        // The system prompt is never garbage: without an entry after it, all is written again.
+        // Position 0: without a cache entry after the system prompt, everything is written again.
         std::iter::once(0).chain(ends).map(site).collect()
     }
 }

@@ -14,8 +14,8 @@ use crate::import::{
     SourceAgent, Speaker,
 };
 
-/// A session in the making: what is said, and what each request is billed.
-struct Making {
+/// Builds a recording: messages, and the usage of each request.
+struct SessionBuilder {
     recording: Recording,
     last: Option<usize>,
     now: i64,
@@ -23,13 +23,13 @@ struct Making {
     calls: usize,
 }
 
-impl Making {
+impl SessionBuilder {
     fn new() -> Self {
         let header = json!({"type": "session", "id": "s", "timestamp": "2026-08-14T09:00:00Z", "cwd": "/p"})
             .to_string();
         let recording = Recording::parse("made.jsonl", header.as_bytes()).unwrap();
         assert_eq!(recording.agent, SourceAgent::Pi);
-        Making { recording, last: None, now: 0, total: 0, calls: 0 }
+        SessionBuilder { recording, last: None, now: 0, total: 0, calls: 0 }
     }
 
     fn say(&mut self, speaker: Speaker, parts: Vec<RecordedPart>) -> usize {
@@ -101,7 +101,7 @@ fn text(part: &str) -> Vec<RecordedPart> {
 
 #[test]
 fn plain_appending_costs_what_it_does_by_hand() {
-    let mut made = Making::new();
+    let mut made = SessionBuilder::new();
     made.prompt("one");
     made.request(0, 2000, 50, text("first"));
     made.prompt("two");
@@ -124,9 +124,9 @@ fn plain_appending_costs_what_it_does_by_hand() {
 }
 
 /// A file is read twice in one turn; the next prompt comes ten minutes later.
-fn read_twice() -> Making {
+fn read_twice() -> SessionBuilder {
     let body = "some words of a file\n".repeat(160);
-    let mut made = Making::new();
+    let mut made = SessionBuilder::new();
     made.prompt("look");
     made.call(0, 2000, 100, read("a"), &body);
     made.call(10, 1100, 100, read("./a"), &body);
@@ -153,7 +153,7 @@ fn a_fold_when_the_cache_is_cold_costs_what_it_does_by_hand() {
 
 #[test]
 fn the_turn_in_progress_is_not_touched() {
-    let mut made = Making::new();
+    let mut made = SessionBuilder::new();
     let body = "some words of a file\n".repeat(160);
     made.prompt("look");
     made.call(0, 2000, 100, read("a"), &body);
@@ -165,7 +165,7 @@ fn the_turn_in_progress_is_not_touched() {
 #[test]
 fn a_file_that_became_unknown_is_not_garbage() {
     let body = "some words of a file\n".repeat(160);
-    let mut made = Making::new();
+    let mut made = SessionBuilder::new();
     made.prompt("look");
     made.call(0, 2000, 100, read("a"), &body);
     let edit = crate::TextReplacement { old: "not there".into(), new: "x".into(), everywhere: false };
@@ -225,16 +225,16 @@ fn a_request_apart_has_nothing_to_do_with_the_conversation() {
 
 /// What happens in one request of a random session.
 #[derive(Clone, Debug)]
-struct Happening {
+struct RecordedTurn {
     pause: i64,
     action: u8,
     file: usize,
     lines: usize,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn any_turn() -> impl Strategy<Value = RecordedTurn> {
     let pause = prop_oneof![6 => 3_i64..120, 1 => 301_i64..2000];
-    (pause, 0_u8..5, 0_usize..3, 1_usize..60).prop_map(|(pause, action, file, lines)| Happening {
+    (pause, 0_u8..5, 0_usize..3, 1_usize..60).prop_map(|(pause, action, file, lines)| RecordedTurn {
         pause,
         action,
         file,
@@ -243,13 +243,13 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 /// A session in which files are read, written and edited, with sizes that fit their texts.
-fn session(happenings: &[Happening]) -> Making {
-    let mut made = Making::new();
+fn session(turns: &[RecordedTurn]) -> SessionBuilder {
+    let mut made = SessionBuilder::new();
     let mut world: Vec<String> =
         (0..3).map(|file| format!("file {file}: a line of text\n").repeat(30)).collect();
     made.prompt("begin");
     let mut grown = 2500;
-    for (number, Happening { pause, action, file, lines }) in happenings.iter().enumerate() {
+    for (number, RecordedTurn { pause, action, file, lines }) in turns.iter().enumerate() {
         let (path, lines) = (format!("f{file}"), *lines);
         match action {
             0 => {
@@ -332,8 +332,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn the_dynamic_program_finds_what_brute_force_finds(happenings in prop::collection::vec(happening(), 3..8)) {
-        let replay = session(&happenings).replay();
+    fn the_dynamic_program_finds_what_brute_force_finds(turns in prop::collection::vec(any_turn(), 3..8)) {
+        let replay = session(&turns).replay();
         let thread = &replay.threads[0];
         let count = thread.steps.len();
         let brute = (0..1_usize << count).map(|folds| scheduled(thread, |step| folds >> step & 1 == 1));
@@ -344,8 +344,8 @@ proptest! {
     }
 
     #[test]
-    fn online_stays_within_the_proved_constant(happenings in prop::collection::vec(happening(), 10..60)) {
-        let replay = session(&happenings).replay();
+    fn online_stays_within_the_proved_constant(turns in prop::collection::vec(any_turn(), 10..60)) {
+        let replay = session(&turns).replay();
         let thread = &replay.threads[0];
         let best = clairvoyant::best(thread).0;
         for sites in [FoldSites::Whole, FoldSites::Frontiers] {
@@ -356,8 +356,8 @@ proptest! {
     }
 
     #[test]
-    fn amounts_add_up(happenings in prop::collection::vec(happening(), 3..40)) {
-        let replay = session(&happenings).replay();
+    fn amounts_add_up(turns in prop::collection::vec(any_turn(), 3..40)) {
+        let replay = session(&turns).replay();
         let total: usize = replay.threads[0].steps.iter().map(|step| step.total).sum();
         prop_assert_eq!(replay.billed().tokens.prompt(), total as u64);
         for policy in [ReplayPolicy::Append, ReplayPolicy::Inline] {

@@ -81,7 +81,7 @@ pub(crate) fn build_threads(
     let mut threads: BTreeMap<usize, ThreadBuilder<'_>> = BTreeMap::new();
     for (index, request) in recording.requests.iter().enumerate() {
         let Some(pricing) = pricing.look_up(request) else { continue };
-        // A request with a prompt of its own is a conversation of its own.
+        // A standalone request is a thread of its own.
         let (thread, context) = match request.is_standalone {
             true => (recording.entries.len() + index, Vec::new()),
             false => (request.thread, recording.context(request.leaf)),
@@ -231,7 +231,7 @@ impl<'a> ThreadBuilder<'a> {
         step.new_touches = self.files.touches[self.told..]
             .iter()
             .map(|touch| {
-                // The same beginning tells the same again.
+                // After a cut, the shared beginning is observed again: its touches are already there.
                 let FileTouch { file, call, result, generation, body, carrier: _, kind: _ } = *touch;
                 *self.numbers.entry((file, call, result, generation, body)).or_insert_with(|| {
                     self.thread.touches.push(*touch);

@@ -147,7 +147,7 @@ fn plots(audit: &Audit) -> String {
     let requests = &audit.requests;
     let marks: Vec<(usize, String)> =
         audit.losses.iter().map(|loss| (loss.request, escape(&sentence(loss)))).collect();
-    // One price for the whole session keeps both curves comparable; models of a session mostly cost alike.
+    // One average price for the whole session keeps both curves comparable.
     let unit =
         audit.billed.dollars.filter(|_| audit.billed.cost > 0.0).map(|dollars| dollars / audit.billed.cost);
     let sums = |cost: &dyn Fn(&crate::AuditedRequest) -> f64| -> Vec<f64> {
@@ -242,7 +242,7 @@ fn escape(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
-            // The last ones turn the direction of writing.
+            // The listed ones change the direction of writing.
             c if c.is_control()
                 || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
             {

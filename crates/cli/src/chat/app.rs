@@ -7,27 +7,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::expand::{Expansions, Folder};
-use hardpan_agent::{Agent, AgentSettings, ClientFactory, Conversation, ReadCallMode, Setup, SessionSwitchKind};
+use hardpan_agent::{
+    Agent, AgentSettings, ClientFactory, Conversation, ReadCallMode, SessionSwitchKind, Setup,
+};
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
-use hardpan_prompt::{TokenFactor, Image, Thinking};
-use hardpan_providers::{Client, CapabilityCache, Usage};
+use hardpan_prompt::{Image, Thinking, TokenFactor};
+use hardpan_providers::{CapabilityCache, Client, Usage};
 use hardpan_session::{Header, Session, SessionStore};
 use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
-use super::approval::{Approver, UserPrompter, ApprovalMode};
-use super::workspace_context::{WorkspaceContext, PinnedContext};
+use super::approval::{ApprovalMode, Approver, UserPrompter};
 use super::attachments::{Mentions, PromptSource};
 use super::commands;
 use super::tool_set::ToolSet;
+use super::workspace_context::{PinnedContext, WorkspaceContext};
 use crate::args::ChatArgs;
 use crate::inputs;
+use crate::learned_state::LearnedState;
 use crate::output::{safe, safe_lines};
 use crate::provider_route::{ProviderRoute, learn_token_factor};
 use crate::run::load_settings;
-use crate::settings::{Settings, expand_home, data_folder, private_files};
-use crate::learned_state::LearnedState;
+use crate::settings::{Settings, data_folder, expand_home, private_files};
 
 /// The session entry that stores the [`PinnedContext`]. Sessions on disk have this name.
 const PINNED_ENTRY: &str = "hardpan.around";
@@ -88,8 +90,12 @@ impl ChatApp {
         scope.readable = settings.config.readable.iter().map(|folder| expand_home(folder)).collect();
         scope.readable.extend(config.map(|config| config.join("skills")));
         scope.hidden = config.map(private_files).unwrap_or_default();
-        let tool_set =
-            ToolSet::new(&settings, &conversation.session, &root, scratch.as_ref().map(|scratch| &*scratch.0))?;
+        let tool_set = ToolSet::new(
+            &settings,
+            &conversation.session,
+            &root,
+            scratch.as_ref().map(|scratch| &*scratch.0),
+        )?;
         tool_set.notes.iter().for_each(|note| eprintln!("hardpan: {note}"));
         tool_set.allow_reading_outputs(&mut scope);
         let context = Arc::new(WorkspaceContext::new(
@@ -134,8 +140,11 @@ impl ChatApp {
         };
         let agent = Agent::new(setup, conversation);
         tool_set.follow(&agent);
-        let images =
-            target_args.image.iter().map(|path| workspace::read_image(path)).collect::<Result<Vec<_>, _>>()?;
+        let images = target_args
+            .image
+            .iter()
+            .map(|path| workspace::read_image(path))
+            .collect::<Result<Vec<_>, _>>()?;
         let stored_pinned = Mutex::new(pinned);
         Ok(ChatApp {
             agent,
@@ -181,7 +190,9 @@ impl ChatApp {
             self.context.switch_to(pinned.clone());
         }
         *self.stored_pinned.lock().unwrap_or_else(PoisonError::into_inner) = pinned;
-        if let Err(error) = self.tool_set.switch_to(&session, self.scratch.as_ref().map(|scratch| &*scratch.0)) {
+        if let Err(error) =
+            self.tool_set.switch_to(&session, self.scratch.as_ref().map(|scratch| &*scratch.0))
+        {
             eprintln!("hardpan: {}", safe_lines(&error.to_string()));
         }
     }
@@ -264,7 +275,12 @@ pub fn begin_conversation(store: &SessionStore, folder: &Path) -> Result<Convers
 }
 
 /// Begins a conversation with a copy of another's messages, up to the entry `at` or the last one.
-pub fn fork_conversation(store: &SessionStore, folder: &Path, session: &Session, at: Option<&str>) -> Result<Conversation> {
+pub fn fork_conversation(
+    store: &SessionStore,
+    folder: &Path,
+    session: &Session,
+    at: Option<&str>,
+) -> Result<Conversation> {
     let header = header(folder);
     Conversation::fork(session, at, &path_for(store, folder, &header), header).map_err(anyhow::Error::msg)
 }
@@ -318,8 +334,8 @@ impl ProviderConnection {
 
 impl ClientFactory for ProviderConnection {
     fn client(&self, target: &Target, session: &str) -> Result<Client, String> {
-        let route =
-            ProviderRoute::choose(target, &self.settings, Some(session)).map_err(|error| format!("{error:#}"))?;
+        let route = ProviderRoute::choose(target, &self.settings, Some(session))
+            .map_err(|error| format!("{error:#}"))?;
         let mut last_notice = self.last_notice.lock().unwrap_or_else(PoisonError::into_inner);
         if route.notice != *last_notice {
             route.notice.iter().for_each(|note| eprintln!("hardpan: {note}"));
@@ -327,11 +343,17 @@ impl ClientFactory for ProviderConnection {
         }
         self.simulated.store(route.simulated, Ordering::Relaxed);
         self.reports_true_usage.store(route.reports_true_usage, Ordering::Relaxed);
-        let patience = self.settings.config.patience.patience();
-        Ok(Client::new(route.transport, route.endpoint, patience, self.learned.clone()))
+        let retry_policy = self.settings.config.retry.retry_policy();
+        Ok(Client::new(route.transport, route.endpoint, retry_policy, self.learned.clone()))
     }
 
-    fn record_usage(&self, target: &Target, assembled: &AssembledPrompt, render_cache: &RenderCache, usage: &Usage) {
+    fn record_usage(
+        &self,
+        target: &Target,
+        assembled: &AssembledPrompt,
+        render_cache: &RenderCache,
+        usage: &Usage,
+    ) {
         if self.reports_true_usage.load(Ordering::Relaxed) {
             let factor = learn_token_factor(target, assembled, render_cache, usage);
             let factor = factor.map(|factor| (target.model.name(), factor));

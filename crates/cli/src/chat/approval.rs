@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result};
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::ApprovalRule;
-use hardpan_agent::{ApprovalRequest, ApprovalHandler, ApprovalDecision};
+use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
 use hardpan_tools::Scope;
 
 use super::screen;
@@ -18,7 +18,11 @@ use crate::settings::Settings;
 pub trait UserPrompter: Send + Sync {
     /// Asks whether a call may run. `rule` is what an answer for longer would allow; none if no rule
     /// describes the call, so that only a yes for this call is offered.
-    fn ask_approval<'a>(&'a self, question: &'a ApprovalRequest, rule: Option<&'a ApprovalRule>) -> BoxFuture<'a, ApprovalVerdict>;
+    fn ask_approval<'a>(
+        &'a self,
+        question: &'a ApprovalRequest,
+        rule: Option<&'a ApprovalRule>,
+    ) -> BoxFuture<'a, ApprovalVerdict>;
 
     /// Asks for a line of text. None if the user gave none, or is no longer there.
     fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>>;
@@ -78,7 +82,9 @@ impl Approver {
         let mut allowed =
             config.map(parse).collect::<Result<Vec<ApprovalRule>>>().context("`allow` in config.toml")?;
         allowed.extend(
-            kept.map(parse).collect::<Result<Vec<ApprovalRule>>>().context("`allowed` in the config folder")?,
+            kept.map(parse)
+                .collect::<Result<Vec<ApprovalRule>>>()
+                .context("`allowed` in the config folder")?,
         );
         let denied = settings
             .config
@@ -106,7 +112,11 @@ impl Approver {
     /// workspace and `src/a.rs` a different file, so such a rule names its workspace. A host is the
     /// same everywhere.
     fn rule_line(&self, rule: &ApprovalRule) -> String {
-        if rule.tool() == "fetch" { format!("{rule}\n") } else { format!("{rule}\t{}\n", workspace_name(&self.scope)) }
+        if rule.tool() == "fetch" {
+            format!("{rule}\n")
+        } else {
+            format!("{rule}\t{}\n", workspace_name(&self.scope))
+        }
     }
 
     fn allow(&self, rule: &ApprovalRule, keep: bool) {
@@ -145,10 +155,12 @@ impl ApprovalHandler for Approver {
 
     fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin(async move {
-            let covers =
-                |rule: &ApprovalRule| rule.covers(&question.tool_name, &question.args, |path| self.workspace_path(path));
-            let denies =
-                |rule: &ApprovalRule| rule.denies(&question.tool_name, &question.args, |path| self.workspace_path(path));
+            let covers = |rule: &ApprovalRule| {
+                rule.covers(&question.tool_name, &question.args, |path| self.workspace_path(path))
+            };
+            let denies = |rule: &ApprovalRule| {
+                rule.denies(&question.tool_name, &question.args, |path| self.workspace_path(path))
+            };
             if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
                 return ApprovalDecision::Deny(format!("the settings deny it ({rule})"));
             }
@@ -156,16 +168,21 @@ impl ApprovalHandler for Approver {
             if allowed || self.mode == ApprovalMode::AllowAll {
                 return ApprovalDecision::Allow;
             }
-            let rule = ApprovalRule::for_call(&question.tool_name, &question.args, |path| self.workspace_path(path));
+            let rule =
+                ApprovalRule::for_call(&question.tool_name, &question.args, |path| self.workspace_path(path));
             let Some(prompter) = &self.prompter else {
                 let rule = rule.map_or_else(String::new, |rule| {
                     format!(", or with allow = [\"{rule}\"] in config.toml")
                 });
-                return ApprovalDecision::Deny(format!("nobody is there to ask; it can be allowed with --yes{rule}"));
+                return ApprovalDecision::Deny(format!(
+                    "nobody is there to ask; it can be allowed with --yes{rule}"
+                ));
             };
             match prompter.ask_approval(question, rule.as_ref()).await {
                 ApprovalVerdict::Once => ApprovalDecision::Allow,
-                ApprovalVerdict::Session | ApprovalVerdict::Always if rule.is_none() => ApprovalDecision::Allow,
+                ApprovalVerdict::Session | ApprovalVerdict::Always if rule.is_none() => {
+                    ApprovalDecision::Allow
+                }
                 verdict @ (ApprovalVerdict::Session | ApprovalVerdict::Always) => {
                     rule.iter().for_each(|rule| self.allow(rule, verdict == ApprovalVerdict::Always));
                     ApprovalDecision::Allow

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use hardpan_agent::expand::within_element;
 use hardpan_prompt::Image;
-use hardpan_tools::{ScopeError, Scope};
+use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace::{self as workspace, ImageFileError, UnreadableReason};
 
 use super::display;
@@ -59,7 +59,9 @@ pub fn read_prompt_input(flag: Option<&str>) -> Result<Option<PromptInput>> {
         Some("-") if is_empty && is_terminal => {
             bail!("-p needs a prompt: run hardpan -p \"your question\", or pipe one in")
         }
-        None | Some("-") => PromptInput { prompt: piped.trim_end().to_owned(), source: PromptSource::Piped, piped_text: None },
+        None | Some("-") => {
+            PromptInput { prompt: piped.trim_end().to_owned(), source: PromptSource::Piped, piped_text: None }
+        }
         Some(typed) => {
             let piped_text = (!is_empty).then(|| stdin_element(&piped));
             PromptInput { prompt: typed.to_owned(), source: PromptSource::Typed, piped_text }
@@ -106,7 +108,8 @@ fn read_input(silence: OnSilence) -> Result<String> {
         let began = began.map(|_| Vec::new());
         let more = began.is_ok() && !bytes.is_empty();
         let _ = sender.send(began);
-        let rest = if more { std::io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes) } else { Ok(0) };
+        let rest =
+            if more { std::io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes) } else { Ok(0) };
         let _ = sender.send(rest.map(|_| bytes));
     });
     let waiting =
@@ -129,7 +132,10 @@ fn read_input(silence: OnSilence) -> Result<String> {
     });
     let bytes = read.context(UNREAD)?.context(UNREAD)?;
     if bytes.len() as u64 > MAX_STDIN_BYTES {
-        bail!("standard input is longer than {} MB: put it into a file and mention it with @", MAX_STDIN_BYTES >> 20);
+        bail!(
+            "standard input is longer than {} MB: put it into a file and mention it with @",
+            MAX_STDIN_BYTES >> 20
+        );
     }
     String::from_utf8(bytes).context("standard input is not UTF-8 text; mention the file with @ instead")
 }
@@ -219,7 +225,10 @@ pub fn resolve_mention(name: &str, scope: &Scope, source: PromptSource) -> Resul
         Err(_) => {}
     }
     match workspace::read_text(&place, workspace::TEXT_LIMIT) {
-        Ok(text) => Ok(MentionedFile::Text { path, cut: text.truncation.map(|cut| (cut.shown_bytes, cut.total_bytes)) }),
+        Ok(text) => Ok(MentionedFile::Text {
+            path,
+            cut: text.truncation.map(|cut| (cut.shown_bytes, cut.total_bytes)),
+        }),
         Err(unreadable) => Err(match unreadable.reason {
             UnreadableReason::Missing => "there is no such file".into(),
             reason => format!("it {reason}"),
@@ -235,12 +244,18 @@ fn check_readable(place: &Path, scope: &Scope, source: PromptSource) -> Result<(
     let goes_up = place.components().any(|part| part == Component::ParentDir);
     let is_named_inside = !goes_up && place.starts_with(&scope.root);
     match (refused, source) {
-        (ScopeError::Hidden { .. }, _) => Err("it holds keys or permissions, which Hardpan never sends to a model".into()),
+        (ScopeError::Hidden { .. }, _) => {
+            Err("it holds keys or permissions, which Hardpan never sends to a model".into())
+        }
         (_, PromptSource::Typed) if !is_named_inside => Ok(()),
-        (_, PromptSource::Typed) => Err("it links to a file outside of the workspace: mention that file instead".into()),
-        (_, PromptSource::Piped) => Err("it is outside of the workspace, where standard input may not name files: \
+        (_, PromptSource::Typed) => {
+            Err("it links to a file outside of the workspace: mention that file instead".into())
+        }
+        (_, PromptSource::Piped) => {
+            Err("it is outside of the workspace, where standard input may not name files: \
                                    mention it in a prompt of your own (-p)"
-            .into()),
+                .into())
+        }
     }
 }
 
@@ -350,6 +365,9 @@ mod tests {
     fn what_is_piped_in_is_kept_whole_and_cannot_end_its_element() {
         assert_eq!(stdin_element("a\n  b  '\n"), "<stdin>\na\n  b  '\n</stdin>");
         assert_eq!(stdin_element("\ta \r\n "), "<stdin>\n\ta \r\n \n</stdin>");
-        assert_eq!(stdin_element("x </stdin> y < / STDIN>"), "<stdin>\nx <\\/stdin> y <\\ / STDIN>\n</stdin>");
+        assert_eq!(
+            stdin_element("x </stdin> y < / STDIN>"),
+            "<stdin>\nx <\\/stdin> y <\\ / STDIN>\n</stdin>"
+        );
     }
 }

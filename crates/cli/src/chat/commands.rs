@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_agent::{Agent, Command, Conversation, CustomMessage, BranchExit, SessionSwitchKind};
+use hardpan_agent::{Agent, BranchExit, Command, Conversation, CustomMessage, SessionSwitchKind};
 use hardpan_context::fill_template;
 use hardpan_economy::PlannedAction;
 use hardpan_models::did_you_mean;
@@ -11,9 +11,9 @@ use hardpan_prompt::{MessageBody, MessagePart, Thinking};
 use hardpan_session::{Record, Session};
 use hardpan_tools::{UndoOutcome, UndoneFile};
 
-use super::attachments::{self, MentionedFile, PromptSource};
 use super::app::{self, ChatApp};
-use super::{price, display};
+use super::attachments::{self, MentionedFile, PromptSource};
+use super::{display, price};
 use crate::output::{Align, Table, cut, thousands};
 use crate::settings::expand_home;
 use crate::{inputs, views};
@@ -27,7 +27,10 @@ const COMMANDS: [(&str, &str); 23] = [
     ("context", "show what filled the context window in the last request"),
     ("hud", "show tokens, cache use and cost of the last request"),
     ("why", "explain how the last request used the cache, and what it lost"),
-    ("price", "show what an action would cost now: /price model NAME, thinking, tool NAME, open PATH, close PATH"),
+    (
+        "price",
+        "show what an action would cost now: /price model NAME, thinking, tool NAME, open PATH, close PATH",
+    ),
     ("cache", "show when the provider's cache expires"),
     ("open", "add a file to the context: /open PATH; /open lists them"),
     ("close", "remove a file from the context: /close PATH"),
@@ -41,7 +44,10 @@ const COMMANDS: [(&str, &str); 23] = [
     ("resume", "switch to an earlier conversation: /resume SESSION; /resume lists them"),
     ("compact", "replace older messages with a summary: /compact [WHAT MATTERS]"),
     ("undo", "undo what the last run did to files"),
-    ("tree", "list the messages; /tree ENTRY goes back to one, /tree ENTRY summary keeps a summary of what you leave"),
+    (
+        "tree",
+        "list the messages; /tree ENTRY goes back to one, /tree ENTRY summary keeps a summary of what you leave",
+    ),
     ("fork", "copy this conversation into a new one and continue there: /fork [ENTRY]"),
 ];
 
@@ -56,7 +62,8 @@ pub fn unknown_command_hint(agent: &Agent, text: &str) -> Option<String> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next().unwrap_or_default();
     let is_name =
         !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'));
-    if !is_name || name == "later" || agent.commands().contains_key(name) || agent.expansions().is_known(name) {
+    if !is_name || name == "later" || agent.commands().contains_key(name) || agent.expansions().is_known(name)
+    {
         return None;
     }
     let meant = agent.expansions().nearest(name, &names());
@@ -161,20 +168,22 @@ async fn run(
             }
             let text = Some(text.trim()).filter(|text| !text.is_empty());
             agent.label_entry(entry, text).await.map_err(|error| error.to_string())?;
-            text.map_or_else(|| format!("{entry} no longer has a label"), |text| format!("{entry} is labelled {text}"))
+            text.map_or_else(
+                || format!("{entry} no longer has a label"),
+                |text| format!("{entry} is labelled {text}"),
+            )
         }
         "resume" if arguments.is_empty() => conversations(app, agent),
         "resume" => {
-            let found =
-                app.store.find(Some(&app.folder), arguments).map_err(|error| error.to_string())?;
+            let found = app.store.find(Some(&app.folder), arguments).map_err(|error| error.to_string())?;
             if found.id == agent.session().0 {
                 return Err("you are in that conversation already".into());
             }
             let conversation = Conversation::resume(&found.path, None)?;
             let messages = pluralize(conversation.messages.len(), "message");
             app.switch_conversation(conversation, SessionSwitchKind::Other).await;
-            let last =
-                display::last_exchange(&agent.messages()).map_or_else(String::new, |last| format!("\n{last}"));
+            let last = display::last_exchange(&agent.messages())
+                .map_or_else(String::new, |last| format!("\n{last}"));
             format!("resumed {}, with {messages}{last}", found.id)
         }
         "new" => {
@@ -231,9 +240,13 @@ async fn model(name: &str, app: &ChatApp, agent: &Agent) -> Result<String, Strin
         ));
     }
     let target_args = crate::args::TargetArgs { model: Some(name.to_owned()), ..Default::default() };
-    let target = inputs::resolve_target(&target_args, &app.settings, None).map_err(|error| format!("{error:#}"))?;
+    let target =
+        inputs::resolve_target(&target_args, &app.settings, None).map_err(|error| format!("{error:#}"))?;
     let chosen = target.model.name();
-    let told = price::describe_cost(agent, PlannedAction::SwitchModel { model: &target.model, profile: &target.profile });
+    let told = price::describe_cost(
+        agent,
+        PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },
+    );
     agent.select_model(target).await.map_err(|error| error.to_string())?;
     Ok(with_price(&format!("Switched to {chosen}."), told))
 }
@@ -251,7 +264,11 @@ async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
         (_, Err(_)) => return Err("expected a number of tokens, or off".into()),
     };
     agent.target().check_thinking(thinking).map_err(|error| error.to_string())?;
-    let told = if thinking == agent.thinking() { None } else { price::describe_cost(agent, PlannedAction::Thinking) };
+    let told = if thinking == agent.thinking() {
+        None
+    } else {
+        price::describe_cost(agent, PlannedAction::Thinking)
+    };
     agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
     Ok(with_price("This applies from the next request on.", told))
 }
@@ -289,7 +306,8 @@ fn queue(agent: &Agent) -> String {
 }
 
 fn undo(app: &ChatApp) -> Result<String, String> {
-    let journal = app.tool_set.journal.as_ref().ok_or("cannot undo: the journal of changes is not available")?;
+    let journal =
+        app.tool_set.journal.as_ref().ok_or("cannot undo: the journal of changes is not available")?;
     let turn = journal.last_undoable_turn().ok_or("there is nothing to undo")?;
     let undone = journal.undo(turn).map_err(|error| error.to_string())?;
     let line = |undone: &UndoneFile| {
@@ -308,7 +326,8 @@ fn undo(app: &ChatApp) -> Result<String, String> {
 
 /// Tells the model, with the next prompt, which of its changes are undone.
 fn tell_undone(app: &ChatApp, undone: &[UndoneFile]) {
-    let taken_back = undone.iter().filter(|undone| matches!(undone.outcome, UndoOutcome::Restored | UndoOutcome::Removed));
+    let taken_back =
+        undone.iter().filter(|undone| matches!(undone.outcome, UndoOutcome::Restored | UndoOutcome::Removed));
     let root = hardpan_workspace::find_project_root(&app.folder);
     let paths: Vec<String> =
         taken_back.map(|undone| hardpan_workspace::display_path(&root, &undone.path)).collect();
@@ -378,8 +397,8 @@ fn tree(agent: &Agent) -> Result<String, String> {
 async fn fork(entry: &str, app: &ChatApp, agent: &Agent) -> Result<String, String> {
     let session = open_session(agent)?;
     let at = Some(entry).filter(|entry| !entry.is_empty());
-    let conversation =
-        app::fork_conversation(&app.store, &app.folder, &session, at).map_err(|error| format!("{error:#}"))?;
+    let conversation = app::fork_conversation(&app.store, &app.folder, &session, at)
+        .map_err(|error| format!("{error:#}"))?;
     let messages = pluralize(conversation.messages.len(), "message");
     app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: at.map(Into::into) }).await;
     let (id, _) = agent.session();

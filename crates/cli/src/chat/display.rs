@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hardpan_agent::{Agent, Spending, CacheWarmth};
+use hardpan_agent::{Agent, CacheWarmth, Spending};
 use hardpan_context::Phrases;
 use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
@@ -93,7 +93,9 @@ impl PrinterState {
                 self.calls.remove(word("call_id"));
                 print_cut(&format!("· {} {}", word("tool_name"), arguments_summary(&event["args"])));
             }
-            "tool_execution_end" if word("tool_name") == "bash" => print_command_output(&joined_texts(&event["content"])),
+            "tool_execution_end" if word("tool_name") == "bash" => {
+                print_command_output(&joined_texts(&event["content"]))
+            }
             "tool_execution_end" if event["is_error"] == true => {
                 print_note(&format!("  failed: {}", first_line(&joined_texts(&event["content"]))));
             }
@@ -108,7 +110,11 @@ impl PrinterState {
 
     fn print_text(&mut self, text: &str) {
         if self.live && !text.is_empty() {
-            screen::print_answer(&if io::stdout().is_terminal() { safe_lines(text) } else { text.to_owned() });
+            screen::print_answer(&if io::stdout().is_terminal() {
+                safe_lines(text)
+            } else {
+                text.to_owned()
+            });
         }
     }
 
@@ -227,7 +233,9 @@ fn call_subject(args: &Value) -> String {
 /// The last prompt and its answer, shortened. None before the first prompt.
 pub fn last_exchange(messages: &[AgentMessage]) -> Option<String> {
     let words = |parts: &[MessagePart]| -> String {
-        let text = |part: &MessagePart| if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None };
+        let text = |part: &MessagePart| {
+            if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None }
+        };
         parts.iter().filter_map(text).collect::<Vec<_>>().join("\n").trim().to_owned()
     };
     let asked = messages.iter().rposition(|message| matches!(*message.body, MessageBody::User { .. }))?;
@@ -286,7 +294,9 @@ pub fn cache_countdown(warmth: &CacheWarmth) -> String {
         );
     }
     let ping = match warmth.ping_due_in() {
-        Some(seconds) => format!("; Hardpan refreshes it in {}", clock(i64::try_from(seconds).unwrap_or(i64::MAX))),
+        Some(seconds) => {
+            format!("; Hardpan refreshes it in {}", clock(i64::try_from(seconds).unwrap_or(i64::MAX)))
+        }
         None => String::new(),
     };
     format!("the cache of {} tokens expires in {}{ping}", thousands(warmth.tokens), clock(warmth.expires_in))

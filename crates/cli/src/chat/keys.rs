@@ -58,7 +58,11 @@ impl KeyDecoder {
         match &mut self.state {
             DecoderState::Plain => return self.decode_plain(byte),
             DecoderState::Escaped => {
-                self.state = if matches!(byte, b'[' | b'O') { DecoderState::Sequence(vec![]) } else { DecoderState::Plain };
+                self.state = if matches!(byte, b'[' | b'O') {
+                    DecoderState::Sequence(vec![])
+                } else {
+                    DecoderState::Plain
+                };
                 match byte {
                     b'[' | b'O' => {}
                     b'\r' | b'\n' => return Some(Key::Newline),

@@ -5,13 +5,13 @@ use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use hardpan_agent::{Agent, AgentError, Command, Input, InputSource, RunEnd, InputOutcome, ShellVisibility};
+use hardpan_agent::{Agent, AgentError, Command, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
 use hardpan_prompt::MessageBody;
 
-use super::attachments::{PromptInput, PromptSource};
 use super::app::ChatApp;
+use super::attachments::{PromptInput, PromptSource};
 use super::signals::{Interrupt, Signals};
-use super::{SIGNALS_UNAVAILABLE, ExitError, commands, display};
+use super::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
 use crate::args::{ChatArgs, OutputFormat};
 use crate::output;
 
@@ -111,8 +111,9 @@ impl PromptAction {
             return Ok(PromptAction::Answer(input));
         }
         if let Some(line) = input.prompt.strip_prefix('!') {
-            let (line, tell) =
-                line.strip_prefix('!').map_or((line, ShellVisibility::Model), |line| (line, ShellVisibility::UserOnly));
+            let (line, tell) = line
+                .strip_prefix('!')
+                .map_or((line, ShellVisibility::Model), |line| (line, ShellVisibility::UserOnly));
             let line = line.trim().to_owned();
             if line.is_empty() {
                 bail!("expected a command: !COMMAND, or !!COMMAND to keep it from the model");
@@ -140,7 +141,8 @@ impl PromptAction {
         match self {
             PromptAction::Answer(PromptInput { prompt, source, piped_text }) => {
                 let images = app.attach_mentions(&prompt, source);
-                let input = Input { text: prompt, below: piped_text, images, source: InputSource::Interactive };
+                let input =
+                    Input { text: prompt, below: piped_text, images, source: InputSource::Interactive };
                 agent.prompt(input).await.map(ActionOutcome::Agent)
             }
             PromptAction::Shell { line, tell } => {
@@ -159,7 +161,9 @@ impl PromptAction {
             PromptAction::Command { name, arguments, command } => {
                 // Its own task, so that a panic becomes an error message.
                 let running = tokio::spawn((command.run)(arguments, agent.clone()));
-                let done = running.await.unwrap_or_else(|_| Err("the command crashed; nothing else was affected".into()));
+                let done = running
+                    .await
+                    .unwrap_or_else(|_| Err("the command crashed; nothing else was affected".into()));
                 let command = format!("/{name}");
                 Ok(match done {
                     Ok(said) => ActionOutcome::Command { command, said, failed: None },
@@ -174,16 +178,19 @@ impl PromptAction {
 fn finish(outcome: ActionOutcome, shown: OutputFormat) -> Result<()> {
     let unfinished = |code, message: String| Err(ExitError { code, message }.into());
     let taken = match outcome {
-        ActionOutcome::Command { command, said, failed } => return finish_command(&command, said, failed, shown),
+        ActionOutcome::Command { command, said, failed } => {
+            return finish_command(&command, said, failed, shown);
+        }
         ActionOutcome::Agent(taken) => taken,
     };
     match taken {
         InputOutcome::Command { output } => finish_command("", output, None, shown),
         InputOutcome::Handled | InputOutcome::Queued(_) | InputOutcome::Ran(RunEnd::Done) => Ok(()),
         InputOutcome::Ran(RunEnd::Aborted) => Err(ExitError::interrupted(Interrupt::Stop).into()),
-        InputOutcome::Ran(RunEnd::Length) => {
-            unfinished(3, "the answer reached its token limit and was cut off; raise it with --max-tokens".into())
-        }
+        InputOutcome::Ran(RunEnd::Length) => unfinished(
+            3,
+            "the answer reached its token limit and was cut off; raise it with --max-tokens".into(),
+        ),
         InputOutcome::Ran(RunEnd::Refused) => unfinished(3, "the model refused to answer".into()),
         InputOutcome::Ran(RunEnd::Looping { tool }) => {
             unfinished(3, format!("stopped: the model kept repeating the same failing {tool} call"))
@@ -193,7 +200,12 @@ fn finish(outcome: ActionOutcome, shown: OutputFormat) -> Result<()> {
 }
 
 /// Prints a command's output, as text or as an event, and fails if the command failed.
-fn finish_command(command: &str, said: Option<String>, failed: Option<String>, shown: OutputFormat) -> Result<()> {
+fn finish_command(
+    command: &str,
+    said: Option<String>,
+    failed: Option<String>,
+    shown: OutputFormat,
+) -> Result<()> {
     match (shown, said) {
         (OutputFormat::Json, said) => {
             let mut event = serde_json::json!({"type": "command", "command": command, "said": said});

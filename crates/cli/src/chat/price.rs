@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hardpan_agent::{Agent, session_ledger};
 use hardpan_economy::PlannedAction;
-use hardpan_prompt::{TokenCounter, Text};
+use hardpan_prompt::{Text, TokenCounter};
 use hardpan_session::Session;
 use hardpan_workspace as workspace;
 
@@ -24,9 +24,12 @@ pub fn price(words: &str, app: &ChatApp, agent: &Agent) -> Result<String, String
         (_, "") => return Err(USAGE.into()),
         ("model", name) => {
             let target_args = crate::args::TargetArgs { model: Some(name.to_owned()), ..Default::default() };
-            let target =
-                inputs::resolve_target(&target_args, &app.settings, None).map_err(|error| format!("{error:#}"))?;
-            describe_cost(agent, PlannedAction::SwitchModel { model: &target.model, profile: &target.profile })
+            let target = inputs::resolve_target(&target_args, &app.settings, None)
+                .map_err(|error| format!("{error:#}"))?;
+            describe_cost(
+                agent,
+                PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },
+            )
         }
         ("tool", name) => describe_cost(agent, PlannedAction::ToggleTool(name)),
         ("open", path) => cost_of_opening(path, app, agent),

@@ -10,17 +10,17 @@ use anyhow::{Context, Result};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use hardpan_agent::{AgentError, Delivery, Input, InputSource, RunEnd, InputOutcome, ShellVisibility};
+use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
 use hardpan_prompt::{AgentMessage, MessageBody};
 use tokio::sync::mpsc;
 
-use super::terminal_prompter::{TerminalPrompter, UserQuestion, answer_question};
+use super::app::ChatApp;
 use super::attachments::PromptSource;
 use super::commands;
-use super::app::ChatApp;
 use super::signals::{Interrupt, Signals};
-use super::{SIGNALS_UNAVAILABLE, ExitError};
-use super::{screen, display};
+use super::terminal_prompter::{TerminalPrompter, UserQuestion, answer_question};
+use super::{ExitError, SIGNALS_UNAVAILABLE};
+use super::{display, screen};
 use crate::args::{ChatArgs, OutputFormat};
 use crate::output::{self, dollars, safe, safe_lines};
 
@@ -189,7 +189,9 @@ fn print_greeting(app: &ChatApp) {
 
 /// Starts reading lines: with our own editor if the terminal supports it and shows text, else as
 /// the terminal delivers them.
-fn read_input_lines(flags: &ChatArgs) -> Result<(mpsc::UnboundedReceiver<String>, Option<screen::RawModeGuard>)> {
+fn read_input_lines(
+    flags: &ChatArgs,
+) -> Result<(mpsc::UnboundedReceiver<String>, Option<screen::RawModeGuard>)> {
     let (sender, receiver) = mpsc::unbounded_channel();
     if flags.output == OutputFormat::Text
         && let Some(held) = screen::enter_raw_mode(sender.clone()).context("cannot set up the terminal")?
@@ -220,8 +222,9 @@ fn submit_line(app: &Arc<ChatApp>, line: &str, pending: &mut Pending, was_stoppe
         return;
     }
     if let Some(command) = text.strip_prefix('!') {
-        let (command, tell) =
-            command.strip_prefix('!').map_or((command, ShellVisibility::Model), |command| (command, ShellVisibility::UserOnly));
+        let (command, tell) = command
+            .strip_prefix('!')
+            .map_or((command, ShellVisibility::Model), |command| (command, ShellVisibility::UserOnly));
         let (agent, command) = (app.agent.clone(), command.trim().to_owned());
         if command.is_empty() {
             notice!("expected a command: !COMMAND, or !!COMMAND to keep it from the model");
@@ -256,10 +259,14 @@ fn submit_line(app: &Arc<ChatApp>, line: &str, pending: &mut Pending, was_stoppe
 
 /// The output of the user's own command, followed by `stopped` if it did not exit by itself.
 fn shell_outcome(message: &AgentMessage, was_stopped: &str) -> InputOutcome {
-    let MessageBody::BashExecution { output, exit_code, .. } = &*message.body else { return InputOutcome::Handled };
+    let MessageBody::BashExecution { output, exit_code, .. } = &*message.body else {
+        return InputOutcome::Handled;
+    };
     let end = if exit_code.is_none() { was_stopped } else { "" };
     let said = [output.trim_end(), end].into_iter().filter(|text| !text.is_empty());
-    InputOutcome::Command { output: Some(said.collect::<Vec<_>>().join("\n")).filter(|said| !said.is_empty()) }
+    InputOutcome::Command {
+        output: Some(said.collect::<Vec<_>>().join("\n")).filter(|said| !said.is_empty()),
+    }
 }
 
 /// Stops what still runs and waits for its end: a run that nobody polls would block the agent.
@@ -292,7 +299,9 @@ async fn finish_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending, 
 async fn report_outcome(app: &ChatApp, flags: &ChatArgs, taken: Result<InputOutcome, AgentError>) {
     match taken {
         // Not wrapped: it may be a table, or the output of a program.
-        Ok(InputOutcome::Command { output }) => output.iter().for_each(|said| screen::print_lines(&safe_lines(said))),
+        Ok(InputOutcome::Command { output }) => {
+            output.iter().for_each(|said| screen::print_lines(&safe_lines(said)))
+        }
         Ok(InputOutcome::Handled) => {}
         Ok(InputOutcome::Queued(_)) => notice!("(queued; /queue lists what waits)"),
         Ok(InputOutcome::Ran(stop)) => {
@@ -307,7 +316,10 @@ async fn report_outcome(app: &ChatApp, flags: &ChatArgs, taken: Result<InputOutc
                 }
                 RunEnd::Refused => notice!("hardpan: the model refused to answer"),
                 RunEnd::Looping { tool } => {
-                    notice!("hardpan: stopped: the model kept repeating the same failing {} call", safe(&tool));
+                    notice!(
+                        "hardpan: stopped: the model kept repeating the same failing {} call",
+                        safe(&tool)
+                    );
                 }
                 RunEnd::TooLong { message } | RunEnd::Error { message } => {
                     notice!("hardpan: {}", safe_lines(&message));

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 use unicode_width::UnicodeWidthChar;
 
-use super::editor::{LineEditor, EditorOutcome, EditorRows};
+use super::editor::{EditorOutcome, EditorRows, LineEditor};
 use super::keys::{Key, KeyDecoder};
 use crate::output;
 

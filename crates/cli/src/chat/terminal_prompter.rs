@@ -5,7 +5,7 @@ use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
 use tokio::sync::{mpsc, oneshot};
 
-use super::approval::{UserPrompter, ApprovalVerdict};
+use super::approval::{ApprovalVerdict, UserPrompter};
 use super::screen;
 use crate::output::safe_lines;
 
@@ -43,7 +43,11 @@ impl TerminalPrompter {
 }
 
 impl UserPrompter for TerminalPrompter {
-    fn ask_approval<'a>(&'a self, question: &'a ApprovalRequest, rule: Option<&'a ApprovalRule>) -> BoxFuture<'a, ApprovalVerdict> {
+    fn ask_approval<'a>(
+        &'a self,
+        question: &'a ApprovalRequest,
+        rule: Option<&'a ApprovalRule>,
+    ) -> BoxFuture<'a, ApprovalVerdict> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
             let text = approval_question(question, rule);
@@ -150,7 +154,10 @@ mod tests {
 
     fn said(line: &str, offer: OfferedScope) -> Option<ApprovalVerdict> {
         let (reply, mut answered) = oneshot::channel();
-        answer_question(UserQuestion { text: String::new(), reply: ReplyChannel::Verdict(offer, reply) }, line);
+        answer_question(
+            UserQuestion { text: String::new(), reply: ReplyChannel::Verdict(offer, reply) },
+            line,
+        );
         answered.try_recv().ok()
     }
 
@@ -181,7 +188,8 @@ mod tests {
     #[test]
     fn a_command_is_no_answer_to_a_yes_or_no() {
         let (reply, _answered) = oneshot::channel();
-        let question = UserQuestion { text: String::new(), reply: ReplyChannel::Verdict(OfferedScope::Once, reply) };
+        let question =
+            UserQuestion { text: String::new(), reply: ReplyChannel::Verdict(OfferedScope::Once, reply) };
         assert!(!question.is_for("/queue") && !question.is_for("!ls") && question.is_for("no: /tmp is full"));
         let (reply, _answered) = oneshot::channel();
         assert!(UserQuestion { text: String::new(), reply: ReplyChannel::Text(reply) }.is_for("/a/path"));

@@ -12,11 +12,11 @@ use hardpan_agent::events::{
 use hardpan_agent::{Agent, Event};
 use hardpan_prompt::Hash;
 use hardpan_tools::{
-    Journal, JournalError, SandboxLauncher, NetworkAccess, ToolOptions, Sandbox, Scope, FileViews, ShellOptions, SandboxSupport, Tool, WebOptions,
-    changing_tools, scrub_environment, sandbox_support,
+    FileViews, Journal, JournalError, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope,
+    ShellOptions, Tool, ToolOptions, WebOptions, changing_tools, sandbox_support, scrub_environment,
 };
 
-use crate::settings::{Settings, expand_home, cache_folder, config_folder, data_folder};
+use crate::settings::{Settings, cache_folder, config_folder, data_folder, expand_home};
 
 /// The folders of a session beside its session file.
 pub struct SessionArtifacts {
@@ -92,7 +92,8 @@ impl ToolSet {
         let sandbox = if config.sandbox.unwrap_or(true) { sandbox(settings, &mut notes) } else { None };
         let own = ShellOptions { outputs: outputs.clone(), temp, environment, sandbox: None };
         let file_views = FileViews::default();
-        let tools = tools(settings, file_views.clone(), journal.clone(), ShellOptions { sandbox, ..own.clone() });
+        let tools =
+            tools(settings, file_views.clone(), journal.clone(), ShellOptions { sandbox, ..own.clone() });
         let shell = hardpan_tools::shell_tool(own);
         Ok(ToolSet { tools, shell, journal, outputs, notes, file_views, root: root.to_owned() })
     }
@@ -116,7 +117,9 @@ impl ToolSet {
         agent.events().subscribe::<AgentStart, _>("hardpan", move |_, _| {
             let journal = journal.clone();
             async move {
-                journal.iter().for_each(|journal| journal.begin_turn(journal.last_undoable_turn().unwrap_or(0) + 1));
+                journal
+                    .iter()
+                    .for_each(|journal| journal.begin_turn(journal.last_undoable_turn().unwrap_or(0) + 1));
                 Ok(())
             }
         });
@@ -152,7 +155,12 @@ impl ToolSet {
 }
 
 /// Every tool of the agent, read-only ones first.
-fn tools(settings: &Settings, file_views: FileViews, journal: Option<Arc<Journal>>, shell: ShellOptions) -> Vec<Arc<dyn Tool>> {
+fn tools(
+    settings: &Settings,
+    file_views: FileViews,
+    journal: Option<Arc<Journal>>,
+    shell: ShellOptions,
+) -> Vec<Arc<dyn Tool>> {
     let web = WebOptions { private_hosts: settings.config.private_hosts.clone(), ..WebOptions::default() };
     let options = ToolOptions { file_views: file_views, journal, shell, web };
     hardpan_tools::read_only_tools().into_iter().chain(changing_tools(options)).collect()

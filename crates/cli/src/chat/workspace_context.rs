@@ -4,10 +4,10 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hardpan_agent::{Coupling, ObserveRequest, ObserveReason, ContextSource, session_ledger};
+use hardpan_agent::{ContextSource, Coupling, ObserveReason, ObserveRequest, session_ledger};
 use hardpan_context::{PromptEntry, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry};
 use hardpan_prompt::{Text, Volatility};
-use hardpan_tools::{Scope, FileViews};
+use hardpan_tools::{FileViews, Scope};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -172,7 +172,8 @@ impl ContextSource for WorkspaceContext {
             file.symbols.clone_from(last_map);
             return snapshot_of(file, request.now);
         }
-        let tokens = self.map_tokens.unwrap_or_else(|| map::default_map_tokens(request.window, request.token_factor));
+        let tokens =
+            self.map_tokens.unwrap_or_else(|| map::default_map_tokens(request.window, request.token_factor));
         file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
         file.symbols = map::symbols_for_prompt(&self.folder, &file, tokens, &mut pinned.map);
         file.prompt = None;

@@ -1,16 +1,16 @@
-//! What a commit message is, and what it is not.
+//! [`CommitMessage`]: a message in the conventional form, extracted from a model's answer.
 
 use std::fmt;
 
 use super::staged::StagedFile;
 
-/// The longest first line. Fifty are asked for; up to here it is still shown whole where it matters.
+/// The longest subject line. We ask for fifty characters, but git's tools show up to this many.
 const MAX_SUBJECT_CHARS: usize = 72;
 
-/// The width of the body.
+/// Columns at which the body is wrapped.
 const BODY_WIDTH: usize = 72;
 
-/// A commit message that can be used.
+/// A subject line and a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitMessage {
     subject: String,
@@ -25,8 +25,8 @@ impl fmt::Display for CommitMessage {
 }
 
 impl CommitMessage {
-    /// The message in a model's answer, with fences, quotes and remarks taken off and long lines wrapped. The error tells
-    /// the model what is wrong with it.
+    /// Extracts the message from a model's answer: removes fences, quotes and remarks, and wraps
+    /// long lines. The error goes to the model, which tries again.
     pub fn from_answer(answer: &str) -> Result<Self, String> {
         let lines = message_lines(answer);
         let start = lines.iter().take(3).position(|line| is_conventional(unquoted(line))).unwrap_or(0);
@@ -42,10 +42,13 @@ impl CommitMessage {
                 "its first line has {length} characters; 50 are wanted, {MAX_SUBJECT_CHARS} are the most"
             ));
         }
-        Ok(CommitMessage { subject: subject.trim_end_matches('.').to_owned(), body: wrap_body(&lines[start + 1..]) })
+        Ok(CommitMessage {
+            subject: subject.trim_end_matches('.').to_owned(),
+            body: wrap_body(&lines[start + 1..]),
+        })
     }
 
-    /// What a person wrote is taken as it is, but for blank lines around it; none where nothing is left.
+    /// Takes what the user wrote as it is, without surrounding blank lines. None if it is empty.
     pub fn from_editor(text: &str) -> Option<Self> {
         let (subject, body) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
         let message = CommitMessage { subject: subject.trim_end().to_owned(), body: body.trim().to_owned() };
@@ -53,12 +56,13 @@ impl CommitMessage {
     }
 }
 
-/// The lines of an answer without control characters, code fences and blank lines around them.
+/// The lines of an answer, without control characters, code fences and surrounding blank lines.
 fn message_lines(answer: &str) -> Vec<String> {
     let clean = |line: &str| line.chars().filter(|c| !c.is_control() || *c == '\t').collect::<String>();
     let lines: Vec<String> = answer.lines().map(|line| clean(line).trim_end().to_owned()).collect();
     let fences: Vec<usize> = (0..lines.len()).filter(|index| lines[*index].starts_with("```")).collect();
-    // A message in a fence is what is in it; a fence in a body goes, its lines stay.
+    // A fence around the message is removed with what is outside of it; a fence within the body is
+    // removed, but its lines stay.
     let inner = match fences.as_slice() {
         [first, .., last] if lines[..*first].iter().all(|line| !is_conventional(unquoted(line))) => {
             &lines[first + 1..*last]
@@ -71,14 +75,14 @@ fn message_lines(answer: &str) -> Vec<String> {
     kept[..end].to_vec()
 }
 
-/// A line without quotes or backquotes around all of it.
+/// The line without quotes or backquotes that enclose all of it.
 fn unquoted(line: &str) -> &str {
     let line = line.trim();
     let inner = ['"', '\'', '`'].into_iter().find_map(|quote| line.strip_prefix(quote)?.strip_suffix(quote));
     inner.unwrap_or(line).trim()
 }
 
-/// `type(scope)!: what it does`.
+/// Whether a line has the form `type(scope)!: what it does`.
 fn is_conventional(line: &str) -> bool {
     let Some((head, what)) = line.split_once(": ") else { return false };
     let head = head.strip_suffix('!').unwrap_or(head);
@@ -92,7 +96,7 @@ fn is_conventional(line: &str) -> bool {
         && !what.trim().is_empty()
 }
 
-/// The body: one blank line at a time, nothing wider than it should be.
+/// Wraps the body, and merges consecutive blank lines into one.
 fn wrap_body(lines: &[String]) -> String {
     let mut wrapped: Vec<String> = Vec::new();
     for line in lines.iter().skip_while(|line| line.is_empty()) {
@@ -104,7 +108,8 @@ fn wrap_body(lines: &[String]) -> String {
     wrapped.join("\n").trim_end().to_owned()
 }
 
-/// Breaks a long line between words; what follows a list's mark stands below it. A word alone may be wider.
+/// Breaks a long line between words, aligned below the text of a list item. A single word may be
+/// wider.
 fn wrap_line(line: &str, out: &mut Vec<String>) {
     if line.chars().count() <= BODY_WIDTH {
         return out.push(line.to_owned());
@@ -125,7 +130,7 @@ fn wrap_line(line: &str, out: &mut Vec<String>) {
     out.push(current);
 }
 
-/// A message made from the names alone: honest about that it tells no reason.
+/// A plain message made from the file names only, for when no model is available.
 pub fn from_file_names(files: &[StagedFile]) -> CommitMessage {
     let all = |holds: &dyn Fn(&str) -> bool| files.iter().all(|file| holds(&file.path.to_lowercase()));
     let kind = if all(&|path| path.ends_with(".md") || path.starts_with("docs/")) {
@@ -165,7 +170,7 @@ pub fn from_file_names(files: &[StagedFile]) -> CommitMessage {
     CommitMessage { subject: format!("{kind}: {verb} {what}"), body: list.join("\n") }
 }
 
-/// So many files are listed in a plain message.
+/// How many files a plain message lists.
 const MAX_LISTED_FILES: usize = 20;
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
-//! Asking the model for a message: at once where the diff fits, by way of summaries where it does not.
+//! [`MessageWriter`]: asks the model for a commit message, in one request if the diff fits, else by
+//! way of summaries.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::Spending;
-use hardpan_agent::session_ledger::{self, RequestBill, CacheBase};
+use hardpan_agent::session_ledger::{self, CacheBase, RequestBill};
 use hardpan_context::{Target, fill_template};
-use hardpan_prompt::{Block, TokenCounter, ItemKind, Origin, Region, Prompt, Role, Text, PromptMessage};
-use hardpan_providers::{Client, AnswerEvent, CapabilityCache, ClientRequest};
+use hardpan_prompt::{Block, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter};
+use hardpan_providers::{AnswerEvent, CapabilityCache, Client, ClientRequest};
 use hardpan_session::RequestRecord;
 use jiff::tz::TimeZone;
 
@@ -17,28 +18,30 @@ use super::staged::{FilePatch, StagedChanges};
 use crate::chat::ExitError;
 use crate::chat::app::now;
 use crate::cost;
+use crate::learned_state::LearnedState;
 use crate::output::{dollars, safe, thousands};
 use crate::provider_route::ProviderRoute;
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
-use crate::learned_state::LearnedState;
 
-/// The most tokens of an answer: a message is short, but some models think before they write it.
+/// Token limit of an answer. A message is short, but some models think before they write it.
 const MAX_ANSWER_TOKENS: u32 = 4000;
 
-/// The most tokens of diff in one request, whatever the window: a small model reads no more with care.
+/// Token limit of the diff in one request, whatever the window: small models do not read more with
+/// care.
 const MAX_DIFF_TOKENS: usize = 100_000;
 
-/// The most bytes of one file's diff in a summary, some 12,000 tokens: what is longer is a list or was generated.
+/// Byte limit of one file's diff in a summary, some 12,000 tokens: longer diffs are lists or
+/// generated files.
 const MAX_FILE_DIFF_BYTES: usize = 40_000;
 
-/// The most requests for summaries, a million tokens: what is left is told by its names.
+/// Limit of summary requests, about a million tokens; further files are given by name only.
 const MAX_SUMMARY_REQUESTS: usize = 10;
 
-/// The most files that are listed by name.
+/// How many files to list by name.
 const MAX_LISTED_NAMES: usize = 500;
 
-/// Writes messages.
+/// Writes a commit message with a model.
 pub struct MessageWriter<'a> {
     target: Target,
     settings: &'a Settings,
@@ -47,17 +50,16 @@ pub struct MessageWriter<'a> {
     counter: TokenCounter,
     spending: Spending,
     requests: usize,
-    /// What each request cost, to be kept.
+    /// The bill of each request, stored for `hardpan cost`.
     records: Vec<RequestRecord>,
 }
 
 impl<'a> MessageWriter<'a> {
-    /// One that asks this model.
     pub fn new(mut target: Target, settings: &'a Settings, route: ProviderRoute) -> Self {
         target.max_tokens = target.max_tokens.min(MAX_ANSWER_TOKENS);
         let capabilities = Arc::new(LearnedState::load().refusals());
-        let patience = settings.config.patience.patience();
-        let client = Client::new(route.transport, route.endpoint, patience, capabilities.clone());
+        let retry_policy = settings.config.retry.retry_policy();
+        let client = Client::new(route.transport, route.endpoint, retry_policy, capabilities.clone());
         let counter = TokenCounter::new(target.vocabulary());
         MessageWriter {
             target,
@@ -71,12 +73,12 @@ impl<'a> MessageWriter<'a> {
         }
     }
 
-    /// Writes the message for what is staged, and tells what that cost.
+    /// Writes the message for the staged changes, and prints what that cost.
     pub fn write(mut self, staged: &StagedChanges, folder: &Path) -> Result<CommitMessage> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .context("no runtime can be made")?;
+            .context("cannot start the async runtime")?;
         let written = runtime.block_on(async {
             tokio::select! {
                 written = self.write_valid_message(staged) => written,
@@ -110,8 +112,8 @@ impl<'a> MessageWriter<'a> {
             Ok(message) => return Ok(message),
             Err(problem) => problem,
         };
-        eprintln!("hardpan: the message cannot be used: {problem}; the model is asked once more");
-        // An empty answer cannot be repeated to the model.
+        eprintln!("hardpan: cannot use the message: {problem}; asking the model once more");
+        // Providers reject empty messages.
         let said = if answer.trim().is_empty() { "(nothing)".to_owned() } else { answer };
         messages.push((Role::Assistant, said));
         messages.push((Role::User, fill_template(&phrases.again, &[("problem", &problem)])));
@@ -119,25 +121,25 @@ impl<'a> MessageWriter<'a> {
         CommitMessage::from_answer(&answer).or_else(|problem| {
             let first = safe(answer.trim().lines().next().unwrap_or_default());
             bail!(
-                "{} gave no message that can be used: {problem} ({first:?}). Nothing was committed: write one yourself (git commit), or choose another model (--model, small_model in config.toml)",
+                "{} wrote no usable message: {problem} ({first:?}). Nothing was committed: write one yourself (git commit), or choose another model (--model, small_model in config.toml)",
                 self.target.model.name()
             )
         })
     }
 
-    /// The diff, or what stands for it.
+    /// The diff, or summaries of it if it is too long.
     async fn describe_changes(&mut self, staged: &StagedChanges) -> Result<String> {
         let phrases = &self.settings.texts.phrases.commit;
         let room = self.diff_budget(staged)?;
         let whole: String = staged.patches.iter().map(|patch| patch.text.as_str()).collect();
-        // Counting is slow work on what is certainly too long: a token has seldom more than 8 bytes.
+        // Saves counting what is certainly too long: few tokens have more than 8 bytes.
         if !staged.truncated && whole.len() <= room * 8 && self.tokens(&whole) <= room {
             return Ok(fill_template(&phrases.diff, &[("diff", whole.trim_end())]));
         }
         let groups = self.group_patches(&staged.patches, room);
         let (asked, left) = groups.split_at(groups.len().min(MAX_SUMMARY_REQUESTS));
         eprintln!(
-            "hardpan: the diff is too long for one request: {} files are summarised first, in {}",
+            "hardpan: the diff is too long for one request: summarising {} files first, in {}",
             asked.iter().map(Vec::len).sum::<usize>(),
             requests(asked.len())
         );
@@ -150,19 +152,20 @@ impl<'a> MessageWriter<'a> {
         if unread > 0 || staged.truncated {
             let count = if staged.truncated { "some".to_owned() } else { unread.to_string() };
             summaries.push(fill_template(&phrases.unread, &[("count", &count)]));
-            eprintln!("hardpan: {count} more files are told to the model by name only");
+            eprintln!("hardpan: the model sees {count} more files by name only");
         }
-        // Ten answers are never as long as one request may be.
+        // Ten answers always fit into one request.
         Ok(fill_template(&phrases.summaries, &[("summaries", &summaries.join("\n"))]))
     }
 
-    /// How many tokens of diff fit into a request.
+    /// How many tokens of diff fit into one request.
     fn diff_budget(&self, staged: &StagedChanges) -> Result<usize> {
-        let around = self.tokens(&self.settings.texts.commit_message) + self.tokens(&file_list(staged)) + 1000;
+        let around =
+            self.tokens(&self.settings.texts.commit_message) + self.tokens(&file_list(staged)) + 1000;
         let room = (self.target.max_input_tokens() as usize).saturating_sub(around);
         if room < 1000 {
             bail!(
-                "{} has too small a window for this commit: choose another model (--model)",
+                "the context window of {} is too small for this commit: choose another model (--model)",
                 self.target.model.name()
             );
         }
@@ -173,12 +176,13 @@ impl<'a> MessageWriter<'a> {
         self.target.factor.scale(self.counter.count(&Text::new(text)))
     }
 
-    /// The patches, as many together as fit; what is long is cut.
+    /// Groups the patches into requests of at most `room` tokens, and cuts long ones.
     fn group_patches(&self, patches: &[FilePatch], room: usize) -> Vec<Vec<String>> {
         let mut groups: Vec<Vec<String>> = Vec::new();
         let mut used = room;
         for patch in patches {
-            let text = cut(&patch.text, MAX_FILE_DIFF_BYTES.min(room), &self.settings.texts.phrases.commit.cut);
+            let text =
+                cut(&patch.text, MAX_FILE_DIFF_BYTES.min(room), &self.settings.texts.phrases.commit.cut);
             let tokens = self.tokens(&text);
             if used + tokens > room {
                 groups.push(Vec::new());
@@ -201,7 +205,10 @@ impl<'a> MessageWriter<'a> {
                 self.settings.texts.commit_message.clone(),
                 origin(ItemKind::System),
             )],
-            messages: messages.iter().map(|(role, text)| PromptMessage::new(*role, vec![block(text)])).collect(),
+            messages: messages
+                .iter()
+                .map(|(role, text)| PromptMessage::new(*role, vec![block(text)]))
+                .collect(),
             ..Prompt::default()
         };
         let question = ClientRequest {
@@ -272,7 +279,7 @@ fn requests(count: usize) -> String {
     if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
-/// A text, cut to so many bytes, with a line that says so.
+/// The text, cut to `bytes` bytes, with a line that says so.
 fn cut(text: &str, bytes: usize, phrase: &str) -> String {
     if text.len() <= bytes {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What is staged, as git tells it; and the commit, as git makes it.
+//! [`StagedChanges`]: what git has staged; and [`Repository`], which commits it.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,79 +8,74 @@ use anyhow::{Context, Result, bail};
 
 use super::message::CommitMessage;
 
-/// Of a diff, so much is read: more than any model does, and little enough to be held in memory.
+/// How much of a diff to read: more than any model reads, and little enough to fit into memory.
 const MAX_DIFF_BYTES: usize = 64 << 20;
 
-/// So many first lines of earlier commits show how they are written here.
+/// The flag of `git log` that limits how many earlier subjects the model sees as examples.
 const RECENT_COUNT_FLAG: &str = "-10";
 
 /// A git repository.
 pub struct Repository {
-    /// Its working tree.
+    /// The root of the working tree.
     root: PathBuf,
 }
 
-/// What will be committed.
+/// The staged changes, with what the model should know about the repository.
 pub struct StagedChanges {
-    /// The tree that it makes: what was shown is what is committed.
+    /// The hash of the tree, to check that we commit what the model saw.
     tree: String,
-    /// The branch, as git calls it.
+    /// The current branch, or `(none)`.
     pub branch: String,
-    /// The first lines of the last commits.
+    /// Subjects of the latest commits, newest first.
     pub recent: Vec<String>,
-    /// The files, in git's order.
+    /// The changed files, in git's order.
     pub files: Vec<StagedFile>,
     /// The diff, file by file.
     pub patches: Vec<FilePatch>,
-    /// Whether the diff is longer than what was read of it.
+    /// Whether the diff was longer than [`MAX_DIFF_BYTES`] and is incomplete.
     pub truncated: bool,
 }
 
 /// A staged file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedFile {
-    /// What became of it: `A`, `M`, `D`, `R`, `C` or `T`.
+    /// git's status letter: `A`, `M`, `D`, `R`, `C`, `T` or `U`.
     pub status: char,
-    /// Its path.
+    /// Relative to the root of the working tree; the new path of a moved file.
     pub path: String,
 }
 
-/// What changes in one file.
+/// The diff of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePatch {
-    /// git's text, from its `diff --git` line on. A binary file is a line that says so.
+    /// From its `diff --git` line on. For a binary file, git writes a line that says so.
     pub text: String,
 }
 
 impl Repository {
-    /// The repository that a folder lies in.
+    /// The repository that contains a folder.
     pub fn at(folder: &Path) -> Result<Self> {
         let root = git(folder, &["rev-parse", "--show-toplevel"]).with_context(|| {
-            format!("{} is in no git repository: go to one, or run `git init`", folder.display())
+            format!("{} is not in a git repository: change to one, or run `git init`", folder.display())
         })?;
         let root = root.trim_end_matches('\n');
         if root.is_empty() {
-            bail!(
-                "{} is in a repository without a working tree: nothing can be staged there",
-                folder.display()
-            );
+            bail!("{} is in a bare repository, where nothing can be staged", folder.display());
         }
         Ok(Repository { root: root.into() })
     }
 
-    /// What is staged. Nothing, and conflicts, are errors.
+    /// Reads the staged changes. Fails if nothing is staged or there are conflicts.
     pub fn staged(&self) -> Result<StagedChanges> {
         let files = files(&git(&self.root, &["diff", "--cached", "-M", "--name-status", "-z"])?);
         if files.is_empty() {
-            bail!(
-                "nothing is staged: choose what to commit with `git add FILES` (or `git add -p`), then run `hardpan commit` again"
-            );
+            bail!("nothing is staged: run `git add FILES` (or `git add -p`), then `hardpan commit` again");
         }
         let open: Vec<&str> =
             files.iter().filter(|file| file.status == 'U').map(|file| file.path.as_str()).collect();
         if !open.is_empty() {
             bail!(
-                "these files have conflicts: {}. Resolve them, `git add` them, then run `hardpan commit` again",
+                "these files have conflicts: {}. Resolve them and `git add` them, then run `hardpan commit` again",
                 open.join(", ")
             );
         }
@@ -99,7 +94,8 @@ impl Repository {
         let branch =
             git(&self.root, &["symbolic-ref", "--short", "-q", "HEAD"]).unwrap_or_else(|_| "(none)".into());
         // Before the first commit there is no log.
-        let recent = git(&self.root, &["log", RECENT_COUNT_FLAG, "--no-merges", "--format=%s"]).unwrap_or_default();
+        let recent =
+            git(&self.root, &["log", RECENT_COUNT_FLAG, "--no-merges", "--format=%s"]).unwrap_or_default();
         Ok(StagedChanges {
             tree: self.tree()?,
             branch: branch.trim().to_owned(),
@@ -111,63 +107,65 @@ impl Repository {
     }
 
     fn tree(&self) -> Result<String> {
-        git(&self.root, &["write-tree"]).context("what is staged cannot be read")
+        git(&self.root, &["write-tree"]).context("cannot read the staged changes")
     }
 
-    /// Commits. Hooks run, and what they and git say is shown.
+    /// Commits. Hooks run, and their output and git's goes to standard error.
     pub fn commit(&self, staged: &StagedChanges, message: &CommitMessage) -> Result<()> {
         if self.tree()? != staged.tree {
-            bail!("what is staged has changed since the message was written: run `hardpan commit` again");
+            bail!(
+                "the staged changes are no longer those that the message describes: run `hardpan commit` again"
+            );
         }
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.root).args(["commit", "-F", "-"]);
-        // Standard output is for the message.
+        // Standard output is reserved for the message.
         command.stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
-        let mut child = command.spawn().context("git cannot be run")?;
+        let mut child = command.spawn().context("cannot run git")?;
         let written =
             child.stdin.take().map_or(Ok(()), |mut input| input.write_all(message.to_string().as_bytes()));
-        let status = child.wait().context("git cannot be waited for")?;
+        let status = child.wait().context("cannot wait for git")?;
         if !status.success() {
             bail!(
-                "git did not commit ({status}); above is what it, or a hook, said. What is staged is as it was: mend it, then run `hardpan commit` again"
+                "git did not commit ({status}); see its output, or that of a hook, above. Your staged changes are untouched: fix the problem, then run `hardpan commit` again"
             );
         }
-        written.context("git did not take the message")
+        written.context("cannot pass the message to git")
     }
 
-    /// Lets the person change the message in their editor: the one that git would use.
+    /// Lets the user edit the message in the editor that git would use.
     pub fn edit(&self, message: &CommitMessage) -> Result<CommitMessage> {
-        let editor = git(&self.root, &["var", "GIT_EDITOR"]).context("there is no editor: set EDITOR")?;
+        let editor = git(&self.root, &["var", "GIT_EDITOR"]).context("no editor found: set EDITOR")?;
         let file = git(&self.root, &["rev-parse", "--git-path", "COMMIT_EDITMSG"])?;
         let file = self.root.join(file.trim_end_matches('\n'));
-        let unreadable = || format!("{} cannot be used", file.display());
+        let unreadable = || format!("cannot use {}", file.display());
         std::fs::write(&file, message.to_string()).with_context(unreadable)?;
-        // As git does it: the editor may have arguments, which a shell takes apart.
+        // Like git: the editor may have arguments, so a shell parses the command.
         let script = format!("{} \"$@\"", editor.trim_end());
         let mut command = Command::new("sh");
         command.args(["-c", &script, "editor"]).arg(&file).current_dir(&self.root);
         command.stdout(Stdio::from(std::io::stderr()));
-        let status = command.status().context("the editor cannot be run")?;
+        let status = command.status().context("cannot run the editor")?;
         if !status.success() {
-            bail!("the editor failed ({status}); the message is as it was");
+            bail!("the editor failed ({status}); keeping the message unchanged");
         }
         let edited = std::fs::read_to_string(&file).with_context(unreadable)?;
-        CommitMessage::from_editor(&edited).context("the message is empty now; it was left as it was")
+        CommitMessage::from_editor(&edited).context("you left the message empty; keeping it unchanged")
     }
 }
 
-/// What git prints, as text.
+/// Runs git and returns its output as text.
 fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&git_bytes(folder, arguments, usize::MAX)?).into_owned())
 }
 
-/// What git prints, at most so many bytes of it.
+/// Runs git and returns at most `most` bytes of its output.
 fn git_bytes(folder: &Path, arguments: &[&str], most: usize) -> Result<Vec<u8>> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).arg("--no-pager").args(arguments).env("GIT_TERMINAL_PROMPT", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().context("git cannot be run: is it installed?")?;
-    // Read beside the output: a pipe that nobody empties would stop git.
+    let mut child = command.spawn().context("cannot run git: is it installed?")?;
+    // Read at the same time, since a full pipe would block git.
     let errors = child.stderr.take().map(|mut stderr| {
         std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -177,14 +175,14 @@ fn git_bytes(folder: &Path, arguments: &[&str], most: usize) -> Result<Vec<u8>> 
     });
     let mut bytes = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(most as u64).read_to_end(&mut bytes).context("git's output cannot be read")?;
+        stdout.take(most as u64).read_to_end(&mut bytes).context("cannot read git's output")?;
     }
     if bytes.len() >= most {
-        let _ = child.kill(); // an error means that it has ended by itself
+        let _ = child.kill(); // fails if it has exited by itself
         let _ = child.wait();
         return Ok(bytes);
     }
-    let status = child.wait().context("git cannot be waited for")?;
+    let status = child.wait().context("cannot wait for git")?;
     if !status.success() {
         let words = errors.and_then(|thread| thread.join().ok()).unwrap_or_default();
         bail!("git {} failed: {}", arguments.join(" "), String::from_utf8_lossy(&words).trim());
@@ -192,7 +190,7 @@ fn git_bytes(folder: &Path, arguments: &[&str], most: usize) -> Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// The files of `--name-status -z`: a status, a path, and for what was moved or copied another path.
+/// Parses `--name-status -z`: a status and a path, and a second path for moved or copied files.
 fn files(list: &str) -> Vec<StagedFile> {
     let mut fields = list.split_terminator('\0');
     let mut files = Vec::new();
@@ -204,7 +202,8 @@ fn files(list: &str) -> Vec<StagedFile> {
     files
 }
 
-/// A diff, file by file. Lines of content begin with another character, so that no file can pretend.
+/// Splits a diff into files. Content lines start with another character, so no content can look
+/// like a header.
 fn patches(diff: &str) -> Vec<FilePatch> {
     let mut patches: Vec<FilePatch> = Vec::new();
     for line in diff.split_inclusive('\n') {

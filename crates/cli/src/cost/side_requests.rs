@@ -1,25 +1,26 @@
-//! The bills of requests that are part of no conversation.
+//! [`record_bills`]: stores the bills of requests outside of conversations, such as those of
+//! `hardpan commit`.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use hardpan_session::{Entry, Header, SessionLog, Record, RequestRecord, SessionStore};
+use hardpan_session::{Entry, Header, Record, RequestRecord, SessionLog, SessionStore};
 
 use crate::settings::data_folder;
 
-/// Their folder, beside that of the sessions. Each file in it is a session in which nothing was said.
+/// The folder of these bills, beside that of the sessions. Each file is a session without messages.
 pub const SIDE_REQUESTS_FOLDER: &str = "asides";
 
-/// Keeps what some requests cost. That it cannot be kept is said, and is no reason to fail.
+/// Stores the bills of some requests. A failure is printed and does not fail the command.
 pub fn record_bills(cwd: &Path, bills: Vec<RequestRecord>) {
     if let Err(error) = write_bills(cwd, bills) {
-        eprintln!("hardpan: what it cost is not kept: {}", crate::output::safe_lines(&format!("{error:#}")));
+        eprintln!("hardpan: cannot store the cost: {}", crate::output::safe_lines(&format!("{error:#}")));
     }
 }
 
 fn write_bills(cwd: &Path, bills: Vec<RequestRecord>) -> Result<()> {
     let Some(first) = bills.first() else { return Ok(()) };
-    let data = data_folder().context("there is no folder for it: set HOME or HARDPAN_DATA_DIR")?;
+    let data = data_folder().context("no data folder: set HOME or HARDPAN_DATA_DIR")?;
     let (time, purpose) = (first.started, first.purpose.clone());
     let source = format!("{}/{}/{}", time.as_nanosecond(), std::process::id(), cwd.display());
     let id = &hardpan_prompt::Hash::of(source.as_bytes()).to_string()[..12];

@@ -1,4 +1,4 @@
-//! The bills of many sessions, each request once.
+//! [`CostSummary`]: the bills of many sessions, each request counted once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,24 +8,24 @@ use hardpan_economy::Ledger;
 use hardpan_economy::ledger::Totals;
 use hardpan_session::{Entry, Record, Session, SessionError, SessionSummary};
 
-/// What was paid in some sessions.
+/// The costs of a set of sessions.
 #[derive(Default)]
 pub struct CostSummary {
-    /// All of it.
+    /// The bills of all sessions together.
     pub ledger: Ledger,
-    /// By session: its id and what it is about.
+    /// Totals by session, labelled with its id and title.
     pub sessions: Vec<(String, Totals)>,
-    /// By the folder it began in.
+    /// Totals by the folder that the session began in.
     pub projects: BTreeMap<String, Totals>,
-    /// Requests whose provider reported no usage.
+    /// How many requests had no reported usage and are estimates.
     pub estimated: u64,
-    /// What could not be read.
+    /// One message for each session file that could not be read.
     pub unreadable: Vec<String>,
 }
 
 impl CostSummary {
-    /// Adds sessions up. A fork has the requests of its branch, too: where the session that it came from is among them, they
-    /// count for that one.
+    /// Adds up sessions. A fork contains copies of its origin's requests; if the origin is among the
+    /// sessions, those count for the origin only.
     pub fn from_sessions(summaries: &[SessionSummary]) -> Self {
         let ids: BTreeSet<&str> = summaries.iter().map(|summary| &*summary.id).collect();
         let mut sum = CostSummary::default();
@@ -58,7 +58,7 @@ impl CostSummary {
     }
 }
 
-/// What a session has paid itself: of a fork, what came after the entry that it goes on from.
+/// The entries that count for this session: of a fork, those after the entry that it forked from.
 fn own_entries<'a>(session: &'a Session, known: &BTreeSet<&str>) -> &'a [Entry] {
     let all = &session.entries[..];
     let Some(from) = session.header.extra.get("forked_from") else { return all };
@@ -70,8 +70,8 @@ fn own_entries<'a>(session: &'a Session, known: &BTreeSet<&str>) -> &'a [Entry] 
     &all[last.map_or(0, |last| last + 1)..]
 }
 
-/// Reads of a session what bills are made of: messages and memories are most of a file, and are not parsed. Of a fork all is
-/// read: it goes on from one of them.
+/// Reads a session without its messages, memories and partial answers, which are most of a file. A
+/// fork is read in full, since it refers to one of them.
 pub fn read_bills(path: &Path) -> Result<Session, SessionError> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| SessionError::Io { name: name.clone(), error })?;

@@ -1,13 +1,14 @@
-//! Shares drawn as bars, and lines within a frame.
+//! [`bar`] draws a share as a bar, and [`Frame`] draws a box around lines.
 
 use unicode_width::UnicodeWidthStr;
 
 use super::wrap::split_line;
 
-/// Parts of a cell, in eighths.
+/// A cell filled by 0 to 7 eighths.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A bar as long as `part` is of `whole`, where the whole has `room` columns. Anything shows at least a sliver.
+/// A bar for `part` of `whole`, where the whole takes `room` columns. Anything above 0 shows at
+/// least an eighth of a cell.
 pub fn bar(part: usize, whole: usize, room: usize) -> String {
     if part == 0 || whole == 0 {
         return String::new();
@@ -17,36 +18,37 @@ pub fn bar(part: usize, whole: usize, room: usize) -> String {
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// The text and blanks, so many columns in all.
+/// The text, padded with blanks to `width` columns.
 pub fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// Begins a frame with a title.
+/// Starts a frame with a title in its top edge.
 pub fn frame(width: usize, title: &str) -> Frame {
     let mut frame = Frame { width, text: String::new() };
     frame.edge("┌", title, "┐");
     frame
 }
 
-/// Lines within a frame.
+/// A box around lines, drawn line by line.
 pub struct Frame {
     width: usize,
     text: String,
 }
 
 impl Frame {
-    /// A line: the cells, and words beside them that go on in lines of their own where there is no room. The words are
-    /// parted at commas.
+    /// Adds the cells with the words beside them. Words that do not fit continue on further lines,
+    /// split at commas.
     pub fn row(&mut self, cells: &str, words: &str) {
         let indent = cells.width() + 2;
-        for (index, words) in split_line(words, ", ", self.inner().saturating_sub(indent)).iter().enumerate() {
+        for (index, words) in split_line(words, ", ", self.inner().saturating_sub(indent)).iter().enumerate()
+        {
             let cells = if index == 0 { cells } else { "" };
             self.line(&format!("{}{words}", padded(cells, indent)));
         }
     }
 
-    /// The same where it is narrow: the words stand below the cells, set in.
+    /// Adds the cells with the words indented below them, for narrow frames.
     pub fn rows(&mut self, cells: &str, words: &str) {
         const INDENT: &str = "  ";
         split_line(cells, " ", self.inner()).iter().for_each(|cells| self.line(cells));
@@ -61,17 +63,17 @@ impl Frame {
         self.text.push_str(&format!("│ {} │\n", padded(line, inner)));
     }
 
-    /// The columns between the edges.
+    /// The number of columns between the edges.
     fn inner(&self) -> usize {
         self.width.saturating_sub(4)
     }
 
-    /// A line across.
+    /// Adds a horizontal line.
     pub fn rule(&mut self) {
         self.edge("├", "", "┤");
     }
 
-    /// Ends the frame, with words in its last line, or before it where there is no room.
+    /// Ends the frame, with the words in its bottom edge, or above it if they do not fit.
     pub fn close(mut self, words: &str) -> String {
         if words.width() <= self.inner().saturating_sub(1) {
             self.edge("└", words, "┘");

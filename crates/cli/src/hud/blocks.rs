@@ -1,4 +1,4 @@
-//! The regions of a request: what they hold, and how much of them was read from the cache.
+//! [`Region`]: a part of a request, with its contents and how much of it came from the cache.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,29 @@ use serde_json::{Map, Value, json};
 
 use crate::output::{safe, thousands};
 
-/// A region of a request.
+/// A region of the layout, as the last request filled it.
 pub struct Region<'a> {
-    /// What the breakdown says of it.
+    /// The region in the breakdown.
     pub block: &'a BreakdownBlock,
-    /// Whether it is up to a breakpoint.
+    /// How much of it lies before the last breakpoint.
     pub cached: CacheCoverage,
-    /// How many of its tokens the last request read from the cache; none where the provider has not said.
+    /// How many of its tokens came from the cache; none if the provider reported no usage.
     pub read: Option<usize>,
-    /// How many of what.
+    /// What it contains, with counts.
     holds: Vec<(Noun, usize)>,
 }
 
-/// How much of a region is up to a breakpoint.
+/// How much of a region lies before the last breakpoint, and so can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheCoverage {
-    /// All of it.
     Yes,
-    /// The last breakpoint is within it.
+    /// The last breakpoint is within the region.
     Partly,
-    /// Nothing.
     No,
 }
 
 impl CacheCoverage {
-    /// The word for it.
+    /// The value in the display and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             CacheCoverage::Yes => "yes",
@@ -43,13 +41,15 @@ impl CacheCoverage {
     }
 }
 
-/// What one and several of a thing are called.
+/// The singular and the plural of a noun; equal if there is only ever one.
 type Noun = (&'static str, &'static str);
 
-/// The regions in order. A provider reads from the cache from the front on, so what was read fills them in order.
+/// The regions in order. Caches cover a prefix of the request, so the tokens read fill the regions
+/// from the front.
 ///
-/// `last` is what the provider counted for this request. Where our counts are estimates, they are off by about the same
-/// factor everywhere: the share that was read is right even then, so it is that share of our total that is spread.
+/// `last` is the provider's count for this request. If our own counts are estimates, they are off
+/// by about the same factor everywhere. The share that was read is right even then, so we spread
+/// that share of our total.
 pub fn regions<'a>(breakdown: &'a Breakdown, last: Option<Spending>) -> Vec<Region<'a>> {
     let mut unread = last.map(|last| {
         let total = breakdown.total_tokens as u128;
@@ -77,7 +77,7 @@ pub fn regions<'a>(breakdown: &'a Breakdown, last: Option<Spending>) -> Vec<Regi
 }
 
 impl Region<'_> {
-    /// How much of it was read, in percent: 0 and 100 mean nothing and all.
+    /// The percentage read from the cache. 0 and 100 mean exactly nothing and everything.
     pub fn hit(&self) -> Option<u8> {
         let percent = |read: usize| match read {
             0 => 0,
@@ -87,7 +87,8 @@ impl Region<'_> {
         self.read.map(percent)
     }
 
-    /// What it holds: `12 symbols, 3 files`. What the layout itself adds is named only where there is nothing else.
+    /// Its contents: `12 symbols, 3 files`. Text that the layout adds is named only if there is
+    /// nothing else.
     pub fn describe_contents(&self) -> String {
         if self.holds.is_empty() {
             let mut rules: Vec<&str> =
@@ -103,7 +104,7 @@ impl Region<'_> {
         self.holds.iter().map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// For programs.
+    /// The region in the JSON form of the HUD.
     pub fn json(&self) -> Value {
         let key = |many: &str| many.replace(' ', "_");
         let holds: Map<String, Value> =
@@ -120,7 +121,7 @@ impl Region<'_> {
     }
 }
 
-/// How many different things of each sort there are, in the order of their first.
+/// Counts the different items by noun, in the order of their first appearance.
 fn count_contents(contents: &[BreakdownContent]) -> Vec<(Noun, usize)> {
     let mut seen = BTreeSet::new();
     let mut holds: Vec<(Noun, usize)> = Vec::new();
@@ -132,14 +133,14 @@ fn count_contents(contents: &[BreakdownContent]) -> Vec<(Noun, usize)> {
         let noun = noun(content);
         match holds.iter_mut().find(|(known, _)| *known == noun) {
             Some((_, count)) if noun.0 != noun.1 => *count += 1,
-            Some(_) => {} // there is one at most, whatever parts it has
+            Some(_) => {} // only ever one, whatever parts it has
             None => holds.push((noun, 1)),
         }
     }
     holds
 }
 
-/// What a thing is called. Of what there is only one, the word stands alone.
+/// The noun for an item.
 fn noun(content: &BreakdownContent) -> Noun {
     let copies = [
         (" (update)", ("update", "updates")),

@@ -5,7 +5,8 @@ mod widths; // whatever the width, nothing is left out
 use std::collections::BTreeMap;
 
 use hardpan_context::{
-    BreakdownBlock, BreakdownContent, BreakpointInfo, RenderCache, SnapshotFile, Target, PromptTexts, assemble,
+    BreakdownBlock, BreakdownContent, BreakpointInfo, PromptTexts, RenderCache, SnapshotFile, Target,
+    assemble,
 };
 use hardpan_models::Catalogue;
 use hardpan_prompt::Vocabulary;
@@ -35,7 +36,8 @@ fn block(name: &'static str, cached: bool, contents: &[(&'static str, &str, usiz
 
 /// The breakdown of these regions, with a breakpoint after so many tokens.
 fn breakdown(layout: LayoutName, blocks: Vec<BreakdownBlock>, frontier: usize) -> Breakdown {
-    let mut kinds: BTreeMap<&'static str, usize> = ItemKind::ALL.iter().map(|kind| (kind.column_name(), 0)).collect();
+    let mut kinds: BTreeMap<&'static str, usize> =
+        ItemKind::ALL.iter().map(|kind| (kind.column_name(), 0)).collect();
     for content in blocks.iter().flat_map(|block| &block.contents) {
         let kind = ItemKind::ALL.into_iter().find(|kind| kind.name() == content.kind).unwrap();
         *kinds.get_mut(kind.column_name()).unwrap() += content.tokens;
@@ -55,7 +57,8 @@ fn of_a_small_request(layout: LayoutName) -> Breakdown {
     let snapshot = SnapshotFile::parse("test", json).unwrap().into_snapshot("test").unwrap();
     let target = Target::new(Catalogue::builtin(), None, "claude-sonnet-5").unwrap();
     let render_cache = RenderCache::new(Vocabulary::O200k);
-    let assembled = assemble(&snapshot, layout, &target, &PromptTexts::builtin().unwrap(), &render_cache).unwrap();
+    let assembled =
+        assemble(&snapshot, layout, &target, &PromptTexts::builtin().unwrap(), &render_cache).unwrap();
     Breakdown::new(&assembled, &snapshot, &target, &render_cache)
 }
 

@@ -1,19 +1,19 @@
-//! Text in lines of a width: nothing is left out.
+//! [`wrap`] breaks text into lines of a given width without losing any of it.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The lines of a text, each in as many lines of at most `room` columns as it needs. What fits stays as it is; what does not
-/// is parted at blanks, and a word that is too long anywhere.
+/// Breaks each line into lines of at most `room` columns. Lines that fit stay as they are; others
+/// break at blanks, and words that are too long break anywhere.
 pub fn wrap(text: &str, room: usize) -> String {
     text.lines().flat_map(|line| split_line(line, " ", room)).map(|line| line + "\n").collect()
 }
 
-/// A line in pieces of at most `room` columns that end with the separator, as far as it allows; at least one piece.
+/// Splits a line after separators into pieces of at most `room` columns; at least one piece.
 pub fn split_line(line: &str, separator: &str, room: usize) -> Vec<String> {
     split_keeping_blanks(line, separator, room).iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// The same, with the blanks between the pieces.
+/// Like [`split_line`], but keeps the blanks at the ends of the pieces.
 fn split_keeping_blanks(line: &str, separator: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for part in line.split_inclusive(separator) {
@@ -22,17 +22,18 @@ fn split_keeping_blanks(line: &str, separator: &str, room: usize) -> Vec<String>
             last.push_str(part);
             continue;
         }
-        // What was only room before a word that is now elsewhere is not a line.
+        // Blanks before a word that moved to the next line are not a line of their own.
         if last.trim().is_empty() {
             lines.pop();
         }
-        let finer = if separator == " " { split_word(part, room) } else { split_keeping_blanks(part, " ", room) };
+        let finer =
+            if separator == " " { split_word(part, room) } else { split_keeping_blanks(part, " ", room) };
         lines.extend(finer);
     }
     lines
 }
 
-/// A word in pieces of at most `room` columns; a character wider than that is a piece of its own.
+/// Splits a word into pieces of at most `room` columns; a wider character is its own piece.
 fn split_word(word: &str, room: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in word.chars() {

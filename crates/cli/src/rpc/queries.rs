@@ -3,7 +3,10 @@
 use hardpan_agent::{Agent, CompactionResult};
 use hardpan_prompt::{MessageBody, MessagePart};
 
-use super::response::{TokenAmounts, CommandInfo, ResponseData, ModelInfo, QueuedInputs, SessionInfo, CommandSource, AgentState, SessionStats, UsageSummary};
+use super::response::{
+    AgentState, CommandInfo, CommandSource, ModelInfo, QueuedInputs, ResponseData, SessionInfo, SessionStats,
+    TokenAmounts, UsageSummary,
+};
 use crate::chat::app::ChatApp;
 
 /// `get_state`.
@@ -66,7 +69,8 @@ pub fn stats(app: &ChatApp) -> ResponseData {
             MessageBody::User { .. } => stats.user_messages += 1,
             MessageBody::Assistant { content, .. } => {
                 stats.assistant_messages += 1;
-                stats.tool_calls += content.iter().filter(|part| matches!(part, MessagePart::ToolCall(_))).count();
+                stats.tool_calls +=
+                    content.iter().filter(|part| matches!(part, MessagePart::ToolCall(_))).count();
             }
             MessageBody::ToolResult { is_error, .. } => {
                 stats.tool_results += 1;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::reply::JsonWriter;
 use super::response::OutputMessage;
-use crate::chat::approval::{UserPrompter, ApprovalVerdict};
+use crate::chat::approval::{ApprovalVerdict, UserPrompter};
 
 /// The reason that the model reads when nobody can answer any more.
 const NOBODY: &str = "nobody is there to ask any more";
@@ -55,7 +55,9 @@ impl PendingQuestions {
         let mut state = self.state();
         // A question whose run was stopped in the meantime counts as unknown.
         let sent = match (state.waiting.remove(id), answer) {
-            (Some(AnswerChannel::Verdict(question)), Answer::Verdict(verdict)) => question.send(verdict).is_ok(),
+            (Some(AnswerChannel::Verdict(question)), Answer::Verdict(verdict)) => {
+                question.send(verdict).is_ok()
+            }
             (Some(AnswerChannel::Text(question)), Answer::Text(text)) => question.send(text).is_ok(),
             (Some(question), _) => {
                 state.waiting.insert(id.to_owned(), question);
@@ -82,7 +84,10 @@ impl PendingQuestions {
     }
 
     /// Registers a question, and returns its id and the channel for its answer. None once closed.
-    fn open<T>(&self, kind: fn(oneshot::Sender<T>) -> AnswerChannel) -> Option<(String, oneshot::Receiver<T>)> {
+    fn open<T>(
+        &self,
+        kind: fn(oneshot::Sender<T>) -> AnswerChannel,
+    ) -> Option<(String, oneshot::Receiver<T>)> {
         let mut state = self.state();
         if state.closed {
             return None;
@@ -96,9 +101,15 @@ impl PendingQuestions {
 }
 
 impl UserPrompter for PendingQuestions {
-    fn ask_approval<'a>(&'a self, question: &'a ApprovalRequest, rule: Option<&'a ApprovalRule>) -> BoxFuture<'a, ApprovalVerdict> {
+    fn ask_approval<'a>(
+        &'a self,
+        question: &'a ApprovalRequest,
+        rule: Option<&'a ApprovalRule>,
+    ) -> BoxFuture<'a, ApprovalVerdict> {
         Box::pin(async move {
-            let Some((id, answer)) = self.open(AnswerChannel::Verdict) else { return ApprovalVerdict::No(NOBODY.into()) };
+            let Some((id, answer)) = self.open(AnswerChannel::Verdict) else {
+                return ApprovalVerdict::No(NOBODY.into());
+            };
             // Stopping the run drops this future, and with it the question.
             let _remove = RemoveOnDrop { questions: self, id: &id };
             self.out.write_line(&OutputMessage::ApprovalRequest {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
-use super::response::{ResponseData, OutputMessage, Response};
+use super::response::{OutputMessage, Response, ResponseData};
 use crate::output;
 
 /// Writes one JSON object per line to standard output.

@@ -240,8 +240,8 @@ impl Request {
     /// Parses a line into the command's name and the request.
     pub fn parse(line: &str) -> Result<(String, Self), InvalidRequest> {
         let invalid = |error: String| InvalidRequest { id: Value::Null, command: None, error };
-        let value: Value =
-            serde_json::from_str(line).map_err(|error| invalid(format!("the line is not valid JSON: {error}")))?;
+        let value: Value = serde_json::from_str(line)
+            .map_err(|error| invalid(format!("the line is not valid JSON: {error}")))?;
         let Value::Object(mut fields) = value else {
             return Err(invalid(
                 "a request is a JSON object, such as {\"id\": 1, \"type\": \"get_state\"}".into(),

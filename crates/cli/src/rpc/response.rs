@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::request::{ThinkingLevel, DeliveryMode};
+use super::request::{DeliveryMode, ThinkingLevel};
 
 /// A line on standard output that is not an event.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -8,27 +8,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hardpan_agent::{
-    Agent, AgentError, Conversation, Delivery, Input, InputSource, SessionSwitchKind, InputOutcome, ShellVisibility,
+    Agent, AgentError, Conversation, Delivery, Input, InputOutcome, InputSource, SessionSwitchKind,
+    ShellVisibility,
 };
 use hardpan_prompt::{Image, Thinking};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::input::{MAX_LINE_BYTES, InputLine};
+use super::input::{InputLine, MAX_LINE_BYTES};
+use super::queries;
 use super::questions::{Answer, PendingQuestions};
 use super::reply::{JsonWriter, PendingResponse, ResponseSent};
-use super::request::{RpcCommand, ThinkingLevel, InvalidRequest, ApprovalScope, Request, ApprovalAnswer};
-use super::response::{ResponseData, ModelInfo, PromptOutcome};
-use super::queries;
+use super::request::{ApprovalAnswer, ApprovalScope, InvalidRequest, Request, RpcCommand, ThinkingLevel};
+use super::response::{ModelInfo, PromptOutcome, ResponseData};
 use crate::args::TargetArgs;
+use crate::chat::app::{self, ChatApp};
 use crate::chat::approval::ApprovalVerdict;
 use crate::chat::attachments::PromptSource;
 use crate::chat::commands;
-use crate::chat::app::{self, ChatApp};
 use crate::inputs;
-use crate::output::safe;
 use crate::learned_state::LearnedState;
+use crate::output::safe;
 
 tokio::task_local! {
     /// The input whose run the current task drives, so that event handlers find its response.
@@ -79,7 +80,9 @@ pub fn forward_events(agent: &Agent, out: &JsonWriter) {
         out.write_line(event);
         if kind == "message_end" && event["message"]["role"] == "user" {
             let message_id = event["message"]["id"].as_str().unwrap_or_default().to_owned();
-            let _ = CURRENT_INPUT.try_with(|input| input.reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Started { message_id })));
+            let _ = CURRENT_INPUT.try_with(|input| {
+                input.reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Started { message_id }))
+            });
         }
     });
 }
@@ -134,9 +137,7 @@ impl RpcServer {
         let invalid = |error: String| Err(InvalidRequest { id: Value::Null, command: None, error });
         let parsed = match typed {
             InputLine::Line(line) => Request::parse(&line),
-            InputLine::TooLong => {
-                invalid(format!("ignored a line longer than {} MB", MAX_LINE_BYTES >> 20))
-            }
+            InputLine::TooLong => invalid(format!("ignored a line longer than {} MB", MAX_LINE_BYTES >> 20)),
             InputLine::NotUtf8 => invalid("the line is not UTF-8".into()),
         };
         match parsed {
@@ -144,11 +145,19 @@ impl RpcServer {
                 let (reply, response_sent) = PendingResponse::new(&self.out, id.clone(), Some(name));
                 self.run_command(command, &id, reply, response_sent).await;
             }
-            Err(InvalidRequest { id, command, error }) => PendingResponse::new(&self.out, id, command).0.fail(&error),
+            Err(InvalidRequest { id, command, error }) => {
+                PendingResponse::new(&self.out, id, command).0.fail(&error)
+            }
         }
     }
 
-    async fn run_command(&mut self, command: RpcCommand, id: &Value, reply: PendingResponse, response_sent: ResponseSent) {
+    async fn run_command(
+        &mut self,
+        command: RpcCommand,
+        id: &Value,
+        reply: PendingResponse,
+        response_sent: ResponseSent,
+    ) {
         let agent = self.app.agent.clone();
         let done: Result<Option<ResponseData>, String> = match command {
             RpcCommand::Prompt { message, images, when_busy } => {
@@ -163,7 +172,8 @@ impl RpcServer {
             RpcCommand::Abort {} => return self.abort(reply, response_sent),
             RpcCommand::Compact { instructions } => return self.compact(instructions, reply).await,
             RpcCommand::Bash { command, exclude_from_context } => {
-                let tell = if exclude_from_context { ShellVisibility::UserOnly } else { ShellVisibility::Model };
+                let tell =
+                    if exclude_from_context { ShellVisibility::UserOnly } else { ShellVisibility::Model };
                 return self.run_shell_command(command, tell, reply);
             }
             RpcCommand::AbortBash {} => {
@@ -291,10 +301,14 @@ impl RpcServer {
         });
     }
 
-    async fn set_model(&self, model: String, provider: Option<String>) -> Result<Option<ResponseData>, String> {
+    async fn set_model(
+        &self,
+        model: String,
+        provider: Option<String>,
+    ) -> Result<Option<ResponseData>, String> {
         let target_args = TargetArgs { model: Some(model), provider, ..TargetArgs::default() };
-        let mut target =
-            inputs::resolve_target(&target_args, &self.app.settings, None).map_err(|error| format!("{error:#}"))?;
+        let mut target = inputs::resolve_target(&target_args, &self.app.settings, None)
+            .map_err(|error| format!("{error:#}"))?;
         inputs::apply_learned_factor(&mut target, &LearnedState::load());
         let data = ResponseData::ModelInfo(ModelInfo::from(&target));
         self.app.agent.select_model(target).await.map_err(|error| error.to_string())?;
@@ -356,7 +370,11 @@ async fn set_thinking(agent: &Agent, level: ThinkingLevel) -> Result<Option<Resp
 }
 
 /// Converts the client's answer to an approval question.
-fn approval_verdict(verdict: ApprovalAnswer, reason: Option<String>, remember: Option<ApprovalScope>) -> ApprovalVerdict {
+fn approval_verdict(
+    verdict: ApprovalAnswer,
+    reason: Option<String>,
+    remember: Option<ApprovalScope>,
+) -> ApprovalVerdict {
     match (verdict, remember) {
         (ApprovalAnswer::Yes, None) => ApprovalVerdict::Once,
         (ApprovalAnswer::Yes, Some(ApprovalScope::Session)) => ApprovalVerdict::Session,
@@ -373,7 +391,9 @@ fn respond(reply: &PendingResponse, taken: Result<InputOutcome, AgentError>) {
         Ok(InputOutcome::Queued(delivery)) => {
             reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Queued { delivery: delivery.into() }));
         }
-        Ok(InputOutcome::Command { output }) => reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Command { said: output })),
+        Ok(InputOutcome::Command { output }) => {
+            reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Command { said: output }))
+        }
         Ok(InputOutcome::Handled) => reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Handled {})),
         // Its response was sent when its message was stored.
         Ok(InputOutcome::Ran(_)) => {}

@@ -105,9 +105,10 @@ mod tests {
     /// A session of these entries; a text of none is something else than a message.
     fn session(entries: &[(&str, Option<&str>, Option<&str>)]) -> Session {
         let entry = |&(id, parent, text): &(&str, Option<&str>, Option<&str>)| match text {
-            Some(text) => {
-                Entry::message(parent, AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }))
-            }
+            Some(text) => Entry::message(
+                parent,
+                AgentMessage::new(id, MessageBody::User { content: vec![MessagePart::text(text)] }),
+            ),
             None => Entry::new(id, parent, None, Record::Name { name: "x".into() }),
         };
         let header = Header { id: "s".into(), time: None, cwd: "/".into(), extra: Default::default() };

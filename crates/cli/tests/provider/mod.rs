@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hardpan_simulator::{ServerConfig, Engine, Script, Server, EngineSettings, serve};
+use hardpan_simulator::{Engine, EngineSettings, Script, Server, ServerConfig, serve};
 use tokio::runtime::Runtime;
 
 use crate::support::Sandbox;

@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Session, SessionStore};
-use hardpan_simulator::{ServerConfig, Engine, Script, Server, EngineSettings, serve};
+use hardpan_simulator::{Engine, EngineSettings, Script, Server, ServerConfig, serve};
 use tokio::runtime::Runtime;
 
 use crate::support::{CommandOutput, Sandbox};
 
 /// How often something is looked for: a minute. Nothing takes that long unless it never happens.
-const LOOKS: usize = 12_000;
+const MAX_POLLS: usize = 12_000;
 
 /// The time between two looks.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 const SCRIPT: &str = r#"
 turns:
@@ -162,13 +162,13 @@ impl Terminal {
 
     /// Waits until this is shown, after what was waited for before.
     pub fn expect(&mut self, text: &str) {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             let screen = self.screen();
             if let Some(at) = screen[self.seen..].find(text) {
                 self.seen += at + text.len();
                 return;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         panic!("\"{text}\" never came after:\n{}", &self.screen()[self.seen..]);
     }
@@ -186,11 +186,11 @@ impl Terminal {
 
     pub fn end(mut self) -> String {
         self.press("/quit\n");
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             if self.child.try_wait().expect("it can be waited for").is_some() {
                 return self.screen();
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let _ = self.child.kill();
         panic!("it does not end:\n{}", self.screen());

@@ -72,10 +72,10 @@ fn is_same_message(before: &AgentMessage, now: &AgentMessage) -> bool {
 
 /// Whether the conversion of everything before message `index` can no longer change.
 fn is_settled_before(messages: &[AgentMessage], index: usize) -> bool {
-    let speaks = |at: usize| matches!(*messages[at].body, MessageBody::Assistant { .. });
-    let heard =
-        |at: usize| matches!(messages[at].state, MessageState::Whole | MessageState::TlDr) && !speaks(at);
-    index > 0 && speaks(index) && heard(index - 1)
+    let is_model = |at: usize| matches!(*messages[at].body, MessageBody::Assistant { .. });
+    let is_other =
+        |at: usize| matches!(messages[at].state, MessageState::Whole | MessageState::TlDr) && !is_model(at);
+    index > 0 && is_model(index) && is_other(index - 1)
 }
 
 /// Converts the messages after the settled prefix, and returns the new, longer prefix.

@@ -84,10 +84,10 @@ fn pack_clusters<'a, P: AsRef<str>>(
 fn tiers_by_percentile(files: &[SymbolMapFile]) -> BTreeMap<&str, Tier> {
     let mut order: Vec<&SymbolMapFile> = files.iter().collect();
     order.sort_by(|a, b| b.references.total_cmp(&a.references).then_with(|| a.path.cmp(&b.path)));
-    let tier = |place: usize| match place * 100 / order.len() {
+    let tier = |rank: usize| match rank * 100 / order.len() {
         0..20 => Tier::L1,
         20..50 => Tier::L2,
         _ => Tier::L3,
     };
-    order.iter().enumerate().map(|(place, file)| (&*file.path, tier(place))).collect()
+    order.iter().enumerate().map(|(rank, file)| (&*file.path, tier(rank))).collect()
 }

@@ -76,8 +76,8 @@ struct ShownContent {
 }
 
 impl ShownContent {
-    fn new(place: Region) -> Self {
-        ShownContent { hashes: Vec::new(), tokens: 0, tier: tier_of_place(place) }
+    fn new(region: Region) -> Self {
+        ShownContent { hashes: Vec::new(), tokens: 0, tier: tier_of_region(region) }
     }
 
     fn into_entry(self, key: Arc<str>) -> ShownEntry {
@@ -101,8 +101,8 @@ fn for_each_piece(block: &Block, counts: &[u32], take: &mut impl FnMut(&Origin, 
     }
 }
 
-fn tier_of_place(place: Region) -> Tier {
-    match place {
+fn tier_of_region(region: Region) -> Tier {
+    match region {
         Region::L0 => Tier::L0,
         Region::L1 => Tier::L1,
         Region::L2 => Tier::L2,
@@ -144,17 +144,17 @@ impl StabilityTracker {
     pub fn assign_tiers(&self, snapshot: &Snapshot) -> Snapshot {
         let known: FxHashMap<&str, &TrackedEntry> =
             self.entries.iter().map(|tracked| (&*tracked.key, tracked)).collect();
-        let place =
+        let tracked_tier =
             |key: &str| known.get(key).map(|tracked| (tracked.tier, tracked.unchanged_responses)).unzip();
         let mut snapshot = snapshot.clone();
         for item in &mut snapshot.items {
             if let Some(key) = tracked_item_key(item.kind, &item.key) {
-                (item.tier, item.unchanged_responses) = place(&key);
+                (item.tier, item.unchanged_responses) = tracked_tier(&key);
             }
         }
         for exchange in exchange_ranges(&snapshot.messages) {
             let messages = &mut snapshot.messages[exchange];
-            let (tier, n) = place(&exchange_key(messages));
+            let (tier, n) = tracked_tier(&exchange_key(messages));
             messages.iter_mut().for_each(|message| (message.tier, message.unchanged_responses) = (tier, n));
         }
         snapshot

@@ -58,11 +58,11 @@ fn prefix_hashes(prompt: &Prompt, lengths: [Option<usize>; 2]) -> [Option<Hash>;
         ends.push(bytes.len());
     }
     let system = prompt.system.iter().map(|block| (b's', block));
-    let turns = prompt.messages.iter().flat_map(|turn| {
-        let role = if turn.role == Role::User { b'u' } else { b'a' };
-        turn.blocks.iter().map(move |block| (role, block))
+    let messages = prompt.messages.iter().flat_map(|message| {
+        let role = if message.role == Role::User { b'u' } else { b'a' };
+        message.blocks.iter().map(move |block| (role, block))
     });
-    for (role, block) in system.chain(turns).take((most + 1).saturating_sub(ends.len())) {
+    for (role, block) in system.chain(messages).take((most + 1).saturating_sub(ends.len())) {
         bytes.push(role);
         match &*block.content {
             // Made of the segments' hashes, so that no long text is hashed again.

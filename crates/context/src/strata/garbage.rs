@@ -92,19 +92,20 @@ fn tokens_shown_by_messages<'a>(
     prompt: &'a Prompt,
 ) -> Vec<(&'a str, usize)> {
     let counter = &input.render_cache.counter;
-    let told = strata.updates.iter().filter(|update| update.form == UpdateForm::ShownByMessage);
-    let told: HashMap<&str, &str> = told.map(|update| (&*update.anchor.0, &*update.key)).collect();
-    if told.is_empty() {
+    let keys_by_message = strata.updates.iter().filter(|update| update.form == UpdateForm::ShownByMessage);
+    let keys_by_message: HashMap<&str, &str> =
+        keys_by_message.map(|update| (&*update.anchor.0, &*update.key)).collect();
+    if keys_by_message.is_empty() {
         return Vec::new();
     }
     let mut found: Vec<(&str, usize)> = Vec::new();
     let mut calls: HashMap<&str, usize> = HashMap::new();
     // Backwards, because a result names its call, which comes before it.
-    for block in prompt.messages.iter().rev().flat_map(|turn| turn.blocks.iter().rev()) {
+    for block in prompt.messages.iter().rev().flat_map(|message| message.blocks.iter().rev()) {
         match &*block.content {
             Content::Result(result) => {
                 let Source::Message(message) = &result.origin.source else { continue };
-                let Some(key) = told.get(&*message.0) else { continue };
+                let Some(key) = keys_by_message.get(&*message.0) else { continue };
                 calls.insert(&result.call_id, found.len());
                 found.push((key, result_texts(result).map(|text| counter.count(text)).sum()));
             }

@@ -47,9 +47,9 @@ pub fn drop_lost_updates(
     // item.
     let mut lost: BTreeSet<Arc<str>> = BTreeSet::new();
     strata.updates.retain(|update| {
-        let told = if update.form == UpdateForm::ShownByMessage { &sent } else { &carriers };
-        let keep =
-            told.contains(&update.anchor) && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
+        let delivered_by = if update.form == UpdateForm::ShownByMessage { &sent } else { &carriers };
+        let keep = delivered_by.contains(&update.anchor)
+            && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
         if !keep {
             lost.insert(update.key.clone());
         }
@@ -86,8 +86,8 @@ pub fn record_updates(
     }
     let mut here: HashMap<&str, ()> = live.iter().map(|item| (&*item.key, ())).collect();
     let placed = strata.base.iter().flat_map(|group| &group.items).map(|item| (&item.key, item.kind));
-    let told = strata.updates.iter().map(|update| (&update.key, update.kind));
-    for (key, kind) in placed.chain(told) {
+    let updated = strata.updates.iter().map(|update| (&update.key, update.kind));
+    for (key, kind) in placed.chain(updated) {
         let open = known.get(&**key).copied().flatten().is_some();
         if !open || here.insert(key, ()).is_some() {
             continue;
@@ -121,10 +121,10 @@ fn is_latest_source(
 ) -> bool {
     let position =
         |message: &MessageId| history.iter().rposition(|converted| converted.ids.contains(message));
-    let mut told = strata.updates.iter().filter(|update| *update.key == *key);
-    position(message)
-        .filter(|at| history[*at].has_text())
-        .is_some_and(|at| told.all(|update| position(&update.anchor).is_some_and(|before| before < at)))
+    let mut item_updates = strata.updates.iter().filter(|update| *update.key == *key);
+    position(message).filter(|at| history[*at].has_text()).is_some_and(|at| {
+        item_updates.all(|update| position(&update.anchor).is_some_and(|before| before < at))
+    })
 }
 
 /// The message that carries new updates: the new input, or the results of the tool round in

@@ -17,7 +17,7 @@ use crate::violation::{CheckResult, require};
 /// A segment and its position: the index of its block, and its index within the block.
 struct LocatedSegment<'a> {
     at: (usize, usize),
-    place: Region,
+    region: Region,
     segment: &'a Segment,
 }
 
@@ -36,10 +36,10 @@ fn segments(prompt: &Prompt) -> Vec<LocatedSegment<'_>> {
                 .collect(),
             Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),
         };
-        let place = block.region;
+        let region = block.region;
         found.extend(texts.into_iter().enumerate().map(|(nth, segment)| LocatedSegment {
             at: (index, nth),
-            place,
+            region,
             segment,
         }));
     }
@@ -66,15 +66,16 @@ pub fn every_item_once(
         let copies = by_key.get(&*item.key).map_or(&[][..], Vec::as_slice);
         let current: Vec<_> =
             copies.iter().filter(|(_, copy)| matches!(copy, ItemCopy::Current | ItemCopy::Update)).collect();
-        let said = position_of_shown_by(layout, prompt, layout_state, item);
-        let count = current.len() + usize::from(said.is_some());
+        let shown_by = position_of_shown_by(layout, prompt, layout_state, item);
+        let count = current.len() + usize::from(shown_by.is_some());
         let left = left_out.contains(&*item.key);
-        let how =
-            || format!("{}: {} current, said: {}, left out: {left}", item.key, current.len(), said.is_some());
+        let how = || {
+            format!("{}: {} current, said: {}, left out: {left}", item.key, current.len(), shown_by.is_some())
+        };
         require(count <= 1, "an item is there once", how)?;
         require((count == 1) != left, "an item is there, or is listed as left out", how)?;
         coverage.record_if(left, "outcome: left out");
-        let at = current.first().map(|(found, _)| found.at).or(said.map(|block| (block, usize::MAX)));
+        let at = current.first().map(|(found, _)| found.at).or(shown_by.map(|block| (block, usize::MAX)));
         for (found, copy) in copies {
             let outdated = *copy == ItemCopy::Former
                 || (*copy == ItemCopy::Stub && found.segment.origin.kind != ItemKind::History);
@@ -87,7 +88,7 @@ pub fn every_item_once(
             check_current_copy(layout, item, found, *copy, layout_state)?;
             coverage.record(if *copy == ItemCopy::Update { "outcome: diff" } else { "outcome: current" });
         }
-        coverage.record_if(said.is_some(), "outcome: said");
+        coverage.record_if(shown_by.is_some(), "outcome: said");
     }
     for left in &snapshot.unavailable {
         require(left_out.contains(&*left.key), "what could not be read is listed", || left.key.clone())?;
@@ -133,7 +134,7 @@ fn check_current_copy(
     let holds = match layout {
         // `inline` shows the tree as a directory map, which is a summary.
         LayoutName::Inline if item.kind == ItemKind::Tree => !text.is_empty(),
-        LayoutName::Strata if found.place == Region::Tail => text.contains(item.body.trim_end()),
+        LayoutName::Strata if found.region == Region::Tail => text.contains(item.body.trim_end()),
         _ => text.contains(item.body.as_str()),
     };
     require(holds, "a current copy holds the body", || {
@@ -160,18 +161,18 @@ fn check_diff(item: &Item, text: &str, layout_state: &LayoutState) -> CheckResul
 /// Invariant 2, the part on machines and clocks: they are in TAIL, and TAIL is last.
 pub fn only_tail_is_volatile(snapshot: &Snapshot, prompt: &Prompt, coverage: &mut Coverage) -> CheckResult {
     let second = jiff::Timestamp::from_second(snapshot.now.as_second()).expect("a time").to_string();
-    for found in segments(prompt).iter().filter(|found| found.place != Region::Tail) {
+    for found in segments(prompt).iter().filter(|found| found.region != Region::Tail) {
         let fleeting = found.segment.text.contains(WORKING_DIRECTORY) || found.segment.text.contains(&second);
         require(!fleeting, "no clock and no folder in the cached part", || found.segment.text.to_string())?;
     }
-    let places: Vec<Region> = prompt.blocks().map(|block| block.region).collect();
-    let tail = places.iter().position(|place| *place == Region::Tail).unwrap_or(places.len());
-    require(places[tail..].iter().all(|place| *place == Region::Tail), "TAIL is last", || {
-        format!("{places:?}")
+    let regions: Vec<Region> = prompt.blocks().map(|block| block.region).collect();
+    let tail = regions.iter().position(|region| *region == Region::Tail).unwrap_or(regions.len());
+    require(regions[tail..].iter().all(|region| *region == Region::Tail), "TAIL is last", || {
+        format!("{regions:?}")
     })?;
     let marked = prompt.breakpoints().last().is_some_and(|last| last.block >= prompt.tools.len() + tail);
     require(!marked, "TAIL is not cached", || format!("{:?}", prompt.breakpoints()))?;
-    coverage.record(if tail < places.len() { "outcome: tail" } else { "outcome: tail unchanged" });
+    coverage.record(if tail < regions.len() { "outcome: tail" } else { "outcome: tail unchanged" });
     Ok(())
 }
 
@@ -192,10 +193,13 @@ fn block_fingerprints(prompt: &Prompt, wanted: impl Fn(&Block) -> bool) -> Vec<(
         (None, Hash::chain([text(&tool.name), text(&tool.description), tool.parameters.hash()]))
     });
     let system = prompt.system.iter().filter(|block| wanted(block)).map(|block| (None, block.hash()));
-    let turns =
-        prompt.messages.iter().flat_map(|turn| turn.blocks.iter().map(move |block| (turn.role, block)));
-    let turns = turns.filter(|(_, block)| wanted(block)).map(|(role, block)| (Some(role), block.hash()));
-    tools.chain(system).chain(turns).collect()
+    let messages = prompt
+        .messages
+        .iter()
+        .flat_map(|message| message.blocks.iter().map(move |block| (message.role, block)));
+    let messages =
+        messages.filter(|(_, block)| wanted(block)).map(|(role, block)| (Some(role), block.hash()));
+    tools.chain(system).chain(messages).collect()
 }
 
 /// Invariant 5: few breakpoints, none of them too early, and the last frontier again.

@@ -23,7 +23,11 @@ pub struct Billing {
 
 impl Billing {
     pub(super) fn uncached(total: usize) -> Self {
-        Billing { amounts: InputTokens { input: total, ..InputTokens::default() }, hit: None, lookups: Vec::new() }
+        Billing {
+            amounts: InputTokens { input: total, ..InputTokens::default() },
+            hit: None,
+            lookups: Vec::new(),
+        }
     }
 
     /// All tokens of the request, however they are billed.
@@ -87,7 +91,8 @@ pub enum LookupOutcome {
         /// The last readable entry that was out of reach, further back than the provider looks.
         beyond: Option<usize>,
     },
-    /// The prefix is smaller than the provider keeps: nothing is read or written, and no error is raised.
+    /// The prefix is smaller than the provider keeps: nothing is read or written, and no error is
+    /// raised.
     BelowMinimum {
         /// Size of the prefix, in tokens.
         tokens: usize,

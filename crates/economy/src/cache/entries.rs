@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use hardpan_prompt::Hash;
 
-use crate::cache::{CacheHit, Moment, EntryState};
+use crate::cache::{CacheHit, EntryState, Moment};
 
 /// How long an expired entry is remembered, in milliseconds (a day), so that a miss can be
 /// explained by it.
 const REMEMBERED_MS: i64 = 24 * 3600 * 1000;
 
 /// The most entries kept, about 20 MB: a bound for caches whose lifetime is not documented.
-pub(super) const MOST: usize = 1 << 18;
+pub(super) const MAX_ENTRIES: usize = 1 << 18;
 
 /// One cached prefix and its times.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,9 @@ impl CacheEntries {
 
     /// Refreshes an entry that was readable at `at`. It keeps the lifetime it was written with.
     pub fn refresh(&mut self, key: Hash, at: Moment) {
-        if let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.state(at) == EntryState::Readable) {
+        if let Some(entry) =
+            self.entries.get_mut(&key).filter(|entry| entry.state(at) == EntryState::Readable)
+        {
             entry.used = entry.used.max(at);
         }
     }
@@ -79,7 +81,8 @@ impl CacheEntries {
             .and_modify(|old| match old.state(at) {
                 EntryState::Readable => {}
                 EntryState::Expired(_) => *old = new,
-                // Two requests at once both write: the first answer makes it readable, the longer life counts.
+                // Two requests at once both write: the first answer makes it readable, the longer
+                // life counts.
                 EntryState::NotYet(_) => {
                     *old = Entry {
                         written: old.written.min(at),
@@ -100,13 +103,13 @@ impl CacheEntries {
         }
         let is_recent = |entry: &Entry| entry.expires().is_none_or(|end| now < end.plus(REMEMBERED_MS));
         self.entries.retain(|_, entry| is_recent(entry));
-        if self.len() >= MOST {
+        if self.len() >= MAX_ENTRIES {
             let mut by_use: Vec<_> = self.entries.iter().map(|(key, entry)| (entry.used, *key)).collect();
-            let excess = by_use.len() - MOST / 2;
+            let excess = by_use.len() - MAX_ENTRIES / 2;
             let (_, first_kept, _) = by_use.select_nth_unstable(excess);
             let first_kept = *first_kept;
             self.entries.retain(|key, entry| (entry.used, *key) >= first_kept);
         }
-        self.tidy_at = (2 * self.len()).min(MOST);
+        self.tidy_at = (2 * self.len()).min(MAX_ENTRIES);
     }
 }

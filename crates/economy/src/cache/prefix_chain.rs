@@ -2,7 +2,9 @@
 
 use hardpan_prompt::Hash;
 
-use crate::cache::{BlockKind, CacheBlock, PositionCounting, Invalidation, CacheRequest, CacheRules, Section};
+use crate::cache::{
+    BlockKind, CacheBlock, CacheRequest, CacheRules, Invalidation, PositionCounting, Section,
+};
 
 /// What the cache computes for each block of a request, over everything up to and including it.
 #[derive(Debug)]
@@ -16,8 +18,9 @@ pub struct PrefixChain {
 }
 
 impl PrefixChain {
-    /// The model is part of every key, the system settings of all keys from the system prompt on, the message settings
-    /// of all keys from the first message on: so each change loses exactly the sections that Anthropic's table says.
+    /// The model is part of every key, the system settings of all keys from the system prompt on,
+    /// the message settings of all keys from the first message on: so each change loses exactly the
+    /// sections that Anthropic's table says.
     pub fn new(rules: &CacheRules, request: &CacheRequest) -> Self {
         let settings = rules.effective_settings(request);
         let mut key = first_key(rules, request);

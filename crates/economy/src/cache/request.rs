@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Content, Hash, CacheLifetime, PromptTokens, Prompt, Role, Thinking, Tool, ToolBlock, PromptMessage,
+    Block, CacheLifetime, Content, Hash, Prompt, PromptMessage, PromptTokens, Role, Thinking, Tool, ToolBlock,
 };
 use serde::Serialize;
 
@@ -116,8 +116,15 @@ impl CacheSettings {
     /// prompt.
     pub(super) fn messages_hash(&self) -> Hash {
         // Every field is named, so that a new one forces a decision here or above.
-        let CacheSettings { web_search: _, citations: _, tool_choice, parallel_tools_off, images, thinking, effort } =
-            self;
+        let CacheSettings {
+            web_search: _,
+            citations: _,
+            tool_choice,
+            parallel_tools_off,
+            images,
+            thinking,
+            effort,
+        } = self;
         let all = (tool_choice, parallel_tools_off, images, thinking, effort);
         Hash::of(format!("messages {all:?}").as_bytes())
     }

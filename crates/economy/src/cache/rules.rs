@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use hardpan_models::{CachePolicy, CacheKind, MarkerFormat, Model, ProviderProfile};
+use hardpan_models::{CacheKind, CachePolicy, MarkerFormat, Model, ProviderProfile};
 use hardpan_prompt::CacheLifetime;
 
 use crate::cache::prefix_chain::PrefixChain;
-use crate::cache::{LookupOutcome, CacheRequest, CacheSettings};
+use crate::cache::{CacheRequest, CacheSettings, LookupOutcome};
 
 /// How neighbouring blocks are counted when a read walks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +85,8 @@ impl CacheRules {
                 MarkerFormat::CacheControl => Invalidation::BySection,
                 MarkerFormat::PromptCacheBreakpoint | MarkerFormat::None => Invalidation::None,
             },
-            // OpenAI from 5.6 on: unless the request's `prompt_cache_options` say `explicit`, one of the four
-            // writes ends at the newest message.
+            // OpenAI from 5.6 on: unless the request's `prompt_cache_options` say `explicit`, one
+            // of the four writes ends at the newest message.
             implicit: match profile.markers {
                 MarkerFormat::PromptCacheBreakpoint => ImplicitMarker::Last,
                 MarkerFormat::CacheControl | MarkerFormat::None => ImplicitMarker::None,
@@ -148,7 +148,9 @@ impl CacheRules {
         let minimum = self.minimum();
         let judged = markers.map(|(index, block, lifetime)| match chain.through[index] {
             _ if !block.markable => MarkerStatus::Not(index, LookupOutcome::Unmarkable),
-            tokens if tokens < minimum => MarkerStatus::Not(index, LookupOutcome::BelowMinimum { tokens, minimum }),
+            tokens if tokens < minimum => {
+                MarkerStatus::Not(index, LookupOutcome::BelowMinimum { tokens, minimum })
+            }
             tokens => MarkerStatus::Usable(UsableMarker { block: index, tokens, lifetime }),
         });
         judged.collect()

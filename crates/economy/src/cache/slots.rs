@@ -3,7 +3,7 @@
 use hardpan_prompt::Hash;
 
 use crate::cache::prefix_chain::PrefixChain;
-use crate::cache::{CacheHit, CacheLookup, Moment, LookupOutcome, EntryState};
+use crate::cache::{CacheHit, CacheLookup, EntryState, LookupOutcome, Moment};
 
 /// A prompt goes to the slot with the longest common prefix, if that is more than a tenth of the
 /// new prompt: the default of `--slot-prompt-similarity`.
@@ -60,8 +60,9 @@ impl Slots {
 
     /// The most similar slot; otherwise an unused one (`None`), otherwise the least recently used.
     fn choose(&self, count: usize, chain: &PrefixChain, at: Moment) -> Option<usize> {
-        let common =
-            |slot: &Slot| slot.shared_blocks(chain, at).checked_sub(1).map_or(0, |block| chain.through[block]);
+        let common = |slot: &Slot| {
+            slot.shared_blocks(chain, at).checked_sub(1).map_or(0, |block| chain.through[block])
+        };
         let by_prefix = self.slots.iter().enumerate().map(|(index, slot)| (common(slot), index));
         let similar = by_prefix.filter(|(tokens, _)| tokens * SIMILARITY > chain.total());
         let oldest =

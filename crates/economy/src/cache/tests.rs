@@ -1,4 +1,5 @@
-//! The documented rules, one by one; `properties` holds them against a slow and obvious second writing of the model.
+//! The documented rules, one by one; `properties` holds them against a slow and obvious second
+//! writing of the model.
 
 mod automatic; // OpenAI, Groq, DeepSeek, xAI, vLLM, llama.cpp
 mod lifetimes; // expiry, refresh, availability, forgetting
@@ -8,7 +9,7 @@ mod properties; // random requests
 mod table; // what a change loses; the smallest prefixes
 
 use hardpan_models::Catalogue;
-use hardpan_prompt::{Hash, CacheLifetime};
+use hardpan_prompt::{CacheLifetime, Hash};
 
 use super::*;
 
@@ -33,8 +34,8 @@ fn block(name: usize, tokens: usize) -> CacheBlock {
     CacheBlock::new(Section::Messages, Hash::of(&name.to_le_bytes()), tokens)
 }
 
-/// A conversation of so many blocks of 1000 tokens, with markers at some of them, counted from 1 as the
-/// documentation does.
+/// A conversation of so many blocks of 1000 tokens, with markers at some of them, counted from 1 as
+/// the documentation does.
 fn talk(at: i64, count: usize, markers: &[(usize, CacheLifetime)]) -> CacheRequest {
     let mut blocks: Vec<CacheBlock> = (1..=count).map(|name| block(name, 1000)).collect();
     for (number, lifetime) in markers {

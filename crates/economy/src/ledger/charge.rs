@@ -1,4 +1,4 @@
-//! One request's bill, split over what was in its prompt.
+//! [`Charge`]: the bill of one request, split over the contents of its prompt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,22 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::{CompletedRequest, Prices, RequestPurpose, TokenUsage};
 
-/// How far our counts are stretched to meet the provider's total. More than a quarter is no error of counting: the provider
-/// has put something in that we did not send (a preamble for tools, results of its web search), and that gets a row of
-/// its own. A quarter is the spread of the first guess for a vocabulary that is not public.
-const MOST_STRETCH: f64 = 1.25;
+/// How far our counts are stretched to match the provider's total. A difference of more than a
+/// quarter is not an error in counting: the provider added something that we did not send (a
+/// preamble for tools, results of its web search), which gets a row of its own. A quarter is the
+/// spread of the first guess for a vocabulary that is not public.
+const MAX_STRETCH: f64 = 1.25;
 
-/// What the whole conversation is charged to.
+/// The key that the whole conversation is charged to.
 const MESSAGES: &str = "messages";
 
 /// What tokens are charged to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Account {
-    /// What sort of thing it is. `None`: not a part of the prompt.
+    /// The kind of thing that was paid for. `None`: not a part of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ItemKind>,
-    /// The item's key, `messages`, `tool:NAME`, `rule:NAME`; `answer` and `unaccounted` outside the prompt; `all` where
-    /// the keys of a kind have been added up.
+    /// The item's key, `messages`, `tool:NAME` or `rule:NAME`; `answer` and `unaccounted` outside
+    /// the prompt; `all` where the keys of a kind are summed up.
     pub key: Arc<str>,
 }
 
@@ -38,7 +39,7 @@ impl Account {
         Account { kind: Some(origin.kind), key }
     }
 
-    /// Whether what has this origin is charged to it.
+    /// Whether text with this origin is charged to this account.
     fn matches_origin(&self, origin: &Origin) -> bool {
         let same = match &origin.source {
             Source::Item { key, .. } => *key == self.key,
@@ -49,76 +50,77 @@ impl Account {
         same && self.kind == Some(origin.kind)
     }
 
-    /// What the model request.
+    /// The account of the model's answers.
     pub fn answer() -> Self {
         Account { kind: None, key: "answer".into() }
     }
 
-    /// What the provider billed and we did not send.
+    /// The account of what the provider billed although we did not send it.
     pub fn unaccounted() -> Self {
         Account { kind: None, key: "unaccounted".into() }
     }
 }
 
-/// A part of a bill.
+/// One row of a split bill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChargeRow {
-    /// What it is charged to.
+    /// What the row is charged to.
     #[serde(flatten)]
     pub account: Account,
-    /// The tokens, by how they were billed.
+    /// The row's tokens, by how they were billed.
     #[serde(flatten)]
     pub tokens: TokenUsage,
-    /// What they cost.
+    /// The price of these tokens, in dollars.
     pub dollars: f64,
 }
 
 /// The bill of one request. Its rows add up to its tokens exactly, and to its dollars.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Charge {
-    /// When it was sent, in milliseconds since 1970.
+    /// When the request was sent, in milliseconds since 1970.
     pub at: i64,
-    /// The person's day.
+    /// The day in the person's time zone: `2026-08-14`.
     pub day: Arc<str>,
-    /// The provider's id.
+    /// Id of the provider that billed it.
     pub provider: Arc<str>,
-    /// The model's id.
+    /// Id of the model that answered.
     pub model: Arc<str>,
-    /// What it was for.
+    /// What the request was made for.
     pub purpose: RequestPurpose,
-    /// What was billed.
+    /// All billed tokens, the answer's included.
     pub tokens: TokenUsage,
-    /// What it cost.
+    /// The whole price, in dollars.
     pub dollars: f64,
-    /// The prices at the time.
+    /// The prices that applied at the time.
     pub prices: Prices,
     /// The prompt's tokens by our own count, before they were reconciled with the bill.
     pub counted: u64,
     /// Whether the tokens are our own count, because the provider reported none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
-    /// What it is made of, in the order of the prompt.
+    /// The parts of the bill, in the order of the prompt.
     pub rows: Vec<ChargeRow>,
 }
 
 impl Charge {
-    /// Splits the bill of a request. What is read fills the prompt from its front; then comes what was written for an
-    /// hour, then what was written for the usual lifetime, then plain input: the order in which providers bill.
+    /// Splits the bill of a request. The tokens that were read fill the prompt from its front; then
+    /// come those written for an hour, those written for the usual lifetime, and plain input: the
+    /// order in which providers bill.
     pub fn from_request(request: &CompletedRequest<'_>) -> Self {
         let tokens = request.billed();
         let prices = request.prices();
-        let parts = parts(request);
+        let parts = parts_by_account(request);
         let counted = parts.iter().map(|(_, count)| count).sum();
         let mut rows = ChargeSplitter { bill: tokens, at: 0, order: BTreeMap::new(), rows: Vec::new() };
-        let target = target(counted, tokens.prompt());
+        let target = accounted_tokens(counted, tokens.prompt());
         // What the provider adds stands mostly at the front, as its preamble for tools does.
-        rows.take(Account::unaccounted(), tokens.prompt() - target);
+        rows.assign(Account::unaccounted(), tokens.prompt() - target);
         let (mut sum, mut taken) = (0_u64, 0_u64);
         for (account, count) in parts {
             sum += count;
             // Running totals are scaled, not the parts: so they add up to the token.
             let end = (u128::from(sum) * u128::from(target) / u128::from(counted.max(1))) as u64;
-            rows.take(account, end - taken);
+            rows.assign(account, end - taken);
             taken = end;
         }
         let mut rows = rows.rows;
@@ -142,7 +144,8 @@ impl Charge {
         }
     }
 
-    /// The same with one row per kind: small enough to be kept for every request. It still adds up.
+    /// The same bill with one row per kind, small enough to be kept for every request. It still
+    /// adds up.
     pub fn summarized_by_kind(&self) -> Self {
         let mut rows: Vec<ChargeRow> = Vec::new();
         for row in &self.rows {
@@ -160,23 +163,23 @@ impl Charge {
     }
 }
 
-/// How many of the billed tokens our parts stand for: all of them, unless that would stretch our counts too far. Downwards
-/// there is no limit: parts never add up to more than the bill.
-fn target(counted: u64, billed: u64) -> u64 {
-    billed.min((counted as f64 * MOST_STRETCH).floor() as u64)
+/// How many of the billed tokens our parts account for: all of them, unless that would stretch our
+/// counts too far. There is no limit downwards, so parts never add up to more than the bill.
+fn accounted_tokens(counted: u64, billed: u64) -> u64 {
+    billed.min((counted as f64 * MAX_STRETCH).floor() as u64)
 }
 
-/// The rows of a bill as they are filled from the front.
+/// Fills the rows of a bill from the front of the prompt.
 struct ChargeSplitter {
     bill: TokenUsage,
-    /// How many tokens have been given out.
+    /// How many tokens have been assigned so far.
     at: u64,
     order: BTreeMap<Account, usize>,
     rows: Vec<ChargeRow>,
 }
 
 impl ChargeSplitter {
-    fn take(&mut self, account: Account, count: u64) {
+    fn assign(&mut self, account: Account, count: u64) {
         if count == 0 {
             return;
         }
@@ -201,9 +204,9 @@ impl ChargeSplitter {
     }
 }
 
-/// Every part of a prompt with its count, in the provider's order. Neighbours that are charged to the same are one part: a
-/// conversation is thousands of pieces, all charged to `messages`.
-fn parts(request: &CompletedRequest<'_>) -> Vec<(Account, u64)> {
+/// Every part of a prompt with its count, in the provider's order. Neighbours with the same account
+/// are one part: a conversation has thousands of pieces, all charged to `messages`.
+fn parts_by_account(request: &CompletedRequest<'_>) -> Vec<(Account, u64)> {
     let mut parts: Vec<(Account, u64)> = Vec::new();
     let mut add = |origin: &Origin, count: u32| match parts.last_mut() {
         Some((account, sum)) if account.matches_origin(origin) => *sum += u64::from(count),
@@ -216,13 +219,14 @@ fn parts(request: &CompletedRequest<'_>) -> Vec<(Account, u64)> {
     }
     for (index, block) in request.prompt.blocks().enumerate() {
         let mut counts = measured.segments(tools.len() + index).iter().copied();
-        each_origin(block, &mut |origin| counts.next().into_iter().for_each(|count| add(origin, count)));
+        for_each_origin(block, &mut |origin| counts.next().into_iter().for_each(|count| add(origin, count)));
     }
     parts
 }
 
-/// The origin of each piece of a block: as many as [`PromptTokens`](hardpan_prompt::PromptTokens) has segments.
-fn each_origin(block: &Block, take: &mut impl FnMut(&Origin)) {
+/// Calls `take` with the origin of each piece of a block: as many as
+/// [`PromptTokens`](hardpan_prompt::PromptTokens) has segments.
+fn for_each_origin(block: &Block, take: &mut impl FnMut(&Origin)) {
     match &*block.content {
         Content::Text(segments) => segments.iter().for_each(|segment| take(&segment.origin)),
         Content::Image(_, origin) => take(origin),

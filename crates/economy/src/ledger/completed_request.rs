@@ -1,25 +1,25 @@
-//! A request that was request: what the ledger and the verdicts are told of it.
+//! [`CompletedRequest`]: an answered request, as ledger and cache monitor see it.
 
 use hardpan_models::{Model, ProviderProfile};
-use hardpan_prompt::{PromptTokens, Prompt};
+use hardpan_prompt::{Prompt, PromptTokens};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Moment, CacheRules, CacheSettings};
+use crate::cache::{CacheRules, CacheSettings, Moment};
 use crate::{InputTokens, Rates};
 
 /// Tokens as the provider reported them, each counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenUsage {
-    /// Input that was neither read from a cache nor written to one.
+    /// Plain input, neither read from a cache nor written to one.
     pub input: u64,
     /// Input read from a cache.
     pub read: u64,
-    /// Input written for the usual lifetime.
+    /// Input written to the cache for the usual lifetime.
     pub write: u64,
-    /// Input written for an hour.
+    /// Input written to the cache for an hour.
     pub write_1h: u64,
-    /// What the model request, reasoning included.
+    /// The answer, reasoning included.
     pub output: u64,
 }
 
@@ -29,7 +29,7 @@ impl TokenUsage {
         self.cached().saturating_add(self.input)
     }
 
-    /// What was in the cache once the answer had begun, read or written.
+    /// Tokens that were in the cache once the answer began, read or written.
     pub fn cached(&self) -> u64 {
         self.read.saturating_add(self.write).saturating_add(self.write_1h)
     }
@@ -39,7 +39,7 @@ impl TokenUsage {
         self.prompt().saturating_add(self.output)
     }
 
-    /// Adds those of another request.
+    /// Adds the tokens of another request.
     pub fn add(&mut self, other: &TokenUsage) {
         let TokenUsage { input, read, write, write_1h, output } = other;
         self.input = self.input.saturating_add(*input);
@@ -57,25 +57,25 @@ impl From<InputTokens> for TokenUsage {
     }
 }
 
-/// Dollars per million tokens, as they were when a request was request. A later change of model or of prices does not
-/// touch them.
+/// Dollars per million tokens at the time a request was answered. Later changes of model or prices
+/// do not affect them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Prices {
-    /// Plain input.
+    /// Price of plain input.
     pub input: f64,
-    /// Reading from the cache.
+    /// Price of reading from the cache.
     pub read: f64,
-    /// Writing to it for the usual lifetime.
+    /// Price of writing to the cache for the usual lifetime.
     pub write: f64,
-    /// Writing to it for an hour.
+    /// Price of writing to the cache for an hour.
     pub write_1h: f64,
-    /// The answer.
+    /// Price of the answer, reasoning included.
     pub output: f64,
 }
 
 impl Prices {
-    /// What `model` costs at this provider for a request of so many input tokens.
+    /// The prices of `model` at this provider, for a request with this many input tokens.
     pub fn for_model(model: &Model, profile: &ProviderProfile, input_tokens: u64) -> Self {
         const MILLION: usize = 1_000_000;
         let rates = Rates::for_model(model, profile, input_tokens as usize);
@@ -89,7 +89,7 @@ impl Prices {
         }
     }
 
-    /// What the tokens cost, in dollars.
+    /// What the tokens cost together, in dollars.
     pub fn dollars(&self, tokens: &TokenUsage) -> f64 {
         let TokenUsage { input, read, write, write_1h, output } = *tokens;
         (input as f64 * self.input
@@ -101,67 +101,67 @@ impl Prices {
     }
 }
 
-/// What a request was for.
+/// What a request was made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestPurpose {
-    /// The conversation itself.
+    /// A turn of the conversation itself.
     #[default]
     Turn,
-    /// A summary of the conversation, on top of its prefix.
+    /// A summary of the conversation, on top of its cached prefix.
     Compaction,
-    /// A commit message: a prompt of its own.
+    /// A commit message, which has a prompt of its own.
     Commit,
-    /// Keeping the cache warm.
+    /// Keeping the cache warm during a pause.
     Ping,
 }
 
-/// Whether the process that sends a request also sent the one before it.
+/// Whether the process that sends a request also sent the previous one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Continuity {
-    /// It did, or there was none.
+    /// The same process sent the previous request, or there was none.
     #[default]
     Continued,
-    /// It did not: this is the first request after a session was resumed.
+    /// This is the first request after a session was resumed by another process.
     Resumed,
 }
 
-/// A request that was request, with what the provider reported.
+/// An answered request, with everything the provider reported about it.
 #[derive(Clone, Debug)]
 pub struct CompletedRequest<'a> {
-    /// What was sent, to the block.
+    /// The prompt exactly as it was sent.
     pub prompt: &'a Prompt,
-    /// Its tokens by our count, in the model's tokens (scaled by the learned factor).
+    /// Its token counts, scaled to the model's tokens by the learned factor.
     pub prompt_tokens: &'a PromptTokens,
-    /// The model that request.
+    /// The model that answered.
     pub model: &'a Model,
-    /// How its provider is spoken to.
+    /// The profile of its provider for this model.
     pub profile: &'a ProviderProfile,
-    /// The settings that a prompt does not hold: effort, tool choice, citations. The other fields are read off the
-    /// prompt, whatever is given here.
+    /// The settings that a prompt does not contain: effort, tool choice, citations. The other
+    /// fields are taken from the prompt, whatever is given here.
     pub settings: CacheSettings,
-    /// What the provider reported. `None`: it did not say.
+    /// What the provider reported. `None`: it reported nothing.
     pub reported_usage: Option<TokenUsage>,
-    /// When the attempt that was request was sent.
+    /// When the attempt that was answered was sent.
     pub sent_at: Moment,
-    /// When its answer began.
+    /// When the answer began; cache entries are readable from then on.
     pub answer_began_at: Moment,
-    /// The person's day, such as `2026-08-14`: what the ledger sums by.
+    /// The day in the person's time zone, such as `2026-08-14`, by which the ledger sums.
     pub day: &'a str,
-    /// What it was for.
+    /// What the request was made for.
     pub purpose: RequestPurpose,
-    /// Whether this process sent the request before.
+    /// Whether this process also sent the previous request.
     pub continuity: Continuity,
 }
 
 impl CompletedRequest<'_> {
-    /// What was billed; all of it as plain input where the provider did not say.
+    /// The billed tokens; all plain input, by our own count, if the provider reported nothing.
     pub fn billed(&self) -> TokenUsage {
         let counted = TokenUsage { input: self.prompt_tokens.total() as u64, ..TokenUsage::default() };
         self.reported_usage.unwrap_or(counted)
     }
 
-    /// The prices of this request.
+    /// The prices that applied to this request.
     pub fn prices(&self) -> Prices {
         Prices::for_model(self.model, self.profile, self.billed().prompt())
     }

@@ -3,7 +3,7 @@
 mod properties; // random prompts and reports
 
 use super::*;
-use crate::test_session::{TestConversation, TestSession, long};
+use crate::test_session::{TestConversation, TestSession, long_text};
 use crate::verdict::{Blame, Cause};
 
 fn tokens(read: u64, write: u64, write_1h: u64, input: u64) -> TokenUsage {
@@ -15,23 +15,28 @@ fn row<'a>(charge: &'a Charge, key: &str) -> &'a ChargeRow {
 }
 
 /// A charge for the same prompt, with a report of one's own; our own count is what `of` is given.
-fn charged(trial: &TestSession, talk: &mut TestConversation, of: impl Fn(u64) -> Option<TokenUsage>) -> Charge {
-    let prompt = talk.prompt("claude-sonnet-5");
+fn charge_for(
+    session: &TestSession,
+    conversation: &mut TestConversation,
+    of: impl Fn(u64) -> Option<TokenUsage>,
+) -> Charge {
+    let prompt = conversation.prompt("claude-sonnet-5");
     let measured = hardpan_prompt::TokenCounter::new(hardpan_prompt::Vocabulary::O200k).measure(&prompt);
-    Charge::from_request(&trial.completed_request(&prompt, &measured, of(measured.total() as u64)))
+    Charge::from_request(&session.completed_request(&prompt, &measured, of(measured.total() as u64)))
 }
 
-fn talk() -> TestConversation {
-    let mut talk = TestConversation::new();
-    talk.user("m1", &long("m1", 500));
-    talk
+fn conversation() -> TestConversation {
+    let mut conversation = TestConversation::new();
+    conversation.user("m1", &long_text("m1", 500));
+    conversation
 }
 
 #[test]
 fn what_is_read_fills_the_prompt_from_its_front() {
-    let trial = TestSession::anthropic();
+    let session = TestSession::anthropic();
     // Tools are some 330 tokens, the system prompt 2,005, a.rs 2,003, b.rs 3,003, the message 504.
-    let charge = charged(&trial, &mut talk(), |total| Some(tokens(4000, 1500, 1000, total - 6500)));
+    let charge =
+        charge_for(&session, &mut conversation(), |total| Some(tokens(4000, 1500, 1000, total - 6500)));
     assert_eq!(charge.tokens.prompt(), charge.counted);
     let amounts = |key: &str| {
         let TokenUsage { read, write, write_1h, input, .. } = row(&charge, key).tokens;
@@ -52,30 +57,33 @@ fn what_is_read_fills_the_prompt_from_its_front() {
 
 #[test]
 fn a_count_that_is_off_is_stretched_and_what_we_did_not_send_is_its_own_row() {
-    let trial = TestSession::anthropic();
+    let session = TestSession::anthropic();
     let has_rest = |charge: &Charge| charge.rows.iter().any(|row| row.account == Account::unaccounted());
     for (times, rest) in [(0.1, false), (0.9, false), (1.2, false), (1.5, true)] {
-        let charge =
-            charged(&trial, &mut talk(), |total| Some(tokens(0, 0, 0, (total as f64 * times) as u64)));
+        let charge = charge_for(&session, &mut conversation(), |total| {
+            Some(tokens(0, 0, 0, (total as f64 * times) as u64))
+        });
         assert_eq!(has_rest(&charge), rest, "{times}");
         let sum: u64 = charge.rows.iter().map(|row| row.tokens.prompt()).sum();
         assert_eq!(sum, charge.tokens.prompt());
     }
-    let charge = charged(&trial, &mut talk(), |total| Some(tokens(0, 0, 0, 2 * total)));
+    let charge = charge_for(&session, &mut conversation(), |total| Some(tokens(0, 0, 0, 2 * total)));
     let rest = row(&charge, "unaccounted").tokens.input as f64;
     assert!((rest / charge.counted as f64 - 0.75).abs() < 0.01);
 }
 
 #[test]
 fn without_a_report_our_own_count_is_charged_and_said_to_be_one() {
-    let charge = charged(&TestSession::anthropic(), &mut talk(), |_| None);
+    let charge = charge_for(&TestSession::anthropic(), &mut conversation(), |_| None);
     assert!(charge.estimated && charge.dollars > 0.0);
     assert_eq!(charge.tokens, TokenUsage { input: charge.counted, ..TokenUsage::default() });
 }
 
 #[test]
 fn a_brief_charge_has_a_row_per_kind_and_still_adds_up() {
-    let charge = charged(&TestSession::anthropic(), &mut talk(), |total| Some(tokens(4000, 0, 1000, total - 4000)));
+    let charge = charge_for(&TestSession::anthropic(), &mut conversation(), |total| {
+        Some(tokens(4000, 0, 1000, total - 4000))
+    });
     let brief = charge.summarized_by_kind();
     let sum = |charge: &Charge| {
         let mut sum = TokenUsage::default();
@@ -95,21 +103,21 @@ fn a_brief_charge_has_a_row_per_kind_and_still_adds_up() {
 
 #[test]
 fn panels_hit_and_miss_by_what_the_provider_reported() {
-    let mut trial = TestSession::anthropic();
-    let (mut talk, mut ledger) = (talk(), Ledger::default());
-    let mut send = |trial: &mut TestSession, talk: &mut TestConversation| {
-        trial.wait(60);
-        let prompt = talk.prompt("claude-sonnet-5");
-        let (measured, used) = trial.bill(&prompt);
-        ledger.charge(&trial.completed_request(&prompt, &measured, Some(used)));
+    let mut session = TestSession::anthropic();
+    let (mut conversation, mut ledger) = (conversation(), Ledger::default());
+    let mut send = |session: &mut TestSession, conversation: &mut TestConversation| {
+        session.wait(60);
+        let prompt = conversation.prompt("claude-sonnet-5");
+        let (measured, used) = session.bill(&prompt);
+        ledger.charge(&session.completed_request(&prompt, &measured, Some(used)));
         let counts = |key| (ledger.totals_for_key(key).hits, ledger.totals_for_key(key).misses);
         (counts("file:a.rs"), counts("file:b.rs"), counts("rule:clock"))
     };
-    assert_eq!(send(&mut trial, &mut talk), ((0, 1), (0, 1), (0, 1)));
-    talk.assistant("m2", "Yes.").user("m3", "Go on.");
-    assert_eq!(send(&mut trial, &mut talk), ((1, 1), (1, 1), (0, 2)));
-    talk.base[0] = crate::test_session::item("file:a.rs", &long("a, edited", 2000));
-    assert_eq!(send(&mut trial, &mut talk), ((1, 2), (1, 2), (0, 3)));
+    assert_eq!(send(&mut session, &mut conversation), ((0, 1), (0, 1), (0, 1)));
+    conversation.assistant("m2", "Yes.").user("m3", "Go on.");
+    assert_eq!(send(&mut session, &mut conversation), ((1, 1), (1, 1), (0, 2)));
+    conversation.base[0] = crate::test_session::item("file:a.rs", &long_text("a, edited", 2000));
+    assert_eq!(send(&mut session, &mut conversation), ((1, 2), (1, 2), (0, 3)));
     let b = ledger.totals_for_key("file:b.rs");
     assert_eq!((b.requests, b.tokens.output), (3, 0));
     assert!(b.tokens.write > 6000 && b.tokens.read > 3000 && b.dollars > 0.0);
@@ -117,13 +125,13 @@ fn panels_hit_and_miss_by_what_the_provider_reported() {
 
 #[test]
 fn a_switch_of_model_does_not_price_the_past_again() {
-    let mut trial = TestSession::anthropic();
+    let mut session = TestSession::anthropic();
     let mut ledger = Ledger::default();
-    let first = charged(&trial, &mut talk(), |total| Some(tokens(0, total, 0, 0)));
+    let first = charge_for(&session, &mut conversation(), |total| Some(tokens(0, total, 0, 0)));
     ledger.add(&first);
-    trial.switch("anthropic", "claude-opus-5");
-    trial.purpose = RequestPurpose::Compaction;
-    let second = charged(&trial, &mut talk(), |total| Some(tokens(0, total, 0, 0)));
+    session.switch("anthropic", "claude-opus-5");
+    session.purpose = RequestPurpose::Compaction;
+    let second = charge_for(&session, &mut conversation(), |total| Some(tokens(0, total, 0, 0)));
     ledger.add(&second);
     assert!(second.dollars > first.dollars);
     assert_eq!(ledger.by_model["anthropic/claude-sonnet-5"].dollars, first.dollars);
@@ -135,9 +143,9 @@ fn a_switch_of_model_does_not_price_the_past_again() {
 
 #[test]
 fn ledgers_are_merged_and_survive_their_written_form() {
-    let trial = TestSession::anthropic();
+    let session = TestSession::anthropic();
     let mut one = Ledger::default();
-    one.add(&charged(&trial, &mut talk(), |total| Some(tokens(100, total - 100, 0, 0))));
+    one.add(&charge_for(&session, &mut conversation(), |total| Some(tokens(100, total - 100, 0, 0))));
     let verdict = Verdict {
         expected_read: 500,
         read: 0,

@@ -1,4 +1,4 @@
-//! Why a cache was not read, and whose doing that was.
+//! Why a cached prefix was not read, and who is to blame.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::format::{format_list, format_minutes, format_number};
 
-/// Whose doing a loss was.
+/// Who caused a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// Ours: the prompt that this program laid out was another one.
+    /// Hardpan: it laid out a different prompt.
     Us,
-    /// The provider's: its rules, or its cache.
+    /// The provider: its caching rules, or its cache.
     Provider,
-    /// The person's: another model, another setting, a long silence.
+    /// The person: another model, another setting, a long pause.
     Person,
-    /// Nobody's: nothing was lost.
+    /// Nobody, because nothing was lost.
     Nobody,
 }
 
@@ -24,13 +24,13 @@ pub enum Blame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentChange {
-    /// It says something else.
+    /// Its text is different.
     Changed,
-    /// It appeared before what was cached.
+    /// It is new, and appears before the end of what was cached.
     Added,
-    /// It is gone.
+    /// It is no longer in the prompt.
     Removed,
-    /// It stands elsewhere.
+    /// Its text is the same, but at another position.
     Moved,
 }
 
@@ -45,100 +45,105 @@ impl ContentChange {
     }
 }
 
-/// Why a request read less than the one before it had left in the cache.
+/// Why a request read less than the previous one had left in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// All that was expected was read.
+    /// Everything that was expected was read.
     AsExpected,
-    /// The conversation had nothing in the cache yet; another one may have had the same beginning there.
+    /// The conversation had nothing in the cache yet, though another one may have shared its
+    /// beginning.
     FirstRequest,
-    /// The tools are others. With all three lists empty their order is another.
+    /// The declared tools changed. If all three lists are empty, only their order did.
     ToolsChanged {
-        /// New ones.
+        /// Names of new tools.
         added: Vec<Arc<str>>,
-        /// Those that are gone.
+        /// Names of tools that are gone.
         removed: Vec<Arc<str>>,
-        /// Those with another description or schema.
+        /// Names of tools with another description or schema.
         changed: Vec<Arc<str>>,
     },
-    /// The system prompt is another, from this segment on.
+    /// The system prompt changed, from this segment on.
     SystemChanged(String),
     /// An item changed before the end of what was cached.
     ItemChanged {
-        /// Its key.
+        /// The item's key: `file:src/a.rs`.
         key: Arc<str>,
-        /// What happened to it.
+        /// What happened to the item.
         how: ContentChange,
     },
     /// A message changed before the end of what was cached.
     MessageChanged {
-        /// Its id.
+        /// The message's id.
         id: Arc<str>,
-        /// What happened to it.
+        /// What happened to the message.
         how: ContentChange,
     },
-    /// A text of the layout's own changed: a header, a footer.
+    /// Text that the layout adds by itself changed: a header, a footer.
     LayoutChanged(String),
-    /// The first image of the conversation: the messages are cached apart with and without images.
+    /// The conversation got its first image; messages are cached separately with and without
+    /// images.
     ImageAdded,
-    /// The last image is gone.
+    /// The conversation lost its last image.
     ImageRemoved,
-    /// Whether or how far the model thinks.
+    /// The thinking budget changed.
     ThinkingChanged,
-    /// The effort asked for.
+    /// The reasoning effort changed.
     EffortChanged,
-    /// Another setting that the cache depends on: web search, citations, tool choice, parallel tools.
+    /// Another setting that is part of the cache keys changed: web search, citations, tool choice,
+    /// parallel tools.
     SettingChanged(String),
-    /// Each model has a cache of its own.
+    /// Another model, which has a cache of its own.
     ModelChanged {
-        /// The model before.
+        /// Id of the previous model.
         from: Arc<str>,
-        /// The model now.
+        /// Id of the current model.
         to: Arc<str>,
     },
-    /// So has each provider.
+    /// Another provider, which has a cache of its own.
     ProviderChanged {
-        /// The provider before.
+        /// Id of the previous provider.
         from: Arc<str>,
-        /// The provider now.
+        /// Id of the current provider.
         to: Arc<str>,
     },
-    /// The session was resumed by another process, and what it sent was not what had been cached.
+    /// Another process resumed the session, and what it sent was not what had been cached.
     Resumed,
-    /// BASE was laid anew.
+    /// A fold laid out the items anew.
     Folded,
-    /// A summary took the place of older messages.
+    /// A summary replaced older messages.
     Compacted,
-    /// The cache was not used for longer than it lives.
+    /// The cache was idle for longer than its lifetime.
     Expired {
-        /// How long it had not been used.
+        /// How long the cache was idle, in minutes.
         minutes: u64,
-        /// How long it lives, in minutes.
+        /// The cache's lifetime, in minutes.
         lifetime: u64,
     },
     /// The next breakpoint is further from the last entry than the provider looks back.
     TooManyNewBlocks {
-        /// The blocks between the two.
+        /// Number of blocks between the two.
         blocks: usize,
-        /// How far the provider looks, the marked block included.
+        /// How many blocks the provider looks back, the marked block included.
         look_back: u32,
     },
-    /// No breakpoint stands at or after what was cached, or nothing was cached because there was none.
+    /// No breakpoint is at or after what was cached, or nothing was cached for lack of a
+    /// breakpoint.
     Unmarked,
     /// The prefix is smaller than the provider keeps.
     BelowMinimum {
-        /// The prefix, in tokens.
+        /// Size of the prefix, in tokens.
         tokens: u64,
-        /// The smallest that is kept.
+        /// The smallest prefix that the provider keeps, in tokens.
         minimum: u64,
     },
-    /// Nothing of ours differs, the entry was young enough and within reach, and still it was not read.
+    /// The prompts agree, the entry was young enough and within reach, and yet the provider did not
+    /// read it.
     Evicted,
 }
 
 impl Cause {
-    /// Its name, for tables and files.
+    /// The cause's name in tables and JSON: `tools_changed`.
     pub fn name(&self) -> &'static str {
         match self {
             Cause::AsExpected => "as_expected",
@@ -166,7 +171,7 @@ impl Cause {
         }
     }
 
-    /// The cause in words, as the second half of a sentence.
+    /// The cause as the second half of a sentence.
     pub fn describe(&self) -> String {
         match self {
             Cause::AsExpected => "all that was cached was read".into(),
@@ -196,7 +201,11 @@ impl Cause {
             Cause::Folded => "a fold laid the items anew".into(),
             Cause::Compacted => "the conversation was compacted".into(),
             Cause::Expired { minutes: idle, lifetime } => {
-                format!("the cache expired after {} ({} unused)", format_minutes(*lifetime), format_minutes(*idle))
+                format!(
+                    "the cache expired after {} ({} unused)",
+                    format_minutes(*lifetime),
+                    format_minutes(*idle)
+                )
             }
             Cause::TooManyNewBlocks { blocks, look_back } => {
                 format!("{blocks} new blocks came at once, and the provider looks back {look_back}")

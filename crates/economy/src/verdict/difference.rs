@@ -1,24 +1,31 @@
-//! What differs first between two prompts of a conversation, read off the prompts alone.
+//! The first difference between two prompts of a conversation, found by comparing the prompts
+//! alone.
 
 use std::collections::BTreeSet;
 
 use hardpan_prompt::Region;
 
-use crate::cache::{Invalidation, CacheRules, Section};
-use crate::verdict::trace::{Setting, Trace, PieceOrigin};
+use crate::cache::{CacheRules, Invalidation, Section};
+use crate::verdict::trace::{PieceOrigin, Setting, Trace};
 use crate::verdict::{Cause, ContentChange};
 
-/// A change that loses what is cached from some block on.
+/// A change that invalidates the cache from some block on.
 pub(super) struct Difference {
-    /// The first block that is lost, in the later prompt.
+    /// The first invalidated block of the later prompt.
     pub from: usize,
     pub cause: Cause,
-    /// The block that differs, and where that came from; none for a setting.
+    /// The block that differs, with its origin. `None`: a setting changed, not a block.
     pub at: Option<(usize, Option<PieceOrigin>)>,
 }
 
-/// The first change that loses anything up to and including block `end` of the earlier prompt.
-pub(super) fn first(rules: &CacheRules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
+/// Finds the first change that invalidates anything up to and including block `end` of the earlier
+/// prompt.
+pub(super) fn find_first_difference(
+    rules: &CacheRules,
+    before: &Trace,
+    now: &Trace,
+    end: usize,
+) -> Option<Difference> {
     if before.provider != now.provider {
         let (from, to) = (before.provider.clone(), now.provider.clone());
         return Some(Difference { from: 0, cause: Cause::ProviderChanged { from, to }, at: None });
@@ -27,8 +34,8 @@ pub(super) fn first(rules: &CacheRules, before: &Trace, now: &Trace, end: usize)
         let (from, to) = (before.model.clone(), now.model.clone());
         return Some(Difference { from: 0, cause: Cause::ModelChanged { from, to }, at: None });
     }
-    let text = in_text(rules, before, now, end);
-    let setting = in_settings(rules, before, now);
+    let text = text_difference(rules, before, now, end);
+    let setting = setting_difference(rules, before, now);
     // Settings count from the beginning of a section: before its texts.
     let found = match (setting, text) {
         (Some(setting), Some(text)) if text.from < setting.from => Some(text),
@@ -38,7 +45,7 @@ pub(super) fn first(rules: &CacheRules, before: &Trace, now: &Trace, end: usize)
     found.filter(|difference| difference.from <= end)
 }
 
-fn in_settings(rules: &CacheRules, before: &Trace, now: &Trace) -> Option<Difference> {
+fn setting_difference(rules: &CacheRules, before: &Trace, now: &Trace) -> Option<Difference> {
     if rules.invalidation == Invalidation::None {
         return None;
     }
@@ -70,8 +77,9 @@ fn in_settings(rules: &CacheRules, before: &Trace, now: &Trace) -> Option<Differ
     Some(Difference { from: now.section_start(*section), cause, at: None })
 }
 
-/// What is only added behind `end` is no loss, and needs no name: so ends every turn of a conversation that grows.
-fn in_text(rules: &CacheRules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
+/// Text that is only appended after `end` is not a difference: that is how every growing
+/// conversation continues.
+fn text_difference(rules: &CacheRules, before: &Trace, now: &Trace, end: usize) -> Option<Difference> {
     let block = before.first_difference(now)?;
     let section = before.section(block).min(now.section(block));
     if block > end && section != Section::Tools {
@@ -80,19 +88,20 @@ fn in_text(rules: &CacheRules, before: &Trace, now: &Trace, end: usize) -> Optio
     let (was, is) = first_pieces(before, now, block);
     let origin = is.or(was).cloned();
     let (from, cause) = match section {
-        // By Anthropic's table any change of the tools loses everything, also one that comes after a marked tool.
-        Section::Tools if rules.invalidation == Invalidation::BySection => (0, tools(before, now)),
-        Section::Tools => (block, tools(before, now)),
+        // By Anthropic's table any change of the tools loses everything, also one that comes after
+        // a marked tool.
+        Section::Tools if rules.invalidation == Invalidation::BySection => (0, tools_cause(before, now)),
+        Section::Tools => (block, tools_cause(before, now)),
         Section::System => {
             let segment = origin.as_ref().map_or_else(|| "a block".into(), PieceOrigin::describe);
             (block, Cause::SystemChanged(segment))
         }
-        Section::Messages => (block, in_messages(before, now, block)),
+        Section::Messages => (block, messages_cause(before, now, block)),
     };
     Some(Difference { from, cause, at: Some((block, origin)) })
 }
 
-fn tools(before: &Trace, now: &Trace) -> Cause {
+fn tools_cause(before: &Trace, now: &Trace) -> Cause {
     let has = |trace: &Trace, name: &str| trace.tools().any(|(other, _)| **other == *name);
     let missing = |from: &Trace, of: &Trace| -> Vec<_> {
         of.tools().filter(|(name, _)| !has(from, name)).map(|(name, _)| name.clone()).collect()
@@ -106,43 +115,44 @@ fn tools(before: &Trace, now: &Trace) -> Cause {
     }
 }
 
-/// Two origins of the same place: as it was and as it is.
-type Pair<'a> = (Option<&'a PieceOrigin>, Option<&'a PieceOrigin>);
+/// The origins of corresponding pieces in the earlier and the later prompt.
+type OriginPair<'a> = (Option<&'a PieceOrigin>, Option<&'a PieceOrigin>);
 
-/// The number of the first piece of a block that differs. Where all are the same, the block's frame is not (its speaker, its
-/// call), and its first piece stands for it.
-fn seam(before: &Trace, now: &Trace, block: usize) -> usize {
+/// Index of the first piece of a block that differs. If all pieces are the same, the block's frame
+/// differs (its speaker, its call), and its first piece stands for it.
+fn first_differing_piece(before: &Trace, now: &Trace, block: usize) -> usize {
     let (was, is) = (before.pieces(block), now.pieces(block));
     let same = was.iter().zip(is).take_while(|(was, is)| was.0 == is.0).count();
     if same == was.len() && same == is.len() { 0 } else { same }
 }
 
-/// The pieces of a block that differ first.
-fn first_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> Pair<'a> {
-    let at = seam(before, now, block);
+/// The origins of the first pieces of a block that differ.
+fn first_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> OriginPair<'a> {
+    let at = first_differing_piece(before, now, block);
     let of = |trace: &'a Trace| trace.pieces(block).get(at).and_then(|piece| trace.origin_of(*piece));
     (of(before), of(now))
 }
 
-fn in_messages(before: &Trace, now: &Trace, block: usize) -> Cause {
+fn messages_cause(before: &Trace, now: &Trace, block: usize) -> Cause {
     let (old, new) = (before.messages(), now.messages());
     let replaced = |ours: &[_], theirs: &[_]| ours.first().is_some_and(|first| !theirs.contains(first));
-    // The conversation began with another message, and begins with one that is new, as a summary is. Where that is the
-    // only one, a person has said it anew.
+    // The conversation began with another message, and begins with one that is new, as a summary
+    // is. Where that is the only one, a person has said it anew.
     if replaced(&old, &new) && replaced(&new, &old) && new.len() > 1 {
         return Cause::Compacted;
     }
     if before.base_hashes() != now.base_hashes() {
         return Cause::Folded;
     }
-    let (was, is) = telling_pieces(before, now, block);
+    let (was, is) = explaining_pieces(before, now, block);
     let all_there = || {
         let new: BTreeSet<_> = new.iter().collect();
         old.iter().all(|id| new.contains(id))
     };
-    let is_update =
-        matches!(was, Some(PieceOrigin::Item(_) | PieceOrigin::Stub(_))) && before.region(block) == Some(Region::Log);
-    // What was told about an item since the last fold has moved to BASE; a body that moved there leaves a stub.
+    let is_update = matches!(was, Some(PieceOrigin::Item(_) | PieceOrigin::Stub(_)))
+        && before.region(block) == Some(Region::Log);
+    // What was told about an item since the last fold has moved to BASE; a body that moved there
+    // leaves a stub.
     if matches!(is, Some(PieceOrigin::Stub(_))) || (is_update && was != is && all_there()) {
         return Cause::Folded;
     }
@@ -161,14 +171,15 @@ fn in_messages(before: &Trace, now: &Trace, block: usize) -> Cause {
     }
 }
 
-/// The first pieces that differ. A rule's text (the call that frames a panel) says little about what happened: then the next
-/// pieces that are no rule's count, if these differ.
-fn telling_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> Pair<'a> {
+/// The first differing pieces that explain what happened. A layout's own text (the call that frames
+/// a panel) says little, so the next pieces that are not the layout's count instead, if they
+/// differ.
+fn explaining_pieces<'a>(before: &'a Trace, now: &'a Trace, block: usize) -> OriginPair<'a> {
     let (was, is) = first_pieces(before, now, block);
     if ![was, is].into_iter().flatten().any(PieceOrigin::is_rule) {
         return (was, is);
     }
-    let at = seam(before, now, block);
+    let at = first_differing_piece(before, now, block);
     let next = |trace: &'a Trace| {
         let pieces = trace.pieces_from(block).iter().skip(at);
         let mut known = pieces.filter_map(|piece| Some((piece.0, trace.origin_of(*piece)?)));

@@ -1,4 +1,4 @@
-//! A conversation, request by request.
+//! [`CacheMonitor`]: follows a conversation, request by request.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,18 @@ use hardpan_models::CacheKind;
 use hardpan_prompt::Region;
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Moment, CacheRules, Section};
-use crate::ledger::{CompletedRequest, RequestPurpose, Continuity, TokenUsage};
+use crate::cache::{CacheRules, Moment, Section};
+use crate::ledger::{CompletedRequest, Continuity, RequestPurpose, TokenUsage};
 use crate::verdict::difference::{self, Difference};
-use crate::verdict::previous_request::{TokenEstimate, PreviousRequest, CachedPrefix, estimate_part};
-use crate::verdict::trace::{LastSpeaker, Trace, PieceOrigin};
+use crate::verdict::previous_request::{CachedPrefix, PreviousRequest, TokenEstimate, estimate_part};
+use crate::verdict::trace::{LastSpeaker, PieceOrigin, Trace};
 use crate::verdict::{Blame, Cause, DifferenceLocation, Verdict};
 
-/// Follows one conversation, and says of each request what it lost and why.
+/// Follows one conversation and tells for each request what it lost from the cache, and why.
 ///
-/// It keeps a trace of the last prompt: a few dozen bytes per block, whatever the conversation's length in bytes. It can be
-/// written with the session, so that the first request after a resume is still held against the last one before.
+/// It keeps a trace of the last prompt: a few dozen bytes per block, however long the texts are. It
+/// is stored with the session, so that the first request after a resume is still compared with the
+/// last one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CacheMonitor {
@@ -24,20 +25,21 @@ pub struct CacheMonitor {
 }
 
 impl CacheMonitor {
-    /// A conversation that has not begun.
+    /// Makes a monitor for a conversation that has not begun.
     pub fn new() -> Self {
         CacheMonitor::default()
     }
 
-    /// The verdict on a request that lost something; takes it in as the last one. `None`: nothing was lost.
+    /// Records a request and returns the verdict if something was lost. `None`: nothing was.
     pub fn examine_for_loss(&mut self, request: &CompletedRequest<'_>) -> Option<Verdict> {
         Some(self.examine(request)).filter(Verdict::is_loss)
     }
 
-    /// What is to be said about a request, loss or not; takes it in as the last one.
+    /// Records a request and returns the verdict on it, loss or not.
     ///
-    /// A compaction or a ping is held against the conversation, but the next turn is still held against the last one: their
-    /// own ending is not meant to stay. Commit messages are a prompt of their own.
+    /// Compactions and pings are compared with the conversation, but do not replace its last
+    /// request, since their own ending is not meant to stay. Commit messages are prompts of their
+    /// own and are not compared.
     pub fn examine(&mut self, request: &CompletedRequest<'_>) -> Verdict {
         // Only what becomes the last one may take over from it.
         let last = self.last.as_mut().filter(|_| request.purpose == RequestPurpose::Turn);
@@ -47,14 +49,16 @@ impl CacheMonitor {
                 Verdict::without_loss(Cause::FirstRequest, 0, request.billed().read)
             }
             None => Verdict::without_loss(Cause::FirstRequest, 0, request.billed().read),
-            Some(past) => verdict(past, &now, request),
+            Some(past) => reach_verdict(past, &now, request),
         };
         match (request.purpose, &mut self.last) {
-            (RequestPurpose::Turn, last) => *last = Some(PreviousRequest::from_request(request, now, last.as_ref())),
+            (RequestPurpose::Turn, last) => {
+                *last = Some(PreviousRequest::from_request(request, now, last.as_ref()))
+            }
             (RequestPurpose::Commit, _) | (_, None) => {}
             (RequestPurpose::Compaction | RequestPurpose::Ping, Some(past)) => {
                 let end = past.entries.last().map_or(0, |entry| entry.0);
-                if difference::first(&request.rules(), &past.trace, &now, end).is_none() {
+                if difference::find_first_difference(&request.rules(), &past.trace, &now, end).is_none() {
                     past.used = past.used.max(request.sent_at.0);
                 }
             }
@@ -62,24 +66,29 @@ impl CacheMonitor {
         verdict
     }
 
-    /// When what the conversation has in the cache expires, unless it is used before. `None`: nothing is cached, or
-    /// nobody says how long it lives.
+    /// When the conversation's cache entries expire unless they are used before. `None`: nothing is
+    /// cached, or the lifetime is not documented.
     pub fn expires_at(&self) -> Option<Moment> {
         self.last.as_ref().filter(|past| past.cached_prefix.is_some())?.expires_at()
     }
 
-    /// How many tokens the conversation has in the cache, as long as it lives.
+    /// Tokens that the conversation has in the cache, as long as it lives.
     pub fn cached_tokens(&self) -> u64 {
-        self.last.as_ref().and_then(|past| past.cached_prefix).map_or(0, |cached_prefix| cached_prefix.estimate.tokens)
+        self.last
+            .as_ref()
+            .and_then(|past| past.cached_prefix)
+            .map_or(0, |cached_prefix| cached_prefix.estimate.tokens)
     }
 }
 
-/// What an act would lose, for [`forecast`](crate::forecast).
+/// What an action would lose, for [`forecast`](crate::forecast).
 impl CacheMonitor {
-    /// The tokens in the cache that would be lost at a moment, were everything from a block on another.
+    /// Cached tokens that would be lost at a moment if everything from a block on changed.
     pub(crate) fn tokens_lost_from(&self, rules: &CacheRules, block: usize, at: Moment) -> u64 {
         let Some(past) = &self.last else { return 0 };
-        let Some(cached_prefix) = past.cached_prefix.filter(|cached_prefix| past.last_live_entry(at) >= Some(cached_prefix.block)) else {
+        let Some(cached_prefix) =
+            past.cached_prefix.filter(|cached_prefix| past.last_live_entry(at) >= Some(cached_prefix.block))
+        else {
             return 0;
         };
         cached_prefix.estimate.tokens.saturating_sub(past.readable_before(rules, block, at).tokens)
@@ -88,10 +97,14 @@ impl CacheMonitor {
     /// Whether anything can still be read at a moment.
     pub(crate) fn is_warm(&self, at: Moment) -> bool {
         let past = self.last.as_ref();
-        past.is_some_and(|past| past.cached_prefix.is_some_and(|cached_prefix| past.last_live_entry(at) >= Some(cached_prefix.block)))
+        past.is_some_and(|past| {
+            past.cached_prefix
+                .is_some_and(|cached_prefix| past.last_live_entry(at) >= Some(cached_prefix.block))
+        })
     }
 
-    /// Where something stands in the last prompt: its first block, the region, its tokens.
+    /// Finds the pieces of the last prompt with a certain origin: their first block, its region,
+    /// and their tokens.
     pub(crate) fn find_piece(&self, wanted: impl Fn(&PieceOrigin) -> bool) -> Option<(usize, Region, u64)> {
         let past = self.last.as_ref()?;
         let trace = &past.trace;
@@ -102,23 +115,23 @@ impl CacheMonitor {
         Some((block, trace.region(block)?, past.estimate_part(counted).tokens))
     }
 
-    /// The first block of a section, or where it would be.
+    /// Index of the first block of a section, or where it would be.
     pub(crate) fn section_start(&self, section: Section) -> usize {
         self.last.as_ref().map_or(0, |past| past.trace.section_start(section))
     }
 
-    /// The last block that stands in a region.
+    /// Index of the last block that belongs to a region.
     pub(crate) fn region_end(&self, region: Region) -> Option<usize> {
         let trace = &self.last.as_ref()?.trace;
         (0..trace.len()).rev().find(|block| trace.region(*block) == Some(region))
     }
 
-    /// Whether the last prompt was one of `strata`, which folds.
+    /// Whether the last prompt was laid out by `strata`, which folds.
     pub(crate) fn uses_folds(&self) -> bool {
         self.last.as_ref().is_some_and(|past| !past.trace.base_hashes().is_empty())
     }
 
-    /// Whether what is cached was asked to live longer than usual.
+    /// Whether the cached entries were asked to live longer than usual.
     pub(crate) fn has_long_lifetime(&self, rules: &CacheRules) -> bool {
         let usual = rules.cache.lifetime.map(|seconds| i64::from(seconds) * 1000);
         let last = self.last.as_ref().and_then(|past| past.entries.last());
@@ -126,49 +139,58 @@ impl CacheMonitor {
     }
 }
 
-fn verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest<'_>) -> Verdict {
+fn reach_verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest<'_>) -> Verdict {
     let rules = request.rules();
     let billed = request.billed();
     let fine = |cause| Verdict::without_loss(cause, billed.read, billed.read);
     if request.reported_usage.is_none() || request.sent_at < Moment(past.began) {
         return fine(Cause::AsExpected); // nothing is known, or nothing could be read yet
     }
-    let Some(cached_prefix) = past.cached_prefix else { return without_promise(&rules, past, now, request) };
-    let difference = difference::first(&rules, &past.trace, now, cached_prefix.block);
+    let Some(cached_prefix) = past.cached_prefix else {
+        return verdict_without_cached_prefix(&rules, past, now, request);
+    };
+    let difference = difference::find_first_difference(&rules, &past.trace, now, cached_prefix.block);
     let expected = match &difference {
         None => cached_prefix.estimate,
-        Some(_) => in_both(&rules, past, &cached_prefix, now, &billed),
+        Some(_) => estimate_shared_tokens(&rules, past, &cached_prefix, now, &billed),
     };
     let expected = TokenEstimate { tokens: expected.tokens.min(billed.prompt()), ..expected };
     if expected.tokens <= billed.read + expected.margin {
         return fine(Cause::AsExpected);
     }
-    let (cause, at) = LossAnalysis { rules, past, cached_prefix, now, request, expected }.cause(difference);
+    let (cause, at) =
+        LossAnalysis { rules, past, cached_prefix, now, request, expected }.find_cause(difference);
     let lost_tokens = expected.tokens - billed.read;
     Verdict {
         expected_read: expected.tokens,
         read: billed.read,
         lost_tokens,
-        lost_dollars: excess(request, lost_tokens),
-        blame: blame(&cause, at.as_ref(), now.last_word),
+        lost_dollars: excess_dollars(request, lost_tokens),
+        blame: assign_blame(&cause, at.as_ref(), now.last_word),
         cause,
         first_difference: at,
     }
 }
 
-/// Nothing was left in the cache. Where a breakpoint asked for it and the provider found the prefix too small, the same
-/// tokens were paid again; without one, nobody had promised anything.
-fn without_promise(rules: &CacheRules, past: &PreviousRequest, now: &Trace, request: &CompletedRequest<'_>) -> Verdict {
+/// The verdict if the previous request left nothing in the cache. If it had a breakpoint and the
+/// provider found the prefix too small, the same tokens were paid again; without a breakpoint
+/// nothing was to be expected.
+fn verdict_without_cached_prefix(
+    rules: &CacheRules,
+    past: &PreviousRequest,
+    now: &Trace,
+    request: &CompletedRequest<'_>,
+) -> Verdict {
     let billed = request.billed();
     let minimum = rules.minimum() as u64;
-    let unchanged = |end| difference::first(rules, &past.trace, now, end).is_none();
+    let unchanged = |end| difference::find_first_difference(rules, &past.trace, now, end).is_none();
     match (past.too_small, past.entries.last()) {
         (Some(tokens), Some(entry)) if unchanged(entry.0) && tokens > billed.read => {
             let lost_tokens = (tokens - billed.read).min(billed.prompt() - billed.read);
             Verdict {
                 expected_read: billed.read + lost_tokens,
                 lost_tokens,
-                lost_dollars: excess(request, lost_tokens),
+                lost_dollars: excess_dollars(request, lost_tokens),
                 blame: Blame::Provider,
                 ..Verdict::without_loss(Cause::BelowMinimum { tokens, minimum }, 0, billed.read)
             }
@@ -187,8 +209,15 @@ fn without_promise(rules: &CacheRules, past: &PreviousRequest, now: &Trace, requ
     }
 }
 
-/// The tokens of a prompt that the one before had promised, wherever they stand now.
-fn in_both(rules: &CacheRules, past: &PreviousRequest, cached_prefix: &CachedPrefix, now: &Trace, billed: &TokenUsage) -> TokenEstimate {
+/// Estimates the tokens of this prompt that the previous one had left in the cache, wherever they
+/// are now.
+fn estimate_shared_tokens(
+    rules: &CacheRules,
+    past: &PreviousRequest,
+    cached_prefix: &CachedPrefix,
+    now: &Trace,
+    billed: &TokenUsage,
+) -> TokenEstimate {
     let mut known: BTreeMap<u64, u32> = BTreeMap::new();
     for piece in past.trace.pieces_through(cached_prefix.block) {
         *known.entry(piece.0).or_default() += 1;
@@ -205,9 +234,9 @@ fn in_both(rules: &CacheRules, past: &PreviousRequest, cached_prefix: &CachedPre
     TokenEstimate { margin: estimate.margin + u64::from(rules.cache.step.max(1)), ..estimate }
 }
 
-/// What was paid for lost tokens beyond reading them. They follow what was read: first what was written for an hour, then
-/// what was written for the usual lifetime, then plain input.
-fn excess(request: &CompletedRequest<'_>, lost: u64) -> f64 {
+/// Dollars paid for lost tokens beyond reading them. They follow what was read: first what was
+/// written for an hour, then what was written for the usual lifetime, then plain input.
+fn excess_dollars(request: &CompletedRequest<'_>, lost: u64) -> f64 {
     let (billed, prices) = (request.billed(), request.prices());
     let mut rest = lost;
     let mut take = |available: u64| {
@@ -222,7 +251,7 @@ fn excess(request: &CompletedRequest<'_>, lost: u64) -> f64 {
     (prices.dollars(&paid) - prices.dollars(&read)).max(0.0)
 }
 
-/// A request that lost something.
+/// A request that lost something, and all that is needed to find out why.
 struct LossAnalysis<'a> {
     rules: CacheRules,
     past: &'a PreviousRequest,
@@ -233,9 +262,10 @@ struct LossAnalysis<'a> {
 }
 
 impl LossAnalysis<'_> {
-    /// In order: what had expired was lost whatever else changed; then what differs, as far as that explains the loss; then
-    /// what else keeps an entry from being found.
-    fn cause(&self, difference: Option<Difference>) -> (Cause, Option<DifferenceLocation>) {
+    /// Finds the cause. First, what had expired was lost whatever else changed; then the first
+    /// difference, if it explains the loss; then anything else that keeps an entry from being
+    /// found.
+    fn find_cause(&self, difference: Option<Difference>) -> (Cause, Option<DifferenceLocation>) {
         if let Some(expired) = self.expired() {
             return (expired, None);
         }
@@ -254,7 +284,8 @@ impl LossAnalysis<'_> {
         }
     }
 
-    /// Whether the lifetimes alone explain what was read: no more than the entries that still lived.
+    /// Whether the lifetimes alone explain the loss: no more was read than the entries that were
+    /// still alive.
     fn expired(&self) -> Option<Cause> {
         let (sent, past) = (self.request.sent_at, self.past);
         let alive = past.last_live_entry(sent);
@@ -269,7 +300,8 @@ impl LossAnalysis<'_> {
         (self.request.billed().read + rest.margin + self.expected.margin >= rest.tokens).then_some(expired)
     }
 
-    /// Whether a difference explains the greater part of the loss: up to where it loses, all should have been read.
+    /// Whether a difference explains the greater part of the loss: everything before it should have
+    /// been read.
     fn explains(&self, difference: &Difference) -> bool {
         if matches!(difference.cause, Cause::ModelChanged { .. } | Cause::ProviderChanged { .. }) {
             return true;
@@ -280,7 +312,7 @@ impl LossAnalysis<'_> {
         unexplained <= self.expected.tokens.saturating_sub(left.tokens.max(read))
     }
 
-    /// Whether the provider could not find the entry from any breakpoint.
+    /// Whether the provider could not reach the entry from any breakpoint.
     fn out_of_reach(&self) -> Option<Cause> {
         if self.rules.cache.kind != CacheKind::Markers {
             return None;
@@ -295,7 +327,7 @@ impl LossAnalysis<'_> {
     }
 }
 
-fn blame(cause: &Cause, at: Option<&DifferenceLocation>, last_word: LastSpeaker) -> Blame {
+fn assign_blame(cause: &Cause, at: Option<&DifferenceLocation>, last_word: LastSpeaker) -> Blame {
     match cause {
         Cause::AsExpected | Cause::FirstRequest => Blame::Nobody,
         Cause::ToolsChanged { .. }
@@ -314,7 +346,8 @@ fn blame(cause: &Cause, at: Option<&DifferenceLocation>, last_word: LastSpeaker)
         | Cause::SettingChanged(_)
         | Cause::ModelChanged { .. }
         | Cause::ProviderChanged { .. } => Blame::Person,
-        // Bytes that differ after a resume are ours; another process that finds nothing has met another cache.
+        // Bytes that differ after a resume are ours; another process that finds nothing has met
+        // another cache.
         Cause::Resumed if at.is_some() => Blame::Us,
         Cause::Resumed | Cause::BelowMinimum { .. } | Cause::Evicted => Blame::Provider,
         // A tool that took longer than the cache lives is our doing; a person's pause is theirs.

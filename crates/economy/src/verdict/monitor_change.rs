@@ -1,31 +1,32 @@
-//! The written form of a monitor: what is new in it since the one before.
+//! [`CacheMonitorChange`]: how a monitor is stored, as the difference from the previous one.
 //!
-//! A monitor has a few dozen bytes for each block of the last prompt, and most of them are those of the run before. So what is
-//! written is, of each long list, how much of its start stays, and what follows. In an append-only layout all of it together is
-//! about as long as the last monitor.
+//! A monitor takes a few dozen bytes for each block of the last prompt, and most of them are the
+//! same as before. So a change stores, for each long list, how much of its beginning stays, and
+//! what follows. In an append-only layout all changes together are about as long as the last
+//! monitor.
 
 use serde::{Deserialize, Serialize};
 
+use crate::verdict::monitor::CacheMonitor;
 use crate::verdict::previous_request::PreviousRequest;
 use crate::verdict::trace::SharedLengths;
-use crate::verdict::monitor::CacheMonitor;
 
-/// What leads from one monitor to the next.
+/// The difference between a monitor and an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheMonitorChange {
-    /// How much of the lists stays.
+    /// How much of the beginning of each list stays.
     #[serde(default)]
     kept: SharedLengths,
-    /// The rest.
+    /// The monitor without these beginnings.
     #[serde(rename = "watch")]
     monitor: CacheMonitor,
 }
 
 impl CacheMonitor {
-    /// What leads here from another monitor; none where nothing changed.
+    /// The change that leads from an earlier monitor to this one. `None`: nothing changed.
     ///
-    /// Where our count of a text was scaled a little otherwise, which happens with every request whose bill teaches us
-    /// something, the count of before stays: it is an estimate.
+    /// Counts that differ only slightly keep their earlier value, since they are estimates and are
+    /// rescaled with every bill that teaches us something.
     pub fn change_since(&self, before: &CacheMonitor) -> Option<CacheMonitorChange> {
         let Some(now) = &self.last else {
             let nothing = CacheMonitorChange { kept: SharedLengths::default(), monitor: CacheMonitor::new() };
@@ -37,7 +38,8 @@ impl CacheMonitor {
         (!same).then_some(CacheMonitorChange { kept, monitor: CacheMonitor { last: Some(rest) } })
     }
 
-    /// How many blocks of the last prompt are not where they were in the last one of a later monitor.
+    /// How many blocks of this monitor's last prompt are no longer at their position in that of a
+    /// later monitor.
     pub fn count_moved_blocks(&self, later: &CacheMonitor) -> usize {
         let kept = later.shared_lengths(self);
         self.last.as_ref().map_or(0, |past| past.trace.len() - kept.blocks)
@@ -50,7 +52,8 @@ impl CacheMonitor {
         }
     }
 
-    /// The monitor that a change leads to; none if it does not belong to this one.
+    /// Applies a change to this monitor. `None`: the change belongs to another monitor, or is
+    /// damaged.
     pub fn apply_change(&self, change: &CacheMonitorChange) -> Option<CacheMonitor> {
         let mut monitor = change.monitor.clone();
         match (&mut monitor.last, &self.last) {
@@ -68,26 +71,28 @@ impl CacheMonitor {
 mod tests {
     use serde_json::Value;
 
-    use crate::test_session::{TestConversation, TestSession, item, long};
+    use crate::test_session::{TestConversation, TestSession, item, long_text};
     use crate::verdict::CacheMonitor;
 
     #[test]
-    fn changes_lead_from_watch_to_watch_and_hold_only_what_is_new() {
-        let mut trial = TestSession::anthropic();
-        let mut talk = TestConversation::new();
+    fn changes_lead_from_monitor_to_monitor_and_hold_only_what_is_new() {
+        let mut session = TestSession::anthropic();
+        let mut conversation = TestConversation::new();
         let mut stored = CacheMonitor::new();
         let mut sizes = Vec::new();
         for number in 0..30 {
-            talk.user(&format!("u{number}"), &long("question", 30)).tool_round(&format!("t{number}"), 3);
+            conversation
+                .user(&format!("u{number}"), &long_text("question", 30))
+                .tool_round(&format!("t{number}"), 3);
             if number == 20 {
-                talk.base[0] = item("file:a.rs", &long("another", 10));
+                conversation.base[0] = item("file:a.rs", &long_text("another", 10));
             }
-            trial.next(&mut talk);
-            let change = trial.monitor.change_since(&stored).expect("it changed");
+            session.next(&mut conversation);
+            let change = session.monitor.change_since(&stored).expect("it changed");
             let written = serde_json::to_string(&change).unwrap();
             stored = stored.apply_change(&serde_json::from_str(&written).unwrap()).expect("it belongs there");
-            assert_eq!(stored, trial.monitor, "request {number}");
-            assert_eq!(trial.monitor.change_since(&stored), None);
+            assert_eq!(stored, session.monitor, "request {number}");
+            assert_eq!(session.monitor.change_since(&stored), None);
             sizes.push(written.len());
         }
         assert!(sizes[19] < sizes[0], "{sizes:?}");
@@ -96,17 +101,19 @@ mod tests {
 
     #[test]
     fn counts_that_were_scaled_a_little_otherwise_are_not_written_again() {
-        let mut trial = TestSession::anthropic();
-        let mut talk = TestConversation::new();
+        let mut session = TestSession::anthropic();
+        let mut conversation = TestConversation::new();
         for number in 0..30 {
-            talk.user(&format!("u{number}"), &long("question", 300)).assistant(&format!("a{number}"), "Yes.");
+            conversation
+                .user(&format!("u{number}"), &long_text("question", 300))
+                .assistant(&format!("a{number}"), "Yes.");
         }
-        talk.user("last", "Well?");
-        trial.next(&mut talk);
-        let stored = trial.monitor.clone();
+        conversation.user("last", "Well?");
+        session.next(&mut conversation);
+        let stored = session.monitor.clone();
         let whole = serde_json::to_string(&stored).unwrap().len();
         for (factor, is_little) in [(1.004, true), (1.3, false)] {
-            let scaled = trial.scaled(&mut talk, factor);
+            let scaled = session.scaled(&mut conversation, factor);
             let change = scaled.change_since(&stored);
             let written = change.map_or(0, |change| serde_json::to_string(&change).unwrap().len());
             assert_eq!(written < whole / 4, is_little, "{factor}: {written} of {whole}");
@@ -114,13 +121,17 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_watch_is_none() {
-        let mut trial = TestSession::anthropic();
-        let mut talk = TestConversation::new();
-        trial.next(talk.user("m1", "Hello!").assistant("m2", "Hello!").user("m3", "Go on."));
-        let whole = serde_json::to_value(trial.monitor.change_since(&CacheMonitor::new()).expect("it changed")).unwrap();
-        let read = |change: &Value| CacheMonitor::new().apply_change(&serde_json::from_value(change.clone()).unwrap());
-        assert_eq!(read(&whole), Some(trial.monitor.clone()));
+    fn a_damaged_monitor_is_none() {
+        let mut session = TestSession::anthropic();
+        let mut conversation = TestConversation::new();
+        session.next(conversation.user("m1", "Hello!").assistant("m2", "Hello!").user("m3", "Go on."));
+        let whole =
+            serde_json::to_value(session.monitor.change_since(&CacheMonitor::new()).expect("it changed"))
+                .unwrap();
+        let read = |change: &Value| {
+            CacheMonitor::new().apply_change(&serde_json::from_value(change.clone()).unwrap())
+        };
+        assert_eq!(read(&whole), Some(session.monitor.clone()));
         for (list, longer) in [("blocks", false), ("pieces", false), ("pieces", true), ("origins", false)] {
             let mut damaged = whole.clone();
             let items = damaged["watch"]["trace"][list].as_array_mut().unwrap();
@@ -139,13 +150,13 @@ mod tests {
 
     #[test]
     fn a_change_that_does_not_belong_there_leads_nowhere() {
-        let mut trial = TestSession::anthropic();
-        let mut talk = TestConversation::new();
-        trial.next(talk.user("m1", "Hello!"));
-        let first = trial.monitor.clone();
-        trial.next(talk.assistant("m2", "Hello!").user("m3", "Go on."));
-        let change = trial.monitor.change_since(&first).expect("it changed");
-        assert_eq!(first.apply_change(&change), Some(trial.monitor.clone()));
+        let mut session = TestSession::anthropic();
+        let mut conversation = TestConversation::new();
+        session.next(conversation.user("m1", "Hello!"));
+        let first = session.monitor.clone();
+        session.next(conversation.assistant("m2", "Hello!").user("m3", "Go on."));
+        let change = session.monitor.change_since(&first).expect("it changed");
+        assert_eq!(first.apply_change(&change), Some(session.monitor.clone()));
         assert_eq!(CacheMonitor::new().apply_change(&change), None);
         let gone = CacheMonitor::new().change_since(&first).expect("it changed");
         assert_eq!(first.apply_change(&gone), Some(CacheMonitor::new()));

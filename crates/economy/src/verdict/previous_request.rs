@@ -1,37 +1,39 @@
-//! What a request left in the cache, as far as a conversation knows.
+//! [`PreviousRequest`]: what the last request left in the cache, as far as the conversation can
+//! tell.
 
 use hardpan_models::CacheKind;
 use hardpan_prompt::CacheLifetime;
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Moment, CacheRules};
+use crate::cache::{CacheRules, Moment};
 use crate::ledger::{CompletedRequest, TokenUsage};
 use crate::verdict::trace::{SharedLengths, Trace};
 
-/// The least doubt about our count of a part of a prompt, as a share of it. On whole prompts the learned factor misses by a
-/// tenth of a percent (see [`TokenFactor`](hardpan_prompt::TokenFactor)), but code, prose and numbers each have a factor of their
-/// own, and they differ by several percent.
-const LEAST_DOUBT: f64 = 0.05;
-/// The most: beyond it nothing could be told.
-const MOST_DOUBT: f64 = 0.5;
+/// The least uncertainty about our count of a part of a prompt, as a share of it. On whole prompts
+/// the learned factor misses by a tenth of a percent (see
+/// [`TokenFactor`](hardpan_prompt::TokenFactor)), but code, prose and numbers each have a factor of
+/// their own, and these differ by several percent.
+const MIN_DOUBT: f64 = 0.05;
+/// The greatest uncertainty; beyond it no verdict would be possible.
+const MAX_DOUBT: f64 = 0.5;
 
-/// So many of the provider's tokens, give or take.
+/// A number of the provider's tokens, with a margin of error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TokenEstimate {
     pub tokens: u64,
-    /// How far off that may be.
+    /// How far the estimate may be off, in either direction.
     #[serde(rename = "off")]
     pub margin: u64,
 }
 
-/// A cache entry: the block it ends with, and how long it lives in milliseconds.
+/// A cache entry: the index of the block it ends with, and its lifetime in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry(pub usize, pub Option<i64>);
 
-/// What the next request can count on.
+/// The prefix that the next request can expect to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CachedPrefix {
-    /// The last block of it.
+    /// Index of its last block.
     pub block: usize,
     #[serde(rename = "about")]
     pub estimate: TokenEstimate,
@@ -42,25 +44,31 @@ pub(super) struct CachedPrefix {
 pub(super) struct PreviousRequest {
     pub trace: Trace,
     pub billed: TokenUsage,
-    /// Where entries end that the next request may read, in order; of an automatic cache only the last is listed.
+    /// The entries that the next request may read, in order. For an automatic cache only the last
+    /// one is listed.
     pub entries: Vec<Entry>,
-    /// What it left in the cache. `None`: nothing that it was meant to.
+    /// What the request left in the cache. `None`: nothing that was meant to stay.
     #[serde(rename = "promise")]
     pub cached_prefix: Option<CachedPrefix>,
-    /// Set where a breakpoint was asked for and the prefix was too small: its tokens.
+    /// Tokens of the prefix that a breakpoint was set on, if the provider found it too small to
+    /// keep.
     pub too_small: Option<u64>,
-    /// When its answer began: before that its entries could not be read.
+    /// When its answer began, in milliseconds since 1970; its entries could not be read before.
     pub began: i64,
-    /// When the entries were last used: lifetimes count from here.
+    /// When the entries were last used, in milliseconds since 1970; lifetimes count from here.
     pub used: i64,
 }
 
 impl PreviousRequest {
-    pub fn from_request(request: &CompletedRequest<'_>, trace: Trace, before: Option<&PreviousRequest>) -> Self {
+    pub fn from_request(
+        request: &CompletedRequest<'_>,
+        trace: Trace,
+        before: Option<&PreviousRequest>,
+    ) -> Self {
         let rules = request.rules();
         let billed = request.billed();
         let mut past = PreviousRequest {
-            entries: entries(&rules, &trace, before, request.sent_at),
+            entries: readable_entries(&rules, &trace, before, request.sent_at),
             trace,
             billed,
             cached_prefix: None,
@@ -72,14 +80,17 @@ impl PreviousRequest {
         let asked = past.entries.last().filter(|_| rules.cache.kind == CacheKind::Markers);
         let marked = asked.map(|entry| past.estimate_part(past.trace.tokens_through(entry.0)));
         // Breakpoints stand only where we counted enough; the provider may have counted less.
-        let small = |estimate: &TokenEstimate| estimate.tokens.saturating_sub(estimate.margin) < rules.minimum() as u64;
-        past.too_small =
-            marked.filter(|estimate| past.billed.cached() == 0 && small(estimate)).map(|estimate| estimate.tokens);
+        let small = |estimate: &TokenEstimate| {
+            estimate.tokens.saturating_sub(estimate.margin) < rules.minimum() as u64
+        };
+        past.too_small = marked
+            .filter(|estimate| past.billed.cached() == 0 && small(estimate))
+            .map(|estimate| estimate.tokens);
         past.cached_prefix = past.cached_prefix.filter(|_| past.too_small.is_none());
         past
     }
 
-    /// Whether its parts fit together, so that they can be looked up in each other.
+    /// Whether the indexes fit together. Deserialized data may be damaged.
     pub fn is_sound(&self) -> bool {
         let is_block = |block: usize| block < self.trace.len();
         self.trace.is_sound()
@@ -87,13 +98,14 @@ impl PreviousRequest {
             && self.cached_prefix.is_none_or(|cached_prefix| is_block(cached_prefix.block))
     }
 
-    /// The same without the starts of the long lists.
+    /// A copy without the beginnings of the long lists.
     pub fn without_first(&self, lengths: &SharedLengths) -> Self {
         PreviousRequest { trace: self.trace.without_first(lengths), entries: self.entries.clone(), ..*self }
     }
 
-    /// A part of this prompt, from our count of it to the provider's tokens. Its total is known exactly, so what is uncertain
-    /// is only how it divides: the error of the part is that of the rest.
+    /// Converts our count of a part of this prompt into the provider's tokens. The total is known
+    /// exactly; only how it divides is uncertain, so the error of the part equals the error of the
+    /// rest.
     pub fn estimate_part(&self, counted: u64) -> TokenEstimate {
         estimate_part(&self.billed, &self.trace, counted)
     }
@@ -107,7 +119,8 @@ impl PreviousRequest {
             let estimate = TokenEstimate { tokens, margin: estimate.margin + step };
             return Some(CachedPrefix { block, estimate }).filter(|_| tokens >= rules.minimum() as u64);
         }
-        // Up to the last marker the provider has counted for us. Some report no writes: then our own count must do.
+        // Up to the last marker the provider has counted for us. Some report no writes: then our
+        // own count must do.
         let is_last = self.trace.markers(rules).last().is_some_and(|(last, _)| *last == block);
         let reported = self.billed.cached();
         let says_writes =
@@ -117,18 +130,20 @@ impl PreviousRequest {
         Some(CachedPrefix { block, estimate })
     }
 
-    /// The last entry that still lived at a moment.
+    /// Index of the last entry that was still alive at a moment.
     pub fn last_live_entry(&self, at: Moment) -> Option<usize> {
         let lives = |entry: &&Entry| entry.1.is_none_or(|lifetime| at.since(Moment(self.used)) < lifetime);
         self.entries.iter().rfind(lives).map(|entry| entry.0)
     }
 
-    /// When the promised entry expires, where that is known.
+    /// When the cached prefix expires. `None`: nothing is cached, or the lifetime is not
+    /// documented.
     pub fn expires_at(&self) -> Option<Moment> {
         self.entries.last()?.1.map(|lifetime| Moment(self.used).plus(lifetime))
     }
 
-    /// The most that can be read of this prompt where everything from block `from` on is lost, at a moment.
+    /// The most that can be read of this prompt at a moment, if everything from block `from` on is
+    /// lost.
     pub fn readable_before(&self, rules: &CacheRules, from: usize, at: Moment) -> TokenEstimate {
         let alive = self.last_live_entry(at);
         let end = match rules.cache.kind {
@@ -151,7 +166,8 @@ impl PreviousRequest {
     }
 }
 
-/// A part of a prompt of which the whole was billed.
+/// Converts our count of a part of a prompt into the provider's tokens, given the bill for the
+/// whole.
 pub(super) fn estimate_part(billed: &TokenUsage, trace: &Trace, counted: u64) -> TokenEstimate {
     let (total, whole) = (billed.prompt(), trace.total());
     let counted = counted.min(whole);
@@ -159,14 +175,22 @@ pub(super) fn estimate_part(billed: &TokenUsage, trace: &Trace, counted: u64) ->
         return TokenEstimate { tokens: total, margin: 0 };
     }
     let ratio = total as f64 / whole.max(1) as f64;
-    let doubt = (ratio - 1.0).abs().clamp(LEAST_DOUBT, MOST_DOUBT);
+    let doubt = (ratio - 1.0).abs().clamp(MIN_DOUBT, MAX_DOUBT);
     let less = counted.min(whole - counted) as f64;
-    TokenEstimate { tokens: (counted as f64 * ratio).round() as u64, margin: (less * ratio * doubt).ceil() as u64 }
+    TokenEstimate {
+        tokens: (counted as f64 * ratio).round() as u64,
+        margin: (less * ratio * doubt).ceil() as u64,
+    }
 }
 
-/// What may be read next time: entries end at markers, or, without markers, wherever a request ends. What passes with its
-/// request (TAIL, the active tier) is not counted on.
-fn entries(rules: &CacheRules, trace: &Trace, before: Option<&PreviousRequest>, at: Moment) -> Vec<Entry> {
+/// The entries that may be read next time: they end at markers or, without markers, wherever a
+/// request ends. Transient content (TAIL, the active tier) is not expected to stay.
+fn readable_entries(
+    rules: &CacheRules,
+    trace: &Trace,
+    before: Option<&PreviousRequest>,
+    at: Moment,
+) -> Vec<Entry> {
     let usual = |lifetime: Option<u32>| lifetime.map(|seconds| i64::from(seconds) * 1000);
     match rules.cache.kind {
         CacheKind::None => Vec::new(),
@@ -180,7 +204,10 @@ fn entries(rules: &CacheRules, trace: &Trace, before: Option<&PreviousRequest>, 
                 .map(|(block, asked)| {
                     let long = rules.cache.long_lifetime.filter(|_| asked == CacheLifetime::OneHour);
                     let lifetime = usual(long.or(rules.cache.lifetime));
-                    Entry(block, before.and_then(|before| kept(before, trace, block, at)).unwrap_or(lifetime))
+                    Entry(
+                        block,
+                        before.and_then(|before| kept_lifetime(before, trace, block, at)).unwrap_or(lifetime),
+                    )
                 })
                 .collect()
         }
@@ -188,7 +215,7 @@ fn entries(rules: &CacheRules, trace: &Trace, before: Option<&PreviousRequest>, 
 }
 
 /// An entry that is read keeps the lifetime it was written with, whatever the marker asks for now.
-fn kept(before: &PreviousRequest, trace: &Trace, block: usize, at: Moment) -> Option<Option<i64>> {
+fn kept_lifetime(before: &PreviousRequest, trace: &Trace, block: usize, at: Moment) -> Option<Option<i64>> {
     let same = before.trace.model == trace.model && before.trace.provider == trace.provider;
     let unchanged = before.trace.first_difference(trace).is_none_or(|first| block < first);
     let entry = before.entries.iter().find(|entry| entry.0 == block)?;

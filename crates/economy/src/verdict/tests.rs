@@ -1,34 +1,36 @@
-//! Every cause as a small conversation, with this crate's own model of a provider on the other side.
+//! Every cause as a small conversation, with this crate's own model of a provider on the other
+//! side.
 
 mod no_loss; // long conversations that lose nothing
-mod provider_rules; // lifetimes, look-back, minimum, eviction: what the provider's rules lose
-mod prompt_changes; // what changes in the prompt lose
+mod prompt_changes;
+mod provider_rules; // losses caused by the provider's rules: lifetimes, look-back, minimum, eviction // losses caused by changes of the prompt
 
 use super::*;
 use crate::test_session::{TestConversation, TestSession};
 
 /// A conversation of a few turns that is warm.
-fn warm(trial: &mut TestSession) -> TestConversation {
-    let mut talk = TestConversation::new();
-    talk.user("m1", "Hello! What is in a.rs?");
-    assert_eq!(trial.next(&mut talk).cause, Cause::FirstRequest);
+fn warm_conversation(session: &mut TestSession) -> TestConversation {
+    let mut conversation = TestConversation::new();
+    conversation.user("m1", "Hello! What is in a.rs?");
+    assert_eq!(session.next(&mut conversation).cause, Cause::FirstRequest);
     for (answer, question) in [("m2", "m3"), ("m4", "m5")] {
-        talk.assistant(answer, &crate::test_session::long(answer, 300))
-            .user(question, &crate::test_session::long(question, 100));
-        let verdict = trial.next(&mut talk);
+        conversation
+            .assistant(answer, &crate::test_session::long_text(answer, 300))
+            .user(question, &crate::test_session::long_text(question, 100));
+        let verdict = session.next(&mut conversation);
         assert_eq!(verdict.cause, Cause::AsExpected, "{}", verdict.sentence());
         assert!(verdict.read > 7000);
     }
-    talk.assistant("m6", "That is all.").user("m7", "Thank you. Go on.");
-    talk
+    conversation.assistant("m6", "That is all.").user("m7", "Thank you. Go on.");
+    conversation
 }
 
 /// What one change to a warm conversation loses.
-fn after(change: impl FnOnce(&mut TestSession, &mut TestConversation)) -> Verdict {
-    let mut trial = TestSession::anthropic();
-    let mut talk = warm(&mut trial);
-    change(&mut trial, &mut talk);
-    trial.next(&mut talk)
+fn verdict_after(change: impl FnOnce(&mut TestSession, &mut TestConversation)) -> Verdict {
+    let mut session = TestSession::anthropic();
+    let mut conversation = warm_conversation(&mut session);
+    change(&mut session, &mut conversation);
+    session.next(&mut conversation)
 }
 
 #[test]
@@ -65,7 +67,7 @@ fn a_sentence_tells_tokens_dollars_cause_and_whose_doing_it_was() {
 
 #[test]
 fn a_verdict_survives_its_written_form() {
-    let verdict = after(|_, talk| drop(talk.tools.pop()));
+    let verdict = verdict_after(|_, conversation| drop(conversation.tools.pop()));
     assert!(verdict.is_loss());
     let written = serde_json::to_string(&verdict).unwrap();
     assert_eq!(serde_json::from_str::<Verdict>(&written).unwrap(), verdict);

@@ -1,35 +1,36 @@
-//! What is remembered of a prompt: enough to say what changed, without its texts.
+//! [`Trace`]: what is remembered of a prompt, enough to tell what changed, without its texts.
 
-mod shared_lengths; // Lengths: what two traces have in common
-mod build; // from a prompt to its trace
+mod build;
+mod shared_lengths; // SharedLengths: how much two traces share // builds a trace from a prompt
 
 use std::sync::Arc;
 
 use hardpan_prompt::{CacheLifetime, Region};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{ImplicitMarker, CacheRules, Section};
-pub use shared_lengths::SharedLengths;
+use crate::cache::{CacheRules, ImplicitMarker, Section};
 use build::ReusableTrace;
+pub use shared_lengths::SharedLengths;
 
-/// Where a piece of a prompt came from, in a form that can be kept.
+/// Where a piece of a prompt came from, in a form that can be stored.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, std::hash::Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PieceOrigin {
     /// An item, by its key.
     Item(Arc<str>),
-    /// A line that says where an item's body went.
+    /// A line that says where an item's body went, by the item's key.
     Stub(Arc<str>),
     /// A message, by its id.
     Message(Arc<str>),
     /// A tool, by its name.
     Tool(Arc<str>),
-    /// A rule of the layout.
+    /// Text that the layout adds by a rule of its own, by the rule's name.
     Rule(Arc<str>),
 }
 
 impl PieceOrigin {
-    /// The words for it: `file:src/a.rs`, `message m3`, `tool read`, `project files`.
+    /// The origin for a person to read: `file:src/a.rs`, `message m3`, `tool read`, `project
+    /// files`.
     pub fn describe(&self) -> String {
         match self {
             PieceOrigin::Item(key) => key.to_string(),
@@ -45,7 +46,7 @@ impl PieceOrigin {
     }
 }
 
-/// Who had the last word before an answer was asked for.
+/// Who spoke last before the model was asked to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LastSpeaker {
@@ -53,7 +54,8 @@ pub(super) enum LastSpeaker {
     Tools,
 }
 
-/// A segment: its hash, its tokens by our count, the number of its origin. Written as a list, since there are many.
+/// A segment: its hash, its tokens by our count, and the index of its origin. Stored as a tuple,
+/// since there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TracePiece(pub u64, pub u32, u32);
 
@@ -61,7 +63,7 @@ pub(super) struct TracePiece(pub u64, pub u32, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TraceBlock(u64, u32, Region, Option<CacheLifetime>);
 
-/// A setting that a cache may look at.
+/// A setting that is part of the cache keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Setting {
@@ -80,7 +82,7 @@ pub(super) struct Trace {
     pub provider: Arc<str>,
     pub model: Arc<str>,
     pub last_word: LastSpeaker,
-    /// Those that a prompt has; switched off, they are not there.
+    /// The settings that are switched on, with their values.
     pub settings: Vec<(Setting, String)>,
     tools: usize,
     system: usize,
@@ -104,7 +106,7 @@ impl Trace {
         }
     }
 
-    /// The first block of a section, or where it would be.
+    /// Index of the first block of a section, or where it would be.
     pub fn section_start(&self, section: Section) -> usize {
         match section {
             Section::Tools => 0,
@@ -117,7 +119,8 @@ impl Trace {
         self.blocks.get(block).map(|block| block.2)
     }
 
-    /// Whether a block is meant to be gone by the next request: no layout counts on its being cached.
+    /// Whether a block is not meant to stay for the next request, so that no layout relies on its
+    /// being cached.
     pub fn is_transient(&self, block: usize) -> bool {
         matches!(self.region(block), Some(Region::Tail | Region::Active))
     }
@@ -135,7 +138,7 @@ impl Trace {
         self.blocks.iter().enumerate().filter_map(marker).collect()
     }
 
-    /// Tokens by our own count up to and including a block.
+    /// Tokens up to and including a block, by our own count.
     pub fn tokens_through(&self, block: usize) -> u64 {
         self.pieces[..self.first_piece(block + 1)].iter().map(|piece| u64::from(piece.1)).sum()
     }
@@ -166,7 +169,7 @@ impl Trace {
         self.origins.get(piece.2 as usize)
     }
 
-    /// Where the block stands that shows something, if any does.
+    /// Index of the first block that shows a certain origin. `None`: none does.
     pub fn find_block(&self, wanted: impl Fn(&PieceOrigin) -> bool) -> Option<usize> {
         (0..self.len())
             .find(|block| self.pieces(*block).iter().any(|piece| self.origin_of(*piece).is_some_and(&wanted)))
@@ -176,7 +179,7 @@ impl Trace {
         self.origins.contains(origin)
     }
 
-    /// The messages of the conversation, in order.
+    /// The ids of the conversation's messages, in order.
     pub fn messages(&self) -> Vec<&Arc<str>> {
         let messages = self.origins.iter().filter_map(|origin| match origin {
             PieceOrigin::Message(id) => Some(id),
@@ -194,14 +197,15 @@ impl Trace {
         })
     }
 
-    /// The hashes of BASE in `strata`: the only layout that puts messages there.
+    /// The hashes of the blocks of BASE in `strata`, the only layout that puts messages there.
     pub fn base_hashes(&self) -> Vec<u64> {
         let messages = self.section_start(Section::Messages)..self.len();
         let base = messages.filter(|block| self.region(*block) == Some(Region::Base));
         base.map(|block| self.blocks[block].0).collect()
     }
 
-    /// The first block that is not the same in both; where one has ended, the block after its last.
+    /// Index of the first block that differs; if one trace is a prefix of the other, the index
+    /// after its end.
     pub fn first_difference(&self, other: &Trace) -> Option<usize> {
         let same =
             self.blocks.iter().zip(&other.blocks).take_while(|(ours, theirs)| ours.0 == theirs.0).count();

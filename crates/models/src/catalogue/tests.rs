@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    CacheKind, DEFAULT_MODEL, DEFAULT_PROVIDER, MarkerFormat, MaxTokensField, Price, Protocol, ReasoningField,
-    Vocabulary, ProviderProfile,
+    CacheKind, DEFAULT_MODEL, DEFAULT_PROVIDER, MarkerFormat, MaxTokensField, Price, Protocol,
+    ProviderProfile, ReasoningField, Vocabulary,
 };
 
 fn builtin() -> &'static Catalogue {
@@ -256,7 +256,10 @@ fn a_provider_like_another_shares_its_models() {
     let opus = model(&mine, "proxy/claude-opus-5");
     assert_eq!(opus, Model { provider: "proxy".into(), ..model(builtin(), "claude-opus-5") });
     let profile = profile(&mine, "proxy/claude-opus-5");
-    assert_eq!((profile.markers, profile.base_url.as_str()), (MarkerFormat::CacheControl, "http://127.0.0.1:1"));
+    assert_eq!(
+        (profile.markers, profile.base_url.as_str()),
+        (MarkerFormat::CacheControl, "http://127.0.0.1:1")
+    );
     assert_eq!(model(&mine, "claude-opus-5").provider, "anthropic");
     assert_eq!(mine.model(Some("proxy"), "opus-5").unwrap_err().nearest, ["claude-opus-5"]);
 }

@@ -23,7 +23,8 @@ pub(super) struct NamedTextKey {
     pub(super) json: Hash,
 }
 
-// The JSON nearly always tells two apart; names and descriptions are compared, but not hashed each time.
+// The JSON nearly always tells two apart; names and descriptions are compared, but not hashed each
+// time.
 impl Hashable for NamedTextKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.json.hash(state);
@@ -75,7 +76,12 @@ pub(super) struct CountCache {
 impl Default for CountCache {
     fn default() -> Self {
         let (texts, sequences, named) = Default::default();
-        CountCache { now: 0, texts: TimestampedMap(texts), sequences: TimestampedMap(sequences), named: TimestampedMap(named) }
+        CountCache {
+            now: 0,
+            texts: TimestampedMap(texts),
+            sequences: TimestampedMap(sequences),
+            named: TimestampedMap(named),
+        }
     }
 }
 
@@ -150,7 +156,10 @@ mod tests {
         let mut cache = CountCache::default();
         let text = sums();
         cache.insert_text(hash(0), text.clone());
-        cache.insert_segments(hash(1), SegmentCounts { counts: Arc::new([0, 0]), _keeps_alive: Arc::new([text]) });
+        cache.insert_segments(
+            hash(1),
+            SegmentCounts { counts: Arc::new([0, 0]), _keeps_alive: Arc::new([text]) },
+        );
         for _ in 0..2 * MAX_UNUSED_MEASURES {
             assert!(cache.get_segments(hash(1)).is_some());
             cache.start_next_measure();

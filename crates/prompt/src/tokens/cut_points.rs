@@ -1,18 +1,20 @@
 //! Where a text may be cut so that the parts' counts add up to the whole's.
 //!
-//! A tokenizer first splits text into pieces by a pattern, then counts each piece by itself. So counts add up at
-//! a place that is the end of a piece whatever stands around it. Two such places are easy to see. Both hold for
-//! both vocabularies, and neither looks further back than one byte:
+//! A tokenizer first splits text into pieces by a pattern, then counts each piece by itself. So
+//! counts add up at a place that is the end of a piece whatever stands around it. Two such places
+//! are easy to see. Both hold for both vocabularies, and neither looks further back than one byte:
 //!
-//! - **After a word.** Before the place stands an ASCII letter, after it an ASCII byte that is neither a letter
-//!   nor an apostrophe (which may begin `'s`); or an ASCII digit, and an ASCII byte that is not a digit. Pieces
-//!   with letters end with the run of letters, and pieces with digits hold nothing else.
-//! - **After a newline**, unless `/` follows (o200k's punctuation runs on over `\n` and `/`), and unless the white
-//!   space that follows may hold another newline, since white space up to the last newline is one piece. So after
-//!   spaces and tabs there must be a character, and it must not be white space.
+//! - **After a word.** Before the place stands an ASCII letter, after it an ASCII byte that is
+//!   neither a letter nor an apostrophe (which may begin `'s`); or an ASCII digit, and an ASCII
+//!   byte that is not a digit. Pieces with letters end with the run of letters, and pieces with
+//!   digits hold nothing else.
+//! - **After a newline**, unless `/` follows (o200k's punctuation runs on over `\n` and `/`), and
+//!   unless the white space that follows may hold another newline, since white space up to the last
+//!   newline is one piece. So after spaces and tabs there must be a character, and it must not be
+//!   white space.
 //!
-//! A place is a cut only if the text itself proves it: at the end of the text nothing is known of what follows.
-//! So a cut of a text stays one when text is put before it or after it.
+//! A place is a cut only if the text itself proves it: at the end of the text nothing is known of
+//! what follows. So a cut of a text stays one when text is put before it or after it.
 
 /// Whether counts add up at byte `at`. Always a character boundary if so.
 pub(super) fn is_cut_point(text: &str, at: usize) -> bool {

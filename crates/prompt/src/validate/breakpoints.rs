@@ -1,8 +1,8 @@
 //! Rules about cache breakpoints: how many, in which order, on which blocks.
 
-use crate::{Block, Content, CacheLifetime, Prompt};
+use crate::{Block, CacheLifetime, Content, Prompt};
 
-use super::{Location, MAX_BREAKPOINTS, Protocol, ValidationRules, Acceptance, Violation, located_blocks};
+use super::{Acceptance, Location, MAX_BREAKPOINTS, Protocol, ValidationRules, Violation, located_blocks};
 
 /// Checks the number of breakpoints, the order of their lifetimes and the blocks that carry them.
 pub(super) fn check_breakpoints(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
@@ -34,7 +34,8 @@ pub(super) fn check_breakpoints(prompt: &Prompt, rules: &ValidationRules, found:
 
 /// The breakpoints in the provider's order, each with its block. `None` for a declared tool.
 fn marked_blocks(prompt: &Prompt) -> Vec<(Location, CacheLifetime, Option<&Block>)> {
-    let tools = prompt.tools.iter().enumerate().map(|(tool, block)| (Location::Tool(tool), block.breakpoint, None));
+    let tools =
+        prompt.tools.iter().enumerate().map(|(tool, block)| (Location::Tool(tool), block.breakpoint, None));
     let rest = located_blocks(prompt).map(|(at, block)| (at, block.breakpoint, Some(block)));
     tools.chain(rest).filter_map(|(at, lifetime, block)| Some((at, lifetime?, block))).collect()
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::{Block, Call, Content, Image, Prompt, Reasoning, ResultPart, Role, Segment, Thinking};
 
-use super::{Location, MIN_THINKING_TOKENS, Protocol, ValidationRules, Acceptance, Violation, located_blocks};
+use super::{
+    Acceptance, Location, MIN_THINKING_TOKENS, Protocol, ValidationRules, Violation, located_blocks,
+};
 
 /// Checks that the token limits leave room for an answer, and for thinking before it.
 pub(super) fn check_numbers(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
@@ -150,7 +152,8 @@ fn is_identifier(text: &str) -> bool {
 
 /// Checks the number of images in the whole request, those in tool results included.
 pub(super) fn check_image_count(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
-    let all: Vec<Location> = located_blocks(prompt).flat_map(|(at, block)| images(block).map(move |_| at)).collect();
+    let all: Vec<Location> =
+        located_blocks(prompt).flat_map(|(at, block)| images(block).map(move |_| at)).collect();
     if let Some(at) = all.get(rules.max_images) {
         found.push(Violation::TooManyImages { at: *at, found: all.len(), max: rules.max_images });
     }

@@ -3,9 +3,9 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::{Block, Content, Prompt, Role, Thinking, PromptMessage};
+use crate::{Block, Content, Prompt, PromptMessage, Role, Thinking};
 
-use super::{Location, Protocol, ValidationRules, Acceptance, Violation};
+use super::{Acceptance, Location, Protocol, ValidationRules, Violation};
 
 /// Checks who begins, which result answers which call, where reasoning is required, and who ends.
 pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
@@ -35,7 +35,8 @@ struct MergedMessage<'a> {
 }
 
 impl<'a> MergedMessage<'a> {
-    /// Its blocks. On OpenAI's wire the results of a user message are tool messages that go before the rest of it.
+    /// Its blocks. For OpenAI the results of a user message are tool messages that go before
+    /// the rest of it.
     fn blocks(self) -> impl Iterator<Item = (Location, &'a Block)> {
         let is_result = |block: &Block| matches!(*block.content, Content::Result(_));
         let apart = self.protocol == Protocol::OpenAi;
@@ -51,7 +52,8 @@ impl<'a> MergedMessage<'a> {
 
 /// The messages as the server sees them. Anthropic merges neighbours of the same role.
 fn merged_messages(prompt: &Prompt, protocol: Protocol) -> impl Iterator<Item = MergedMessage<'_>> {
-    let is_one = move |a: &PromptMessage, b: &PromptMessage| protocol == Protocol::Anthropic && a.role == b.role;
+    let is_one =
+        move |a: &PromptMessage, b: &PromptMessage| protocol == Protocol::Anthropic && a.role == b.role;
     prompt.messages.chunk_by(is_one).scan(0, move |next, turns| {
         let first = std::mem::replace(next, *next + turns.len());
         Some(MergedMessage { role: turns[0].role, first, turns, protocol })

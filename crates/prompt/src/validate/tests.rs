@@ -1,9 +1,10 @@
-//! For every rule a request that breaks it, and nothing else, beside its nearest neighbour that is accepted.
+//! For every rule a request that breaks it, and nothing else, beside its nearest neighbour that is
+//! accepted.
 
 use super::*;
 use crate::{
-    Call, Content, Image, Json, ItemKind, CacheLifetime, MediaType, Origin, ToolOutcome, Region, Reasoning, ResultPart,
-    Role, Segment, Text, Thinking, Tool, ToolBlock, ToolResult, PromptMessage, WebSearch,
+    CacheLifetime, Call, Content, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Reasoning, Region,
+    ResultPart, Role, Segment, Text, Thinking, Tool, ToolBlock, ToolOutcome, ToolResult, WebSearch,
 };
 use serde_json::json;
 
@@ -229,8 +230,9 @@ fn every_block_is_in_a_message_of_its_role() {
 #[test]
 fn a_call_id_is_plain_for_anthropic_and_not_empty_for_anyone() {
     let with = |id| prompt(vec![user(vec![text("Go.")]), assistant(vec![call(id)]), user(vec![result(id)])]);
-    let found =
-        |id, rules: &ValidationRules| find_violations(&with(id), rules).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let found = |id, rules: &ValidationRules| {
+        find_violations(&with(id), rules).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
     both_accept(&with("toolu_01-b"));
     for id in ["a.b", "call|1", ""] {
         let places = ["messages.1.content.0", "messages.2.content.0"];
@@ -297,13 +299,17 @@ fn tool_blocks_need_declared_tools() {
     let message =
         "messages.1.content.0: a request with tool_use or tool_result blocks must declare its tools";
     refuses(&ValidationRules::anthropic(), &bare, message);
-    accepts(&ValidationRules { undeclared_tools: Acceptance::Accepted, ..ValidationRules::anthropic() }, &bare);
+    accepts(
+        &ValidationRules { undeclared_tools: Acceptance::Accepted, ..ValidationRules::anthropic() },
+        &bare,
+    );
     accepts(&ValidationRules::openai(), &bare);
     both_accept(&changed(hello(), |p| p.tools.clear()));
     both_accept(&changed(bare, |p| p.web_search = Some(WebSearch { max_results: 3 })));
 }
 
-/// A breakpoint on the tool and on each of `count - 1` blocks, all with the lifetime that `lifetime` gives.
+/// A breakpoint on the tool and on each of `count - 1` blocks, all with the lifetime that
+/// `lifetime` gives.
 fn marked(count: usize, lifetime: impl Fn(usize) -> CacheLifetime) -> Prompt {
     let blocks = (1..count).map(|n| Block { breakpoint: Some(lifetime(n)), ..text("Hello!") });
     changed(prompt(vec![user(blocks.collect())]), |p| p.tools[0].breakpoint = Some(lifetime(0)))
@@ -324,8 +330,9 @@ fn four_breakpoints_are_the_most_tools_included() {
 
 #[test]
 fn long_lived_breakpoints_come_first() {
-    let long_until =
-        |last| marked(3, move |n| if n <= last { CacheLifetime::OneHour } else { CacheLifetime::FiveMinutes });
+    let long_until = |last| {
+        marked(3, move |n| if n <= last { CacheLifetime::OneHour } else { CacheLifetime::FiveMinutes })
+    };
     accepts(&ValidationRules::anthropic(), &long_until(0));
     accepts(&ValidationRules::anthropic(), &long_until(2));
     let late = marked(3, |n| if n == 1 { CacheLifetime::OneHour } else { CacheLifetime::FiveMinutes });

@@ -67,13 +67,13 @@ fn client(
     let transport =
         Arc::new(CannedTransport { answers: Mutex::new(answers.to_vec()), sent: Mutex::default() });
     let capabilities = Arc::new(CapabilityCache::default());
-    let mut extras = serde_json::Map::new();
-    extras.insert("temperature".into(), 0.into());
+    let mut extra_fields = serde_json::Map::new();
+    extra_fields.insert("temperature".into(), 0.into());
     let endpoint = Endpoint {
         base_url: "http://127.0.0.1:1/v1/".into(),
         key: Some(ApiKey::new(" sk-very-secret ")),
         headers: vec![("X-Team".into(), "blue".into())],
-        extras,
+        extra_fields,
         session: Some("s1".into()),
     };
     let retry = RetryPolicy { first_wait: Duration::ZERO, ..RetryPolicy::default() };

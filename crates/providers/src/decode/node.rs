@@ -139,9 +139,9 @@ impl<'a> Node<'a> {
         self.value.as_bool().ok_or_else(|| self.wrong_type(ExpectedType::Flag))
     }
 
-    /// The elements of a list; `want` names the expected type in the error.
-    pub fn list(&self, want: ExpectedType) -> Result<Vec<Self>, DecodeError> {
-        let list = self.value.as_array().ok_or_else(|| self.wrong_type(want))?;
+    /// The elements of a list; `expected` names the expected type in the error.
+    pub fn list(&self, expected: ExpectedType) -> Result<Vec<Self>, DecodeError> {
+        let list = self.value.as_array().ok_or_else(|| self.wrong_type(expected))?;
         Ok(list.iter().enumerate().map(|(index, value)| self.step(PathStep::Index(index), value)).collect())
     }
 
@@ -198,10 +198,12 @@ impl<'a> Node<'a> {
 
     /// A string that is one of `words`.
     pub fn one_of(&self, words: &[&str]) -> Result<&'a str, DecodeError> {
-        let anthropic = || format!("Input should be {}", listed(words, " or "));
+        let anthropic = || format!("Input should be {}", join_quoted(words, " or "));
         match self.value.as_str() {
             Some(word) if words.contains(&word) => Ok(word),
-            Some(word) => Err(self.error(DecodeErrorKind::Unsupported, anthropic(), not_among(word, words))),
+            Some(word) => {
+                Err(self.error(DecodeErrorKind::Unsupported, anthropic(), unsupported_word(word, words)))
+            }
             None if self.protocol == Protocol::Openai => Err(self.wrong_type(ExpectedType::Text)),
             None => Err(self.error(DecodeErrorKind::WrongType, anthropic(), "")),
         }
@@ -237,10 +239,10 @@ impl<'a> Node<'a> {
         })
     }
 
-    pub fn wrong_type(&self, want: ExpectedType) -> DecodeError {
-        let (param, want_openai, actual) = (self.param(), want.openai(), type_name(self.value));
+    pub fn wrong_type(&self, expected: ExpectedType) -> DecodeError {
+        let (param, want_openai, actual) = (self.param(), expected.openai(), type_name(self.value));
         let openai = format!("Invalid type for '{param}': expected {want_openai}, but got {actual} instead.");
-        self.error(DecodeErrorKind::WrongType, want.anthropic(), openai)
+        self.error(DecodeErrorKind::WrongType, expected.anthropic(), openai)
     }
 
     /// An error about a value that the server, or this decoder, does not accept.
@@ -311,13 +313,13 @@ impl DecodeError {
 }
 
 /// OpenAI's message for a word that is not one of the supported values.
-fn not_among(word: &str, words: &[&str]) -> String {
+fn unsupported_word(word: &str, words: &[&str]) -> String {
     let comma = if words.len() > 2 { ", and " } else { " and " };
-    format!("Invalid value: '{word}'. Supported values are: {}.", listed(words, comma))
+    format!("Invalid value: '{word}'. Supported values are: {}.", join_quoted(words, comma))
 }
 
 /// Joins quoted words: `'a', 'b' or 'c'`, with `last` before the last one.
-fn listed(words: &[&str], last: &str) -> String {
+fn join_quoted(words: &[&str], last: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     match &quoted[..] {
         [] => String::new(),

@@ -310,13 +310,13 @@ fn push_text(make: fn(String) -> AnswerEvent, text: Option<Str<'_>>, events: &mu
 /// and are skipped.
 fn skip_or_reject(data: &str, error: &serde_json::Error) -> Result<StreamProgress, StreamError> {
     #[derive(Deserialize)]
-    struct OnlyKind {
+    struct OnlyType {
         #[serde(default)]
         r#type: EventType,
     }
-    match serde_json::from_str::<OnlyKind>(data) {
-        Ok(OnlyKind { r#type: EventType::Other }) => Ok(StreamProgress::More),
-        Ok(OnlyKind { r#type: EventType::Error }) => Err(json::parse_error(data)),
+    match serde_json::from_str::<OnlyType>(data) {
+        Ok(OnlyType { r#type: EventType::Other }) => Ok(StreamProgress::More),
+        Ok(OnlyType { r#type: EventType::Error }) => Err(json::parse_error(data)),
         _ => Err(StreamError::malformed(error, data)),
     }
 }

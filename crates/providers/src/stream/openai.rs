@@ -110,8 +110,8 @@ struct ContentPart<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OpenaiDecoder;
-        impl<'de> Visitor<'de> for OpenaiDecoder {
+        struct ContentVisitor;
+        impl<'de> Visitor<'de> for ContentVisitor {
             type Value = Content<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string or a list of parts")
@@ -134,7 +134,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
                 Ok(Content::Parts(Vec::new()))
             }
         }
-        deserializer.deserialize_any(OpenaiDecoder)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 

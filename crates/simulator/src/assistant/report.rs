@@ -8,42 +8,42 @@ use super::search_terms::SearchTerm;
 /// The maximum number of sources to report.
 const MAX_SOURCES: usize = 6;
 /// Longer lines are cut, in characters.
-const WIDTH: usize = 120;
+const MAX_LINE_CHARS: usize = 120;
 
-const WHO: &str =
+const INTRODUCTION: &str =
     "I am Hardpan's offline assistant: there is no language model behind this answer, only a search.";
-const HOW: &str = "For real answers, set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; \
+const KEY_HINT: &str = "For real answers, set a provider's key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; \
                    `hardpan providers` lists them.";
 
 /// The answer to a greeting.
 pub fn greeting() -> String {
     format!(
-        "{WHO} Ask where something is (\"Where is the cache model?\", \"Who uses parse_config?\"), and I will look for the \
-         files, symbols and lines that match.\n\n{HOW}"
+        "{INTRODUCTION} Ask where something is (\"Where is the cache model?\", \"Who uses parse_config?\"), and I will look for the \
+         files, symbols and lines that match.\n\n{KEY_HINT}"
     )
 }
 
 /// The text before the search calls.
-pub fn searching(terms: &[SearchTerm]) -> String {
-    format!("{WHO} I look for {}.", quoted(terms))
+pub fn announce_search(terms: &[SearchTerm]) -> String {
+    format!("{INTRODUCTION} I look for {}.", quoted(terms))
 }
 
 /// The text before the read call.
-pub fn reading() -> String {
+pub fn announce_read() -> String {
     "I look closer.".to_owned()
 }
 
 /// The report if nothing matched.
-pub fn nothing(terms: &[SearchTerm]) -> String {
+pub fn report_no_match(terms: &[SearchTerm]) -> String {
     format!(
-        "{WHO} I looked for {} and found nothing that matches. Other words may help: names as they stand in the code.\n\n{HOW}",
+        "{INTRODUCTION} I looked for {} and found nothing that matches. Other words may help: names as they stand in the code.\n\n{KEY_HINT}",
         quoted(terms)
     )
 }
 
 /// The report of all matches, with the lines that were read around the best one.
-pub fn found(terms: &[SearchTerm], found: &[SourceMatch], read: &[SourceLine]) -> String {
-    let mut text = format!("{WHO} These places match {}, the best first:\n", quoted(terms));
+pub fn report_matches(terms: &[SearchTerm], found: &[SourceMatch], read: &[SourceLine]) -> String {
+    let mut text = format!("{INTRODUCTION} These places match {}, the best first:\n", quoted(terms));
     for SourceMatch { source, hits, .. } in found.iter().take(MAX_SOURCES) {
         let _ = write!(text, "\n- `{source}`"); // writing to a string cannot fail
         for hit in hits {
@@ -68,7 +68,7 @@ pub fn found(terms: &[SearchTerm], found: &[SourceMatch], read: &[SourceLine]) -
         read.iter().for_each(|line| text.extend([line.text.as_str(), "\n"]));
         text.push_str("```");
     }
-    text + "\n\n" + HOW
+    text + "\n\n" + KEY_HINT
 }
 
 /// The names that matching lines define, with their location: `Budget` (src/b.rs:9).
@@ -90,7 +90,7 @@ fn quoted(terms: &[SearchTerm]) -> String {
 
 fn shorten(line: &str) -> String {
     let line = line.trim().replace('`', "'");
-    match line.char_indices().nth(WIDTH) {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
     }

@@ -58,10 +58,10 @@ pub fn terms(question: &str) -> Vec<SearchTerm> {
             let parts = parts(name);
             let [only] = &parts[..] else {
                 add(name, 5);
-                parts.iter().filter(|part| tells(part)).for_each(|part| add(&stem(part), 1));
+                parts.iter().filter(|part| is_specific(part)).for_each(|part| add(&stem(part), 1));
                 continue;
             };
-            if tells(only) {
+            if is_specific(only) {
                 // A long word is more specific than a short one.
                 let weight = 2 + usize::from(only.len() >= 7) + usize::from(token.contains(':'));
                 add(&stem(only), weight);
@@ -72,7 +72,7 @@ pub fn terms(question: &str) -> Vec<SearchTerm> {
     terms
 }
 
-fn tells(word: &str) -> bool {
+fn is_specific(word: &str) -> bool {
     let word = word.to_lowercase();
     word.chars().count() >= 3
         && STOP_WORDS.binary_search(&&*word).is_err()

@@ -14,7 +14,7 @@ enum Section {
 /// All lines of a text with their source. Lines outside of sections have the source `label`.
 pub fn lines_with_source(text: &str, label: &str) -> Vec<SourceLine> {
     let mut lines = Vec::new();
-    let mut section = own(label);
+    let mut section = unnamed_section(label);
     let mut rest = text.lines().peekable();
     while let Some(line) = rest.next() {
         let fence = rest.peek().is_some_and(|next| next.starts_with("```"));
@@ -26,7 +26,9 @@ pub fn lines_with_source(text: &str, label: &str) -> Vec<SourceLine> {
             continue;
         }
         match &mut section {
-            Section::Lines { fenced: true, .. } if line.starts_with("```") => section = own(label),
+            Section::Lines { fenced: true, .. } if line.starts_with("```") => {
+                section = unnamed_section(label)
+            }
             Section::Lines { name, next, .. } => {
                 let (number, text) = numbered(line).unwrap_or((*next, line));
                 lines.push(SourceLine { source: name.clone(), number: Some(number), text: text.to_owned() });
@@ -38,7 +40,7 @@ pub fn lines_with_source(text: &str, label: &str) -> Vec<SourceLine> {
     lines
 }
 
-fn own(label: &str) -> Section {
+fn unnamed_section(label: &str) -> Section {
     Section::Lines { name: label.to_owned(), next: 1, fenced: false }
 }
 
@@ -106,7 +108,7 @@ pub fn lines_of_tool_result(text: &str, label: &str) -> Vec<SourceLine> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn render_lines(text: &str) -> Vec<String> {
         let number = |line: &SourceLine| line.number.map_or_else(|| "-".into(), |number| number.to_string());
         lines_with_source(text, "prompt")
             .iter()
@@ -117,27 +119,30 @@ mod tests {
     #[test]
     fn files_of_every_layout_are_known_by_their_headers() {
         assert_eq!(
-            told("=== file:a.rs ===\nx\ny\n=== url:https://e.org ===\nz"),
+            render_lines("=== file:a.rs ===\nx\ny\n=== url:https://e.org ===\nz"),
             ["a.rs 1 x", "a.rs 2 y", "https://e.org 1 z"]
         );
         assert_eq!(
-            told("# Working Files\n\nHere:\n\nsrc/a.rs\n```\nx\n\ny\n```\nafter")[4..],
+            render_lines("# Working Files\n\nHere:\n\nsrc/a.rs\n```\nx\n\ny\n```\nafter")[4..],
             ["src/a.rs 1 x", "src/a.rs 2 ", "src/a.rs 3 y", "prompt 1 after"]
         );
-        assert_eq!(told("Context from src/a.rs:\n\nx"), ["src/a.rs 0 ", "src/a.rs 1 x"]);
-        assert_eq!(told("======= [P3] Todo =======\n- buy milk"), ["[P3] Todo 1 - buy milk"]);
-        assert_eq!(told("======= [P4] File: a.rs =======\nx"), ["a.rs 1 x"]);
-        assert_eq!(told("[file:a.rs as it is now:]\nnew"), ["a.rs 1 new"]);
-        assert_eq!(told("just words"), ["prompt 1 just words"]);
+        assert_eq!(render_lines("Context from src/a.rs:\n\nx"), ["src/a.rs 0 ", "src/a.rs 1 x"]);
+        assert_eq!(render_lines("======= [P3] Todo =======\n- buy milk"), ["[P3] Todo 1 - buy milk"]);
+        assert_eq!(render_lines("======= [P4] File: a.rs =======\nx"), ["a.rs 1 x"]);
+        assert_eq!(render_lines("[file:a.rs as it is now:]\nnew"), ["a.rs 1 new"]);
+        assert_eq!(render_lines("just words"), ["prompt 1 just words"]);
     }
 
     #[test]
     fn maps_and_trees_name_files_without_lines() {
-        assert_eq!(told("=== symbols:a.rs ===\nc Budget\n  m spend"), ["a.rs - c Budget", "a.rs - m spend"]);
         assert_eq!(
-            told("# Repository Structure\n\nsrc/a.rs ←3\n  c Budget\nsrc/b.rs"),
+            render_lines("=== symbols:a.rs ===\nc Budget\n  m spend"),
+            ["a.rs - c Budget", "a.rs - m spend"]
+        );
+        assert_eq!(
+            render_lines("# Repository Structure\n\nsrc/a.rs ←3\n  c Budget\nsrc/b.rs"),
             ["src/a.rs - ", "src/a.rs - c Budget", "src/b.rs - "]
         );
-        assert_eq!(told("# File Tree (2 files)\n\na.rs\nsrc/b.rs"), ["a.rs - ", "src/b.rs - "]);
+        assert_eq!(render_lines("# File Tree (2 files)\n\na.rs\nsrc/b.rs"), ["a.rs - ", "src/b.rs - "]);
     }
 }

@@ -44,7 +44,7 @@ pub fn answer_events(answer: &SimulatedAnswer, head: &AnswerHead, chunk: UsageCh
                     .for_each(|piece| events.delta(EventKind::Delta, &json!({"content": piece})));
             }
             SimulatedPart::Call { .. } => {
-                let Some(call) = CallPart::of(part, index, head) else { continue };
+                let Some(call) = CallPart::from_part(part, index, head) else { continue };
                 let mut begin = call.json("");
                 begin["index"] = json!(call_count);
                 events.delta(EventKind::Frame, &json!({"tool_calls": [begin]}));
@@ -129,7 +129,7 @@ struct CallPart<'a> {
 }
 
 impl<'a> CallPart<'a> {
-    fn of(part: &'a SimulatedPart, index: usize, head: &AnswerHead) -> Option<Self> {
+    fn from_part(part: &'a SimulatedPart, index: usize, head: &AnswerHead) -> Option<Self> {
         let SimulatedPart::Call { id: given, name, arguments } = part else { return None };
         let id = given.clone().unwrap_or_else(|| make_id("call_", head.number, index));
         Some(CallPart { id, name, arguments })
@@ -141,7 +141,7 @@ impl<'a> CallPart<'a> {
 }
 
 fn calls<'a>(answer: &'a SimulatedAnswer, head: &'a AnswerHead) -> impl Iterator<Item = CallPart<'a>> {
-    answer.parts.iter().enumerate().filter_map(move |(index, part)| CallPart::of(part, index, head))
+    answer.parts.iter().enumerate().filter_map(move |(index, part)| CallPart::from_part(part, index, head))
 }
 
 fn texts(answer: &SimulatedAnswer) -> impl Iterator<Item = &str> {

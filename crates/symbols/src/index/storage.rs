@@ -74,7 +74,7 @@ impl SymbolIndex {
             files.par_iter().map(|(id, file)| self.write_file_section(*id, file, &ids)).collect();
         let mut to = Vec::with_capacity(sections.iter().map(Vec::len).sum::<usize>() * 3 / 2);
         write_list(&mut to, &ids.stored_names, |to, name| {
-            write_number(to, self.names.get(*name).len() as u64)
+            write_number(to, self.names.get(*name).len() as u64);
         });
         ids.stored_names.iter().for_each(|name| to.extend_from_slice(self.names.get(*name).as_bytes()));
         write_list(&mut to, &sections, |to, section| write_number(to, section.len() as u64));

@@ -297,7 +297,7 @@ impl<'tree> FlatTree<'_, 'tree> {
         captures.extend(pattern.captures.iter().map(|capture| (*capture, node.node)));
         match &pattern.test {
             NodeTest::OneOf(items) => {
-                items.iter().for_each(|item| self.match_node(item, at, captures, found))
+                items.iter().for_each(|item| self.match_node(item, at, captures, found));
             }
             NodeTest::Node { kind, absent_fields, children } => {
                 let fits = match kind {

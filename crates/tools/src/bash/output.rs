@@ -78,7 +78,7 @@ impl CommandOutput {
             FullOutput::InTail => return,
             _ => self.append_to_file(Some(text)),
         }
-        // Cut rarely, and then much: each cut moves what stays.
+        // Cut rarely, and then much: each cut moves the rest.
         if self.tail.len() > 4 * MAX_ANSWER_BYTES {
             let from = self.tail.ceil_char_boundary(self.tail.len() - MAX_ANSWER_BYTES);
             self.tail.drain(..from);
@@ -91,7 +91,7 @@ impl CommandOutput {
         let FullOutput::OnDisk { file, bytes, .. } = &mut self.full else { return };
         let room = usize::try_from(MAX_STORED_BYTES - *bytes).unwrap_or(usize::MAX).min(text.len());
         let text = &text[..text.floor_char_boundary(room)];
-        // What overwrites a line in a terminal is a line of its own in a file.
+        // In the file, a line that overwrites another gets its own line.
         match file.write_all(text.replace('\r', "\n").as_bytes()) {
             Ok(()) => *bytes += text.len() as u64,
             Err(error) => self.full = FullOutput::Lost(error.to_string()),
@@ -114,7 +114,7 @@ impl CommandOutput {
     fn end_of_tail(&self) -> &str {
         let from = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(MAX_ANSWER_BYTES));
         let text = &self.tail[from..];
-        // Not from the middle of a line, if there is a whole one.
+        // Begin with a whole line, if there is one.
         let begins_line = from == 0 || self.tail.as_bytes()[from - 1] == b'\n';
         let text = match text.find('\n') {
             Some(end) if !begins_line && end + 1 < text.len() => &text[end + 1..],

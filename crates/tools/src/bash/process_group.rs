@@ -35,7 +35,7 @@ impl ProcessGroup {
         let (told, ended) = oneshot::channel();
         let (release, released) = mpsc::channel();
         let (hand_over, handed_over) = mpsc::channel::<Child>();
-        // The thread comes first: a child without a reaper would stay behind.
+        // Start the thread first: a child without a reaper would become a zombie.
         std::thread::Builder::new().name("reaper".to_owned()).spawn(move || {
             let Ok(mut child) = handed_over.recv() else { return };
             let _ = told.send(wait_without_reaping(&child));
@@ -45,7 +45,7 @@ impl ProcessGroup {
         let child = command.spawn()?;
         let leader = Pid::from_child(&child);
         let _ = hand_over.send(child);
-        // The command holds our ends of the pipe; they close with it.
+        // Closes our copies of the pipe's write end, which the command holds.
         drop(command);
         Ok(ProcessGroup { leader, ended, _release: release })
     }
@@ -64,7 +64,7 @@ impl ProcessGroup {
     /// Sends a signal to every process of the group.
     pub fn signal(&self, signal: Signal) {
         let _ = kill_process_group(self.leader, signal);
-        // A launcher that has not become a leader yet has no group, and no children either.
+        // A launcher that is not a group leader yet has no group, but no children either.
         let _ = kill_process(self.leader, signal);
     }
 }

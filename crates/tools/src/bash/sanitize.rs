@@ -80,14 +80,14 @@ impl TextSanitizer {
             (EscapeState::Intermediate, 0x20..=0x2F) => EscapeState::Intermediate,
             (EscapeState::StringSequence, 0x1B) => EscapeState::StringEscape,
             (EscapeState::StringSequence | EscapeState::StringEscape, 0x07) => EscapeState::Text,
-            // An endless one would swallow everything: a line end is not part of it.
+            // A line feed ends the sequence: an unterminated one would swallow all the rest.
             (EscapeState::StringSequence, b'\n') => {
                 self.state = EscapeState::Text;
                 return self.push_text_byte(byte, text);
             }
             (EscapeState::StringSequence, _) => EscapeState::StringSequence,
             (EscapeState::StringEscape, b'\\') => EscapeState::Text,
-            // ESC begins anew, and a control character is no part of a sequence.
+            // ESC begins a new sequence, and other control characters end one.
             (_, 0x1B) => EscapeState::Escape,
             (EscapeState::Escape | EscapeState::Intermediate | EscapeState::ControlSequence, 0x00..=0x1F) => {
                 self.state = EscapeState::Text;

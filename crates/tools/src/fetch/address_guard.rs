@@ -85,7 +85,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-// The blocks that IANA's special-purpose registries keep from the public network.
+// The blocks in IANA's special-purpose registries are not public.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let special = address.is_private()
@@ -107,13 +107,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match parts {
-        // An IPv4 address in the clothes of IPv6: mapped, compatible, translated, 6to4.
+        // IPv4 addresses within IPv6: mapped, compatible, translated, 6to4.
         [0, 0, 0, 0, 0, 0xFFFF, high, low] => v4(high, low),
         [0, 0, 0, 0, 0, 0, high, low] => v4(high, low),
         [0x64, 0xFF9B, 0, 0, 0, 0, high, low] => v4(high, low),
         [0x2002, high, low, ..] => v4(high, low),
         [0x64, 0xFF9B, 1, ..] | [0x2001, 0, ..] | [0x2001, 0xDB8, ..] => false,
-        // Only 2000::/3 is given out.
+        // Only 2000::/3 is assigned to the public network.
         [first, ..] => first & 0xE000 == 0x2000,
     }
 }

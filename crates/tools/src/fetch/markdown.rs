@@ -66,7 +66,7 @@ fn write_page(html: &str, base: &Url, aside: &[&str]) -> MarkdownPage {
     let mut writer = MarkdownWriter { base: Some(base), ..MarkdownWriter::default() };
     let mut skipped: Option<(String, usize)> = None;
     for token in tokens(html) {
-        // What is left out ends with its own end tag, elements of the same name within it counted.
+        // A skipped element ends with its own end tag; nested ones of the same name are counted.
         if let Some((name, depth)) = &mut skipped {
             match &token {
                 Token::Open(inner, _) if inner == name => *depth += 1,
@@ -230,7 +230,7 @@ impl MarkdownWriter<'_> {
                 let text = decode_entities(text);
                 self.space |= text.starts_with(char::is_whitespace);
                 for word in text.split_whitespace() {
-                    // In a table's row, a bar would end the cell.
+                    // A bar would end the table cell.
                     let in_row = self.cells.is_some() && word.contains('|');
                     let word =
                         if in_row { Cow::Owned(word.replace('|', "\\|")) } else { Cow::Borrowed(word) };
@@ -313,12 +313,12 @@ impl MarkdownWriter<'_> {
 
     /// Ends the paragraph, so that what follows comes after an empty line.
     fn end_paragraph(&mut self) {
-        // What an entry of a list begins with stays on its line.
+        // A paragraph at the beginning of a list item stays on its line.
         if self.out.ends_with("- ") || self.out.ends_with(". ") && !self.lists.is_empty() {
             return;
         }
         self.end_line();
-        // The entries of a list stand close together.
+        // There are no empty lines between list items.
         if self.cells.is_none()
             && self.lists.is_empty()
             && !self.out.is_empty()

@@ -58,7 +58,7 @@ impl GrepReport {
     }
 
     fn add_lines(&mut self, path: &str, lines: &[ReportLine]) -> Result<(), LimitReached> {
-        // A gap between two files, too, where there is context.
+        // With context there is a gap between two files, too.
         let has_context = lines.iter().any(|line| line.kind != LineKind::Match);
         let mut waiting: Vec<&ReportLine> = Vec::new();
         let gap = ReportLine { kind: LineKind::Gap, number: 0, text: String::new() };
@@ -67,7 +67,7 @@ impl GrepReport {
         }
         for line in lines {
             match line.kind {
-                // These are shown only if the match that they lead to is.
+                // Shown only if the match after them is.
                 LineKind::Before | LineKind::Gap => waiting.push(line),
                 LineKind::After => self.lines.push(&format_line(path, line))?,
                 LineKind::Match if self.matches == self.limit => return Err(LimitReached::Lines),

@@ -118,7 +118,7 @@ impl MatchCollector<'_> {
         self.matches += usize::from(kind == LineKind::Match);
         self.bytes += text.len();
         self.lines.push(ReportLine { kind, number: number.unwrap_or_default(), text });
-        // What is beyond either limit is shown in no answer.
+        // No answer shows more than either limit.
         self.matches <= self.search.limit && self.bytes <= MAX_ANSWER_BYTES && !self.search.cancel.is_set()
     }
 }

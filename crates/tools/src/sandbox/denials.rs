@@ -56,13 +56,13 @@ pub(crate) fn explain_denials(policy: &SandboxPolicy, folder: &Path, output: &st
 }
 
 fn is_network_denial(line: &str, refused: bool) -> bool {
-    // The first four are told for no other reason; the others only where something was refused.
+    // See `NO_NETWORK`: only the first four are unambiguous.
     let known = if refused { &NO_NETWORK[..] } else { &NO_NETWORK[..4] };
     known.iter().any(|words| line.contains(words))
 }
 
 fn explain_file_denial(policy: &SandboxPolicy, folder: &Path, line: &str) -> Option<String> {
-    // What is complained about stands last, after the program that complains.
+    // The path that is complained about comes last, after the program that complains.
     let named: Vec<&str> = candidate_paths(line).collect();
     for named in named.into_iter().rev() {
         let path = resolve_existing_prefix(&folder.join(named));

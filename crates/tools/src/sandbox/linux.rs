@@ -55,7 +55,7 @@ pub(super) fn sandbox_support() -> SandboxSupport {
 pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<()> {
     restrict_files(policy).map_err(|error| io::Error::other(format!("the sandbox (Landlock): {error}")))?;
     drop_privileges()?;
-    // Where there is none, TCP is still kept away; whoever chose to go on was told.
+    // Without seccomp, Landlock still blocks TCP. The caller has warned the user (`SandboxSupport`).
     if let Ok(filter) = syscall_filter(policy.network) {
         seccompiler::apply_filter(&filter)
             .map_err(|error| io::Error::other(format!("the sandbox (seccomp): {error}")))?;
@@ -85,14 +85,14 @@ fn drop_privileges() -> io::Result<()> {
 fn restrict_files(policy: &SandboxPolicy) -> Result<(), RulesetError> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(FILE_ABI))?
-        // Signals reach only what the command started itself.
+        // The command can send signals only to what it started itself.
         .scope(Scope::from_all(ABI::V6))?;
     if policy.network == NetworkAccess::Off {
         ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
     }
     let hidden: Vec<PathBuf> = policy.hidden.iter().cloned().chain([TERMINALS.into()]).collect();
     let mut rules = RulesetBuilder { ruleset: ruleset.create()?, hidden: &hidden };
-    // Names may be listed everywhere.
+    // The names in folders may be listed everywhere.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
     rules.allow_but_hidden(Path::new("/"), AccessFs::ReadFile | AccessFs::Execute | AccessFs::ReadDir)?;
     for folder in &policy.writable {
@@ -118,7 +118,7 @@ struct RulesetBuilder<'a> {
 impl RulesetBuilder<'_> {
     /// Allows `access` for a file, or for everything below a folder.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
-        // What is not there, or cannot be opened, needs no right.
+        // What does not exist or cannot be opened needs no rule.
         let Ok(opened) = PathFd::new(path) else { return Ok(()) };
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(FILE_ABI) };
         if !access.is_empty() {
@@ -138,7 +138,7 @@ impl RulesetBuilder<'_> {
             return self.allow(path, access);
         }
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        // A link would be followed, to what may be hidden; where it leads has a rule of its own.
+        // A rule on a link would apply to its target, which may be hidden; the target has its own rule.
         let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
         for entry in entries {
             self.allow_but_hidden(&entry.path(), access)?;
@@ -150,19 +150,19 @@ impl RulesetBuilder<'_> {
 /// The system calls that fail with "Operation not permitted" in the sandbox.
 fn syscall_filter(network: NetworkAccess) -> Result<BpfProgram, seccompiler::Error> {
     let mut calls: Vec<(i64, Vec<SeccompRule>)> = vec![
-        // It does what other calls do, unseen by filters.
+        // io_uring performs other system calls without passing the filter.
         (libc::SYS_io_uring_setup, vec![]),
-        // Types into a terminal in the person's place.
+        // TIOCSTI types into a terminal on the user's behalf.
         (libc::SYS_ioctl, vec![seccomp_rule(1, SeccompCmpOp::Eq, libc::TIOCSTI)?]),
     ];
     if network == NetworkAccess::Off {
-        // Pairs of sockets stay possible: programs talk to their own children by them.
+        // `socketpair` stays possible: programs use it to talk to their children.
         #[allow(clippy::unnecessary_cast, reason = "the widths differ from system to system")]
         calls.push((libc::SYS_socket, vec![seccomp_rule(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?]));
-        // A server on this machine (docker, a session bus) would do for the command what it may not do itself.
+        // A local server (docker, a session bus) would do for the command what it may not do itself.
         calls.push((libc::SYS_connect, vec![]));
     }
-    // The second way to call the same on x86-64 (x32).
+    // The x32 numbers of the same calls on x86-64.
     if cfg!(target_arch = "x86_64") {
         let twins: Vec<_> = calls.iter().map(|(call, rules)| (call | 0x4000_0000, rules.clone())).collect();
         calls.extend(twins);

@@ -158,9 +158,9 @@ fn a_wrong_argument_is_named() {
 }
 
 /// A disk of 64 KiB in the workspace, unmounted when it is dropped. None where that takes rights we lack.
-struct Disk(std::path::PathBuf);
+struct SmallDisk(std::path::PathBuf);
 
-fn disk(fixture: &TestWorkspace) -> Option<Disk> {
+fn mount_small_disk(fixture: &TestWorkspace) -> Option<SmallDisk> {
     fixture.write("disk/", "");
     let path = fixture.path("disk");
     let mounted = std::process::Command::new("mount")
@@ -168,13 +168,13 @@ fn disk(fixture: &TestWorkspace) -> Option<Disk> {
         .arg(&path)
         .output();
     if mounted.is_ok_and(|output| output.status.success()) {
-        return Some(Disk(path));
+        return Some(SmallDisk(path));
     }
     eprintln!("not tested here: a disk cannot be mounted");
     None
 }
 
-impl Drop for Disk {
+impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").arg(&self.0).status();
     }
@@ -183,7 +183,7 @@ impl Drop for Disk {
 #[test]
 fn a_full_and_a_read_only_disk_leave_the_file_as_it_was() {
     let fixture = workspace(&[]);
-    let Some(disk) = disk(&fixture) else { return };
+    let Some(disk) = mount_small_disk(&fixture) else { return };
     let tool = tool();
     fixture.text(&tool, &json!({"path": "disk/a", "content": "old"}));
     let told = fixture.failure(&tool, &json!({"path": "disk/a", "content": "x".repeat(100_000)}));

@@ -3,13 +3,13 @@ use CacheOutcome::{Hit, Loss};
 use super::*;
 
 /// Two requests that cached 20,000 and 30,000 tokens.
-fn begun() -> Talk {
-    Talk::new().ask().call([5, 0, 20_000]).result().answer([5, 20_000, 10_000]).wait(MINUTE)
+fn cached_session() -> PiSession {
+    PiSession::new().ask().call([5, 0, 20_000]).result().answer([5, 20_000, 10_000]).wait(MINUTE)
 }
 
 #[test]
 fn a_conversation_that_only_grows_loses_nothing() {
-    let audit = begun().ask().answer([5, 30_000, 500]).audit();
+    let audit = cached_session().ask().answer([5, 30_000, 500]).audit();
     assert_eq!(audit.losses, []);
     assert_eq!(outcomes(&audit), [(Hit, Hit); 3]);
     assert_eq!(audit.predicted, audit.billed);
@@ -20,7 +20,7 @@ fn a_conversation_that_only_grows_loses_nothing() {
 
 #[test]
 fn silence_longer_than_the_lifetime_is_foretold_and_is_the_persons() {
-    let audit = begun().wait(11 * MINUTE).ask().answer([5, 0, 30_500]).audit();
+    let audit = cached_session().wait(11 * MINUTE).ask().answer([5, 0, 30_500]).audit();
     let words = "the cache expired after 5 minutes (12 minutes unused)".to_owned();
     assert_eq!(losses(&audit), [(2, 30_000, words)]);
     assert_eq!(outcomes(&audit)[2], (Loss, Loss));
@@ -35,7 +35,7 @@ fn silence_longer_than_the_lifetime_is_foretold_and_is_the_persons() {
 #[test]
 fn a_tool_that_outlives_the_cache_is_the_agents() {
     let audit =
-        Talk::new().ask().call([5, 0, 20_000]).wait(6 * MINUTE).result().answer([5, 0, 20_400]).audit();
+        PiSession::new().ask().call([5, 0, 20_000]).wait(6 * MINUTE).result().answer([5, 0, 20_400]).audit();
     assert_eq!(outcomes(&audit)[1], (Loss, Loss));
     assert!(audit.losses[0].is_avoidable);
 }
@@ -43,20 +43,21 @@ fn a_tool_that_outlives_the_cache_is_the_agents() {
 #[test]
 fn lifetimes_count_from_the_start_of_the_request() {
     // Read 4 s before the end of its answer: 4:57 after the start, 4:53 after the end.
-    let warm = Talk::new().ask().answer([5, 0, 20_000]).wait(293_000).ask().answer([5, 20_000, 400]).audit();
+    let warm =
+        PiSession::new().ask().answer([5, 0, 20_000]).wait(293_000).ask().answer([5, 20_000, 400]).audit();
     assert_eq!(outcomes(&warm)[1], (Hit, Hit));
 }
 
 #[test]
 fn what_nothing_recorded_explains_is_called_so() {
-    let audit = begun().ask().answer([3, 0, 30_600]).audit();
+    let audit = cached_session().ask().answer([3, 0, 30_600]).audit();
     let words = "the whole prefix was lost while warm: the system prompt or the tools changed".to_owned();
     assert_eq!(losses(&audit), [(2, 30_000, words)]);
     assert_eq!(outcomes(&audit)[2], (Hit, Loss));
     assert!(audit.losses[0].is_avoidable);
     let stable = audit.billed.cost - 30_000.0 * 1.15;
     assert!((audit.stable_prefix_cost - stable).abs() < 1e-6);
-    let part = begun().ask().answer([3, 20_000, 10_600]).audit();
+    let part = cached_session().ask().answer([3, 20_000, 10_600]).audit();
     let words =
         "all but the first 20,000 tokens were lost while warm: something after them changed".to_owned();
     assert_eq!(losses(&part), [(2, 10_000, words)]);
@@ -64,24 +65,24 @@ fn what_nothing_recorded_explains_is_called_so() {
 
 #[test]
 fn a_little_less_than_was_cached_is_no_loss() {
-    assert_eq!(begun().ask().answer([3, 29_000, 1500]).audit().losses, []);
+    assert_eq!(cached_session().ask().answer([3, 29_000, 1500]).audit().losses, []);
 }
 
 #[test]
 fn a_grown_conversation_that_is_smaller_cannot_begin_with_what_was_cached() {
-    let audit = begun().ask().answer([3, 0, 29_800]).audit();
+    let audit = cached_session().ask().answer([3, 0, 29_800]).audit();
     assert_eq!(outcomes(&audit)[2], (Loss, Loss));
     assert_eq!(audit.losses[0].cause, LossCause::Unrecorded(UnexplainedLoss::WholePrefix));
     // Reasoning of earlier turns is left out by providers, so there it says nothing.
     let thought = json!([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "So."}]);
-    let talk = Talk::new().ask().answer_with([5, 0, 30_000], "stop", &thought).ask();
+    let talk = PiSession::new().ask().answer_with([5, 0, 30_000], "stop", &thought).ask();
     assert_eq!(outcomes(&talk.answer([3, 28_500, 1000]).audit())[1], (Hit, Hit));
 }
 
 #[test]
 fn the_thinking_level_counts_from_the_next_prompt_on() {
     let level = |level: &str| json!({"type": "thinking_level_change", "thinkingLevel": level});
-    let talk = Talk::new().line(level("off")).ask().call([5, 0, 2000]).line(level("high")).result();
+    let talk = PiSession::new().line(level("off")).ask().call([5, 0, 2000]).line(level("high")).result();
     // Tools and system prompt stay cached.
     let talk = talk.answer([5, 2000, 18_000]).wait(MINUTE).ask().answer([5, 1900, 18_700]);
     let audit = talk.audit();
@@ -92,7 +93,7 @@ fn the_thinking_level_counts_from_the_next_prompt_on() {
 
 #[test]
 fn another_model_has_a_cache_of_its_own_and_the_old_one_keeps_its() {
-    let talk = begun().model("claude-opus-4-1").ask().answer([5, 0, 30_400]);
+    let talk = cached_session().model("claude-opus-4-1").ask().answer([5, 0, 30_400]);
     let audit = talk.model("claude-sonnet-4-5").ask().answer([5, 30_000, 900]).audit();
     assert_eq!(outcomes(&audit)[2..], [(Loss, Loss), (Hit, Hit)]);
     assert_eq!(losses(&audit)[0].2, "the model changed from claude-sonnet-4-5 to claude-opus-4-1");
@@ -101,7 +102,7 @@ fn another_model_has_a_cache_of_its_own_and_the_old_one_keeps_its() {
 #[test]
 fn compaction_is_a_loss_of_what_is_still_there() {
     let compaction = json!({"type": "compaction", "timestamp": START, "summary": "They asked why.", "tokensBefore": 30_000});
-    let audit = begun().line(compaction).ask().answer([5, 0, 6000]).audit();
+    let audit = cached_session().line(compaction).ask().answer([5, 0, 6000]).audit();
     assert_eq!(losses(&audit), [(2, 6002, "the conversation was compacted".to_owned())]);
     assert_eq!(outcomes(&audit)[2].1, Loss);
 }
@@ -110,7 +111,7 @@ fn compaction_is_a_loss_of_what_is_still_there() {
 fn the_first_image_is_foretold_to_lose_the_messages() {
     let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="});
     let shown = json!({"type": "message", "timestamp": START + MINUTE, "message": {"role": "user", "content": [image]}});
-    let audit = begun().line(shown).answer([5, 0, 31_500]).audit();
+    let audit = cached_session().line(shown).answer([5, 0, 31_500]).audit();
     assert_eq!(outcomes(&audit)[2], (Loss, Loss));
     assert_eq!(losses(&audit)[0].2, "an image was added to a conversation without images");
 }
@@ -118,7 +119,7 @@ fn the_first_image_is_foretold_to_lose_the_messages() {
 #[test]
 fn a_stopped_request_keeps_the_cache_warm_once_it_lived_long_enough() {
     let stopped = |lived: i64| {
-        let talk = begun().wait(4 * MINUTE).ask();
+        let talk = cached_session().wait(4 * MINUTE).ask();
         let (started, ended) = (talk.now, talk.now + lived);
         let message = json!({
             "role": "assistant", "provider": "anthropic", "model": "claude-sonnet-4-5", "stopReason": "aborted",
@@ -132,7 +133,8 @@ fn a_stopped_request_keeps_the_cache_warm_once_it_lived_long_enough() {
 
 #[test]
 fn a_prefix_under_the_minimum_is_never_kept() {
-    let talk = Talk::new().model("claude-haiku-4-5").ask().call([3000, 0, 0]).result().answer([3400, 0, 0]);
+    let talk =
+        PiSession::new().model("claude-haiku-4-5").ask().call([3000, 0, 0]).result().answer([3400, 0, 0]);
     let audit = talk.result().answer([6, 0, 4500]).audit();
     assert_eq!(outcomes(&audit)[1], (Loss, Loss));
     assert_eq!(losses(&audit)[0].2, "a prefix of 3,000 tokens is under the 4,096 that the provider keeps");
@@ -141,7 +143,7 @@ fn a_prefix_under_the_minimum_is_never_kept() {
 
 #[test]
 fn an_agent_that_marks_nothing_pays_for_all_of_it_every_time() {
-    let audit = Talk::new().ask().call([20_000, 0, 0]).result().answer([20_400, 0, 0]).audit();
+    let audit = PiSession::new().ask().call([20_000, 0, 0]).result().answer([20_400, 0, 0]).audit();
     assert_eq!(
         losses(&audit),
         [(1, 20_000, "no breakpoint was set from which a cached prefix is found".to_owned())]
@@ -155,7 +157,7 @@ fn more_new_blocks_than_the_provider_looks_back_are_named() {
     let calls: Vec<Value> = (0..25)
         .map(|n| json!({"type": "toolCall", "id": format!("c{n}"), "name": "read", "arguments": {}}))
         .collect();
-    let talk = Talk::new().ask().answer_with([5, 0, 20_000], "toolUse", &Value::Array(calls));
+    let talk = PiSession::new().ask().answer_with([5, 0, 20_000], "toolUse", &Value::Array(calls));
     let audit = (0..25).fold(talk, |talk, _| talk.result()).answer([5, 0, 24_000]).audit();
     assert_eq!(losses(&audit)[0].2, "50 new blocks came at once, and the provider looks back 20");
     // No document says how such blocks are counted, so it is not foretold.
@@ -164,7 +166,7 @@ fn more_new_blocks_than_the_provider_looks_back_are_named() {
 
 #[test]
 fn something_read_after_a_longer_silence_proves_a_longer_lifetime() {
-    let talk = begun().wait(20 * MINUTE).ask().answer([5, 30_000, 400]);
+    let talk = cached_session().wait(20 * MINUTE).ask().answer([5, 30_000, 400]);
     let talk = talk.wait(10 * MINUTE).ask().answer([5, 30_400, 400]);
     let audit = talk.wait(90 * MINUTE).ask().answer([5, 0, 31_200]).audit();
     assert_eq!(outcomes(&audit)[2..], [(Hit, Hit), (Hit, Hit), (Loss, Loss)]);
@@ -173,7 +175,7 @@ fn something_read_after_a_longer_silence_proves_a_longer_lifetime() {
 #[test]
 fn a_provider_that_reports_no_cache_is_not_judged() {
     let mut text = String::new();
-    for line in begun().ask().answer([31_000, 0, 0]).text().lines() {
+    for line in cached_session().ask().answer([31_000, 0, 0]).text().lines() {
         text += &line
             .replace("\"anthropic\"", "\"mistral\"")
             .replace("claude-sonnet-4-5", "mistral-large-latest");
@@ -190,7 +192,7 @@ fn a_provider_that_reports_no_cache_is_not_judged() {
 fn levels_that_may_be_one_to_the_model_are_no_alarm_but_a_cause() {
     let level = |level: &str| json!({"type": "thinking_level_change", "thinkingLevel": level});
     let talk =
-        || Talk::new().line(level("minimal")).ask().answer([5, 0, 2000]).ask().answer([5, 2000, 18_000]);
+        || PiSession::new().line(level("minimal")).ask().answer([5, 0, 2000]).ask().answer([5, 2000, 18_000]);
     let kept = talk().line(level("low")).ask().answer([5, 20_000, 300]).audit();
     assert_eq!(outcomes(&kept)[2], (Hit, Hit));
     let lost = talk().line(level("low")).ask().answer([5, 1900, 18_700]).audit();
@@ -200,7 +202,7 @@ fn levels_that_may_be_one_to_the_model_are_no_alarm_but_a_cause() {
 #[test]
 fn a_request_sent_before_the_last_was_answered_could_not_read_what_that_wrote() {
     // Two prompts of one conversation at once: the second is sent 2 s into the first one's answer.
-    let talk = begun().ask().answer([5, 30_000, 8000]).wait(-2000).ask();
+    let talk = cached_session().ask().answer([5, 30_000, 8000]).wait(-2000).ask();
     let audit = talk.answer([5, 30_000, 8400]).audit();
     let words =
         "the request before it was still unanswered, so what that wrote could not be read yet".to_owned();
@@ -209,7 +211,7 @@ fn a_request_sent_before_the_last_was_answered_could_not_read_what_that_wrote() 
 
 #[test]
 fn a_branch_finds_what_its_way_had_left() {
-    let lines = begun().ask().answer([5, 30_000, 8000]).text();
+    let lines = cached_session().ask().answer([5, 30_000, 8000]).text();
     // Ids and parents, as later versions have them; the last prompt goes back to after the second answer.
     let mut text = String::new();
     for (at, line) in lines.lines().enumerate() {
@@ -220,7 +222,7 @@ fn a_branch_finds_what_its_way_had_left() {
         }
         text += &format!("{line}\n");
     }
-    let end = begun().ask().answer([5, 0, 0]).now;
+    let end = cached_session().ask().answer([5, 0, 0]).now;
     let asked = json!({"type": "message", "id": "b1", "parentId": "e4", "timestamp": end, "message": {"role": "user", "content": "Or?"}});
     let usage = json!({"input": 5, "output": 9, "cacheRead": 30_000, "cacheWrite": 300});
     let answer = json!({"role": "assistant", "provider": "anthropic", "model": "claude-sonnet-4-5", "stopReason": "stop",

@@ -82,10 +82,10 @@ fn our_own_sessions_say_themselves_why() {
 
 #[test]
 fn a_session_without_requests_and_figures_beyond_reason_are_no_trouble() {
-    let empty = Talk::new().ask().audit();
+    let empty = PiSession::new().ask().audit();
     assert_eq!((empty.requests.len(), empty.billed, empty.correct_predictions()), (0, Bill::default(), 0));
     let most = u64::MAX;
-    let audit = Talk::new().ask().call([most, most, most]).result().answer([0, most, most]).audit();
+    let audit = PiSession::new().ask().call([most, most, most]).result().answer([0, most, most]).audit();
     assert_eq!(audit.requests.len(), 2);
     assert!(audit.billed.cost.is_finite() && audit.stable_prefix_cost.is_finite());
 }

@@ -150,10 +150,12 @@ impl SimulatedSession {
 /// What a provider sees of each cached tier.
 fn tiers(prompt: &Prompt) -> BTreeMap<Tier, Vec<(Option<Role>, Hash)>> {
     let system = prompt.system.iter().map(|block| (None, block));
-    let turns =
-        prompt.messages.iter().flat_map(|turn| turn.blocks.iter().map(|block| (Some(turn.role), block)));
+    let messages = prompt
+        .messages
+        .iter()
+        .flat_map(|message| message.blocks.iter().map(|block| (Some(message.role), block)));
     let mut tiers: BTreeMap<Tier, Vec<_>> = BTreeMap::new();
-    for (role, block) in system.chain(turns) {
+    for (role, block) in system.chain(messages) {
         let tier = match block.region {
             Region::L0 => Tier::L0,
             Region::L1 => Tier::L1,
@@ -174,13 +176,13 @@ fn everything_is_there_once(snapshot: &Snapshot, prompt: &Prompt) {
         _ => block.origin().into_iter().collect::<Vec<_>>(),
     });
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
-    let mut said = Vec::new();
+    let mut sent_ids = Vec::new();
     for origin in segments {
         match &origin.source {
             Source::Item { copy: ItemCopy::Current, .. } => {
                 *times.entry(origin.to_string()).or_default() += 1
             }
-            Source::Message(id) => said.push(id.clone()),
+            Source::Message(id) => sent_ids.push(id.clone()),
             _ => {}
         }
     }
@@ -190,10 +192,10 @@ fn everything_is_there_once(snapshot: &Snapshot, prompt: &Prompt) {
         assert_eq!(times.remove(&*item.key).unwrap_or(0), usize::from(!steps_aside), "{}", item.key);
     }
     assert_eq!(times, BTreeMap::new());
-    said.dedup(); // a message may have several blocks
+    sent_ids.dedup(); // a message may have several blocks
     let prompt_id = snapshot.prompt.iter().map(|prompt| &prompt.id);
     let expected: Vec<_> = snapshot.messages.iter().map(|message| &message.id).chain(prompt_id).collect();
-    assert_eq!(said.iter().collect::<Vec<_>>(), expected);
+    assert_eq!(sent_ids.iter().collect::<Vec<_>>(), expected);
 }
 
 fn touches(change: &TierChange, tier: Tier) -> bool {

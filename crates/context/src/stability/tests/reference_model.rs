@@ -47,13 +47,13 @@ type ModelState = BTreeMap<String, ModelEntry>;
 /// The state after all these responses: the first one is applied to `start`, and so on.
 fn replay(start: &StabilityTracker, responses: &[Response]) -> ModelState {
     let Some((last, earlier)) = responses.split_last() else {
-        let thing = |entry: &crate::TrackedEntry| ModelEntry {
+        let model_entry = |entry: &crate::TrackedEntry| ModelEntry {
             level: level_of(entry.tier),
             n: entry.unchanged_responses as usize,
             tokens: entry.tokens,
             hidden_by_open_file: entry.hidden_by_open_file,
         };
-        return start.entries().iter().map(|entry| (entry.key.to_string(), thing(entry))).collect();
+        return start.entries().iter().map(|entry| (entry.key.to_string(), model_entry(entry))).collect();
     };
     let before = replay(start, earlier);
     let mut now = ModelState::new();
@@ -70,15 +70,15 @@ fn replay(start: &StabilityTracker, responses: &[Response]) -> ModelState {
             continue;
         };
         let hash_before = earlier.iter().rev().find_map(|response| response.of(&key)).map(|shown| shown.hash);
-        let mut thing = ModelEntry { tokens: shown.tokens, hidden_by_open_file: false, ..*old };
+        let mut model_entry = ModelEntry { tokens: shown.tokens, hidden_by_open_file: false, ..*old };
         if hash_before.is_some_and(|hash| hash != shown.hash) {
             broken.insert(old.level);
-            (thing.level, thing.n) = (0, 0);
+            (model_entry.level, model_entry.n) = (0, 0);
             counted.insert(key.clone());
         } else if old.hidden_by_open_file || hash_before.is_none() {
             counted.insert(key.clone());
         }
-        now.insert(key, thing);
+        now.insert(key, model_entry);
     }
     for (key, old) in before.iter().filter(|(key, _)| last.of(key).is_none()) {
         if !old.hidden_by_open_file {
@@ -88,9 +88,11 @@ fn replay(start: &StabilityTracker, responses: &[Response]) -> ModelState {
             now.insert(key.clone(), ModelEntry { hidden_by_open_file: true, ..*old });
         }
     }
-    for (key, thing) in now.iter_mut().filter(|(_, thing)| thing.level == 0 && !thing.hidden_by_open_file) {
+    for (key, model_entry) in
+        now.iter_mut().filter(|(_, model_entry)| model_entry.level == 0 && !model_entry.hidden_by_open_file)
+    {
         if counted.insert(key.clone()) {
-            thing.n = (thing.n + 1).min(3);
+            model_entry.n = (model_entry.n + 1).min(3);
         }
     }
     let conversation: Vec<String> = last
@@ -101,10 +103,10 @@ fn replay(start: &StabilityTracker, responses: &[Response]) -> ModelState {
         .collect();
     for later in 1..conversation.len() {
         let lowest = conversation[..later].iter().map(|key| now[key].level).min().unwrap();
-        let thing = now.get_mut(&conversation[later]).unwrap();
-        if thing.level > lowest {
-            broken.extend([thing.level, lowest]);
-            (thing.level, thing.n) = (lowest, thing.n.min(3 * (lowest + 1)));
+        let model_entry = now.get_mut(&conversation[later]).unwrap();
+        if model_entry.level > lowest {
+            broken.extend([model_entry.level, lowest]);
+            (model_entry.level, model_entry.n) = (lowest, model_entry.n.min(3 * (lowest + 1)));
         }
     }
     let mut rules = Rules { now, broken, counted, conversation, target: last.target };
@@ -126,7 +128,10 @@ struct Rules {
 
 impl Rules {
     fn keys(&self, level: usize) -> Vec<String> {
-        let here = self.now.iter().filter(|(_, thing)| thing.level == level && !thing.hidden_by_open_file);
+        let here = self
+            .now
+            .iter()
+            .filter(|(_, model_entry)| model_entry.level == level && !model_entry.hidden_by_open_file);
         here.map(|(key, _)| key.clone()).collect()
     }
 
@@ -137,7 +142,7 @@ impl Rules {
     /// Where a thing stands among equals: files and symbols by key, then the conversation.
     fn rank(&self, key: &str) -> (usize, String) {
         match self.conversation.iter().position(|other| other == key) {
-            Some(place) => (place + 1, String::new()),
+            Some(position) => (position + 1, String::new()),
             None => (0, key.to_owned()),
         }
     }
@@ -168,8 +173,8 @@ impl Rules {
             let from = into - 1;
             for key in self.not_needed(from) {
                 if from > 0 && self.counted.insert(key.clone()) {
-                    let thing = self.now.get_mut(&key).unwrap();
-                    thing.n = (thing.n + 1).min(3 * into);
+                    let model_entry = self.now.get_mut(&key).unwrap();
+                    model_entry.n = (model_entry.n + 1).min(3 * into);
                 }
             }
             if !self.broken.contains(&into) && !self.keys(into).is_empty() {
@@ -179,8 +184,8 @@ impl Rules {
             up.retain(|key| self.now[key].n >= 3 * into);
             let only_talk = up.iter().all(|key| key.starts_with("history:"));
             let talk_may = into > 1 || self.broken.contains(&1) || !only_talk;
-            for (place, key) in self.conversation.iter().enumerate() {
-                let older_stays = self.conversation[..place]
+            for (position, key) in self.conversation.iter().enumerate() {
+                let older_stays = self.conversation[..position]
                     .iter()
                     .any(|older| self.now[older].level < into && !up.contains(older));
                 if !talk_may || older_stays {
@@ -204,8 +209,8 @@ impl Rules {
             let keys = self.keys(level);
             if !keys.is_empty() && self.sum(&keys) < self.target {
                 for key in keys {
-                    let thing = self.now.get_mut(&key).unwrap();
-                    (thing.level, thing.n) = (level - 1, thing.n.min(3 * level));
+                    let model_entry = self.now.get_mut(&key).unwrap();
+                    (model_entry.level, model_entry.n) = (level - 1, model_entry.n.min(3 * level));
                 }
                 self.broken.extend([level, level - 1]);
                 return true;
@@ -222,14 +227,14 @@ struct Step {
     edited: u8,
     remapped: u8,
     deleted_or_made: u8,
-    talk: ConversationStep,
+    conversation: ConversationStep,
     target: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum ConversationStep {
     Nothing,
-    GoesOn,
+    Continues,
     Begins,
     IsRewritten(usize),
     LosesItsOldest,
@@ -240,21 +245,21 @@ fn rare() -> impl Strategy<Value = u8> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let talk = prop_oneof![
+    let conversation = prop_oneof![
         2 => Just(ConversationStep::Nothing),
-        4 => Just(ConversationStep::GoesOn),
+        4 => Just(ConversationStep::Continues),
         4 => Just(ConversationStep::Begins),
         1 => (0..6_usize).prop_map(ConversationStep::IsRewritten),
         1 => Just(ConversationStep::LosesItsOldest),
     ];
     let target = prop_oneof![20 => Just(100_usize), 1 => Just(0), 1 => Just(250)];
-    (rare(), rare(), rare(), rare(), talk, target).prop_map(
-        |(opened_or_closed, edited, remapped, deleted_or_made, talk, target)| Step {
+    (rare(), rare(), rare(), rare(), conversation, target).prop_map(
+        |(opened_or_closed, edited, remapped, deleted_or_made, conversation, target)| Step {
             opened_or_closed,
             edited,
             remapped,
             deleted_or_made,
-            talk,
+            conversation,
             target,
         },
     )
@@ -267,7 +272,7 @@ struct SimulatedProject {
     files: [u32; 8],
     symbols: [u32; 8],
     /// The exchanges: a name and how often each changed.
-    talk: Vec<(usize, u32)>,
+    conversation: Vec<(usize, u32)>,
     began: usize,
 }
 
@@ -279,17 +284,21 @@ impl SimulatedProject {
             self.files[path] += u32::from(step.edited >> path & 1);
             self.symbols[path] += u32::from(step.remapped >> path & 1);
         }
-        match step.talk {
+        match step.conversation {
             ConversationStep::Nothing => {}
-            ConversationStep::GoesOn => self.talk.last_mut().into_iter().for_each(|talk| talk.1 += 1),
+            ConversationStep::Continues => {
+                self.conversation.last_mut().into_iter().for_each(|conversation| conversation.1 += 1)
+            }
             ConversationStep::Begins => {
-                self.talk.push((self.began, 0));
+                self.conversation.push((self.began, 0));
                 self.began += 1;
             }
             ConversationStep::IsRewritten(at) => {
-                self.talk.get_mut(at).into_iter().for_each(|talk| talk.1 += 1)
+                self.conversation.get_mut(at).into_iter().for_each(|conversation| conversation.1 += 1)
             }
-            ConversationStep::LosesItsOldest => drop(self.talk.drain(..self.talk.len().min(1))),
+            ConversationStep::LosesItsOldest => {
+                drop(self.conversation.drain(..self.conversation.len().min(1)))
+            }
         }
     }
 
@@ -308,10 +317,10 @@ impl SimulatedProject {
                 all.push(shown(format!("symbol:{path}"), self.symbols[path], 10 + 11 * path, Tier::L3));
             }
         }
-        let talk = self.talk.iter();
+        let conversation = self.conversation.iter();
         // Names that do not sort like the conversation.
         let name = |number: usize| format!("history:{}-{number}", number * 7 % 10);
-        all.extend(talk.map(|(number, version)| shown(name(*number), *version, 25, Tier::Active)));
+        all.extend(conversation.map(|(number, version)| shown(name(*number), *version, 25, Tier::Active)));
         all
     }
 }
@@ -329,8 +338,11 @@ fn moves(
     after: &ModelState,
     responses: &[Response],
 ) -> BTreeMap<String, (Option<Tier>, Option<Tier>)> {
-    let tier = |things: &ModelState, key: &String| {
-        things.get(key).filter(|thing| !thing.hidden_by_open_file).map(|thing| TIERS[thing.level])
+    let tier = |state: &ModelState, key: &String| {
+        state
+            .get(key)
+            .filter(|model_entry| !model_entry.hidden_by_open_file)
+            .map(|model_entry| TIERS[model_entry.level])
     };
     let (last, earlier) = responses.split_last().unwrap();
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();

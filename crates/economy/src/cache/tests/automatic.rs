@@ -124,7 +124,10 @@ fn llamacpp_knows_the_last_prompt_of_its_slot() {
     // The other prompt has taken the slot: only what both begin with is left.
     assert_eq!(cache.plan(&rules, &sized(9020, &[100, 50, 30])).amounts.read, 100);
     // All of it is known, but the last token is computed afresh.
-    assert_eq!(cache.plan(&rules, &CacheRequest { at: seconds(9020), ..other }).amounts, amounts(169, 0, 0, 1));
+    assert_eq!(
+        cache.plan(&rules, &CacheRequest { at: seconds(9020), ..other }).amounts,
+        amounts(169, 0, 0, 1)
+    );
 }
 
 #[test]

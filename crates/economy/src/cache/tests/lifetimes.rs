@@ -132,6 +132,6 @@ fn where_no_lifetime_is_stated_the_number_of_entries_is_bounded() {
         request.blocks[0] = block(round + 2 * count, 1000);
         send(&mut cache, &rules, &request);
     }
-    assert!(count * requests > entries::MOST);
-    assert!(cache.len() <= entries::MOST, "{} entries", cache.len());
+    assert!(count * requests > entries::MAX_ENTRIES);
+    assert!(cache.len() <= entries::MAX_ENTRIES, "{} entries", cache.len());
 }

@@ -68,13 +68,15 @@ fn mixed_lifetimes_are_billed_by_the_highest_hit_the_highest_hour_and_the_last_m
     let (mut cache, rules) = (CacheModel::new(), anthropic());
     let first = talk(0, 10, &[(3, LONG), (5, LONG), (8, SHORT)]);
     assert_eq!(send(&mut cache, &rules, &first).amounts, amounts(0, 3000, 5000, 2000));
-    // The hit lies before the hour marker: from it to the marker for an hour, then for five minutes.
+    // The hit lies before the hour marker: from it to the marker for an hour, then for five
+    // minutes.
     let second = talk(1, 14, &[(5, LONG), (10, LONG), (12, SHORT)]);
     assert_eq!(cache.plan(&rules, &second).amounts, amounts(8000, 2000, 2000, 2000));
     // The hit lies after it: nothing is written for an hour.
     let third = talk(1, 14, &[(5, LONG), (12, SHORT)]);
     assert_eq!(cache.plan(&rules, &third).amounts, amounts(8000, 4000, 0, 2000));
-    // The other way round is refused by the provider; here the hour counts for all that comes before it.
+    // The other way round is refused by the provider; here the hour counts for all that comes
+    // before it.
     let disorder = talk(1, 14, &[(10, SHORT), (12, LONG)]);
     assert_eq!(CacheModel::new().plan(&rules, &disorder).amounts, amounts(0, 0, 12_000, 2000));
 }
@@ -171,7 +173,8 @@ fn openai_from_5_6_on_writes_at_markers_and_at_the_newest_message() {
     let second = send(&mut cache, &rules, &talk(1790, 60, &[(2, SHORT), (60, LONG)]));
     assert_eq!(second.amounts, amounts(10_000, 50_000, 0, 0));
     assert_eq!(second.hit.unwrap().expires, Some(seconds(1800)));
-    // Only whole prefixes count: when the newest message is another, the marker before it is what is left.
+    // Only whole prefixes count: when the newest message is another, the marker before it is what
+    // is left.
     let mut third = talk(1800, 10, &[(2, SHORT)]);
     third.blocks[9] = block(99, 500);
     assert_eq!(cache.plan(&rules, &third).amounts, amounts(2000, 7500, 0, 0));
@@ -195,7 +198,8 @@ fn openai_from_5_6_on_writes_the_last_four_markers_and_reads_them_all() {
     assert_eq!(read(&[5], &rules), 4000);
     assert_eq!(read(&[4, 16, 17, 18, 19, 20], &rules), 10_000);
     // Where a read may end at marked blocks only.
-    let strict = CacheRules { cache: hardpan_models::CachePolicy { look_back: Some(1), ..rules.cache }, ..rules };
+    let strict =
+        CacheRules { cache: hardpan_models::CachePolicy { look_back: Some(1), ..rules.cache }, ..rules };
     assert_eq!(read(&[4, 16, 17, 18, 19, 20], &strict), 4000);
     assert_eq!(read(&[20], &strict), 0);
 }

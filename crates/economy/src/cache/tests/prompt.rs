@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Call, Content, TokenCounter, Image, Json, ItemKind, MediaType, Origin, ToolOutcome as Done, Region, Prompt,
-    Reasoning, ResultPart, Role, Segment, Text, Thinking, Tool, ToolBlock, ToolResult, PromptMessage, Vocabulary,
-    WebSearch,
+    Block, Call, Content, Image, ItemKind, Json, MediaType, Origin, Prompt, PromptMessage, Reasoning, Region,
+    ResultPart, Role, Segment, Text, Thinking, TokenCounter, Tool, ToolBlock, ToolOutcome as Done,
+    ToolResult, Vocabulary, WebSearch,
 };
 
 use super::*;
@@ -104,7 +104,7 @@ fn what_the_model_sees_changes_the_identity() {
 }
 
 #[test]
-fn settings_of_a_prompt_are_salts() {
+fn settings_of_a_prompt_are_part_of_the_cache_keys() {
     let mut prompt = prompt();
     prompt.thinking = Thinking::Budget(2000);
     prompt.web_search = Some(WebSearch { max_results: 3 });

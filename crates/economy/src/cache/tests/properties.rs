@@ -1,6 +1,7 @@
-//! Random requests, held against a model that compares whole prefixes and looks at every entry every time.
+//! Random requests, held against a model that compares whole prefixes and looks at every entry
+//! every time.
 
-use hardpan_models::{CachePolicy, CacheKind};
+use hardpan_models::{CacheKind, CachePolicy};
 use proptest::prelude::*;
 
 use super::*;
@@ -30,14 +31,14 @@ struct Naive {
 
 fn prefix(rules: &CacheRules, request: &CacheRequest, last: usize) -> Prefix {
     let blocks = &request.blocks[..=last];
-    let is_salted = rules.invalidation == Invalidation::BySection;
-    let has = |section| is_salted && blocks.iter().any(|block| block.section >= section);
+    let settings_matter = rules.invalidation == Invalidation::BySection;
+    let has = |section| settings_matter && blocks.iter().any(|block| block.section >= section);
     let settings = &request.settings;
     let tools = request.blocks.iter().filter(|block| block.section == Section::Tools);
     Prefix {
         model: request.model.to_string(),
         blocks: blocks.iter().map(|block| (block.section, block.hash)).collect(),
-        tools: is_salted.then(|| tools.map(|tool| tool.hash).collect()),
+        tools: settings_matter.then(|| tools.map(|tool| tool.hash).collect()),
         system: has(Section::System).then_some((settings.web_search, settings.citations)),
         messages: has(Section::Messages).then(|| settings.clone()),
     }
@@ -104,8 +105,9 @@ impl Naive {
 
     fn commit(&mut self, rules: &CacheRules, request: &CacheRequest, answered: i64) {
         let (at, read) = (request.at.0, self.read(rules, request));
-        let lifetime =
-            |asked: CacheLifetime| if asked == LONG { rules.cache.long_lifetime } else { rules.cache.lifetime };
+        let lifetime = |asked: CacheLifetime| {
+            if asked == LONG { rules.cache.long_lifetime } else { rules.cache.lifetime }
+        };
         let known: Vec<usize> =
             (0..request.blocks.len()).filter(|&last| self.readable(rules, request, last)).collect();
         for &last in known.iter().filter(|last| read.is_some_and(|read| **last <= read)) {
@@ -140,7 +142,8 @@ struct Step {
     answered: i64,
 }
 
-/// Requests of few different blocks, so that prefixes meet; long waits and short ones, answers that overlap.
+/// Requests of few different blocks, so that prefixes meet; long waits and short ones, answers that
+/// overlap.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let block = (0..40_usize, prop::option::weighted(0.25, prop_oneof![Just(SHORT), Just(LONG)]));
     // Mostly the same beginning: a name is the block's place unless it is a rare other one.
@@ -183,7 +186,11 @@ fn small_rules() -> impl Strategy<Value = CacheRules> {
             ..anthropic()
         }),
         Just(CacheRules {
-            cache: CachePolicy { max_markers: 20, long_lifetime: Some(1800), ..rules("openai", "gpt-5.6").cache },
+            cache: CachePolicy {
+                max_markers: 20,
+                long_lifetime: Some(1800),
+                ..rules("openai", "gpt-5.6").cache
+            },
             implicit: ImplicitMarker::None,
             ..rules("openai", "gpt-5.6")
         }),

@@ -14,7 +14,8 @@ fn base() -> CacheRequest {
     CacheRequest { at: seconds(0), model: "m".into(), blocks, settings: CacheSettings::default() }
 }
 
-/// Which sections can still be read after a change: each is asked for by itself, with all that comes before it.
+/// Which sections can still be read after a change: each is asked for by itself, with all that
+/// comes before it.
 fn kept(rules: &CacheRules, change: impl Fn(&mut CacheRequest)) -> [bool; 3] {
     let mut cache = CacheModel::new();
     send(&mut cache, rules, &base());
@@ -133,7 +134,11 @@ fn every_model_has_its_smallest_prefix() {
         let mut cache = CacheModel::new();
         let small = send(&mut cache, &rules, &sized(minimum - 1));
         assert_eq!(small.amounts, amounts(0, 0, 0, minimum + 9), "{model}");
-        assert_eq!(small.lookups[0].outcome, LookupOutcome::BelowMinimum { tokens: minimum - 1, minimum }, "{model}");
+        assert_eq!(
+            small.lookups[0].outcome,
+            LookupOutcome::BelowMinimum { tokens: minimum - 1, minimum },
+            "{model}"
+        );
         assert!(cache.is_empty(), "{model}");
         assert_eq!(send(&mut cache, &rules, &sized(minimum)).amounts, amounts(0, minimum, 0, 10), "{model}");
         let again = CacheRequest { at: seconds(5), ..sized(minimum) };

@@ -1,23 +1,26 @@
-use hardpan_prompt::{TokenCounter, PromptTokens, Prompt, Vocabulary};
+use hardpan_prompt::{Prompt, PromptTokens, TokenCounter, Vocabulary};
 use proptest::prelude::*;
 
 use super::*;
-use crate::test_session::{item, known};
+use crate::test_session::{catalogue_entry, item};
 
 /// A conversation of any form, down to one without tools or items.
 fn prompts() -> impl Strategy<Value = Prompt> {
     let sizes = proptest::collection::vec(0..400_usize, 0..6);
     (0..4_usize, sizes.clone(), sizes, 0..4_usize).prop_map(|(tools, items, messages, calls)| {
-        let mut talk = TestConversation::new();
-        talk.tools.truncate(tools);
-        let named = |(index, size): (usize, &usize)| item(&format!("file:{}", index % 3), &long("x", *size));
-        talk.base = items.iter().enumerate().map(named).collect();
-        talk.user("m0", "Hello!");
+        let mut conversation = TestConversation::new();
+        conversation.tools.truncate(tools);
+        let named =
+            |(index, size): (usize, &usize)| item(&format!("file:{}", index % 3), &long_text("x", *size));
+        conversation.base = items.iter().enumerate().map(named).collect();
+        conversation.user("m0", "Hello!");
         for (index, size) in messages.iter().enumerate() {
-            talk.assistant(&format!("a{index}"), &long("answer", *size)).user(&format!("m{index}"), "Go on.");
+            conversation
+                .assistant(&format!("a{index}"), &long_text("answer", *size))
+                .user(&format!("m{index}"), "Go on.");
         }
-        talk.tool_round("t", calls + 1);
-        talk.prompt("claude-sonnet-5")
+        conversation.tool_round("t", calls + 1);
+        conversation.prompt("claude-sonnet-5")
     })
 }
 
@@ -50,10 +53,10 @@ proptest! {
         let (mut billed, mut paid) = (TokenUsage::default(), 0.0);
         for (prompt, used, model) in &requests {
             let (provider, name) = models[*model];
-            let trial = TestSession::new(provider, name);
+            let session = TestSession::new(provider, name);
             let measured = measure(prompt);
-            let charge = ledger.charge(&trial.completed_request(prompt, &measured, *used));
-            let (model, profile) = known(provider, name);
+            let charge = ledger.charge(&session.completed_request(prompt, &measured, *used));
+            let (model, profile) = catalogue_entry(provider, name);
             let expected = used.unwrap_or(TokenUsage { input: measured.total() as u64, ..TokenUsage::default() });
             let dollars = Prices::for_model(&model, &profile, expected.prompt()).dollars(&expected);
             let mut sum = TokenUsage::default();
@@ -79,12 +82,13 @@ proptest! {
         }
     }
 
-    /// Read, then written for an hour, then written, then plain: the kinds of billing never go back along the prompt.
+    /// Read, then written for an hour, then written, then plain: the kinds of billing never go back
+    /// along the prompt.
     #[test]
     fn the_split_follows_the_order_of_the_prompt(prompt in prompts(), used in reports()) {
-        let trial = TestSession::anthropic();
+        let session = TestSession::anthropic();
         let measured = measure(&prompt);
-        let charge = Charge::from_request(&trial.completed_request(&prompt, &measured, used));
+        let charge = Charge::from_request(&session.completed_request(&prompt, &measured, used));
         // Tools are all different and come first, after what was not sent.
         let mut stage = 0;
         for row in charge.rows.iter().take_while(|row| row.account.kind.is_none_or(|kind| kind == ItemKind::Tool)) {

@@ -1,26 +1,26 @@
 use hardpan_prompt::TokenFactor;
 
 use super::*;
-use crate::test_session::long;
+use crate::test_session::long_text;
 
 /// So many requests: turns of words and of tools, a clock in TAIL that never shows the same time.
 fn clean(provider: &str, model: &str, factor: f64, requests: usize) {
-    let mut trial = TestSession::new(provider, model);
-    trial.factor = TokenFactor::new(factor);
-    let mut talk = TestConversation::new();
+    let mut session = TestSession::new(provider, model);
+    session.factor = TokenFactor::new(factor);
+    let mut conversation = TestConversation::new();
     for number in 0..requests {
         match number % 4 {
-            0 | 3 => talk.user(&format!("u{number}"), &long("question", 20 + number % 7 * 40)),
-            1 => talk.tool_round(&format!("t{number}"), 1 + number % 9),
-            _ => talk
+            0 | 3 => conversation.user(&format!("u{number}"), &long_text("question", 20 + number % 7 * 40)),
+            1 => conversation.tool_round(&format!("t{number}"), 1 + number % 9),
+            _ => conversation
                 .tool_round(&format!("t{number}"), 12)
-                .assistant(&format!("a{number}"), &long("answer", 150))
+                .assistant(&format!("a{number}"), &long_text("answer", 150))
                 .user(&format!("b{number}"), "Well?"),
         };
-        talk.tail = long(&format!("It is {number} o'clock"), 5 + number % 60);
-        trial.wait(200);
-        let prompt = talk.prompt(model);
-        let verdict = trial.send(&prompt);
+        conversation.tail = long_text(&format!("It is {number} o'clock"), 5 + number % 60);
+        session.wait(200);
+        let prompt = conversation.prompt(model);
+        let verdict = session.send(&prompt);
         let expected = if number == 0 { Cause::FirstRequest } else { Cause::AsExpected };
         assert_eq!(verdict.cause, expected, "request {number} to {model}: {}", verdict.sentence());
         assert!(number == 0 || verdict.read > 0, "request {number} to {model}");
@@ -46,41 +46,41 @@ fn nor_has_one_whose_provider_counts_otherwise() {
 
 #[test]
 fn a_provider_without_a_cache_loses_nothing() {
-    let mut trial = TestSession::new("mistral", "mistral-large-latest");
-    let mut talk = TestConversation::new();
+    let mut session = TestSession::new("mistral", "mistral-large-latest");
+    let mut conversation = TestConversation::new();
     for number in 0..5 {
-        talk.user(&format!("u{number}"), "Go on.");
+        conversation.user(&format!("u{number}"), "Go on.");
         if number == 3 {
-            talk.tools.clear();
+            conversation.tools.clear();
         }
-        assert!(!trial.next(&mut talk).is_loss());
+        assert!(!session.next(&mut conversation).is_loss());
     }
 }
 
 #[test]
 fn a_provider_that_reports_nothing_is_not_judged() {
-    let mut trial = TestSession::anthropic();
-    let mut talk = warm(&mut trial);
-    let prompt = talk.prompt("claude-sonnet-5");
-    let (measured, _) = trial.bill(&prompt);
-    let mut monitor = std::mem::take(&mut trial.monitor);
-    assert_eq!(monitor.examine_for_loss(&trial.completed_request(&prompt, &measured, None)), None);
+    let mut session = TestSession::anthropic();
+    let mut conversation = warm_conversation(&mut session);
+    let prompt = conversation.prompt("claude-sonnet-5");
+    let (measured, _) = session.bill(&prompt);
+    let mut monitor = std::mem::take(&mut session.monitor);
+    assert_eq!(monitor.examine_for_loss(&session.completed_request(&prompt, &measured, None)), None);
     // The next request is still held against what was sent, by our own count.
-    trial.monitor = monitor;
-    talk.assistant("m8", "Yes.").user("m9", "Go on.");
-    assert_eq!(trial.next(&mut talk).cause, Cause::AsExpected);
-    talk.tools.pop();
-    assert!(matches!(trial.next(&mut talk).cause, Cause::ToolsChanged { .. }));
+    session.monitor = monitor;
+    conversation.assistant("m8", "Yes.").user("m9", "Go on.");
+    assert_eq!(session.next(&mut conversation).cause, Cause::AsExpected);
+    conversation.tools.pop();
+    assert!(matches!(session.next(&mut conversation).cause, Cause::ToolsChanged { .. }));
 }
 
 #[test]
 fn what_is_kept_grows_with_the_blocks_and_not_with_the_texts() {
     let size = |tokens: usize| {
-        let mut trial = TestSession::anthropic();
-        let mut talk = TestConversation::new();
-        talk.user("m1", &long("m1", tokens));
-        trial.next(&mut talk);
-        serde_json::to_string(&trial.monitor).unwrap().len()
+        let mut session = TestSession::anthropic();
+        let mut conversation = TestConversation::new();
+        conversation.user("m1", &long_text("m1", tokens));
+        session.next(&mut conversation);
+        serde_json::to_string(&session.monitor).unwrap().len()
     };
     assert!(size(50_000) < size(50) + 20);
 }

@@ -1,24 +1,25 @@
-//! How the trace of a prompt is made, out of the one before where that is the same.
+//! Builds the trace of a prompt, reusing the previous trace where the prompts agree.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Content, ItemCopy, Hash, SharedContent, CacheLifetime, Origin, Region, Prompt, ResultPart, Role, Segment, Source,
+    Block, CacheLifetime, Content, Hash, ItemCopy, Origin, Prompt, Region, ResultPart, Role, Segment,
+    SharedContent, Source,
 };
 
-use super::{LastSpeaker, TracePiece, Setting, Trace, TraceBlock, PieceOrigin};
+use super::{LastSpeaker, PieceOrigin, Setting, Trace, TraceBlock, TracePiece};
 use crate::cache::{CacheSettings, block_identities, tool_identity};
 use crate::ledger::CompletedRequest;
 
-/// What the trace of the next prompt can be made from: most of its blocks are the same. It changes nothing but the time taken, so
-/// it is not written, and no two of them differ.
+/// What the next trace can be built from, since most blocks stay the same. It only saves time, so
+/// it is not stored, and it does not count in comparisons.
 #[derive(Clone, Default)]
 pub(super) struct ReusableTrace {
-    /// The first blocks after the tools: who speaks, and what is held. None speaks in the system prompt.
+    /// The blocks after the tools: role and content. The role is `None` in the system prompt.
     blocks: Vec<(Option<Role>, SharedContent)>,
-    /// The number of each origin; only ever looked up by key.
+    /// The index of each origin.
     numbers: HashMap<PieceOrigin, u32>,
 }
 
@@ -37,14 +38,15 @@ impl PartialEq for ReusableTrace {
 impl Eq for ReusableTrace {}
 
 impl Trace {
-    /// The trace of a prompt that follows another one, or none. What both have in common is taken over from there.
+    /// Builds the trace of a request. What it shares with the previous prompt's trace is moved over
+    /// from there.
     pub fn from_request(request: &CompletedRequest<'_>, before: Option<&mut Trace>) -> Self {
         let CompletedRequest { prompt, model, settings, .. } = request;
         let mut trace = Trace {
             provider: model.provider.as_str().into(),
             model: model.id.as_str().into(),
-            last_word: last_word(prompt.messages.last().map_or(&[], |message| &message.blocks)),
-            settings: kept(settings, &CacheSettings::from_prompt(prompt)),
+            last_word: last_speaker(prompt.messages.last().map_or(&[], |message| &message.blocks)),
+            settings: enabled_settings(settings, &CacheSettings::from_prompt(prompt)),
             tools: prompt.tools.len(),
             system: prompt.system.len(),
             blocks: Vec::with_capacity(prompt.block_count()),
@@ -52,8 +54,9 @@ impl Trace {
             origins: Vec::new(),
             known: ReusableTrace::default(),
         };
-        let tools: Vec<u64> = prompt.tools.iter().map(|block| short(tool_identity(&block.tool))).collect();
-        let same = before.map_or(0, |before| trace.take_over(request, before, &tools));
+        let tools: Vec<u64> =
+            prompt.tools.iter().map(|block| short_hash(tool_identity(&block.tool))).collect();
+        let same = before.map_or(0, |before| trace.reuse_from(request, before, &tools));
         if same == 0 {
             for (block, hash) in prompt.tools.iter().zip(tools) {
                 let origin = PieceOrigin::Tool(block.tool.name.clone());
@@ -70,23 +73,27 @@ impl Trace {
                 rest -= message.blocks.len();
                 continue;
             }
-            block_identities(message).skip(rest).for_each(|(hash, block)| trace.push_block(request, hash, block));
+            block_identities(message)
+                .skip(rest)
+                .for_each(|(hash, block)| trace.push_block(request, hash, block));
             rest = 0;
         }
-        let known = speakers(prompt).map(|(role, block)| (role, block.content.clone()));
+        let known = blocks_with_roles(prompt).map(|(role, block)| (role, block.content.clone()));
         trace.known.blocks = known.collect();
         trace
     }
 
-    /// Takes over what another trace has in common with this one, and says how many blocks after the tools that is.
-    fn take_over(&mut self, request: &CompletedRequest<'_>, before: &mut Trace, tools: &[u64]) -> usize {
+    /// Copies what another trace shares with this one, and returns how many blocks after the tools
+    /// that is.
+    fn reuse_from(&mut self, request: &CompletedRequest<'_>, before: &mut Trace, tools: &[u64]) -> usize {
         let prompt = request.prompt;
         let known = std::mem::take(&mut before.known);
         let is_like = before.tools == self.tools
             && before.system == self.system
             && before.blocks.iter().zip(tools).all(|(block, tool)| block.0 == *tool);
-        let now = speakers(prompt).zip(&known.blocks);
-        let same = now.take_while(|((role, block), (spoke, held))| role == spoke && block.content.ptr_eq(held));
+        let now = blocks_with_roles(prompt).zip(&known.blocks);
+        let same = now
+            .take_while(|((role, block), (spoke, content))| role == spoke && block.content.ptr_eq(content));
         let same = if is_like { same.count() } else { 0 };
         if same == 0 {
             return 0;
@@ -111,12 +118,12 @@ impl Trace {
     }
 
     fn push_block(&mut self, request: &CompletedRequest<'_>, hash: Hash, block: &Block) {
-        let hash = short(hash);
+        let hash = short_hash(hash);
         let marked = (hash, block.region, block.breakpoint);
-        self.push(request, marked, |add| each_piece(block, hash, add));
+        self.push(request, marked, |add| for_each_piece(block, hash, add));
     }
 
-    /// Adds a block: its hash, its region, its marker, and its pieces.
+    /// Appends a block: its hash, its region, its marker, and its pieces.
     fn push(
         &mut self,
         request: &CompletedRequest<'_>,
@@ -152,28 +159,32 @@ impl PieceOrigin {
     }
 }
 
-/// Who speaks each block after the tools, nobody in the system prompt: up to the first message with documents, which is not
-/// known by its blocks alone.
-fn speakers(prompt: &Prompt) -> impl Iterator<Item = (Option<Role>, &Block)> {
+/// The blocks after the tools with their roles; `None` in the system prompt. Stops at the first
+/// message with documents, whose identity does not follow from its blocks alone.
+fn blocks_with_roles(prompt: &Prompt) -> impl Iterator<Item = (Option<Role>, &Block)> {
     let system = prompt.system.iter().map(|block| (None, block));
     let messages = prompt.messages.iter().take_while(|message| message.documents.is_empty());
-    system.chain(messages.flat_map(|message| message.blocks.iter().map(move |block| (Some(message.role), block))))
+    system.chain(
+        messages.flat_map(|message| message.blocks.iter().map(move |block| (Some(message.role), block))),
+    )
 }
 
-fn short(hash: Hash) -> u64 {
+fn short_hash(hash: Hash) -> u64 {
     let bytes = hash.bytes();
     bytes[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// The pieces of a block: as many as its measure has segments.
-fn each_piece(block: &Block, hash: u64, add: &mut dyn FnMut(u64, PieceOrigin)) {
+/// Calls `add` for each piece of a block: as many as its token counts have segments.
+fn for_each_piece(block: &Block, hash: u64, add: &mut dyn FnMut(u64, PieceOrigin)) {
     match &*block.content {
-        Content::Text(segments) => each_segment(segments, add),
+        Content::Text(segments) => for_each_segment(segments, add),
         Content::Result(result) => {
             for part in &result.parts {
                 match part {
-                    ResultPart::Text(segments) => each_segment(segments, add),
-                    ResultPart::Image(image) => add(short(image.hash()), PieceOrigin::from_origin(&result.origin)),
+                    ResultPart::Text(segments) => for_each_segment(segments, add),
+                    ResultPart::Image(image) => {
+                        add(short_hash(image.hash()), PieceOrigin::from_origin(&result.origin))
+                    }
                 }
             }
         }
@@ -183,12 +194,15 @@ fn each_piece(block: &Block, hash: u64, add: &mut dyn FnMut(u64, PieceOrigin)) {
     }
 }
 
-fn each_segment(segments: &[Segment], add: &mut dyn FnMut(u64, PieceOrigin)) {
-    segments.iter().for_each(|segment| add(short(segment.text.hash()), PieceOrigin::from_origin(&segment.origin)));
+fn for_each_segment(segments: &[Segment], add: &mut dyn FnMut(u64, PieceOrigin)) {
+    segments
+        .iter()
+        .for_each(|segment| add(short_hash(segment.text.hash()), PieceOrigin::from_origin(&segment.origin)));
 }
 
-/// A person's, if the last message of the request holds words of the conversation.
-fn last_word(blocks: &[Block]) -> LastSpeaker {
+/// The person, if the last message of the request contains text of the conversation; otherwise the
+/// tools.
+fn last_speaker(blocks: &[Block]) -> LastSpeaker {
     let is_said = |block: &Block| {
         let Content::Text(segments) = &*block.content else { return false };
         segments.iter().any(|segment| matches!(segment.origin.source, Source::Message(_)))
@@ -196,11 +210,19 @@ fn last_word(blocks: &[Block]) -> LastSpeaker {
     if blocks.iter().any(is_said) { LastSpeaker::Person } else { LastSpeaker::Tools }
 }
 
-/// The settings that are on: what a prompt holds itself is read off the prompt.
-fn kept(given: &CacheSettings, prompt: &CacheSettings) -> Vec<(Setting, String)> {
+/// The settings that are switched on. Those that the prompt itself contains are taken from the
+/// prompt.
+fn enabled_settings(given: &CacheSettings, prompt: &CacheSettings) -> Vec<(Setting, String)> {
     // Every field is named, so that a new one forces a decision here.
-    let CacheSettings { citations, tool_choice, parallel_tools_off, effort, web_search: _, images: _, thinking: _ } =
-        given;
+    let CacheSettings {
+        citations,
+        tool_choice,
+        parallel_tools_off,
+        effort,
+        web_search: _,
+        images: _,
+        thinking: _,
+    } = given;
     let on = |setting, on: bool| on.then(|| (setting, "on".to_owned()));
     let word = |setting, word: &Option<Arc<str>>| word.as_ref().map(|word| (setting, word.to_string()));
     let thinking = match prompt.thinking {

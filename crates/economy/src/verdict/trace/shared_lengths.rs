@@ -1,10 +1,11 @@
-//! The lists of a trace, in parts: most of them are those of the trace before.
+//! [`SharedLengths`]: splitting a trace's lists into what the previous trace has already and the
+//! rest.
 
 use serde::{Deserialize, Serialize};
 
-use super::{ReusableTrace, TracePiece, Trace, TraceBlock, PieceOrigin};
+use super::{PieceOrigin, ReusableTrace, Trace, TraceBlock, TracePiece};
 
-/// How long the starts of a trace's lists are.
+/// How much of the beginning of each list two traces share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedLengths {
@@ -14,7 +15,7 @@ pub struct SharedLengths {
 }
 
 impl Trace {
-    /// How much both have in common, counts that differ a little aside.
+    /// How much both traces share; slightly different counts are accepted as the same.
     pub fn shared_lengths(&self, other: &Trace) -> SharedLengths {
         fn same<T>(ours: &[T], theirs: &[T], is_same: impl Fn(&T, &T) -> bool) -> usize {
             ours.iter().zip(theirs).take_while(|(ours, theirs)| is_same(ours, theirs)).count()
@@ -26,7 +27,7 @@ impl Trace {
         }
     }
 
-    /// Whether the lists fit together.
+    /// Whether the lists' lengths and indexes fit together.
     pub fn is_sound(&self) -> bool {
         let pieces: usize = self.blocks.iter().map(|block| block.1 as usize).sum();
         pieces == self.pieces.len()
@@ -34,7 +35,7 @@ impl Trace {
             && self.pieces.iter().all(|piece| (piece.2 as usize) < self.origins.len())
     }
 
-    /// The same without the starts of the lists.
+    /// A copy without the beginnings of the lists.
     pub fn without_first(&self, SharedLengths { blocks, pieces, origins }: &SharedLengths) -> Self {
         Trace {
             provider: self.provider.clone(),
@@ -48,8 +49,12 @@ impl Trace {
         }
     }
 
-    /// Puts the starts of another trace's lists before these. None if they are not so long.
-    pub fn prepend(&mut self, other: &Trace, SharedLengths { blocks, pieces, origins }: &SharedLengths) -> Option<()> {
+    /// Prepends the beginnings of another trace's lists. `None`: the other lists are too short.
+    pub fn prepend(
+        &mut self,
+        other: &Trace,
+        SharedLengths { blocks, pieces, origins }: &SharedLengths,
+    ) -> Option<()> {
         let starts =
             (other.blocks.get(..*blocks)?, other.pieces.get(..*pieces)?, other.origins.get(..*origins)?);
         self.blocks.splice(..0, starts.0.iter().copied());
@@ -60,7 +65,7 @@ impl Trace {
 }
 
 impl TracePiece {
-    /// Whether it is the same, and its size is but for the last digits.
+    /// Whether text and origin are the same and the counts differ by about 2% at most.
     fn is_about(&self, other: &TracePiece) -> bool {
         let most = 1 + self.1 / 50;
         self.0 == other.0 && self.2 == other.2 && self.1.abs_diff(other.1) <= most

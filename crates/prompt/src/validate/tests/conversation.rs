@@ -121,7 +121,11 @@ fn a_call_is_answered_once() {
 #[test]
 fn the_user_begins_with_anthropic() {
     let begun = prompt(vec![assistant(vec![text("Hello!")]), go()]);
-    refuses(&ValidationRules::anthropic(), &begun, "messages.0: the first message must use the \"user\" role");
+    refuses(
+        &ValidationRules::anthropic(),
+        &begun,
+        "messages.0: the first message must use the \"user\" role",
+    );
     accepts(&ValidationRules::openai(), &begun);
     both_accept(&prompt(vec![go(), assistant(vec![text("Hello!")]), go()]));
 }
@@ -170,7 +174,11 @@ fn in_the_middle_of_a_round_the_reasoning_leads() {
     let message = "messages.1.content.0: with thinking on, the assistant message whose calls are being answered must \
                    begin with its thinking block";
     refuses(&ValidationRules::anthropic(), &round(vec![call("a")]), message);
-    refuses(&ValidationRules::anthropic(), &round(vec![text("Ok."), thought(Some("sig"), None), call("a")]), message);
+    refuses(
+        &ValidationRules::anthropic(),
+        &round(vec![text("Ok."), thought(Some("sig"), None), call("a")]),
+        message,
+    );
     accepts(&ValidationRules::openai(), &round(vec![call("a")]));
     both_accept(&round(vec![thought(Some("sig"), None), call("a")]));
     both_accept(&round(vec![thought(None, Some("sealed")), text("Ok."), call("a")]));

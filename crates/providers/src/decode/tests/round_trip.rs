@@ -256,7 +256,7 @@ fn known(breakpoint: Option<CacheLifetime>, profile: &ProviderProfile) -> Option
     }
 }
 
-fn wires() -> impl Strategy<Value = ProviderProfile> {
+fn profiles() -> impl Strategy<Value = ProviderProfile> {
     let markers = prop::sample::select(vec![
         MarkerFormat::None,
         MarkerFormat::CacheControl,
@@ -297,7 +297,7 @@ proptest! {
     }
 
     #[test]
-    fn openais_body_comes_back_as_far_as_the_wire_holds_it(mut prompt in prompts(), profile in wires()) {
+    fn openais_body_comes_back_as_far_as_the_wire_holds_it(mut prompt in prompts(), profile in profiles()) {
         // A marker on an empty result cannot be expressed either.
         let is_empty = |block: &Block| matches!(&*block.content, Content::Result(result) if result.parts.is_empty());
         for turn in prompt.messages.iter_mut().filter(|turn| turn.blocks.iter().any(is_empty)) {
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn a_second_trip_changes_nothing(prompt in prompts(), profile in wires()) {
+    fn a_second_trip_changes_nothing(prompt in prompts(), profile in profiles()) {
         let first = read_back(&prompt, &profile).prompt;
         let second = read_back(&first, &profile).prompt;
         prop_assert_eq!(seen(&second), seen(&first));
