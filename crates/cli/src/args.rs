@@ -78,7 +78,8 @@ pub enum Command {
         /// With --json: print {"body", "origins"}, where "origins" says where each block came from
         #[arg(long, requires = "json")]
         origins: bool,
-        /// Send the request, without tools, and print the answer (with --json: answer, usage and cost)
+        /// Send the request, without tools, and print the answer (with --json: answer, usage and
+        /// cost)
         #[arg(long, conflicts_with_all = ["origins", "diff"])]
         send: bool,
         /// Compare two requests and name the first block that differs. A and B are snapshots,
@@ -187,9 +188,9 @@ pub enum Command {
     },
     /// Run a fake provider on this machine, for tests and for trying Hardpan without a key
     ///
-    /// It speaks Anthropic Messages and OpenAI Chat Completions, validates requests strictly, models
-    /// the prompt cache, and can fail on demand. It prints its address, which is the base URL for
-    /// clients, with or without /v1. To use it from Hardpan, put this into config.toml:
+    /// It speaks Anthropic Messages and OpenAI Chat Completions, validates requests strictly,
+    /// models the prompt cache, and can fail on demand. It prints its address, which is the base
+    /// URL for clients, with or without /v1. To use it from Hardpan, put this into config.toml:
     ///
     ///   [providers.anthropic]
     ///   base_url = "http://127.0.0.1:PORT"
@@ -203,10 +204,12 @@ pub enum Command {
         /// Port on 127.0.0.1; 0 picks a free one
         #[arg(long, default_value_t = 0)]
         port: u16,
-        /// Answer from this YAML script instead of the built-in assistant (see `hardpan docs simulator`)
+        /// Answer from this YAML script instead of the built-in assistant (see `hardpan docs
+        /// simulator`)
         #[arg(long, value_name = "FILE")]
         script: Option<PathBuf>,
-        /// Inject faults, such as "status=529,times=2; cut=400,every=3" (see `hardpan docs simulator`)
+        /// Inject faults, such as "status=529,times=2; cut=400,every=3" (see `hardpan docs
+        /// simulator`)
         #[arg(long, value_name = "SPEC")]
         faults: Option<String>,
     },
@@ -284,7 +287,8 @@ pub struct RequestArgs {
     /// Time to put into the request, such as 2026-02-19T14:00:00Z [default: now]
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
-    /// In the strata layout: fold, that is, send current file contents instead of updates to old ones
+    /// In the strata layout: fold, that is, send current file contents instead of updates to old
+    /// ones
     #[arg(long)]
     pub fold: bool,
     /// Leave out the agent's tools and skills
@@ -305,14 +309,15 @@ pub struct TargetArgs {
     /// Attach an image to the prompt; repeat for several
     #[arg(long, value_name = "FILE")]
     pub image: Vec<PathBuf>,
-    /// Order of the prompt: strata, panels, tiers or inline (see `hardpan docs layouts`) [default: the
-    /// conversation's, else strata]
+    /// Order of the prompt: strata, panels, tiers or inline (see `hardpan docs layouts`) [default:
+    /// the conversation's, else strata]
     #[arg(long)]
     pub layout: Option<String>,
     /// Provider to use [default: the model's own, else anthropic]
     #[arg(long)]
     pub provider: Option<String>,
-    /// Model to use, as `hardpan models` lists it [default: the conversation's, else a current Sonnet]
+    /// Model to use, as `hardpan models` lists it [default: the conversation's, else a current
+    /// Sonnet]
     #[arg(long)]
     pub model: Option<String>,
     /// Limit the answer to N tokens [default: the model's limit, at most 32000]

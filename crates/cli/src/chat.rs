@@ -39,8 +39,11 @@ pub struct ExitError {
 
 impl ExitError {
     /// The error of a run that a signal stopped.
-    pub fn interrupted(asked: Interrupt) -> Self {
-        ExitError { code: asked.exit_code(), message: "interrupted; the session keeps what arrived".into() }
+    pub fn interrupted(interrupt: Interrupt) -> Self {
+        ExitError {
+            code: interrupt.exit_code(),
+            message: "interrupted; the session keeps what arrived".into(),
+        }
     }
 
     /// The exit code for an error: its own if it is an `ExitError`, else 1.

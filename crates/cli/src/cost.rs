@@ -29,8 +29,8 @@ pub use summary::read_bills;
   hardpan cost --all --by day
   hardpan cost 3f2a --by key")]
 pub struct CostArgs {
-    /// Session id (or its beginning), name (or a part of it), or file [default: all sessions of this
-    /// folder]
+    /// Session id (or its beginning), name (or a part of it), or file [default: all sessions of
+    /// this folder]
     #[arg(value_name = "SESSION")]
     session: Option<String>,
     /// Include the sessions of all folders

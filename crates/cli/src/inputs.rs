@@ -61,8 +61,8 @@ pub fn collect_inputs(request_args: &RequestArgs, settings: &Settings) -> Result
 /// Moves the prompt to where the agent has it: the newest message of the conversation.
 fn append_prompt_message(file: &mut SnapshotFile) {
     let name = if file.messages.is_empty() { "e1" } else { "prompt" };
-    let said = file.prompt.take_if(|_| file.images.is_empty());
-    if let Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) = said {
+    let prompt = file.prompt.take_if(|_| file.images.is_empty());
+    if let Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) = prompt {
         let body = MessageBody::User { content: vec![MessagePart::Text { text }] };
         let message = AgentMessage { time: Some(file.now), ..AgentMessage::new(name, body) };
         file.first_unsent = Some(message.id.clone());
@@ -207,8 +207,8 @@ pub fn build_snapshot_file(
     if let Some(path) = &request_args.session {
         let session = Session::open(path)?;
         for problem in &session.problems {
-            let told = format!("{}:{}: {}", path.display(), problem.line, problem.message);
-            eprintln!("hardpan: {}", crate::output::safe(&told));
+            let warning = format!("{}:{}: {}", path.display(), problem.line, problem.message);
+            eprintln!("hardpan: {}", crate::output::safe(&warning));
         }
         let branch = session.branch(None)?;
         file.messages = branch.messages;

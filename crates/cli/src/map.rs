@@ -95,7 +95,8 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
 
 /// The default token limit of the map in a prompt, in tokens as we count them.
 ///
-/// The limit itself is in the model's tokens; each token that we count stands for `factor` of those.
+/// The limit itself is in the model's tokens; each token that we count stands for `factor` of
+/// those.
 pub fn default_map_tokens(window: usize, factor: f64) -> usize {
     /// Layouts put text around the entries, which takes up to an eighth.
     const ENTRIES: f64 = 7.0 / 8.0;
@@ -164,14 +165,14 @@ pub fn coupling(folder: &Path) -> Coupling {
 fn load_index(root: &Path) -> SymbolIndex {
     let files = workspace::list_files(root, workspace::TREE_LIMIT).files;
     let total = files.len();
-    let told = total >= MANY_FILES && std::io::stderr().is_terminal();
+    let shows_progress = total >= MANY_FILES && std::io::stderr().is_terminal();
     let mut progress = |done: usize| {
-        if told {
+        if shows_progress {
             eprint!("\rindexing {} of {} files", thousands(done), thousands(total));
         }
     };
     let codebase = workspace::index_codebase(root, &files, cache_folder().as_deref(), &mut progress);
-    if told {
+    if shows_progress {
         eprint!("\r\x1b[K");
     }
     codebase.index

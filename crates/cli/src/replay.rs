@@ -21,8 +21,8 @@ pub struct ReplayArgs {
     /// Session files of pi, Claude Code, Codex or Hardpan, or folders that contain them
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Layout to replay: strata, panels, tiers, inline, append (plain append-only, like most agents),
-    /// or all
+    /// Layout to replay: strata, panels, tiers, inline, append (plain append-only, like most
+    /// agents), or all
     #[arg(long, default_value = "all", value_parser = policies)]
     layout: SelectedPolicies,
     /// Print the figures as JSON

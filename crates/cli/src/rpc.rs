@@ -112,7 +112,7 @@ async fn serve(flags: &ChatArgs) -> Result<()> {
     let end = tokio::select! {
         () = server.serve(&mut lines, &leaving) => ServeEnd::Done,
         () = out.wait_for_reader_gone() => ServeEnd::Gone,
-        asked = signals.next() => ServeEnd::Interrupted(asked),
+        interrupt = signals.next() => ServeEnd::Interrupted(interrupt),
     };
     // Stops what still runs and stores what arrived, before the server's tasks are dropped.
     questions.close();
@@ -123,6 +123,6 @@ async fn serve(flags: &ChatArgs) -> Result<()> {
     drop(server);
     match end {
         ServeEnd::Done | ServeEnd::Gone => Ok(()),
-        ServeEnd::Interrupted(asked) => Err(ExitError::interrupted(asked).into()),
+        ServeEnd::Interrupted(interrupt) => Err(ExitError::interrupted(interrupt).into()),
     }
 }

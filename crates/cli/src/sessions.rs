@@ -85,7 +85,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show a session's messages as a tree: `|-` marks a branch that was left, `*` the current message
+    /// Show a session's messages as a tree: `|-` marks a branch that was left, `*` the current
+    /// message
     Show {
         #[command(flatten)]
         session: SessionArg,

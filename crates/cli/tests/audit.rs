@@ -84,10 +84,7 @@ fn a_bill_is_explained_without_key_and_settings() {
 fn the_usual_places_of_all_agents_are_looked_through() {
     let sandbox = Sandbox::new();
     let nothing = sandbox.failure(&["audit", "--discover"]);
-    assert!(
-        nothing.contains("no sessions were found in") && nothing.contains(".claude/projects"),
-        "{nothing}"
-    );
+    assert!(nothing.contains("found no sessions in") && nothing.contains(".claude/projects"), "{nothing}");
     sandbox.write("home/.pi/agent/sessions/--p--/s.jsonl", pi());
     sandbox.write("home/.claude/projects/-p/s.jsonl", claude_code());
     sandbox.write("home/.claude/projects/-p/notes.txt", "no session");
@@ -107,7 +104,7 @@ fn a_file_that_cannot_be_read_is_named_and_skipped() {
     assert!(ran.stderr.contains("skipped: \u{fffd}[2Jother.jsonl is not a session"), "{}", ran.stderr);
     assert!(ran.stderr.contains("skipped: cannot read absent.jsonl"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}') && !ran.stderr.contains('\r'), "no progress without a terminal");
-    assert!(sandbox.failure(&["audit", "absent.jsonl"]).contains("no session could be read"));
+    assert!(sandbox.failure(&["audit", "absent.jsonl"]).contains("cannot read any of these sessions"));
 }
 
 #[test]
@@ -116,10 +113,14 @@ fn a_folder_is_looked_through_and_a_page_is_written() {
     sandbox.write("work/all/a.jsonl", pi());
     sandbox.write("work/all/deep/b.jsonl", codex());
     let ran = sandbox.run(&["audit", "all", "--html", "page.html"]);
-    assert_eq!((ran.code, &*ran.stderr), (Some(0), "the page is in page.html\n"));
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), "wrote page.html\n"));
     let page = std::fs::read_to_string(sandbox.work().join("page.html")).expect("it was written");
     assert!(page.starts_with("<!doctype html>") && page.contains(EXPIRED));
-    assert!(sandbox.failure(&["audit", "all", "--html", "no/such/page.html"]).contains("cannot write no/such/page.html"));
+    assert!(
+        sandbox
+            .failure(&["audit", "all", "--html", "no/such/page.html"])
+            .contains("cannot write no/such/page.html")
+    );
 }
 
 #[test]

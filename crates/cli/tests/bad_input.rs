@@ -208,7 +208,10 @@ fn a_snapshot_that_contradicts_itself_is_refused() {
         sandbox.write("work/s.json", file.to_string());
         assert_says(&sandbox, &["request", "--snapshot", "s.json"], &format!("s.json: {words}"));
     };
-    refuse(json!({"version": 2}), "this program reads snapshot version 1, not 2");
+    refuse(
+        json!({"version": 2}),
+        "this program reads snapshot version 1, not 2; make a new one with `hardpan snapshot`",
+    );
     refuse(
         json!({"files": [{"path": "a", "content": ""}, {"path": "a", "content": ""}]}),
         "two items have the key `file:a`; keys must be unique",
@@ -276,7 +279,11 @@ fn malformed_settings_are_named_with_their_line_and_left_alone() {
         ":2: unknown field `layot`, expected one of `provider`, `model`",
     );
     refuse("config.toml", "layout = tiers\n", ":1: ");
-    refuse("config.toml", "\ncompact_at = 80\n", ":2: 80 is out of range: expected a number from 0 (never) to 1");
+    refuse(
+        "config.toml",
+        "\ncompact_at = 80\n",
+        ":2: 80 is out of range: expected a number from 0 (never) to 1",
+    );
     refuse("prompts/phrases.toml", "[tiers]\nok = Fine\n", ":2: ");
     refuse(
         "prompts/phrases.toml",
@@ -309,7 +316,7 @@ fn wrong_options_are_answered_with_what_is_expected() {
     assert_eq!((ran.code, &*ran.stdout), (Some(2), &b""[..]));
     assert!(ran.stderr.contains("--json"), "{}", ran.stderr);
     assert_eq!(sandbox.run(&["reqest"]).code, Some(2));
-    let hint = r#"a prompt is given with -p, in quotes: hardpan -p "…""#;
+    let hint = r#"to send a prompt, use -p and quotes: hardpan -p "…""#;
     for args in [&["question"][..], &["what is this?"], &["--hud", "what is this?"], &["-p", "what", "is"]] {
         let ran = sandbox.run(args);
         assert_eq!((ran.code, &*ran.stdout), (Some(2), &b""[..]), "{args:?}");
@@ -320,7 +327,7 @@ fn wrong_options_are_answered_with_what_is_expected() {
     assert_begins(
         &sandbox,
         &["request", "Hi", "--now", "yesterday"],
-        "--now yesterday: expected a time such as 2026-02-19T14:00:00Z",
+        "--now yesterday: expected a time, such as 2026-02-19T14:00:00Z",
     );
     assert_says(
         &sandbox,
@@ -407,7 +414,10 @@ fn a_data_folder_that_cannot_be_made_is_named_with_the_variable_for_another() {
     let output = command.env("HARDPAN_DATA_DIR", "/proc/none").output().unwrap();
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{words}");
-    assert!(words.contains("/proc/none/sessions/") && words.contains("its folder cannot be created"), "{words}");
+    assert!(
+        words.contains("/proc/none/sessions/") && words.contains("its folder cannot be created"),
+        "{words}"
+    );
     assert!(words.contains("name another data folder in HARDPAN_DATA_DIR"), "{words}");
     assert!(!words.contains("name another session"), "{words}");
 }

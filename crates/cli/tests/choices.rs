@@ -59,7 +59,9 @@ fn a_model_that_is_no_longer_known_is_replaced_and_that_is_said() {
     std::fs::write(&path, written.replace("\"model\":\"claude-sonnet-5\"", "\"model\":\"claude-2\""))
         .unwrap();
     let ran = ask(&sandbox, &["Go on.", "--continue"]);
-    assert!(ran.stderr.contains("anthropic/claude-2, with which the conversation was held, is not known"));
+    assert!(
+        ran.stderr.contains("this conversation used anthropic/claude-2, which is not in the list of models")
+    );
     assert_eq!(turns(&session(&sandbox)).last().unwrap().0, "claude-sonnet-5");
 }
 

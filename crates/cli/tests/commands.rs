@@ -131,10 +131,7 @@ fn the_first_difference_of_two_snapshots_is_named_with_its_origin() {
     let (first, second) = (snapshot("strata_first_request"), snapshot("strata_second_request"));
     let text = sandbox.text(&["request", "--diff", &first, &second]);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(
-        lines[0],
-        "The first 12 blocks are equal; the first difference is in messages[9].content[0]."
-    );
+    assert_eq!(lines[0], "The first 12 blocks are equal; the first difference is in messages[9].content[0].");
     assert!(
         lines[1].contains(": rule:tail header, rule:clock, rule:working directory, git · from character 0: "),
         "{text}"
@@ -174,7 +171,12 @@ fn bodies_are_compared_with_or_without_their_origins() {
     );
     sandbox.write("work/d.json", "{}");
     let words = sandbox.failure(&["request", "--diff", "a.json", "d.json"]);
-    assert!(words.starts_with("hardpan: d.json is neither a snapshot (from `hardpan snapshot`) nor a request body"), "{words}");
+    assert!(
+        words.starts_with(
+            "hardpan: d.json is neither a snapshot (from `hardpan snapshot`) nor a request body"
+        ),
+        "{words}"
+    );
 }
 
 #[test]

@@ -108,7 +108,11 @@ fn without_a_yes_nothing_is_committed() {
     assert_eq!((ran.code, text(&ran)), (Some(0), "feat(ring): add a buffer\n"));
     let ran = repository.commit(&[]);
     assert_eq!((ran.code, text(&ran)), (Some(0), "feat(ring): add a buffer\n"));
-    assert!(ran.stderr.contains("nothing was committed: `hardpan commit --yes` commits"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("not committed, because there is no terminal to ask in: add --yes"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(repository.last(), "docs: begin\n");
 }
 
@@ -126,7 +130,7 @@ fn the_small_model_of_the_settings_writes() {
 fn what_cannot_be_committed_is_told_with_the_remedy() {
     let sandbox = Sandbox::new();
     let words = sandbox.failure(&["commit"]);
-    assert!(words.contains("is in no git repository") && words.contains("git init"), "{words}");
+    assert!(words.contains("is not in a git repository") && words.contains("git init"), "{words}");
 
     let repository = Repository::new();
     repository.write("README.md", "# Not staged\n");
@@ -167,7 +171,7 @@ fn a_message_that_cannot_be_used_is_asked_for_once_more() {
     let ran = repository.commit(&["--print"]);
     assert_eq!((ran.code, text(&ran)), (Some(0), "feat: add a ring\n"), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("the model is asked once more") && ran.stderr.contains("2 requests"),
+        ran.stderr.contains("asking the model once more") && ran.stderr.contains("2 requests"),
         "{}",
         ran.stderr
     );
@@ -178,7 +182,7 @@ fn a_message_that_cannot_be_used_is_asked_for_once_more() {
     let ran = repository.commit(&["--yes"]);
     assert_eq!((ran.code, text(&ran)), (Some(1), ""));
     assert!(
-        ran.stderr.contains("gave no message that can be used: its first line has 105 characters"),
+        ran.stderr.contains("wrote no usable message: its first line has 105 characters"),
         "{}",
         ran.stderr
     );
@@ -204,7 +208,7 @@ turns:
     assert_eq!((ran.code, text(&ran)), (Some(0), "feat: add twelve long lists\n"), "{}", ran.stderr);
     assert!(
         ran.stderr
-            .contains("the diff is too long for one request: 13 files are summarised first, in 3 requests"),
+            .contains("the diff is too long for one request: summarising 13 files first, in 3 requests"),
         "{}",
         ran.stderr
     );
@@ -248,13 +252,13 @@ fn without_a_model_the_names_make_the_message_and_yes_is_refused() {
     let ran = plain(&["--print"]);
     assert_eq!((ran.code, text(&ran)), (Some(0), "chore: add ring.rs\n"));
     assert!(
-        ran.stderr.contains("no model reads the changes") && ran.stderr.contains("ANTHROPIC_API_KEY"),
+        ran.stderr.contains("made from the file names only") && ran.stderr.contains("ANTHROPIC_API_KEY"),
         "{}",
         ran.stderr
     );
     let ran = plain(&["--yes"]);
     assert_eq!((ran.code, text(&ran)), (Some(1), ""));
-    assert!(ran.stderr.contains("nothing was committed: set ANTHROPIC_API_KEY"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing was committed. Set ANTHROPIC_API_KEY"), "{}", ran.stderr);
     assert_eq!(repository.last(), "docs: begin\n");
 }
 

@@ -49,7 +49,7 @@ fn where_nothing_was_paid_it_says_so() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["cost"]);
     assert_eq!((ran.code, ran.stdout.len()), (Some(0), 0));
-    assert_eq!(ran.stderr, "nothing was paid here yet: hardpan -p \"…\" asks a model\n");
+    assert_eq!(ran.stderr, "no costs here yet: ask a model something with hardpan -p \"…\"\n");
     assert!(sandbox.failure(&["why"]).contains("this folder has no session yet"));
 }
 
@@ -106,7 +106,7 @@ fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
     let quiet = ask(&sandbox, &["Where is number_7 in @src/lib.rs?"]);
     assert!(!quiet.contains("paid again"), "{quiet}");
     let none = sandbox.run(&["why"]);
-    assert!(none.stderr.starts_with("nothing was paid again in the "), "{}", none.stderr);
+    assert!(none.stderr.starts_with("no losses in the "), "{}", none.stderr);
     // The simulator within the process is another one each time, and so is its cache.
     let told = ask(&sandbox, &["And number_8?", "--continue"]);
     let sentence =
@@ -118,7 +118,5 @@ fn a_loss_is_told_when_it_happens_and_explained_afterwards() {
     let text = sandbox.text(&["why", "--all"]);
     assert!(text.contains("tokens were in the cache, 0 were read from it"), "{text}");
     let cost = sandbox.run(&["cost"]);
-    assert!(
-        cost.stderr.contains("paid again for what had been cached: ") && cost.stderr.contains("resumed 1×")
-    );
+    assert!(cost.stderr.contains("paid again for cached content: ") && cost.stderr.contains("resumed 1×"));
 }

@@ -196,7 +196,8 @@ fn run_and_kill(mut command: Command, moment: KillMoment) -> (Vec<TimedEvent>, I
 }
 
 fn long_answer_began(seen: &[TimedEvent]) -> bool {
-    let text = |seen: &TimedEvent| seen.event["delta"]["text"].as_str().is_some_and(|text| text.contains("Line"));
+    let text =
+        |seen: &TimedEvent| seen.event["delta"]["text"].as_str().is_some_and(|text| text.contains("Line"));
     seen.last().is_some_and(text)
 }
 
@@ -251,7 +252,8 @@ impl KilledSession {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "the session must go on: {words}");
         let lines = String::from_utf8(output.stdout).expect("events are UTF-8");
-        let event = |line: &str| TimedEvent { at: killed, event: serde_json::from_str(line).expect("an event") };
+        let event =
+            |line: &str| TimedEvent { at: killed, event: serde_json::from_str(line).expect("an event") };
         self.acknowledge(&lines.lines().map(event).collect::<Vec<_>>());
         let session = Session::open(&path).expect("the session opens");
         assert!(session.problems.is_empty(), "it is whole again: {:?}", session.problems);

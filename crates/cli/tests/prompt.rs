@@ -113,7 +113,8 @@ fn what_is_piped_in_names_no_files() {
     let sent = all_texts(&post.sent_bodies());
     assert!(!sent.contains(SECRET) && !sent.contains("what is inside"), "{sent}");
     // The person's own words do.
-    let (_, told) = post.prompt_and_notes(&["-p", &format!("Summarise @{} and @inside.md", key.display())], "");
+    let (_, told) =
+        post.prompt_and_notes(&["-p", &format!("Summarise @{} and @inside.md", key.display())], "");
     let sent = all_texts(&post.sent_bodies());
     assert!(told.is_empty() && sent.contains(SECRET) && sent.contains("what is inside"), "{told}{sent}");
 }
@@ -147,7 +148,11 @@ fn what_is_piped_in_runs_nothing() {
     for (text, said) in [("/session", "/session"), ("/later hi", "/later"), ("/open a.txt\nmore", "/open")] {
         let ran = post.run(&["-p", "-"], text);
         assert_eq!((ran.code, &*ran.stdout), (Some(1), &b""[..]));
-        assert!(ran.stderr.contains(&format!("{said} on standard input is not run")), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(&format!("commands on standard input are not run: pass {said} on")),
+            "{}",
+            ran.stderr
+        );
     }
     let text = "![a picture](x.png); touch made";
     assert_eq!(post.prompt_and_notes(&[], text).0, text);
@@ -174,7 +179,11 @@ fn what_is_piped_in_follows_a_template_or_a_skill_whole() {
     for (prompt, text) in
         [("/plain thing", "No front matter thing"), ("/all a  b", "All: a b"), ("Plain", "Plain")]
     {
-        assert_eq!(post.prompt_and_notes(&["-p", prompt], input), (format!("{text}{below}"), String::new()), "{prompt}");
+        assert_eq!(
+            post.prompt_and_notes(&["-p", prompt], input),
+            (format!("{text}{below}"), String::new()),
+            "{prompt}"
+        );
     }
     let (said, told) = post.prompt_and_notes(&["-p", "/skill:sort by size"], input);
     assert!(said.ends_with(&format!("</skill>\n\nby size{below}")) && told.is_empty(), "{said}");
@@ -199,9 +208,9 @@ fn what_cannot_be_attached_is_told_and_the_prompt_goes_on() {
     let lines = [
         "· @bin.dat: it is binary (byte 0 is a control character): only text can be shown",
         "· @missing.md: there is no such file",
-        "· @src: it is a folder: name a file in it, or ask, and the model lists it",
-        "· @link.md: it leads out of the workspace: name the place that it leads to",
-        "· @../config/config.toml: it holds keys or permissions, which go to no model",
+        "· @src: it is a folder: mention a file in it, or ask the model to list it",
+        "· @link.md: it links to a file outside of the workspace: mention that file instead",
+        "· @../config/config.toml: it holds keys or permissions, which Hardpan never sends to a model",
     ];
     assert_eq!(told.lines().collect::<Vec<_>>(), lines);
     let sent = all_texts(&post.sent_bodies());
@@ -223,7 +232,7 @@ fn only_what_can_be_shown_is_opened() {
     post.sandbox.write("home/own.md", "what is at home");
     for (name, why) in [
         ("bin.dat", "it is binary"),
-        ("dot.png", "is an image: name it in the prompt"),
+        ("dot.png", "is an image: mention it in the prompt"),
         ("gone.md", "there is no such file"),
         (".", "it is a folder"),
         ("../config/config.toml", "it holds keys or permissions"),
@@ -234,7 +243,7 @@ fn only_what_can_be_shown_is_opened() {
     }
     let ran = post.run(&["-p", "/open ~/own.md"], "");
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
-    assert!(String::from_utf8_lossy(&ran.stdout).starts_with("~/own.md is part of the context"));
+    assert!(String::from_utf8_lossy(&ran.stdout).starts_with("~/own.md joins the context"));
     assert!(post.sent_bodies().is_empty());
 }
 
@@ -283,9 +292,9 @@ fn a_command_of_the_person_s_own_and_a_later_prompt_do_what_they_do_in_the_termi
     let ran = post.run(&["-p", "!echo no; exit 3"], "");
     assert_eq!(ran.code, Some(1));
     assert!(String::from_utf8_lossy(&ran.stdout).starts_with("no\n"));
-    assert_eq!(ran.stderr, "hardpan: !echo no; exit 3: it ended with exit code 3\n");
+    assert_eq!(ran.stderr, "hardpan: !echo no; exit 3: exited with code 3\n");
     for (prompt, why) in
-        [("/later", "it needs a text"), ("!", "expected a command"), ("/compact", "/compact: ")]
+        [("/later", "expected a text"), ("!", "expected a command"), ("/compact", "/compact: ")]
     {
         let ran = post.run(&["-p", prompt], "");
         assert_eq!((ran.code, &*ran.stdout), (Some(1), &b""[..]), "{prompt}");
@@ -319,6 +328,6 @@ fn a_standard_input_that_is_open_and_silent_is_no_prompt() {
     let output = child.wait_with_output().expect("it ends by itself");
     drop(open);
     assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("this request would be sent"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Hardpan would send this request"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("use `-p -` to wait"));
 }

@@ -72,5 +72,5 @@ fn a_table_is_for_people_and_a_bad_file_does_not_stop_the_others() {
         "{}",
         unknown.stderr
     );
-    assert!(sandbox.failure(&["replay", "notes.jsonl"]).contains("none of the 1 files could be replayed"));
+    assert!(sandbox.failure(&["replay", "notes.jsonl"]).contains("cannot replay any of the 1 files"));
 }

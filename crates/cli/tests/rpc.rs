@@ -250,7 +250,7 @@ fn sessions_are_begun_switched_and_forked() {
     let sandbox = Sandbox::new();
     let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
     let mut client = Client::start(&sandbox, &[]);
-    assert_eq!(client.error(json!({"type": "fork"})), "nothing was said yet");
+    assert_eq!(client.error(json!({"type": "fork"})), "this conversation has no messages yet");
     client.prompt("in the first");
     let first = client.data(json!({"type": "get_state"}))["session"].clone();
     let second = client.data(json!({"type": "new_session"}));
@@ -327,9 +327,9 @@ fn every_bad_line_gets_an_error_and_the_next_good_one_its_answer() {
     let huge = format!("{{\"type\":\"prompt\",\"message\":\"{}\"}}", "x".repeat(17 << 20));
     let nested = format!("{{\"type\":\"prompt\",\"message\":{}", "[".repeat(100_000));
     let bad: [(&[u8], &str, Value, Value); 15] = [
-        (b"nonsense", "the line is not JSON", json!(null), json!(null)),
-        (b"{\"type\":\"get_state\"", "the line is not JSON", json!(null), json!(null)),
-        (b"{} {}", "the line is not JSON", json!(null), json!(null)),
+        (b"nonsense", "the line is not valid JSON", json!(null), json!(null)),
+        (b"{\"type\":\"get_state\"", "the line is not valid JSON", json!(null), json!(null)),
+        (b"{} {}", "the line is not valid JSON", json!(null), json!(null)),
         (b"[1, 2]", "a request is a JSON object", json!(null), json!(null)),
         (b"\"get_state\"", "a request is a JSON object", json!(null), json!(null)),
         (b"{\"id\": \"a\"}", "a request needs a \"type\"", json!("a"), json!(null)),
@@ -344,7 +344,7 @@ fn every_bad_line_gets_an_error_and_the_next_good_one_its_answer() {
         (b"{\"type\": \"abort\", \"now\": true}", "unknown field `now`", json!(null), json!("abort")),
         (b"{\"type\": \"bash\"}", "missing field `command`", json!(null), json!("bash")),
         (b"{\"type\": \"bash\", \"command\": \"a\\u0000b\"}", "NUL", json!(null), json!("bash")),
-        (b"{\"type\": \"bash\0\"}", "the line is not JSON", json!(null), json!(null)),
+        (b"{\"type\": \"bash\0\"}", "the line is not valid JSON", json!(null), json!(null)),
         (b"{\"type\": \"\xff\"}", "not UTF-8", json!(null), json!(null)),
         (nested.as_bytes(), "recursion limit", json!(null), json!(null)),
     ];
@@ -358,7 +358,7 @@ fn every_bad_line_gets_an_error_and_the_next_good_one_its_answer() {
     }
     client.raw(format!("{huge}\r\n\n  \n").as_bytes());
     let response = client.until(|line| line["type"] == "response");
-    assert_eq!(response["error"], "the line is longer than 16 MB and was passed over");
+    assert_eq!(response["error"], "ignored a line longer than 16 MB");
     let error = client.error(json!({"type": "prompt", "message": "  "}));
     assert!(error.contains("there is nothing to send"), "{error}");
     let image = json!({"media_type": "image/png", "data": "not base64!"});
@@ -486,9 +486,9 @@ fn a_command_may_ask_for_a_line_of_text() {
         client.until(|line| line["type"] == "response" && line["id"] == id)
     };
     let named = ask(&mut client, "first", json!("A fine talk"));
-    assert_eq!(named["data"]["said"], "this conversation is called A fine talk", "{named}");
+    assert_eq!(named["data"]["said"], "this conversation is now called A fine talk", "{named}");
     let given_up = ask(&mut client, "second", Value::Null);
-    assert_eq!(given_up["data"]["said"], "/name: it needs a name: /name TEXT", "{given_up}");
+    assert_eq!(given_up["data"]["said"], "/name: expected a name: /name TEXT", "{given_up}");
     assert_eq!(client.data(json!({"type": "get_state"}))["session"]["name"], "A fine talk");
 }
 
@@ -571,7 +571,9 @@ fn the_end_of_input_lets_the_run_end_and_answers_no() {
     let state = lines.iter().find(|line| line["command"] == "get_state").expect("a response");
     assert_eq!(state["data"]["session"]["message_count"], 4);
     assert!(lines.iter().any(|line| line["type"] == "agent_end" && line["stop"]["reason"] == "done"));
-    assert!(lines.iter().any(|line| line["error"].as_str().is_some_and(|error| error.contains("not JSON"))));
+    assert!(
+        lines.iter().any(|line| line["error"].as_str().is_some_and(|error| error.contains("not valid JSON")))
+    );
 }
 
 #[test]

@@ -248,14 +248,15 @@ fn a_policy_that_cannot_be_read_runs_nothing() {
         .output()
         .expect("the program");
     assert!(!output.status.success() && output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("the policy is not valid"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("invalid sandbox policy"));
 }
 
 #[test]
 fn aborting_ends_what_runs_in_the_sandbox() {
     let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     let arguments = Json::new(&json!({"command": "trap '' TERM; echo $$ > pid; sleep 1000 & wait"}));
-    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &sandboxed_shell.scope, progress: &|_| {} };
+    let call =
+        ToolInvocation { id: "1", arguments: &arguments, scope: &sandboxed_shell.scope, progress: &|_| {} };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let pid = sandboxed_shell.path("work/pid");
     runtime.block_on(async {

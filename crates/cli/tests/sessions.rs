@@ -69,7 +69,7 @@ fn without_sessions_it_says_how_to_start_one() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["sessions"]);
     assert_eq!((ran.code, ran.stdout.len()), (Some(0), 0));
-    assert_eq!(ran.stderr, "no sessions here yet: hardpan -p \"…\" starts one\n");
+    assert_eq!(ran.stderr, "no sessions here yet: start one with hardpan -p \"…\"\n");
     assert_eq!(sandbox.json(&["sessions", "--json"]), serde_json::json!([]));
 }
 
@@ -101,8 +101,7 @@ fn what_was_said_can_be_searched() {
     assert!(found.contains("5d41402abc4b  c      assistant  The lock file. \u{fffd}[2J<script>"), "{found}");
     assert_eq!(sandbox.json(&["sessions", "search", "why", "--json"])[0]["entry"], "u");
     let ran = sandbox.run(&["sessions", "search", "zebra"]);
-    let words =
-        "no message of the sessions here holds all of these words; --all searches those of all folders\n";
+    let words = "no message in the sessions here contains all of these words; --all searches the sessions of all folders\n";
     assert_eq!((ran.code, &*ran.stderr), (Some(0), words));
 }
 
@@ -123,8 +122,9 @@ fn a_session_is_shown_as_a_tree() {
 fn a_very_long_conversation_is_shown_too() {
     let sandbox = Sandbox::new();
     let path = add(&sandbox, "5d41402abc4b", &[user_message("0", None, "start")]);
-    let lines: String =
-        (1..20_000).map(|at| user_message(&at.to_string(), Some(&(at - 1).to_string()), "x").to_line()).collect();
+    let lines: String = (1..20_000)
+        .map(|at| user_message(&at.to_string(), Some(&(at - 1).to_string()), "x").to_line())
+        .collect();
     let text = std::fs::read_to_string(&path).expect("it is there") + &lines;
     std::fs::write(&path, text).expect("it can be written");
     assert_eq!(sandbox.text(&["sessions", "show", "5d4"]).lines().count(), 20_001);
@@ -166,7 +166,7 @@ fn the_ending_of_a_file_names_the_format_unless_a_flag_does() {
     assert!(export(&["notes.txt", "--format", "md"]).starts_with("# The build\n"));
     for name in ["e.pdf", "e"] {
         let error = sandbox.failure(&["sessions", "export", "5d4", "--output", name]);
-        let words = "its ending names no format: end it in .md, .html or .jsonl, or add --format";
+        let words = "unknown extension: use .md, .html or .jsonl, or add --format";
         assert!(error.starts_with(&format!("hardpan: {name}: {words}")), "{error}");
         assert!(!sandbox.work().join(name).exists());
     }
@@ -220,7 +220,7 @@ fn a_session_is_deleted_only_when_asked_for_and_not_in_use() {
     let sandbox = Sandbox::new();
     let path = add(&sandbox, "5d41402abc4b", &branched());
     let error = sandbox.failure(&["sessions", "delete", "5d4"]);
-    assert!(error.ends_with("is not deleted without being asked for: add --yes\n"), "{error}");
+    assert!(error.ends_with("without confirmation: add --yes\n"), "{error}");
     let (log, _) = SessionLog::open(&path).expect("it is free");
     let error = sandbox.failure(&["sessions", "delete", "5d4", "--yes"]);
     assert!(error.contains("another process writes to this session"), "{error}");

@@ -64,7 +64,7 @@ fn the_terminal_is_given_back_as_it_was() {
         terminal.expect("> ");
         terminal.press(leave);
         if leave == "\u{3}" {
-            terminal.expect("(Ctrl-C again");
+            terminal.expect("(press Ctrl-C again");
             terminal.press(leave);
         }
         terminal.expect("\u{1b}[?2004l");
@@ -92,7 +92,7 @@ fn what_is_typed_at_a_question_is_not_lost() {
     terminal.expect("write wants to run:");
     // One question at a time: the last one first.
     terminal.say("/name", "What should this conversation be called?");
-    terminal.say("notes", "this conversation is called notes");
+    terminal.say("notes", "this conversation is now called notes");
     terminal.expect("write wants to run:");
     // Anything else is a no, with what was said.
     terminal.say(
@@ -135,7 +135,6 @@ fn a_conversation_that_goes_on_shows_where_it_was() {
     terminal.expect("> ");
     terminal.say("/resume", "about\r\n");
     terminal.expect("Greeting\r\n/resume SESSION switches to one of them");
-    terminal
-        .say("/resume greeting", ", with 2 messages\r\n> Hello there\r\nI have nothing to add.\r\n");
+    terminal.say("/resume greeting", ", with 2 messages\r\n> Hello there\r\nI have nothing to add.\r\n");
     terminal.end();
 }

@@ -63,8 +63,8 @@ impl ChatApp {
         let (store, scratch) = store(flags)?;
         let conversation = conversation(flags, &store, &folder)?;
         for problem in &conversation.problems {
-            let told = format!("{}: {problem}", conversation.path().display());
-            eprintln!("hardpan: {}", safe(&told));
+            let warning = format!("{}: {problem}", conversation.path().display());
+            eprintln!("hardpan: {}", safe(&warning));
         }
         let pinned = restore_pinned(&conversation);
         let config = settings.folder.as_deref();

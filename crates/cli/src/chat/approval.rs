@@ -16,8 +16,8 @@ use crate::settings::Settings;
 
 /// A way to ask the user: in the terminal, or over RPC.
 pub trait UserPrompter: Send + Sync {
-    /// Asks whether a call may run. `rule` is what an answer for longer would allow; none if no rule
-    /// describes the call, so that only a yes for this call is offered.
+    /// Asks whether a call may run. `rule` is what an answer for longer would allow; none if no
+    /// rule describes the call, so that only a yes for this call is offered.
     fn ask_approval<'a>(
         &'a self,
         question: &'a ApprovalRequest,

@@ -125,11 +125,11 @@ async fn run(
         "price" => price::price(arguments, app, agent)?,
         "open" => open_file(arguments, app, agent)?,
         "close" => {
-            let told = price::cost_of_closing(arguments, app, agent);
+            let cost = price::cost_of_closing(arguments, app, agent);
             if !app.context.close(&expand_home(arguments)) {
                 return Err(format!("{arguments} is not open; /open lists the open files"));
             }
-            with_price(&format!("{arguments} is closed."), told)
+            with_price(&format!("{arguments} is closed."), cost)
         }
         "queue" => queue(agent),
         "unqueue" => {
@@ -149,12 +149,12 @@ async fn run(
             format!("{id} · {messages} · {requests} · {}", path.display())
         }
         "name" => {
-            let asked = if arguments.is_empty() {
+            let typed_name = if arguments.is_empty() {
                 agent.ask_user("What should this conversation be called?").await
             } else {
                 None
             };
-            let arguments = asked.as_deref().unwrap_or(arguments);
+            let arguments = typed_name.as_deref().unwrap_or(arguments);
             if arguments.is_empty() {
                 return Err("expected a name: /name TEXT".into());
             }
@@ -243,12 +243,12 @@ async fn model(name: &str, app: &ChatApp, agent: &Agent) -> Result<String, Strin
     let target =
         inputs::resolve_target(&target_args, &app.settings, None).map_err(|error| format!("{error:#}"))?;
     let chosen = target.model.name();
-    let told = price::describe_cost(
+    let cost = price::describe_cost(
         agent,
         PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },
     );
     agent.select_model(target).await.map_err(|error| error.to_string())?;
-    Ok(with_price(&format!("Switched to {chosen}."), told))
+    Ok(with_price(&format!("Switched to {chosen}."), cost))
 }
 
 async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
@@ -264,18 +264,18 @@ async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
         (_, Err(_)) => return Err("expected a number of tokens, or off".into()),
     };
     agent.target().check_thinking(thinking).map_err(|error| error.to_string())?;
-    let told = if thinking == agent.thinking() {
+    let cost = if thinking == agent.thinking() {
         None
     } else {
         price::describe_cost(agent, PlannedAction::Thinking)
     };
     agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
-    Ok(with_price("This applies from the next request on.", told))
+    Ok(with_price("This applies from the next request on.", cost))
 }
 
 /// Appends what an action costs to the message about it.
-fn with_price(done: &str, told: Option<String>) -> String {
-    told.map_or_else(|| done.to_owned(), |told| format!("{done} {told}"))
+fn with_price(done: &str, cost: Option<String>) -> String {
+    cost.map_or_else(|| done.to_owned(), |cost| format!("{done} {cost}"))
 }
 
 fn open_file(name: &str, app: &ChatApp, agent: &Agent) -> Result<String, String> {
@@ -290,9 +290,9 @@ fn open_file(name: &str, app: &ChatApp, agent: &Agent) -> Result<String, String>
             Err(format!("{name} is an image: mention it in the prompt that asks about it, @{name}"))
         }
         Ok(MentionedFile::Text { path, .. }) => {
-            let told = price::cost_of_opening(&path.to_string_lossy(), app, agent);
+            let cost = price::cost_of_opening(&path.to_string_lossy(), app, agent);
             app.context.open(path);
-            Ok(with_price(&format!("{name} joins the context with the next prompt."), told))
+            Ok(with_price(&format!("{name} joins the context with the next prompt."), cost))
         }
     }
 }

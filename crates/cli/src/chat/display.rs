@@ -238,10 +238,11 @@ pub fn last_exchange(messages: &[AgentMessage]) -> Option<String> {
         };
         parts.iter().filter_map(text).collect::<Vec<_>>().join("\n").trim().to_owned()
     };
-    let asked = messages.iter().rposition(|message| matches!(*message.body, MessageBody::User { .. }))?;
-    let MessageBody::User { content } = &*messages[asked].body else { return None };
+    let last_prompt =
+        messages.iter().rposition(|message| matches!(*message.body, MessageBody::User { .. }))?;
+    let MessageBody::User { content } = &*messages[last_prompt].body else { return None };
     let question = format!("> {}", first_lines(&words(content)));
-    let answers = messages[asked..].iter().rev().filter_map(|message| match &*message.body {
+    let answers = messages[last_prompt..].iter().rev().filter_map(|message| match &*message.body {
         MessageBody::Assistant { content, .. } => Some(words(content)).filter(|words| !words.is_empty()),
         _ => None,
     });

@@ -42,12 +42,12 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     agent.start().await;
     let working = action.perform(&app);
     tokio::pin!(working);
-    let mut told = None;
+    let mut interrupt = None;
     let outcome = loop {
         tokio::select! {
             outcome = &mut working => break outcome,
-            asked = signals.next() => {
-                told = told.filter(|told| *told != Interrupt::Stop).or(Some(asked));
+            signal = signals.next() => {
+                interrupt = interrupt.filter(|interrupt| *interrupt != Interrupt::Stop).or(Some(signal));
                 agent.abort_shell_command();
                 agent.abort();
             }
@@ -64,12 +64,12 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     if flags.hud {
         display::print_hud(&agent, flags.output);
     }
-    match (told, outcome) {
-        (Some(asked), Ok(ActionOutcome::Command { command, said, failed: Some(_) })) => {
+    match (interrupt, outcome) {
+        (Some(signal), Ok(ActionOutcome::Command { command, said, failed: Some(_) })) => {
             finish_command(&command, said, None, flags.output)?;
-            Err(ExitError::interrupted(asked).into())
+            Err(ExitError::interrupted(signal).into())
         }
-        (Some(asked), _) if asked != Interrupt::Stop => Err(ExitError::interrupted(asked).into()),
+        (Some(signal), _) if signal != Interrupt::Stop => Err(ExitError::interrupted(signal).into()),
         (_, outcome) => finish(outcome?, flags.output),
     }
 }
@@ -79,7 +79,7 @@ enum PromptAction {
     /// `/name arguments`: a slash command.
     Command { name: String, arguments: String, command: Command },
     /// `!line` or `!!line`: a shell command of the user's own.
-    Shell { line: String, tell: ShellVisibility },
+    Shell { line: String, visibility: ShellVisibility },
     /// A prompt for the model.
     Answer(PromptInput),
 }
@@ -111,7 +111,7 @@ impl PromptAction {
             return Ok(PromptAction::Answer(input));
         }
         if let Some(line) = input.prompt.strip_prefix('!') {
-            let (line, tell) = line
+            let (line, visibility) = line
                 .strip_prefix('!')
                 .map_or((line, ShellVisibility::Model), |line| (line, ShellVisibility::UserOnly));
             let line = line.trim().to_owned();
@@ -119,7 +119,7 @@ impl PromptAction {
                 bail!("expected a command: !COMMAND, or !!COMMAND to keep it from the model");
             }
             input.warn_piped_text_unused();
-            return Ok(PromptAction::Shell { line, tell });
+            return Ok(PromptAction::Shell { line, visibility });
         }
         match later.map(str::trim) {
             Some("") => bail!("expected a text: /later TEXT"),
@@ -145,8 +145,8 @@ impl PromptAction {
                     Input { text: prompt, below: piped_text, images, source: InputSource::Interactive };
                 agent.prompt(input).await.map(ActionOutcome::Agent)
             }
-            PromptAction::Shell { line, tell } => {
-                let message = agent.run_shell_command(line.clone(), tell).await?;
+            PromptAction::Shell { line, visibility } => {
+                let message = agent.run_shell_command(line.clone(), visibility).await?;
                 let MessageBody::BashExecution { output, exit_code, .. } = &*message.body else {
                     return Ok(ActionOutcome::Agent(InputOutcome::Handled));
                 };

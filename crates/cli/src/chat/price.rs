@@ -19,7 +19,7 @@ const USAGE: &str = "expected /price model NAME, thinking, tool NAME, open PATH,
 pub fn price(words: &str, app: &ChatApp, agent: &Agent) -> Result<String, String> {
     let (act, name) = words.split_once(' ').unwrap_or((words, ""));
     let name = name.trim();
-    let told = match (act, name) {
+    let cost = match (act, name) {
         ("thinking", _) => describe_cost(agent, PlannedAction::Thinking),
         (_, "") => return Err(USAGE.into()),
         ("model", name) => {
@@ -36,7 +36,7 @@ pub fn price(words: &str, app: &ChatApp, agent: &Agent) -> Result<String, String
         ("close", path) => cost_of_closing(path, app, agent),
         _ => return Err(USAGE.into()),
     };
-    Ok(told.unwrap_or_else(|| "It costs nothing, because nothing has been sent yet.".into()))
+    Ok(cost.unwrap_or_else(|| "It costs nothing, because nothing has been sent yet.".into()))
 }
 
 /// What an action would cost, as a sentence; none before the first request.

@@ -68,7 +68,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     // Questions that wait for an answer. The next typed line answers the last one.
     let mut open: Vec<UserQuestion> = Vec::new();
     let was_stopped = Arc::new(AtomicBool::new(false));
-    let mut asked = None;
+    let mut interrupt = None;
     while !quit_requested.load(Ordering::Relaxed) {
         // A run that was stopped no longer waits for an answer.
         open.retain(UserQuestion::is_open);
@@ -81,7 +81,8 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
                     let is_command = open.last().is_some_and(UserQuestion::is_from_command);
                     let unanswered = open.pop().and_then(|question| answer_question(question, &line));
                     open.extend(unanswered);
-                    // Repeats the question before; after a command, once that has printed its output.
+                    // Repeats the question before; after a command, once that has printed its
+                    // output.
                     open.last().filter(|_| !is_command).into_iter().for_each(UserQuestion::show);
                 }
                 Some(line) => {
@@ -105,8 +106,8 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
                 open.push(question);
             }
             () = wait_for_ping(&app), if pending.is_empty() => keep_warm(&app, &mut signals).await,
-            Some(taken) = pending.next() => {
-                report_outcome(&app, flags, taken).await;
+            Some(outcome) = pending.next() => {
+                report_outcome(&app, flags, outcome).await;
                 open.retain(UserQuestion::is_open);
                 open.last().into_iter().for_each(UserQuestion::show);
             }
@@ -116,7 +117,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
                 }
                 match idle {
                     _ if signal != Interrupt::Stop => {
-                        asked = Some(signal);
+                        interrupt = Some(signal);
                         break;
                     }
                     _ if !pending.is_empty() => {
@@ -142,7 +143,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     if path.exists() && flags.output == OutputFormat::Text && !flags.no_session {
         notice!("to continue this conversation: hardpan --resume {}", safe(&id));
     }
-    asked.map_or(Ok(()), |asked| Err(ExitError::interrupted(asked).into()))
+    interrupt.map_or(Ok(()), |interrupt| Err(ExitError::interrupted(interrupt).into()))
 }
 
 /// Waits until it is time to keep the provider's cache warm; forever if that would not pay off.
@@ -222,7 +223,7 @@ fn submit_line(app: &Arc<ChatApp>, line: &str, pending: &mut Pending, was_stoppe
         return;
     }
     if let Some(command) = text.strip_prefix('!') {
-        let (command, tell) = command
+        let (command, visibility) = command
             .strip_prefix('!')
             .map_or((command, ShellVisibility::Model), |command| (command, ShellVisibility::UserOnly));
         let (agent, command) = (app.agent.clone(), command.trim().to_owned());
@@ -233,7 +234,7 @@ fn submit_line(app: &Arc<ChatApp>, line: &str, pending: &mut Pending, was_stoppe
         was_stopped.store(false, Ordering::Relaxed);
         let was_stopped = was_stopped.clone();
         pending.push(Box::pin(async move {
-            let message = agent.run_shell_command(command, tell).await?;
+            let message = agent.run_shell_command(command, visibility).await?;
             let end = if was_stopped.load(Ordering::Relaxed) { "(stopped)" } else { "" };
             Ok(shell_outcome(&message, end))
         }));
@@ -263,9 +264,9 @@ fn shell_outcome(message: &AgentMessage, was_stopped: &str) -> InputOutcome {
         return InputOutcome::Handled;
     };
     let end = if exit_code.is_none() { was_stopped } else { "" };
-    let said = [output.trim_end(), end].into_iter().filter(|text| !text.is_empty());
+    let command_output = [output.trim_end(), end].into_iter().filter(|text| !text.is_empty());
     InputOutcome::Command {
-        output: Some(said.collect::<Vec<_>>().join("\n")).filter(|said| !said.is_empty()),
+        output: Some(command_output.collect::<Vec<_>>().join("\n")).filter(|said| !said.is_empty()),
     }
 }
 
@@ -275,7 +276,7 @@ async fn stop_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending) {
         app.agent.abort_shell_command();
         app.agent.abort();
         tokio::select! {
-            Some(taken) = pending.next() => report_outcome(app, flags, taken).await,
+            Some(outcome) = pending.next() => report_outcome(app, flags, outcome).await,
             // Stops runs that have started in the meantime, too.
             () = tokio::time::sleep(Duration::from_millis(50)) => {}
         }
@@ -286,8 +287,8 @@ async fn stop_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending) {
 async fn finish_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending, signals: &mut Signals) {
     loop {
         tokio::select! {
-            taken = pending.next() => match taken {
-                Some(taken) => report_outcome(app, flags, taken).await,
+            outcome = pending.next() => match outcome {
+                Some(outcome) => report_outcome(app, flags, outcome).await,
                 None => break,
             },
             _ = signals.next() => return stop_pending(app, flags, pending).await,
@@ -296,8 +297,8 @@ async fn finish_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending, 
 }
 
 /// Prints what became of an input: the command's output, or how the run ended and what it cost.
-async fn report_outcome(app: &ChatApp, flags: &ChatArgs, taken: Result<InputOutcome, AgentError>) {
-    match taken {
+async fn report_outcome(app: &ChatApp, flags: &ChatArgs, outcome: Result<InputOutcome, AgentError>) {
+    match outcome {
         // Not wrapped: it may be a table, or the output of a program.
         Ok(InputOutcome::Command { output }) => {
             output.iter().for_each(|said| screen::print_lines(&safe_lines(said)))

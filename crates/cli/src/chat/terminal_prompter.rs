@@ -62,7 +62,7 @@ impl UserPrompter for TerminalPrompter {
     fn ask_text<'a>(&'a self, question: &'a str) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
-            let text = format!("{question} (an empty line: never mind)");
+            let text = format!("{question} (an empty line cancels)");
             self.0.send(UserQuestion { text, reply: ReplyChannel::Text(reply) }).ok()?;
             answer.await.ok().flatten()
         })
@@ -152,7 +152,7 @@ pub fn answer_question(question: UserQuestion, line: &str) -> Option<UserQuestio
 mod tests {
     use super::*;
 
-    fn said(line: &str, offer: OfferedScope) -> Option<ApprovalVerdict> {
+    fn verdict_of(line: &str, offer: OfferedScope) -> Option<ApprovalVerdict> {
         let (reply, mut answered) = oneshot::channel();
         answer_question(
             UserQuestion { text: String::new(), reply: ReplyChannel::Verdict(offer, reply) },
@@ -167,22 +167,25 @@ mod tests {
 
     #[test]
     fn only_a_word_that_stands_alone_is_a_yes_and_other_words_are_a_no_with_a_reason() {
-        assert_eq!(said(" Y ", OfferedScope::OnceOrRule), Some(ApprovalVerdict::Once));
-        assert_eq!(said("always", OfferedScope::OnceOrRule), Some(ApprovalVerdict::Always));
-        assert_eq!(said("n", OfferedScope::Once), no("the person said no"));
-        assert_eq!(said("n too wide", OfferedScope::OnceOrRule), no("the person said no: too wide"));
+        assert_eq!(verdict_of(" Y ", OfferedScope::OnceOrRule), Some(ApprovalVerdict::Once));
+        assert_eq!(verdict_of("always", OfferedScope::OnceOrRule), Some(ApprovalVerdict::Always));
+        assert_eq!(verdict_of("n", OfferedScope::Once), no("the person said no"));
+        assert_eq!(verdict_of("n too wide", OfferedScope::OnceOrRule), no("the person said no: too wide"));
         for line in ["a better idea: use the other file", "s p a c e", "yes but not there", "what?", "y\ny"] {
-            assert_eq!(said(line, OfferedScope::OnceOrRule), no(&format!("the person said instead: {line}")));
+            assert_eq!(
+                verdict_of(line, OfferedScope::OnceOrRule),
+                no(&format!("the person said instead: {line}"))
+            );
         }
-        assert_eq!(said("", OfferedScope::OnceOrRule), None);
+        assert_eq!(verdict_of("", OfferedScope::OnceOrRule), None);
     }
 
     #[test]
     fn what_is_not_offered_is_asked_again() {
         for line in ["s", "session", "a", "Always", " "] {
-            assert_eq!(said(line, OfferedScope::Once), None, "{line}");
+            assert_eq!(verdict_of(line, OfferedScope::Once), None, "{line}");
         }
-        assert_eq!(said("y", OfferedScope::Once), Some(ApprovalVerdict::Once));
+        assert_eq!(verdict_of("y", OfferedScope::Once), Some(ApprovalVerdict::Once));
     }
 
     #[test]

@@ -114,8 +114,8 @@ impl<'a> MessageWriter<'a> {
         };
         eprintln!("hardpan: cannot use the message: {problem}; asking the model once more");
         // Providers reject empty messages.
-        let said = if answer.trim().is_empty() { "(nothing)".to_owned() } else { answer };
-        messages.push((Role::Assistant, said));
+        let repeated_answer = if answer.trim().is_empty() { "(nothing)".to_owned() } else { answer };
+        messages.push((Role::Assistant, repeated_answer));
         messages.push((Role::User, fill_template(&phrases.again, &[("problem", &problem)])));
         answer = self.ask(&messages).await?;
         CommitMessage::from_answer(&answer).or_else(|problem| {
@@ -137,14 +137,14 @@ impl<'a> MessageWriter<'a> {
             return Ok(fill_template(&phrases.diff, &[("diff", whole.trim_end())]));
         }
         let groups = self.group_patches(&staged.patches, room);
-        let (asked, left) = groups.split_at(groups.len().min(MAX_SUMMARY_REQUESTS));
+        let (summarised, left) = groups.split_at(groups.len().min(MAX_SUMMARY_REQUESTS));
         eprintln!(
             "hardpan: the diff is too long for one request: summarising {} files first, in {}",
-            asked.iter().map(Vec::len).sum::<usize>(),
-            requests(asked.len())
+            summarised.iter().map(Vec::len).sum::<usize>(),
+            requests(summarised.len())
         );
         let mut summaries = Vec::new();
-        for group in asked {
+        for group in summarised {
             let request = fill_template(&phrases.summarise, &[("diff", group.concat().trim_end())]);
             summaries.push(self.ask(&[(Role::User, request)]).await?.trim().to_owned());
         }

@@ -24,8 +24,8 @@ pub struct CostSummary {
 }
 
 impl CostSummary {
-    /// Adds up sessions. A fork contains copies of its origin's requests; if the origin is among the
-    /// sessions, those count for the origin only.
+    /// Adds up sessions. A fork contains copies of its origin's requests; if the origin is among
+    /// the sessions, those count for the origin only.
     pub fn from_sessions(summaries: &[SessionSummary]) -> Self {
         let ids: BTreeSet<&str> = summaries.iter().map(|summary| &*summary.id).collect();
         let mut sum = CostSummary::default();

@@ -24,8 +24,8 @@ pub struct Request {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum RpcCommand {
-    /// Sends a prompt. The response comes when its message is stored, or when a command is done; the
-    /// run ends with the event `agent_end`.
+    /// Sends a prompt. The response comes when its message is stored, or when a command is done;
+    /// the run ends with the event `agent_end`.
     Prompt {
         /// The prompt. `/name` calls a command, a skill or a template; `@path` adds a file.
         #[serde(default)]
@@ -33,10 +33,12 @@ pub enum RpcCommand {
         /// Images to send along.
         #[serde(default)]
         images: Vec<Image>,
-        /// When to deliver the prompt if the agent is busy. Without it, a busy agent rejects the prompt.
+        /// When to deliver the prompt if the agent is busy. Without it, a busy agent rejects the
+        /// prompt.
         when_busy: Option<DeliveryMode>,
     },
-    /// Sends a message that is delivered after the current tool call. Starts a run if the agent is idle.
+    /// Sends a message that is delivered after the current tool call. Starts a run if the agent is
+    /// idle.
     Steer {
         /// The message.
         #[serde(default)]
@@ -45,7 +47,8 @@ pub enum RpcCommand {
         #[serde(default)]
         images: Vec<Image>,
     },
-    /// Sends a message that is delivered when the model has finished. Starts a run if the agent is idle.
+    /// Sends a message that is delivered when the model has finished. Starts a run if the agent is
+    /// idle.
     FollowUp {
         /// The message.
         #[serde(default)]

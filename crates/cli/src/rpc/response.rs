@@ -1,4 +1,5 @@
-//! [`OutputMessage`]: the responses and questions that the server sends. Events come from the agent.
+//! [`OutputMessage`]: the responses and questions that the server sends. Events come from the
+//! agent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ pub enum OutputMessage {
         tool_name: Arc<str>,
         /// The arguments of the tool call.
         args: Value,
-        /// The rule that `remember` would add, in the form of the settings; null if a yes can apply to
-        /// this call only.
+        /// The rule that `remember` would add, in the form of the settings; null if a yes can apply
+        /// to this call only.
         rule: Option<String>,
     },
     /// Asks for a line of text. Waits for an `input_response` with this id.
@@ -100,8 +101,8 @@ pub enum ResponseData {
     SessionInfo(SessionInfo),
     /// Of `get_context`.
     Context {
-        /// The breakdown of the last request, as `hardpan context --json` prints it; null before the
-        /// first request.
+        /// The breakdown of the last request, as `hardpan context --json` prints it; null before
+        /// the first request.
         breakdown: Value,
     },
     /// Of `get_commands`.

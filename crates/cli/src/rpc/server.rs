@@ -172,9 +172,9 @@ impl RpcServer {
             RpcCommand::Abort {} => return self.abort(reply, response_sent),
             RpcCommand::Compact { instructions } => return self.compact(instructions, reply).await,
             RpcCommand::Bash { command, exclude_from_context } => {
-                let tell =
+                let visibility =
                     if exclude_from_context { ShellVisibility::UserOnly } else { ShellVisibility::Model };
-                return self.run_shell_command(command, tell, reply);
+                return self.run_shell_command(command, visibility, reply);
             }
             RpcCommand::AbortBash {} => {
                 agent.abort_shell_command();
@@ -243,11 +243,11 @@ impl RpcServer {
             }
             // If idle, the agent starts a run whatever the delivery mode.
             let working = agent.queue(input, delivery.unwrap_or(Delivery::Steer));
-            let taken = CURRENT_INPUT.scope(pending.clone(), working).await;
-            let ran = matches!(taken, Ok(InputOutcome::Ran(_)));
+            let outcome = CURRENT_INPUT.scope(pending.clone(), working).await;
+            let ran = matches!(outcome, Ok(InputOutcome::Ran(_)));
             // Before the response is written: its reader may send the next prompt at once.
             pending.busy.end();
-            respond(&pending.reply, taken);
+            respond(&pending.reply, outcome);
             if ran {
                 app.save_state().await;
             }
@@ -291,10 +291,10 @@ impl RpcServer {
         });
     }
 
-    fn run_shell_command(&mut self, command: String, tell: ShellVisibility, reply: PendingResponse) {
+    fn run_shell_command(&mut self, command: String, visibility: ShellVisibility, reply: PendingResponse) {
         let agent = self.app.agent.clone();
         self.background.spawn(async move {
-            match agent.run_shell_command(command, tell).await {
+            match agent.run_shell_command(command, visibility).await {
                 Ok(message) => reply.succeed(ResponseData::Bash { message: Box::new(message) }),
                 Err(error) => reply.fail(&error),
             }
@@ -386,8 +386,8 @@ fn approval_verdict(
 }
 
 /// Sends the response to an input, unless its stored message has triggered it already.
-fn respond(reply: &PendingResponse, taken: Result<InputOutcome, AgentError>) {
-    match taken {
+fn respond(reply: &PendingResponse, outcome: Result<InputOutcome, AgentError>) {
+    match outcome {
         Ok(InputOutcome::Queued(delivery)) => {
             reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Queued { delivery: delivery.into() }));
         }

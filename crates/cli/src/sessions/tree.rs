@@ -58,7 +58,8 @@ fn branches(children: &[usize], before: &str) -> Vec<Branch> {
 /// message before them.
 struct MessageTree {
     roots: Vec<usize>,
-    /// The children of each message, by entry index; the one that leads to the newest entry is last.
+    /// The children of each message, by entry index; the one that leads to the newest entry is
+    /// last.
     below: Vec<Vec<usize>>,
 }
 
