@@ -72,9 +72,9 @@ fn files(args: &AuditArgs) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in &args.files {
         if path.is_dir() {
-            collect_session_files(path, MAX_FOLDER_DEPTH, &mut files)
+            collect_session_files(path, MAX_FOLDER_DEPTH, &mut files);
         } else {
-            files.push(path.clone())
+            files.push(path.clone());
         }
     }
     if args.discover {

@@ -66,9 +66,9 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
     let mut files = Vec::new();
     for path in &args.files {
         if path.is_dir() {
-            collect_session_files(path, MAX_FOLDER_DEPTH, &mut files)
+            collect_session_files(path, MAX_FOLDER_DEPTH, &mut files);
         } else {
-            files.push(path.clone())
+            files.push(path.clone());
         }
     }
     if files.is_empty() {

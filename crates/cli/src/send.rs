@@ -69,7 +69,7 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
     match format {
         OutputFormat::Text => finish_text(request, &answer),
         OutputFormat::Json => {
-            output::print(serde_json::to_string_pretty(&answer_json(request, &answer))? + "\n")?
+            output::print(serde_json::to_string_pretty(&answer_json(request, &answer))? + "\n")?;
         }
     }
     Ok(())

@@ -332,7 +332,7 @@ fn wrong_options_are_answered_with_what_is_expected() {
     assert_says(
         &sandbox,
         &["request", "Hi", "--max-tokens", "999999"],
-        "--max-tokens 999999: claude-sonnet-5 answers with 1 to 128000 tokens",
+        "--max-tokens 999999 is out of range: claude-sonnet-5 answers with 1 to 128000 tokens",
     );
     assert_says(
         &sandbox,

@@ -94,7 +94,7 @@ impl PrinterState {
                 print_cut(&format!("· {} {}", word("tool_name"), arguments_summary(&event["args"])));
             }
             "tool_execution_end" if word("tool_name") == "bash" => {
-                print_command_output(&joined_texts(&event["content"]))
+                print_command_output(&joined_texts(&event["content"]));
             }
             "tool_execution_end" if event["is_error"] == true => {
                 print_note(&format!("  failed: {}", first_line(&joined_texts(&event["content"]))));

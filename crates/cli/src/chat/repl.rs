@@ -259,11 +259,11 @@ fn submit_line(app: &Arc<ChatApp>, line: &str, pending: &mut Pending, was_stoppe
 }
 
 /// The output of the user's own command, followed by `stopped` if it did not exit by itself.
-fn shell_outcome(message: &AgentMessage, was_stopped: &str) -> InputOutcome {
+fn shell_outcome(message: &AgentMessage, stopped: &str) -> InputOutcome {
     let MessageBody::BashExecution { output, exit_code, .. } = &*message.body else {
         return InputOutcome::Handled;
     };
-    let end = if exit_code.is_none() { was_stopped } else { "" };
+    let end = if exit_code.is_none() { stopped } else { "" };
     let command_output = [output.trim_end(), end].into_iter().filter(|text| !text.is_empty());
     InputOutcome::Command {
         output: Some(command_output.collect::<Vec<_>>().join("\n")).filter(|said| !said.is_empty()),
@@ -301,7 +301,7 @@ async fn report_outcome(app: &ChatApp, flags: &ChatArgs, outcome: Result<InputOu
     match outcome {
         // Not wrapped: it may be a table, or the output of a program.
         Ok(InputOutcome::Command { output }) => {
-            output.iter().for_each(|said| screen::print_lines(&safe_lines(said)))
+            output.iter().for_each(|said| screen::print_lines(&safe_lines(said)));
         }
         Ok(InputOutcome::Handled) => {}
         Ok(InputOutcome::Queued(_)) => notice!("(queued; /queue lists what waits)"),

@@ -162,7 +162,7 @@ fn tools(
     shell: ShellOptions,
 ) -> Vec<Arc<dyn Tool>> {
     let web = WebOptions { private_hosts: settings.config.private_hosts.clone(), ..WebOptions::default() };
-    let options = ToolOptions { file_views: file_views, journal, shell, web };
+    let options = ToolOptions { file_views, journal, shell, web };
     hardpan_tools::read_only_tools().into_iter().chain(changing_tools(options)).collect()
 }
 

@@ -81,7 +81,7 @@ pub fn forward_events(agent: &Agent, out: &JsonWriter) {
         if kind == "message_end" && event["message"]["role"] == "user" {
             let message_id = event["message"]["id"].as_str().unwrap_or_default().to_owned();
             let _ = CURRENT_INPUT.try_with(|input| {
-                input.reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Started { message_id }))
+                input.reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Started { message_id }));
             });
         }
     });
@@ -146,7 +146,7 @@ impl RpcServer {
                 self.run_command(command, &id, reply, response_sent).await;
             }
             Err(InvalidRequest { id, command, error }) => {
-                PendingResponse::new(&self.out, id, command).0.fail(&error)
+                PendingResponse::new(&self.out, id, command).0.fail(&error);
             }
         }
     }
@@ -392,7 +392,7 @@ fn respond(reply: &PendingResponse, outcome: Result<InputOutcome, AgentError>) {
             reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Queued { delivery: delivery.into() }));
         }
         Ok(InputOutcome::Command { output }) => {
-            reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Command { said: output }))
+            reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Command { said: output }));
         }
         Ok(InputOutcome::Handled) => reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Handled {})),
         // Its response was sent when its message was stored.
