@@ -12,6 +12,7 @@ use hardpan_context::{Breakdown, LayoutName, Target};
 use hardpan_prompt::{AgentMessage, Thinking};
 use hardpan_providers::Client;
 use hardpan_session::{LogError, Record};
+use hardpan_tools::ToolRegistry;
 use jiff::Timestamp;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -175,6 +176,12 @@ impl Agent {
     /// The event registry: subscribe handlers and observers here.
     pub fn events(&self) -> &Events {
         &self.inner.events
+    }
+
+    /// The tools that the model may call. What changes in the registry takes effect with the next
+    /// request.
+    pub fn tools(&self) -> &ToolRegistry {
+        &self.inner.setup.tools
     }
 
     /// Registers the slash command `/name`, replacing one of the same name.

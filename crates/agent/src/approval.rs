@@ -1,19 +1,19 @@
 //! [`ApprovalRule`]: which tool calls may run without asking, such as `edit(src/**)` or `bash(cargo
 //! test)`.
 //!
-//! A rule names a tool, and in parentheses which of its calls: a path pattern for tools that take a
-//! `path`, the first words of a command for `bash`, a host for tools that take a `url`. A command
-//! line that is more than one plain command (lists, pipes, substitutions, redirections) is never
+//! A rule names a tool, and in parentheses which of its calls. What the parentheses mean depends on
+//! what the call acts on ([`CallSubject`]): a path pattern for files, the first words for command
+//! lines, a host for web addresses. A command line that is more than one plain command (lists, pipes, substitutions, redirections) is never
 //! covered by its first words, and a URL that is not written plainly is never covered by its host.
 //! Rules that deny match more: see [`ApprovalRule::denies`].
 //!
 //! ```
 //! # use hardpan_agent::approval::ApprovalRule;
-//! # use serde_json::json;
+//! # use hardpan_tools::CallSubject;
 //! let rule: ApprovalRule = "bash(cargo test)".parse()?;
 //! let no_paths = |_: &str| None;
-//! assert!(rule.covers("bash", &json!({"command": "cargo test -p x"}), no_paths));
-//! assert!(!rule.covers("bash", &json!({"command": "cargo test; rm -rf x"}), no_paths));
+//! assert!(rule.covers("bash", &CallSubject::Command("cargo test -p x".into()), no_paths));
+//! assert!(!rule.covers("bash", &CallSubject::Command("cargo test; rm -rf x".into()), no_paths));
 //! # Ok::<(), hardpan_agent::approval::RuleParseError>(())
 //! ```
 
@@ -23,27 +23,28 @@ use std::fmt;
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde_json::Value;
+use hardpan_tools::{CallSubject, SubjectKind};
 use thiserror::Error;
 
 /// A rule that allows, or denies, calls of one tool.
 #[derive(Clone, Debug)]
 pub struct ApprovalRule {
     tool: String,
-    scope: RuleScope,
+    /// What is in the parentheses; `None` for every call of the tool.
+    pattern: Option<RulePattern>,
     source: String,
 }
 
+/// What is in a rule's parentheses, as each kind of subject understands it. The rule may be older
+/// than the tool it names, so that its kind is known only when a call comes.
 #[derive(Clone, Debug)]
-enum RuleScope {
-    /// Every call of the tool.
-    Anything,
-    /// Calls whose `path` matches the pattern.
-    Path(GlobMatcher),
-    /// Plain commands that begin with these words.
-    Words(Vec<String>),
-    /// URLs of this host or one of its subdomains.
-    Host(String),
+struct RulePattern {
+    /// Plain commands begin with these words. `None` if the text is no plain command.
+    words: Option<Vec<String>>,
+    /// Paths match this. The error says why no path can.
+    glob: Result<GlobMatcher, String>,
+    /// URLs have this host or one of its subdomains.
+    host: String,
 }
 
 /// Text that is not a valid rule.
@@ -79,21 +80,22 @@ impl FromStr for ApprovalRule {
         if tool.is_empty() || !named {
             return Err(wrong("it does not begin with a tool's name"));
         }
-        let scope = match (tool, inside) {
-            (_, None) => RuleScope::Anything,
-            (_, Some("")) => return Err(wrong("there is nothing in the parentheses")),
-            ("bash", Some(words)) => {
-                let words = command::plain_words(words)
-                    .ok_or_else(|| wrong("only one plain command can be allowed"))?;
-                RuleScope::Words(words)
-            }
-            ("fetch", Some(host)) => RuleScope::Host(host.trim_matches('.').to_lowercase()),
-            (_, Some(pattern)) => {
-                let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-                RuleScope::Path(glob.map_err(|error| wrong(&error.to_string()))?.compile_matcher())
-            }
-        };
-        Ok(ApprovalRule { tool: tool.to_owned(), scope, source: source.to_owned() })
+        if inside == Some("") {
+            return Err(wrong("there is nothing in the parentheses"));
+        }
+        let pattern = inside.map(RulePattern::new);
+        Ok(ApprovalRule { tool: tool.to_owned(), pattern, source: source.to_owned() })
+    }
+}
+
+impl RulePattern {
+    fn new(text: &str) -> Self {
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        RulePattern {
+            words: command::plain_words(text),
+            glob: glob.map(|glob| glob.compile_matcher()).map_err(|error| error.to_string()),
+            host: text.trim_matches('.').to_lowercase(),
+        }
     }
 }
 
@@ -104,39 +106,63 @@ impl fmt::Display for ApprovalRule {
 }
 
 impl ApprovalRule {
+    /// Checks that what is in the parentheses makes sense for calls that act on this kind of
+    /// subject. A rule that does not covers none of them.
+    pub fn check_subject(&self, kind: SubjectKind) -> Result<(), RuleParseError> {
+        let wrong = |problem: &str| RuleParseError { rule: self.source.clone(), problem: problem.to_owned() };
+        let Some(pattern) = &self.pattern else { return Ok(()) };
+        match (kind, &pattern.glob) {
+            (SubjectKind::Command, _) if pattern.words.is_none() => {
+                Err(wrong("only one plain command can be allowed"))
+            }
+            (SubjectKind::File | SubjectKind::Other, Err(problem)) => Err(wrong(problem)),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the rule covers a call. `workspace_path` turns a call's path into the path below the
     /// workspace, where it is in it.
-    pub fn covers(&self, tool: &str, args: &Value, workspace_path: impl Fn(&str) -> Option<String>) -> bool {
-        if self.tool != tool {
-            return false;
-        }
-        match &self.scope {
-            RuleScope::Anything => true,
-            RuleScope::Path(glob) => {
-                args["path"].as_str().and_then(workspace_path).is_some_and(|path| glob.is_match(path))
+    pub fn covers(
+        &self,
+        tool: &str,
+        subject: &CallSubject,
+        workspace_path: impl Fn(&str) -> Option<String>,
+    ) -> bool {
+        let Some(pattern) = &self.pattern else { return self.tool == tool };
+        self.tool == tool
+            && match subject {
+                CallSubject::File(path) => {
+                    let path = workspace_path(path);
+                    pattern.glob.as_ref().is_ok_and(|glob| path.is_some_and(|path| glob.is_match(path)))
+                }
+                CallSubject::Command(line) => pattern.words.as_ref().is_some_and(|words| {
+                    command::plain_words(line).is_some_and(|given| given.starts_with(words))
+                }),
+                CallSubject::Url(url) => host_of(url).is_some_and(|given| {
+                    let below = given.strip_suffix(&*pattern.host);
+                    below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+                }),
+                CallSubject::Other => false,
             }
-            RuleScope::Words(words) => {
-                let given = args["command"].as_str().and_then(command::plain_words);
-                given.is_some_and(|given| given.starts_with(words))
-            }
-            RuleScope::Host(host) => args["url"].as_str().and_then(host_of).is_some_and(|given| {
-                given == *host || given.strip_suffix(host.as_str()).is_some_and(|rest| rest.ends_with('.'))
-            }),
-        }
     }
 
     /// Whether the rule, used to deny, matches a call: if it covers the call, if any command of the
     /// line may begin with its words, or if the host of the URL cannot be determined. This keeps a
     /// model from a habit; it does not stop a determined program.
-    pub fn denies(&self, tool: &str, args: &Value, workspace_path: impl Fn(&str) -> Option<String>) -> bool {
-        let wider = || match &self.scope {
-            RuleScope::Words(words) => args["command"]
-                .as_str()
-                .is_some_and(|line| command::possible_commands(line).any(|given| given.starts_with(words))),
-            RuleScope::Host(_) => args["url"].as_str().is_some_and(|url| host_of(url).is_none()),
-            RuleScope::Anything | RuleScope::Path(_) => false,
+    pub fn denies(
+        &self,
+        tool: &str,
+        subject: &CallSubject,
+        workspace_path: impl Fn(&str) -> Option<String>,
+    ) -> bool {
+        let words = self.pattern.as_ref().and_then(|pattern| pattern.words.as_ref());
+        let wider = || match subject {
+            CallSubject::Command(line) => words
+                .is_some_and(|words| command::possible_commands(line).any(|given| given.starts_with(words))),
+            CallSubject::Url(url) => host_of(url).is_none(),
+            CallSubject::File(_) | CallSubject::Other => false,
         };
-        self.tool == tool && (self.covers(tool, args, workspace_path) || wider())
+        self.tool == tool && (self.covers(tool, subject, workspace_path) || wider())
     }
 
     /// Name of the tool that the rule is about.
@@ -148,31 +174,35 @@ impl ApprovalRule {
     /// asked about each time.
     pub fn for_call(
         tool: &str,
-        args: &Value,
+        subject: &CallSubject,
         workspace_path: impl Fn(&str) -> Option<String>,
     ) -> Option<ApprovalRule> {
-        let source = if let Some(command) = args["command"].as_str() {
-            let words = command::plain_words(command)?;
-            // `cargo test -p x` becomes `cargo test`: options are not part of the rule. If an
-            // option comes first (`rm -rf x`), or the program runs another one (`env A=b x`), the
-            // first words say little and the whole command is meant.
-            let plain = words.iter().take_while(|word| !word.starts_with('-')).count().min(2);
-            let program = words.first()?;
-            if plain == 1 && command::is_interpreter(program) {
-                return None;
-            }
-            let whole = plain == 1 || command::is_wrapper(program);
-            format!("{tool}({})", words[..if whole { words.len() } else { plain }].join(" "))
-        } else if let Some(path) = args["path"].as_str() {
-            format!("{tool}({})", globset::escape(&workspace_path(path)?))
-        } else if let Some(url) = args["url"].as_str() {
-            format!("{tool}({})", host_of(url)?)
-        } else {
-            tool.to_owned()
+        let source = match subject {
+            CallSubject::Command(line) => format!("{tool}({})", rule_words(line)?.join(" ")),
+            CallSubject::File(path) => format!("{tool}({})", globset::escape(&workspace_path(path)?)),
+            CallSubject::Url(url) => format!("{tool}({})", host_of(url)?),
+            CallSubject::Other => tool.to_owned(),
         };
         // The joined words may parse differently, so the rule must still cover the call.
-        source.parse().ok().filter(|rule: &ApprovalRule| rule.covers(tool, args, workspace_path))
+        source.parse().ok().filter(|rule: &ApprovalRule| rule.covers(tool, subject, workspace_path))
     }
+}
+
+/// The first words of a command that stand for commands like it; `None` if there are none.
+fn rule_words(line: &str) -> Option<Vec<String>> {
+    let mut words = command::plain_words(line)?;
+    // `cargo test -p x` becomes `cargo test`: options are not part of the rule. If an option comes
+    // first (`rm -rf x`), or the program runs another one (`env A=b x`), the first words say little
+    // and the whole command is meant.
+    let plain = words.iter().take_while(|word| !word.starts_with('-')).count().min(2);
+    let program = words.first()?;
+    if plain == 1 && command::is_interpreter(program) {
+        return None;
+    }
+    if plain > 1 && !command::is_wrapper(program) {
+        words.truncate(plain);
+    }
+    Some(words)
 }
 
 /// The host of a URL that is written plainly; `None` if an HTTP client might see another host.

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use hardpan_context::{AssembledPrompt, LayoutName, PromptTexts, RenderCache, Snapshot, Target};
 use hardpan_prompt::Thinking;
 use hardpan_providers::{Client, Usage};
-use hardpan_tools::{Effect, Scope, Tool};
+use hardpan_tools::{CallSubject, Scope, Tool, ToolRegistry};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -33,8 +33,8 @@ pub struct Setup {
     pub approval_handler: Arc<dyn ApprovalHandler>,
     /// The current time; the agent reads no other clock.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// The tools, in the order in which the model sees them.
-    pub tools: Vec<Arc<dyn Tool>>,
+    /// The tools. They may change while the agent runs, with effect from the next request on.
+    pub tools: ToolRegistry,
     /// Runs the commands that the user types after `!`; `None` disables them.
     pub shell: Option<Arc<dyn Tool>>,
     /// The folders that tools may read and write.
@@ -185,6 +185,8 @@ pub struct ApprovalRequest {
     pub tool_name: Arc<str>,
     /// The call's arguments, parsed.
     pub args: Value,
+    /// What the call acts on: what rules match.
+    pub subject: CallSubject,
 }
 
 /// Whether a tool call may run.
@@ -205,8 +207,4 @@ impl ApprovalHandler for DenyAll {
         let reason = "nobody is there to ask whether it may; only tools that read can be used";
         Box::pin(std::future::ready(ApprovalDecision::Deny(reason.into())))
     }
-}
-
-pub(crate) fn needs_approval(tool: &dyn Tool) -> bool {
-    tool.effect() == Effect::Changes
 }

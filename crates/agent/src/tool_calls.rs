@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use hardpan_context::fill_template;
 use hardpan_prompt::{AgentMessage, MessageBody};
 use hardpan_providers::AnswerCall;
-use hardpan_tools::{Effect, Tool, ToolInvocation, ToolOutcome};
+use hardpan_tools::{Effect, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::events::{
 };
 use crate::failure_guard::{GuardAdvice, MAX_FAILURES};
 use crate::run::{RunState, unless_aborted};
-use crate::setup::{ApprovalDecision, ApprovalRequest, ReadCallMode, needs_approval};
+use crate::setup::{ApprovalDecision, ApprovalRequest, ReadCallMode};
 
 /// What happens to a call, decided before it runs.
 enum CallDecision {
@@ -77,23 +77,20 @@ impl Agent {
         if self.inner.setup.settings.read_calls == ReadCallMode::Sequential {
             return 1;
         }
-        let reads = |call: &&AnswerCall| {
-            call.runnable.is_ok()
-                && self.find_tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Reads)
-        };
+        let reads = |call: &&AnswerCall| call.runnable.is_ok() && self.effect_of(call) == Some(Effect::Reads);
         calls.iter().take_while(reads).count().max(1)
     }
 
     /// Whether one of the calls may have changed files.
     pub(crate) fn may_have_changed_files(&self, calls: &[AnswerCall]) -> bool {
-        let changes = |call: &AnswerCall| {
-            self.find_tool(&call.call.name).is_some_and(|tool| tool.effect() == Effect::Changes)
-        };
-        calls.iter().any(changes)
+        // Asked of switched-off tools too: the call may have run before its tool was switched off.
+        calls.iter().any(|call| self.effect_of(call) == Some(Effect::Changes))
     }
 
-    fn find_tool(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.inner.setup.tools.iter().find(|tool| &*tool.declaration().name == name)
+    /// What a call may do; `None` if it has no tool.
+    fn effect_of(&self, call: &AnswerCall) -> Option<Effect> {
+        let tool = self.tools().describe(&call.call.name)?;
+        Some(tool.effect(&call.call.arguments.value()))
     }
 
     /// Decides about each call in order, runs the permitted ones, and emits how each ended, in
@@ -129,19 +126,22 @@ impl Agent {
         }
         let running = group.iter().zip(decisions).map(|(call, (decision, counts))| async move {
             match decision {
-                CallDecision::Answer(outcome) => (outcome, counts, false),
-                CallDecision::Run(tool) => (self.execute_tool(&*tool, call, token).await, counts, true),
+                CallDecision::Answer(outcome) => (outcome, counts, None),
+                CallDecision::Run(tool) => {
+                    (self.execute_tool(&*tool, call, token).await, counts, Some(tool.result_display()))
+                }
             }
         });
         let mut outcomes = Vec::with_capacity(group.len());
-        for (call, (outcome, counts, executed)) in group.iter().zip(join_all(running).await) {
-            if executed {
+        for (call, (outcome, counts, display)) in group.iter().zip(join_all(running).await) {
+            if let Some(display) = display {
                 let event = ToolExecutionEnd {
                     call_id: call.call.id.clone(),
                     tool_name: call.call.name.clone(),
                     content: outcome.content.clone(),
                     details: outcome.details.clone(),
                     is_error: outcome.is_error,
+                    display,
                 };
                 self.events().emit(self, event).await;
             }
@@ -162,8 +162,12 @@ impl Agent {
         if let Err(why) = &call.runnable {
             return CallDecision::Answer(ToolOutcome::failed(format!("{why}.")));
         }
-        let Some(tool) = self.find_tool(name) else {
-            return CallDecision::Answer(ToolOutcome::failed(self.unknown_tool_message(name)));
+        let tool = match self.tools().find(name) {
+            Ok(tool) => tool,
+            Err(why) => {
+                let text = self.unavailable_tool_message(name, why);
+                return CallDecision::Answer(ToolOutcome::failed(text));
+            }
         };
         let event = ToolCallEvent {
             call_id: call.call.id.clone(),
@@ -190,9 +194,10 @@ impl Agent {
                 &[("reason", &reason)],
             )));
         }
-        if needs_approval(&**tool) {
-            let ToolCallEvent { call_id, tool_name, input: args } = event;
-            let question = ApprovalRequest { call_id, tool_name, args };
+        let ToolCallEvent { call_id, tool_name, input: args } = event;
+        if tool.effect(&args) == Effect::Changes {
+            let subject = tool.subject(&args);
+            let question = ApprovalRequest { call_id, tool_name, args, subject };
             if let ApprovalDecision::Deny(reason) = self.inner.setup.approval_handler.approve(&question).await
             {
                 return CallDecision::Answer(ToolOutcome::failed(fill_template(
@@ -201,17 +206,19 @@ impl Agent {
                 )));
             }
         }
-        CallDecision::Run(tool.clone())
+        CallDecision::Run(tool)
     }
 
-    /// The result for a tool that does not exist: one of the layout's own, or made up by the model.
-    fn unknown_tool_message(&self, name: &str) -> String {
+    /// The result of a call that finds no tool to run.
+    fn unavailable_tool_message(&self, name: &str, why: ToolUnavailable) -> String {
         let phrases = &self.inner.setup.texts.phrases.agent;
-        if matches!(name, "context" | "dynamic_panel") {
-            return fill_template(&phrases.layout_tool, &[("name", name)]);
-        }
-        let names: Vec<&str> = self.inner.setup.tools.iter().map(|tool| &*tool.declaration().name).collect();
-        fill_template(&phrases.unknown_tool, &[("name", name), ("tools", &names.join(", "))])
+        let phrase = match why {
+            ToolUnavailable::FilledByLayout => &phrases.layout_tool,
+            ToolUnavailable::SwitchedOff => &phrases.tool_off,
+            ToolUnavailable::Unknown | ToolUnavailable::Removed => &phrases.unknown_tool,
+        };
+        let names: Vec<Arc<str>> = self.tools().declarations().into_iter().map(|tool| tool.name).collect();
+        fill_template(phrase, &[("name", name), ("tools", &names.join(", "))])
     }
 
     /// Runs a tool, and emits its progress meanwhile.

@@ -194,7 +194,6 @@ impl Agent {
         fresh: Option<MessageId>,
         messages: Vec<AgentMessage>,
     ) -> Snapshot {
-        let setup = &self.inner.setup;
         let mut snapshot = run_state.base_snapshot.clone().unwrap_or_else(|| Snapshot::empty(self.now()));
         snapshot.now = self.now();
         let conversation = lock(&self.inner.conversation);
@@ -206,7 +205,7 @@ impl Agent {
         }
         snapshot.fold |= self.is_fold_free(&conversation, &selection.target, snapshot.now);
         snapshot.system.whole = run_state.system_prompt_override.clone();
-        snapshot.tools = setup.tools.iter().map(|tool| tool.declaration().clone()).collect();
+        snapshot.tools = self.tools().declarations();
         snapshot.thinking = selection.thinking;
         snapshot.messages = messages;
         snapshot.first_unsent = fresh;

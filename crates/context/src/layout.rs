@@ -118,6 +118,11 @@ pub trait Layout {
     fn name(&self) -> LayoutName;
     /// Orders the snapshot into a prompt. Pure: the same input gives the same bytes.
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement;
+    /// The name of the tool that the layout declares and fills in by itself, if it has one. No other
+    /// tool can have it.
+    fn own_tool(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// The name of a layout, as settings, sessions and `--layout` spell it.

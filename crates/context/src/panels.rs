@@ -37,6 +37,10 @@ impl Layout for Panels {
         LayoutName::Panels
     }
 
+    fn own_tool(&self) -> Option<&'static str> {
+        Some(PANEL_TOOL)
+    }
+
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();

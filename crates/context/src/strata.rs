@@ -42,6 +42,10 @@ impl Layout for Strata {
         LayoutName::Strata
     }
 
+    fn own_tool(&self) -> Option<&'static str> {
+        Some(CONTEXT_TOOL)
+    }
+
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();

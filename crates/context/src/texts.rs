@@ -100,7 +100,7 @@ phrases! {
         files_l0, files_l1, files_l2, files_l3, files_active, file, ok, url_ok,
     }
     agent: AgentPhrases {
-        skipped, blocked, aborted, not_started, unknown_tool, layout_tool, denied, looping, tool_broke,
+        skipped, blocked, aborted, not_started, unknown_tool, tool_off, layout_tool, denied, looping, tool_broke,
         summary_instructions, branch_request, files_read, files_changed, undone,
     }
     commit: CommitPhrases { request, diff, summaries, summarise, again, cut, unread }

@@ -11,14 +11,16 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::declarations::load_declaration;
 use crate::sandbox::{Sandbox, SandboxPolicy, explain_denials};
-use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome, parse_arguments};
+use crate::tool::{
+    CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments,
+};
 use crate::{Scope, limits};
 
 mod environment; // the variables of commands, without secrets
@@ -75,8 +77,20 @@ impl Tool for Bash {
         &DECLARATION
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Changes
+    }
+
+    fn subject(&self, arguments: &Value) -> CallSubject {
+        CallSubject::of_argument(CallSubject::Command, arguments, "command")
+    }
+
+    fn subject_kind(&self) -> SubjectKind {
+        SubjectKind::Command
+    }
+
+    fn result_display(&self) -> ResultDisplay {
+        ResultDisplay::LastLines
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {

@@ -9,12 +9,12 @@ use hardpan_prompt::Hash;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bash::sanitize::sanitize;
 use crate::declarations::load_declaration;
 use crate::limits::{MAX_ANSWER_BYTES, append_notices};
-use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome, parse_arguments};
+use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments};
 
 mod address_guard; // AddressGuard: which addresses may be fetched from
 mod html; // HTML as a series of tags and texts
@@ -88,8 +88,16 @@ impl Tool for Fetch {
     }
 
     // It changes nothing here, but an address can leak data to another machine.
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Changes
+    }
+
+    fn subject(&self, arguments: &Value) -> CallSubject {
+        CallSubject::of_argument(CallSubject::Url, arguments, "url")
+    }
+
+    fn subject_kind(&self) -> SubjectKind {
+        SubjectKind::Url
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {

@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(names, ["edit", "write", "bash", "fetch"]);
         let mut bytes = 0;
         for tool in tools {
-            assert_eq!(tool.effect(), Effect::Changes);
+            assert_eq!(tool.effect(&json!({})), Effect::Changes);
             let declared = tool.declaration();
             assert!(!declared.description.is_empty() && declared.snippet.is_some(), "{declared:?}");
             let schema = declared.parameters.value();

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use futures_util::future::BoxFuture;
 use hardpan_workspace::walk;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Scope;
 use crate::blocking::{self, CancelFlag};
@@ -37,7 +37,7 @@ impl Tool for Find {
         &DECLARATION
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
     }
 

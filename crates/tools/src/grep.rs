@@ -12,6 +12,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use hardpan_workspace::walk;
 use rayon::prelude::*;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::Scope;
 use crate::blocking::{self, CancelFlag};
@@ -56,7 +57,7 @@ impl Tool for Grep {
         &DECLARATION
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
     }
 

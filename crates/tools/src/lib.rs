@@ -6,6 +6,7 @@
 //! - [`Scope`] decides which files a call may use. It resolves links first and checks the result.
 //! - [`ToolOutcome`] is the answer to a call. A failure is an answer for the model, too: it never stops
 //!   the agent.
+//! - [`ToolRegistry`] holds the tools of an agent, which may come and go while it runs.
 //! - [`FileViews`] knows what the model has seen of each file, so that no change goes unnoticed.
 //! - [`Journal`] records changes of files, so that they can be undone.
 //! - [`Sandbox`] restricts what commands can do.
@@ -48,6 +49,7 @@ mod journal; // Journal: changes of files, so that they can be undone
 mod limits; // how long an answer may be
 mod ls; // the tool ls: the names in one folder
 mod read; // the tool read: a text file, page by page, or an image
+mod registry; // ToolRegistry: the tools of an agent, from several sources
 mod sandbox; // Sandbox: what commands cannot do
 mod scope; // Scope: which files a call may use
 mod similar_names; // suggestions for paths that do not exist
@@ -67,12 +69,17 @@ pub use grep::Grep;
 pub use journal::{Journal, JournalError, UndoOutcome, UndoneFile};
 pub use ls::Ls;
 pub use read::Read;
+pub use registry::{
+    RegisterToolError, ToolListing, ToolRegistry, ToolSource, ToolState, ToolUnavailable, UnknownTool,
+};
 pub use sandbox::{
     NetworkAccess, Sandbox, SandboxLauncher, SandboxPolicy, SandboxSupport, enter_sandbox_and_exec,
     sandbox_support,
 };
 pub use scope::{Scope, ScopeError};
-pub use tool::{Effect, Tool, ToolInvocation, ToolOutcome, parse_arguments};
+pub use tool::{
+    CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments,
+};
 
 /// The tools that only read, in the order in which they are declared to the model.
 pub fn read_only_tools() -> Vec<Arc<dyn Tool>> {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Scope;
 use crate::blocking::{self, CancelFlag};
@@ -38,7 +38,7 @@ impl Tool for Ls {
         &DECLARATION
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
     }
 

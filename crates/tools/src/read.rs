@@ -14,7 +14,7 @@ use crate::declarations::load_declaration;
 use crate::limits::{MAX_ANSWER_BYTES, append_notices, pluralize, truncate_line};
 use crate::scope::open_path;
 use crate::similar_names::missing_path;
-use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
+use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome};
 use crate::{Scope, ScopeError, blocking};
 
 /// The most lines in an answer, unless the call sets `limit`.
@@ -44,8 +44,16 @@ impl Tool for Read {
         &DECLARATION
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
+    }
+
+    fn subject(&self, arguments: &Value) -> CallSubject {
+        CallSubject::of_argument(CallSubject::File, arguments, "path")
+    }
+
+    fn subject_kind(&self) -> SubjectKind {
+        SubjectKind::File
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {

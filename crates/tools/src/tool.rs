@@ -2,19 +2,39 @@
 
 use futures_util::future::BoxFuture;
 use hardpan_prompt::{Json, MessagePart};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Scope;
 
-/// Something that a model can call. A new tool implements this trait and is added to a list of
-/// tools.
+/// Something that a model can call. A new tool implements this trait and is registered in a
+/// [`ToolRegistry`](crate::ToolRegistry).
+///
+/// Nothing depends on a tool's name: whatever others need to know about a tool or one of its calls,
+/// they ask it here.
 pub trait Tool: Send + Sync {
     /// What the model reads about the tool: name, description, parameters.
     fn declaration(&self) -> &hardpan_prompt::Tool;
 
-    /// What a call may do. Tools that only read need no permission from the user.
-    fn effect(&self) -> Effect;
+    /// What a call with these arguments may do. Calls that only read need no permission from the
+    /// user. The arguments come from the model and may be of any form.
+    fn effect(&self, arguments: &Value) -> Effect;
+
+    /// What a call with these arguments acts on.
+    fn subject(&self, _arguments: &Value) -> CallSubject {
+        CallSubject::Other
+    }
+
+    /// The kind of subject that the tool's calls have, as rules about the tool name it.
+    fn subject_kind(&self) -> SubjectKind {
+        SubjectKind::Other
+    }
+
+    /// How faces show a result to the user.
+    fn result_display(&self) -> ResultDisplay {
+        ResultDisplay::Brief
+    }
 
     /// Runs one call. Dropping the future ends the work and leaves nothing running. A failure is an
     /// outcome with `is_error`, never a panic.
@@ -28,6 +48,51 @@ pub enum Effect {
     Reads,
     /// It may change files or reach other machines, so the user is asked unless a rule allows it.
     Changes,
+}
+
+/// What a call acts on: what approvals are asked about and what rules match.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum CallSubject {
+    /// A command line.
+    Command(String),
+    /// A file that is read or changed, by its path as the model wrote it.
+    File(String),
+    /// A web address.
+    Url(String),
+    /// Anything else, or arguments that do not say.
+    Other,
+}
+
+impl CallSubject {
+    /// The subject that the argument `name` holds; [`CallSubject::Other`] if it is not there.
+    pub(crate) fn of_argument(make: fn(String) -> Self, arguments: &Value, name: &str) -> Self {
+        arguments[name].as_str().map_or(CallSubject::Other, |value| make(value.to_owned()))
+    }
+}
+
+/// The kinds of [`CallSubject`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubjectKind {
+    /// Command lines: a rule names the first words.
+    Command,
+    /// Files: a rule names a path pattern.
+    File,
+    /// Web addresses: a rule names a host.
+    Url,
+    /// Anything else: a rule can only name the tool.
+    Other,
+}
+
+/// How faces show a result to the user, who can always ask for all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultDisplay {
+    /// Nothing but the first line of a failure.
+    #[default]
+    Brief,
+    /// The last lines: the output of a command.
+    LastLines,
 }
 
 /// One call of a tool by the model.

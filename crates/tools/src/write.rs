@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::anchored_file::MissingFolders;
 use crate::declarations::load_declaration;
@@ -13,7 +13,7 @@ use crate::diff::diff_texts;
 use crate::edit::{BYTE_ORDER_MARK, LineEndings, is_utf16};
 use crate::file_change::{FileChanger, MAX_KEPT_DIFF_BYTES};
 use crate::limits::pluralize;
-use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome};
+use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome};
 use crate::{Scope, blocking};
 
 /// The tool `write`. It refuses to overwrite a file that the model has not read, or that changed
@@ -35,8 +35,16 @@ impl Tool for Write {
         &DECLARATION
     }
 
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Changes
+    }
+
+    fn subject(&self, arguments: &Value) -> CallSubject {
+        CallSubject::of_argument(CallSubject::File, arguments, "path")
+    }
+
+    fn subject_kind(&self) -> SubjectKind {
+        SubjectKind::File
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {

@@ -25,7 +25,7 @@ use hardpan_providers::{
     TransportError,
 };
 use hardpan_session::{Entry, Header};
-use hardpan_tools::{Effect, Scope, Tool, ToolInvocation, ToolOutcome};
+use hardpan_tools::{Effect, Scope, Tool, ToolInvocation, ToolOutcome, ToolRegistry};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -168,7 +168,7 @@ impl Tool for LookTool {
     fn declaration(&self) -> &Declaration {
         &self.0
     }
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
     }
     fn run<'a>(&'a self, _call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
@@ -204,7 +204,7 @@ pub fn agent(
         client_factory: Arc::new(InstantClients(provider)),
         approval_handler: Arc::new(DenyAll),
         clock: Arc::new(now),
-        tools,
+        tools: ToolRegistry::built_in(tools),
         shell: None,
         scope: Scope::new(Path::new("/"), Path::new("/")),
         expansions: Expansions::discover(&[], &[]),

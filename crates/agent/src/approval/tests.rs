@@ -1,5 +1,3 @@
-use serde_json::json;
-
 use super::*;
 
 fn rule(written: &str) -> ApprovalRule {
@@ -11,8 +9,20 @@ fn key(path: &str) -> Option<String> {
     (!path.starts_with('/') && !path.contains("..")).then(|| path.to_owned())
 }
 
+fn a_command(line: &str) -> CallSubject {
+    CallSubject::Command(line.to_owned())
+}
+
+fn a_file(path: &str) -> CallSubject {
+    CallSubject::File(path.to_owned())
+}
+
+fn a_url(url: &str) -> CallSubject {
+    CallSubject::Url(url.to_owned())
+}
+
 fn bash(rule_text: &str, command: &str) -> bool {
-    rule(rule_text).covers("bash", &json!({ "command": command }), key)
+    rule(rule_text).covers("bash", &a_command(command), key)
 }
 
 #[test]
@@ -59,16 +69,16 @@ fn lists_substitutions_and_redirections_are_never_covered_by_a_prefix() {
 
 #[test]
 fn a_pattern_covers_paths_below_the_workspace_only() {
-    let covers = |path: &str| rule("edit(src/**)").covers("edit", &json!({ "path": path }), key);
+    let covers = |path: &str| rule("edit(src/**)").covers("edit", &a_file(path), key);
     assert!(covers("src/a.rs") && covers("src/b/c.rs"));
     assert!(!covers("tests/a.rs") && !covers("/src/a.rs") && !covers("src/../a.rs"));
-    assert!(!rule("edit(src/*)").covers("edit", &json!({"path": "src/b/c.rs"}), key));
-    assert!(!rule("edit(src/**)").covers("write", &json!({"path": "src/a.rs"}), key));
+    assert!(!rule("edit(src/*)").covers("edit", &a_file("src/b/c.rs"), key));
+    assert!(!rule("edit(src/**)").covers("write", &a_file("src/a.rs"), key));
 }
 
 #[test]
 fn a_host_covers_itself_and_what_is_below_it() {
-    let covers = |url: &str| rule("fetch(docs.rs)").covers("fetch", &json!({ "url": url }), key);
+    let covers = |url: &str| rule("fetch(docs.rs)").covers("fetch", &a_url(url), key);
     assert!(covers("https://docs.rs/serde") && covers("https://www.docs.rs:443/x"));
     assert!(
         !covers("https://evildocs.rs/")
@@ -85,39 +95,56 @@ fn what_is_no_rule_is_said_with_the_reason() {
         ("(x)", "it does not begin with a tool's name"),
         ("bash(cargo test", "a parenthesis is not closed"),
         ("bash()", "there is nothing in the parentheses"),
-        ("bash(a; b)", "only one plain command can be allowed"),
     ] {
         assert_eq!(written.parse::<ApprovalRule>().unwrap_err().problem, why, "{written}");
     }
 }
 
 #[test]
+fn what_the_parentheses_mean_depends_on_what_the_call_acts_on() {
+    let check = |written: &str, kind| rule(written).check_subject(kind).map_err(|error| error.problem);
+    let no_command = Err("only one plain command can be allowed".to_owned());
+    assert_eq!(check("run(a; b)", SubjectKind::Command), no_command);
+    assert_eq!(check("run(a; b)", SubjectKind::File), Ok(()));
+    assert!(check("run([a)", SubjectKind::File).unwrap_err().starts_with("error parsing glob"));
+    assert_eq!(check("run([::1])", SubjectKind::Url), Ok(()));
+    assert_eq!(check("run", SubjectKind::Command), Ok(()));
+    // A rule is about all subjects that its text can mean, whatever the tool is called.
+    for subject in [a_command("make all"), a_file("make"), a_url("https://make/")] {
+        assert!(rule("run(make)").covers("run", &subject, key), "{subject:?}");
+    }
+    assert!(!rule("run(make)").covers("run", &CallSubject::Other, key));
+    assert!(rule("run").covers("run", &CallSubject::Other, key));
+    assert!(!rule("run(a; b)").covers("run", &a_command("a; b"), key));
+}
+
+#[test]
 fn a_rule_like_a_call_covers_it_and_not_much_more() {
-    let like =
-        |tool: &str, args: Value| ApprovalRule::for_call(tool, &args, key).map(|rule| rule.to_string());
-    assert_eq!(like("bash", json!({"command": "cargo test -p x"})).as_deref(), Some("bash(cargo test)"));
-    assert_eq!(like("bash", json!({"command": "cargo test; x"})), None);
-    assert_eq!(like("edit", json!({"path": "src/a.rs"})).as_deref(), Some("edit(src/a.rs)"));
-    assert_eq!(like("edit", json!({"path": "/etc/passwd"})), None);
-    assert_eq!(like("fetch", json!({"url": "https://docs.rs/x"})).as_deref(), Some("fetch(docs.rs)"));
-    let args = json!({"path": "src/[a].rs"});
-    assert!(ApprovalRule::for_call("edit", &args, key).unwrap().covers("edit", &args, key));
+    let like = |tool: &str, subject: CallSubject| {
+        ApprovalRule::for_call(tool, &subject, key).map(|rule| rule.to_string())
+    };
+    assert_eq!(like("bash", a_command("cargo test -p x")).as_deref(), Some("bash(cargo test)"));
+    assert_eq!(like("bash", a_command("cargo test; x")), None);
+    assert_eq!(like("edit", a_file("src/a.rs")).as_deref(), Some("edit(src/a.rs)"));
+    assert_eq!(like("edit", a_file("/etc/passwd")), None);
+    assert_eq!(like("fetch", a_url("https://docs.rs/x")).as_deref(), Some("fetch(docs.rs)"));
+    assert_eq!(like("paint", CallSubject::Other).as_deref(), Some("paint"));
+    let subject = a_file("src/[a].rs");
+    assert!(ApprovalRule::for_call("edit", &subject, key).unwrap().covers("edit", &subject, key));
 }
 
 #[test]
 fn a_name_with_a_line_end_is_no_rule_so_that_the_list_of_rules_gains_no_other() {
-    for args in [json!({"path": "x)\nbash\nwrite(y"}), json!({"url": "https://docs.rs)\nbash\nfetch(x/"})] {
-        let tool = if args["url"].is_string() { "fetch" } else { "write" };
-        assert!(ApprovalRule::for_call(tool, &args, key).is_none(), "{args}");
+    for subject in [a_file("x)\nbash\nwrite(y"), a_url("https://docs.rs)\nbash\nfetch(x/")] {
+        assert!(ApprovalRule::for_call("any", &subject, key).is_none(), "{subject:?}");
     }
     assert!("write(x)\nbash".parse::<ApprovalRule>().is_err());
 }
 
 #[test]
 fn a_program_that_runs_anything_is_not_allowed_by_its_name_alone() {
-    let like = |command: &str| {
-        ApprovalRule::for_call("bash", &json!({ "command": command }), key).map(|rule| rule.to_string())
-    };
+    let like =
+        |command: &str| ApprovalRule::for_call("bash", &a_command(command), key).map(|rule| rule.to_string());
     for command in ["bash -c 'rm x'", "/usr/bin/python3.12 -c 1", "sudo -n id", "env", "sh"] {
         assert_eq!(like(command), None, "{command}");
     }
@@ -128,7 +155,7 @@ fn a_program_that_runs_anything_is_not_allowed_by_its_name_alone() {
 
 #[test]
 fn a_host_is_the_one_that_will_be_fetched_from_or_none() {
-    let covers = |url: &str| rule("fetch(docs.rs)").covers("fetch", &json!({ "url": url }), key);
+    let covers = |url: &str| rule("fetch(docs.rs)").covers("fetch", &a_url(url), key);
     // What takes addresses apart as browsers do goes to evil.com for these.
     for url in [
         r"https:\\evil.com/x://docs.rs/",
@@ -144,24 +171,21 @@ fn a_host_is_the_one_that_will_be_fetched_from_or_none() {
         "docs.rs",
     ] {
         assert!(!covers(url), "{url}");
-        assert_eq!(
-            ApprovalRule::for_call("fetch", &json!({ "url": url }), key).map(|rule| rule.to_string()),
-            None
-        );
+        assert_eq!(ApprovalRule::for_call("fetch", &a_url(url), key).map(|rule| rule.to_string()), None);
     }
     assert!(covers("HTTPS://DOCS.RS./x") && covers("https://docs.rs?x=https://evil.com/"));
-    let loopback = json!({"url": "http://[::1]:80/"});
+    let loopback = a_url("http://[::1]:80/");
     assert!(rule("fetch([::1])").covers("fetch", &loopback, key));
 }
 
 #[test]
 fn what_denies_is_not_passed_by_another_way_of_writing() {
-    let denies = |url: &str| rule("fetch(evil.com)").denies("fetch", &json!({ "url": url }), key);
+    let denies = |url: &str| rule("fetch(evil.com)").denies("fetch", &a_url(url), key);
     for url in ["https://evil.com/", "https://evil.com./", "https://\u{24d4}vil.com/", r"https:\\evil.com"] {
         assert!(denies(url), "{url}");
     }
     assert!(!denies("https://docs.rs/"));
-    let denies = |line: &str| rule("bash(git push)").denies("bash", &json!({ "command": line }), key);
+    let denies = |line: &str| rule("bash(git push)").denies("bash", &a_command(line), key);
     for line in [
         "git push",
         "cd x && git push --force",
@@ -178,14 +202,13 @@ fn what_denies_is_not_passed_by_another_way_of_writing() {
     for line in ["git status", "git pull && cargo test", "echo git push", "echo a; echo git push"] {
         assert!(!denies(line), "{line}");
     }
-    assert!(!rule("bash(git push)").denies("write", &json!({"command": "git push"}), key));
+    assert!(!rule("bash(git push)").denies("write", &a_command("git push"), key));
 }
 
 #[test]
 fn a_rule_like_a_call_allows_no_more_than_was_seen() {
-    let like = |command: &str| {
-        ApprovalRule::for_call("bash", &json!({ "command": command }), key).map(|rule| rule.to_string())
-    };
+    let like =
+        |command: &str| ApprovalRule::for_call("bash", &a_command(command), key).map(|rule| rule.to_string());
     assert_eq!(like("rm -rf target").as_deref(), Some("bash(rm -rf target)"));
     assert_eq!(like("git -c core.pager=x log").as_deref(), Some("bash(git -c core.pager=x log)"));
     assert_eq!(like("env A=b cargo test").as_deref(), Some("bash(env A=b cargo test)"));
@@ -194,9 +217,7 @@ fn a_rule_like_a_call_allows_no_more_than_was_seen() {
     assert_eq!(like("bash -c 'a b'"), None);
     assert_eq!(like("'' rm"), None);
     // What is kept is kept in lines.
-    let named = |path: &str| {
-        ApprovalRule::for_call("edit", &json!({ "path": path }), key).map(|rule| rule.to_string())
-    };
+    let named = |path: &str| ApprovalRule::for_call("edit", &a_file(path), key).map(|rule| rule.to_string());
     assert_eq!(named("x)\nbash\n#y"), None);
 }
 

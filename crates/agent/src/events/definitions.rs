@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, Image, MessageId, MessagePart, Prompt};
+use hardpan_tools::ResultDisplay;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -475,6 +476,8 @@ pub struct ToolExecutionEnd {
     pub details: Option<Value>,
     /// Whether the result is an error.
     pub is_error: bool,
+    /// How a face shows the result.
+    pub display: ResultDisplay,
 }
 event!(ToolExecutionEnd, "tool_execution_end");
 

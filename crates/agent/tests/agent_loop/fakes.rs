@@ -193,7 +193,7 @@ impl Tool for SlowTool {
     fn declaration(&self) -> &Declaration {
         &self.declaration
     }
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
     }
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
@@ -223,7 +223,7 @@ impl Tool for PaintTool {
     fn declaration(&self) -> &Declaration {
         &self.0
     }
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Changes
     }
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {

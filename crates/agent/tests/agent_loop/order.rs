@@ -285,7 +285,7 @@ default: {text: Fine.}
         payloads(&test_agent, "tool_execution_end"),
         [json!({
             "call_id": call_id, "tool_name": tool_name, "content": [{"type": "text", "text": "slept 1"}],
-            "details": {"ms": 1}, "is_error": false,
+            "details": {"ms": 1}, "is_error": false, "display": "brief",
         })]
     );
     let updates = payloads(&test_agent, "message_update");

@@ -14,7 +14,7 @@ use hardpan_models::Catalogue;
 use hardpan_prompt::Thinking;
 use hardpan_session::{Header, Session};
 use hardpan_simulator::{Engine, EngineSettings, Faults, Script, Server, ServerConfig, serve};
-use hardpan_tools::{Scope, Tool};
+use hardpan_tools::{Scope, Tool, ToolRegistry};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -351,7 +351,7 @@ impl TestEnvironment {
             }),
             approval_handler: Arc::new(ColourApprover { asked: self.asked.clone() }),
             clock: Arc::new(if *clock == Clock::Frozen { noon } else { now }),
-            tools,
+            tools: ToolRegistry::built_in(tools),
             shell: None,
             scope: Scope::new(folder, folder),
             expansions: Expansions::discover(&folders, &[]),

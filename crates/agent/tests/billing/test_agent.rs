@@ -17,7 +17,7 @@ use hardpan_prompt::{Image, Item, ItemKind, Json, Thinking, TokenFactor, Tool as
 use hardpan_providers::{ApiKey, CapabilityCache, Client, Endpoint, RetryPolicy, Usage};
 use hardpan_session::{Header, Session};
 use hardpan_simulator::{BASE_URL, Engine, EngineSettings, InProcessTransport, ManualClock, Script};
-use hardpan_tools::{Effect, Scope, Tool, ToolInvocation, ToolOutcome};
+use hardpan_tools::{Effect, Scope, Tool, ToolInvocation, ToolOutcome, ToolRegistry};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -227,10 +227,10 @@ impl TestEnvironment {
             }),
             approval_handler: Arc::new(DenyAll),
             clock: Arc::new(move || Timestamp::from_millisecond(clock.now().0).expect("a time")),
-            tools: vec![
-                Arc::new(LookTool::new("look")),
+            tools: ToolRegistry::built_in([
+                Arc::new(LookTool::new("look")) as Arc<dyn Tool>,
                 Arc::new(ChangingTool::new(self.other_tools.clone())),
-            ],
+            ]),
             shell: None,
             scope: Scope::new(self.folder.path(), self.folder.path()),
             expansions: Expansions::default(),
@@ -321,7 +321,7 @@ impl Tool for LookTool {
     fn declaration(&self) -> &Declaration {
         &self.0
     }
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
     }
     fn run<'a>(&'a self, _call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
@@ -346,7 +346,7 @@ impl Tool for ChangingTool {
     fn declaration(&self) -> &Declaration {
         if self.changed.load(Ordering::Relaxed) { &self.after.0 } else { &self.before.0 }
     }
-    fn effect(&self) -> Effect {
+    fn effect(&self, _arguments: &Value) -> Effect {
         Effect::Reads
     }
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {

@@ -20,7 +20,10 @@ use hardpan_providers::{
 };
 use hardpan_session::{Header, RequestRecord, Session};
 use hardpan_simulator::{Engine, EngineSettings, Faults, Script, Server, ServerConfig, serve};
-use hardpan_tools::{FileViews, Journal, Scope, ShellOptions, ToolOptions, WebOptions, changing_tools};
+use hardpan_tools::{
+    FileViews, Journal, Scope, ShellOptions, ToolOptions, ToolRegistry, WebOptions, changing_tools,
+    read_only_tools,
+};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -241,7 +244,7 @@ impl TestEnvironment {
             }),
             approval_handler: Arc::new(AllowAll),
             clock: Arc::new(noon),
-            tools: hardpan_tools::read_only_tools().into_iter().chain(changing_tools(options)).collect(),
+            tools: ToolRegistry::built_in(read_only_tools().into_iter().chain(changing_tools(options))),
             shell: Some(hardpan_tools::shell_tool(shell)),
             scope,
             expansions: Expansions::default(),

@@ -107,10 +107,11 @@ impl ChatApp {
             pinned.clone(),
         ));
         let approval_mode = if flags.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser };
-        let approver = Approver::new(&settings, scope.clone(), approval_mode, person)?;
-        let tools: Vec<&str> = tool_set.tools.iter().map(|tool| &*tool.declaration().name).collect();
-        for rule in approver.rules_for_unknown_tools(&tools) {
-            let known = tools.join(", ");
+        let approver =
+            Approver::new(&settings, scope.clone(), tool_set.tools.clone(), approval_mode, person)?;
+        for rule in approver.rules_for_unknown_tools() {
+            let known: Vec<_> = tool_set.tools.list().into_iter().map(|tool| tool.name).collect();
+            let known = known.join(", ");
             eprintln!("hardpan: the rule {} has no effect: the tools are {known}", safe(&rule));
         }
         let setup = Setup {

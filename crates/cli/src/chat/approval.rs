@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::ApprovalRule;
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
-use hardpan_tools::Scope;
+use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
 use super::screen;
 use crate::output::safe;
@@ -56,6 +56,7 @@ pub struct Approver {
     denied: Vec<ApprovalRule>,
     mode: ApprovalMode,
     scope: Scope,
+    tools: ToolRegistry,
     prompter: Option<Arc<dyn UserPrompter>>,
     /// Stores the rules that the user allowed for good: `allowed` in the config folder.
     file: Option<PathBuf>,
@@ -66,6 +67,7 @@ impl Approver {
     pub fn new(
         settings: &Settings,
         scope: Scope,
+        tools: ToolRegistry,
         mode: ApprovalMode,
         prompter: Option<Arc<dyn UserPrompter>>,
     ) -> Result<Self> {
@@ -78,7 +80,13 @@ impl Approver {
             None => Some(line),
         });
         let config = settings.config.allow.iter().map(String::as_str);
-        let parse = |rule: &str| rule.parse::<ApprovalRule>().map_err(anyhow::Error::from);
+        let parse = |rule: &str| -> Result<ApprovalRule> {
+            let rule: ApprovalRule = rule.parse()?;
+            // A tool that is not there yet may act on anything; most act on files.
+            let kind = tools.describe(rule.tool()).map_or(SubjectKind::File, |tool| tool.subject_kind());
+            rule.check_subject(kind)?;
+            Ok(rule)
+        };
         let mut allowed =
             config.map(parse).collect::<Result<Vec<ApprovalRule>>>().context("`allow` in config.toml")?;
         allowed.extend(
@@ -93,13 +101,14 @@ impl Approver {
             .map(|rule| parse(rule))
             .collect::<Result<_>>()
             .context("`deny` in config.toml")?;
-        Ok(Approver { allowed: Mutex::new(allowed), denied, mode, scope, prompter, file })
+        Ok(Approver { allowed: Mutex::new(allowed), denied, mode, scope, tools, prompter, file })
     }
 
-    /// The rules whose tool is not in `tools`: most likely misspelled, and without effect.
-    pub fn rules_for_unknown_tools(&self, tools: &[&str]) -> Vec<String> {
+    /// The rules whose tool is not registered: most likely misspelled, and without effect.
+    pub fn rules_for_unknown_tools(&self) -> Vec<String> {
         let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = allowed.iter().chain(&self.denied).filter(|rule| !tools.contains(&rule.tool()));
+        let is_idle = |rule: &&ApprovalRule| self.tools.describe(rule.tool()).is_none();
+        let idle = allowed.iter().chain(&self.denied).filter(is_idle);
         idle.map(ToString::to_string).collect()
     }
 
@@ -111,22 +120,23 @@ impl Approver {
     /// The line of the `allowed` file for a rule. `./build.sh` is a different program in another
     /// workspace and `src/a.rs` a different file, so such a rule names its workspace. A host is the
     /// same everywhere.
-    fn rule_line(&self, rule: &ApprovalRule) -> String {
-        if rule.tool() == "fetch" {
-            format!("{rule}\n")
-        } else {
-            format!("{rule}\t{}\n", workspace_name(&self.scope))
+    fn rule_line(&self, rule: &ApprovalRule, subject: &CallSubject) -> String {
+        match subject {
+            CallSubject::Url(_) => format!("{rule}\n"),
+            CallSubject::Command(_) | CallSubject::File(_) | CallSubject::Other => {
+                format!("{rule}\t{}\n", workspace_name(&self.scope))
+            }
         }
     }
 
-    fn allow(&self, rule: &ApprovalRule, keep: bool) {
+    fn allow(&self, rule: &ApprovalRule, subject: &CallSubject, keep: bool) {
         self.allowed.lock().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
         if keep && let Some(file) = &self.file {
             use std::io::Write;
             let add = || {
                 file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
                 let mut list = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
-                list.write_all(self.rule_line(rule).as_bytes())
+                list.write_all(self.rule_line(rule, subject).as_bytes())
             };
             if let Err(error) = add() {
                 let file = file.display();
@@ -156,10 +166,10 @@ impl ApprovalHandler for Approver {
     fn approve<'a>(&'a self, question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         Box::pin(async move {
             let covers = |rule: &ApprovalRule| {
-                rule.covers(&question.tool_name, &question.args, |path| self.workspace_path(path))
+                rule.covers(&question.tool_name, &question.subject, |path| self.workspace_path(path))
             };
             let denies = |rule: &ApprovalRule| {
-                rule.denies(&question.tool_name, &question.args, |path| self.workspace_path(path))
+                rule.denies(&question.tool_name, &question.subject, |path| self.workspace_path(path))
             };
             if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
                 return ApprovalDecision::Deny(format!("the settings deny it ({rule})"));
@@ -168,8 +178,9 @@ impl ApprovalHandler for Approver {
             if allowed || self.mode == ApprovalMode::AllowAll {
                 return ApprovalDecision::Allow;
             }
-            let rule =
-                ApprovalRule::for_call(&question.tool_name, &question.args, |path| self.workspace_path(path));
+            let rule = ApprovalRule::for_call(&question.tool_name, &question.subject, |path| {
+                self.workspace_path(path)
+            });
             let Some(prompter) = &self.prompter else {
                 let rule = rule.map_or_else(String::new, |rule| {
                     format!(", or with allow = [\"{rule}\"] in config.toml")
@@ -184,7 +195,8 @@ impl ApprovalHandler for Approver {
                     ApprovalDecision::Allow
                 }
                 verdict @ (ApprovalVerdict::Session | ApprovalVerdict::Always) => {
-                    rule.iter().for_each(|rule| self.allow(rule, verdict == ApprovalVerdict::Always));
+                    let keep = verdict == ApprovalVerdict::Always;
+                    rule.iter().for_each(|rule| self.allow(rule, &question.subject, keep));
                     ApprovalDecision::Allow
                 }
                 ApprovalVerdict::No(reason) => ApprovalDecision::Deny(reason),

@@ -93,7 +93,7 @@ impl PrinterState {
                 self.calls.remove(word("call_id"));
                 print_cut(&format!("· {} {}", word("tool_name"), arguments_summary(&event["args"])));
             }
-            "tool_execution_end" if word("tool_name") == "bash" => {
+            "tool_execution_end" if word("display") == "last_lines" => {
                 print_command_output(&joined_texts(&event["content"]));
             }
             "tool_execution_end" if event["is_error"] == true => {

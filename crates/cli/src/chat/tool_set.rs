@@ -13,7 +13,8 @@ use hardpan_agent::{Agent, Event};
 use hardpan_prompt::Hash;
 use hardpan_tools::{
     FileViews, Journal, JournalError, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope,
-    ShellOptions, Tool, ToolOptions, WebOptions, changing_tools, sandbox_support, scrub_environment,
+    ShellOptions, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools, sandbox_support,
+    scrub_environment,
 };
 
 use crate::settings::{Settings, cache_folder, config_folder, data_folder, expand_home};
@@ -60,7 +61,7 @@ impl SessionArtifacts {
 
 /// The tools of a conversation and their shared state.
 pub struct ToolSet {
-    pub tools: Vec<Arc<dyn Tool>>,
+    pub tools: ToolRegistry,
     /// Runs the user's own commands (`!ls`), without a sandbox.
     pub shell: Arc<dyn Tool>,
     pub journal: Option<Arc<Journal>>,
@@ -92,8 +93,8 @@ impl ToolSet {
         let sandbox = if config.sandbox.unwrap_or(true) { sandbox(settings, &mut notes) } else { None };
         let own = ShellOptions { outputs: outputs.clone(), temp, environment, sandbox: None };
         let file_views = FileViews::default();
-        let tools =
-            tools(settings, file_views.clone(), journal.clone(), ShellOptions { sandbox, ..own.clone() });
+        let shell = ShellOptions { sandbox, ..own.clone() };
+        let tools = ToolRegistry::built_in(tools(settings, file_views.clone(), journal.clone(), shell));
         let shell = hardpan_tools::shell_tool(own);
         Ok(ToolSet { tools, shell, journal, outputs, notes, file_views, root: root.to_owned() })
     }

@@ -1,0 +1,300 @@
+//! [`ToolRegistry`]: the tools of an agent. They come from several sources, and can be added,
+//! removed and switched on and off while the agent runs.
+//!
+//! The registry is in this crate and not in `agent`, so that whatever brings tools (a server, an
+//! extension) needs to know nothing of the agent.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hardpan_context::LayoutName;
+use hardpan_prompt::Tool as Declaration;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::tool::Tool;
+
+/// Who brought a tool: Hardpan itself, a server, an extension. Sources of the same name are the
+/// same source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct ToolSource(Arc<str>);
+
+impl ToolSource {
+    /// The tools that Hardpan brings itself.
+    pub fn built_in() -> Self {
+        ToolSource::named("built-in")
+    }
+
+    /// A source by its name, such as `mcp:github`.
+    pub fn named(name: impl Into<Arc<str>>) -> Self {
+        ToolSource(name.into())
+    }
+}
+
+impl fmt::Display for ToolSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The tools of an agent, in the order in which the model sees them. Clones are the same registry.
+///
+/// A name keeps its place when its tool is removed and registered again, and it stays switched off:
+/// a server that reconnects changes nothing in the next request.
+#[derive(Clone)]
+pub struct ToolRegistry(Arc<Mutex<Contents>>);
+
+struct Contents {
+    places: Vec<Place>,
+    switched_off: BTreeSet<Arc<str>>,
+}
+
+impl Default for ToolRegistry {
+    /// A registry without tools. The names that layouts fill in are taken.
+    fn default() -> Self {
+        let own_tools = LayoutName::ALL.into_iter().filter_map(|name| name.layout().own_tool());
+        let place = |name: &str| Place {
+            name: name.into(),
+            source: ToolSource::named("layout"),
+            occupant: Occupant::FilledByLayout,
+        };
+        let (places, switched_off) = (own_tools.map(place).collect(), BTreeSet::new());
+        ToolRegistry(Arc::new(Mutex::new(Contents { places, switched_off })))
+    }
+}
+
+/// A name's place in the order of tools.
+struct Place {
+    name: Arc<str>,
+    source: ToolSource,
+    occupant: Occupant,
+}
+
+impl Place {
+    fn is_taken_for(&self, source: &ToolSource) -> bool {
+        match self.occupant {
+            Occupant::Tool(_) => self.source != *source,
+            Occupant::FilledByLayout => true,
+            Occupant::Nothing => false,
+        }
+    }
+}
+
+enum Occupant {
+    Tool(Arc<dyn Tool>),
+    /// A layout declares the tool by itself and fills it in; it cannot be called.
+    FilledByLayout,
+    /// The tool was removed.
+    Nothing,
+}
+
+/// Whether a registered tool is offered to the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolState {
+    /// The model may call it.
+    On,
+    /// It is left out of requests, and calls are not run.
+    Off,
+}
+
+/// A registered tool, as faces list it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolListing {
+    /// The name that the model calls it by.
+    pub name: Arc<str>,
+    /// Who brought it.
+    pub source: ToolSource,
+    /// Whether it is offered to the model.
+    pub state: ToolState,
+    /// One line about what it does.
+    pub summary: Arc<str>,
+}
+
+/// Why a tool was not registered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RegisterToolError {
+    /// Another source has a tool of this name.
+    #[error("{source_name} already has a tool named {name}: give this one another name")]
+    NameTaken {
+        /// The name that both want.
+        name: Arc<str>,
+        /// The source that has it.
+        source_name: ToolSource,
+    },
+    /// Providers would refuse the name.
+    #[error("\"{name}\" cannot name a tool: use 1 to 64 letters, digits, _ and -")]
+    InvalidName {
+        /// The name as given.
+        name: Arc<str>,
+    },
+}
+
+/// No tool of this name can be switched.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no tool named {name}; the tools are {}", known.join(", "))]
+pub struct UnknownTool {
+    /// The name as given.
+    pub name: String,
+    /// The tools that can be switched.
+    pub known: Vec<Arc<str>>,
+}
+
+/// Why a call finds no tool to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolUnavailable {
+    /// No tool ever had this name.
+    Unknown,
+    /// The tool is switched off.
+    SwitchedOff,
+    /// Its source took the tool away.
+    Removed,
+    /// A layout fills this tool in; it is never called.
+    FilledByLayout,
+}
+
+impl ToolRegistry {
+    /// A registry of Hardpan's own tools. Of two tools with one name the first is kept.
+    pub fn built_in(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let registry = ToolRegistry::default();
+        for tool in tools {
+            // Tests check that the built-in tools have valid names, each its own.
+            let _ = registry.register(&ToolSource::built_in(), tool);
+        }
+        registry
+    }
+
+    /// Adds a tool from the next request on. A tool that its own source registers again replaces the
+    /// former one, in its place.
+    pub fn register(&self, source: &ToolSource, tool: Arc<dyn Tool>) -> Result<(), RegisterToolError> {
+        let name = tool.declaration().name.clone();
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        if !is_plain || !(1..=64).contains(&name.len()) {
+            return Err(RegisterToolError::InvalidName { name });
+        }
+        let mut contents = self.lock();
+        let occupant = Occupant::Tool(tool);
+        match contents.places.iter_mut().find(|place| place.name == name) {
+            Some(place) if place.is_taken_for(source) => {
+                Err(RegisterToolError::NameTaken { name, source_name: place.source.clone() })
+            }
+            Some(place) => {
+                (place.source, place.occupant) = (source.clone(), occupant);
+                Ok(())
+            }
+            None => {
+                contents.places.push(Place { name, source: source.clone(), occupant });
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a tool of `source` away from the next request on. False if the source has no such tool.
+    pub fn remove(&self, source: &ToolSource, name: &str) -> bool {
+        self.remove_where(|place| place.source == *source && &*place.name == name) > 0
+    }
+
+    /// Takes all tools of a source away from the next request on, and returns how many there were.
+    pub fn remove_source(&self, source: &ToolSource) -> usize {
+        self.remove_where(|place| place.source == *source)
+    }
+
+    fn remove_where(&self, is_meant: impl Fn(&Place) -> bool) -> usize {
+        let mut contents = self.lock();
+        let tools = contents.places.iter_mut().filter(|place| matches!(place.occupant, Occupant::Tool(_)));
+        tools.filter(|place| is_meant(place)).map(|place| place.occupant = Occupant::Nothing).count()
+    }
+
+    /// Switches a tool on or off from the next request on. Returns whether that changed anything.
+    pub fn switch(&self, name: &str, state: ToolState) -> Result<bool, UnknownTool> {
+        let mut contents = self.lock();
+        let named = contents.tools().find(|(place, _)| &*place.name == name);
+        let Some(name) = named.map(|(place, _)| place.name.clone()) else {
+            let known = contents.tools().map(|(place, _)| place.name.clone()).collect();
+            return Err(UnknownTool { name: name.to_owned(), known });
+        };
+        Ok(match state {
+            ToolState::On => contents.switched_off.remove(&name),
+            ToolState::Off => contents.switched_off.insert(name),
+        })
+    }
+
+    /// The names that are switched off, whether or not they have a tool now.
+    pub fn switched_off(&self) -> BTreeSet<Arc<str>> {
+        self.lock().switched_off.clone()
+    }
+
+    /// Switches exactly these names off, as a stored conversation had them. A tool that is
+    /// registered later under one of them starts switched off.
+    pub fn restore_switched_off(&self, names: BTreeSet<Arc<str>>) {
+        self.lock().switched_off = names;
+    }
+
+    /// All registered tools, on or off, in their order.
+    pub fn list(&self) -> Vec<ToolListing> {
+        let contents = self.lock();
+        let listing = |(place, tool): (&Place, &Arc<dyn Tool>)| {
+            let declaration = tool.declaration();
+            ToolListing {
+                name: place.name.clone(),
+                source: place.source.clone(),
+                state: contents.state(&place.name),
+                summary: declaration.snippet.clone().unwrap_or_else(|| first_line(&declaration.description)),
+            }
+        };
+        contents.tools().map(listing).collect()
+    }
+
+    /// The tools that a request declares, in their order: those that are switched on.
+    pub fn declarations(&self) -> Vec<Declaration> {
+        let contents = self.lock();
+        let offered = contents.tools().filter(|(place, _)| contents.state(&place.name) == ToolState::On);
+        offered.map(|(_, tool)| tool.declaration().clone()).collect()
+    }
+
+    /// The tool that a call of this name runs.
+    pub fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolUnavailable> {
+        let contents = self.lock();
+        let place = contents.places.iter().find(|place| &*place.name == name);
+        match &place.ok_or(ToolUnavailable::Unknown)?.occupant {
+            Occupant::FilledByLayout => Err(ToolUnavailable::FilledByLayout),
+            Occupant::Nothing => Err(ToolUnavailable::Removed),
+            Occupant::Tool(_) if contents.state(name) == ToolState::Off => Err(ToolUnavailable::SwitchedOff),
+            Occupant::Tool(tool) => Ok(tool.clone()),
+        }
+    }
+
+    /// The tool of this name, switched on or off: to ask it about calls, not to run it.
+    pub fn describe(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let contents = self.lock();
+        contents.tools().find(|(place, _)| &*place.name == name).map(|(_, tool)| tool.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        // Every change is a single insert, replacement or removal, so the contents are consistent
+        // after a panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Contents {
+    fn tools(&self) -> impl Iterator<Item = (&Place, &Arc<dyn Tool>)> {
+        self.places.iter().filter_map(|place| match &place.occupant {
+            Occupant::Tool(tool) => Some((place, tool)),
+            Occupant::FilledByLayout | Occupant::Nothing => None,
+        })
+    }
+
+    fn state(&self, name: &str) -> ToolState {
+        if self.switched_off.contains(name) { ToolState::Off } else { ToolState::On }
+    }
+}
+
+fn first_line(text: &str) -> Arc<str> {
+    text.lines().next().unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests;
