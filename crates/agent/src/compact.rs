@@ -263,10 +263,7 @@ impl Agent {
             RunEnd::TooLong { message } | RunEnd::Error { message } => SideRequestError::TooLong(message),
             other => SideRequestError::Failed(format!("{other:?}")),
         })?;
-        let no_room = |left_out: &Omission| {
-            left_out.key.starts_with("message:") && left_out.reason.starts_with("no room")
-        };
-        if assembled.prompt.left_out.iter().any(no_room) {
+        if assembled.prompt.left_out.iter().any(Omission::is_message_without_room) {
             // The model would invent a summary of messages that it was not shown.
             return Err(SideRequestError::TooLong("the conversation does not fit the window".into()));
         }

@@ -13,7 +13,9 @@ use hardpan_context::{
     FileEntry, ImageEntry, ItemEntry, LayoutName, ProjectFile, PromptEntry, Snapshot, SnapshotFile,
     SystemEntry, Target, ThinkingEntry, TreeEntry, UnavailableEntry,
 };
-use hardpan_prompt::{AgentMessage, Image, ItemKind, MessageBody, MessagePart, Text, Volatility};
+use hardpan_prompt::{
+    AgentMessage, Image, ItemKind, MessageBody, MessagePart, Text, UnavailableCode, Volatility,
+};
 use hardpan_session::Session;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
@@ -273,16 +275,19 @@ pub fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) ->
     };
     let tree = workspace::list_files(&root, workspace::TREE_LIMIT);
     let skipped = tree.skipped.iter();
-    file.unavailable =
-        skipped.map(|skipped| unavailable(format!("file:{}", skipped.path), &skipped.reason)).collect();
+    file.unavailable = skipped
+        .map(|skipped| {
+            unavailable(format!("file:{}", skipped.path), &skipped.reason, UnavailableCode::Unreadable)
+        })
+        .collect();
     if tree.truncated {
         let reason = format!("only the first {} files are listed", workspace::TREE_LIMIT);
-        file.unavailable.push(unavailable("tree (the rest)".into(), &reason));
+        file.unavailable.push(unavailable("tree (the rest)".into(), &reason, UnavailableCode::NotListed));
     }
     let (files, hidden) = tree.lines_within(TREE_BYTES);
     if hidden > 0 {
         let reason = format!("{hidden} files are shown only as their folders: the list would be too long");
-        file.unavailable.push(unavailable("tree (the rest)".into(), &reason));
+        file.unavailable.push(unavailable("tree (the rest)".into(), &reason, UnavailableCode::NotListed));
     }
     if !files.is_empty() {
         file.tree = Some(TreeEntry { files, last_refresh_ms: 0 });
@@ -304,8 +309,8 @@ pub fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) ->
     file
 }
 
-fn unavailable(key: String, reason: &impl ToString) -> UnavailableEntry {
-    UnavailableEntry { key, reason: reason.to_string() }
+fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> UnavailableEntry {
+    UnavailableEntry { key, reason: reason.to_string(), code: Some(code) }
 }
 
 /// Adds a file that was named: shows text, attaches an image, and lists anything else with the
@@ -323,7 +328,8 @@ pub fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
             if let Some(cut) = &text.truncation {
                 let reason =
                     format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
-                file.unavailable.push(unavailable(format!("file:{shown} (the rest)"), &reason));
+                let key = format!("file:{shown} (the rest)");
+                file.unavailable.push(unavailable(key, &reason, UnavailableCode::Truncated));
             }
             (Some(Text::new(text.text)), None)
         }
@@ -343,7 +349,11 @@ pub fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
 /// Lists a file that must not be read, with the reason.
 pub fn add_refused_file(file: &mut SnapshotFile, path: &str, reason: &str) {
     if !file.files.iter().any(|entry| entry.path == path) {
-        file.files.push(FileEntry { reason: Some(reason.to_owned()), ..empty_file_entry(path.to_owned()) });
+        file.files.push(FileEntry {
+            reason: Some(reason.to_owned()),
+            code: Some(UnavailableCode::Refused),
+            ..empty_file_entry(path.to_owned())
+        });
     }
 }
 
@@ -352,6 +362,7 @@ fn empty_file_entry(path: String) -> FileEntry {
         path,
         content: None,
         reason: None,
+        code: None,
         last_refresh_ms: 0,
         id: None,
         tier: None,

@@ -65,7 +65,10 @@ fn left_out(left_out: &[Omission], width: usize) -> String {
     }
     let mut text = format!("left out ({}):\n", left_out.len());
     for entry in left_out.iter().take(SHOWN) {
-        text.push_str(&cut(&format!("  {}: {}", safe(&entry.key), safe(&entry.reason)), width));
+        text.push_str(&cut(
+            &format!("  {}: {}", safe(&entry.key.to_string()), safe(&entry.reason.to_string())),
+            width,
+        ));
         text.push('\n');
     }
     if left_out.len() > SHOWN {

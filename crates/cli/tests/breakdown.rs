@@ -56,7 +56,7 @@ fn the_breakdown_has_every_documented_key() {
     let keys: BTreeSet<&str> = context["breakdown"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, BTreeSet::from(columns));
     list(&context["breakpoints"]).iter().for_each(|mark| assert_keys(mark, &["block", "tokens", "ttl"]));
-    list(&context["left_out"]).iter().for_each(|entry| assert_keys(entry, &["key", "reason"]));
+    list(&context["left_out"]).iter().for_each(|entry| assert_keys(entry, &["key", "reason", "code"]));
     assert_keys(&context["price"], &["cold", "warm", "currency"]);
 }
 
@@ -90,7 +90,9 @@ fn the_tiers_say_what_they_hold() {
     );
     let left_out = list(&context["left_out"]);
     assert!(
-        left_out.contains(&json!({"key": "symbols:src/open.py", "reason": "the file itself is open"})),
+        left_out.contains(
+            &json!({"key": "symbols:src/open.py", "reason": "the file itself is open", "code": "file_open"})
+        ),
         "{left_out:?}"
     );
 }

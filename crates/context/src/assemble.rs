@@ -2,7 +2,8 @@
 
 use hardpan_models::{Catalogue, UnknownName, Vocabulary};
 use hardpan_prompt::{
-    ItemKind, Omission, Prompt, PromptTokens, Role, Thinking, TokenFactor, validate::MIN_THINKING_TOKENS,
+    ItemKind, Omission, OmissionReason, Prompt, PromptTokens, Role, Thinking, TokenFactor,
+    validate::MIN_THINKING_TOKENS,
 };
 use thiserror::Error;
 
@@ -196,7 +197,7 @@ fn limit_images(prompt: &mut Prompt, texts: &PromptTexts) -> usize {
     if excess == 0 {
         return 0;
     }
-    let reason = format!("one of the {excess} oldest images: a request takes at most {MAX_IMAGES}");
+    let reason = OmissionReason::TooManyImages { excess, limit: MAX_IMAGES };
     let mut left_out = Vec::new();
     for message in &mut prompt.messages {
         message.blocks.retain_mut(|block| {
@@ -211,7 +212,7 @@ fn limit_images(prompt: &mut Prompt, texts: &PromptTexts) -> usize {
                 result.parts.retain(|part| {
                     let drop = excess > 0 && matches!(part, ResultPart::Image(_));
                     excess -= usize::from(drop);
-                    left_out.extend(drop.then(|| Omission::new(origin.clone(), reason.clone())));
+                    left_out.extend(drop.then(|| Omission::of_attachment(origin.clone(), reason.clone())));
                     !drop
                 });
                 if result.parts.is_empty() {
@@ -223,7 +224,7 @@ fn limit_images(prompt: &mut Prompt, texts: &PromptTexts) -> usize {
             }
             let drop = matches!(*block.content, Content::Image(..));
             excess -= usize::from(drop);
-            left_out.extend(drop.then(|| Omission::new(origin, reason.clone())));
+            left_out.extend(drop.then(|| Omission::of_attachment(origin, reason.clone())));
             !drop
         });
     }
@@ -243,8 +244,6 @@ fn limit_images(prompt: &mut Prompt, texts: &PromptTexts) -> usize {
     too_many
 }
 
-const NO_ROOM: &str = "no room: the window is full";
-
 /// Removes about `excess` tokens of the context that may be left out first. Returns false when
 /// nothing is left to remove.
 fn drop_some_context(
@@ -261,7 +260,7 @@ fn drop_some_context(
             let Some(last) = snapshot.items.iter().rposition(|item| item.kind == kind) else { break };
             let item = snapshot.items.remove(last);
             taken += render_cache.counter.count(&item.body).max(1);
-            left_out.push(Omission::new(&*item.key, NO_ROOM));
+            left_out.push(Omission::of_item(item.key, OmissionReason::NoRoom));
         }
         if taken > 0 {
             return true;
@@ -278,7 +277,7 @@ fn drop_oldest_exchange(snapshot: &mut Snapshot, left_out: &mut Vec<Omission>) -
     let end = (1..messages.len()).find(begins);
     let end = end.or(Some(messages.len()).filter(|end| snapshot.prompt.is_some() && *end > 0));
     let dropped = end.map(|end| messages.drain(..end));
-    let names = dropped.into_iter().flatten().map(|message| format!("message:{}", message.id));
-    left_out.extend(names.map(|name| Omission::new(name, NO_ROOM)));
+    let dropped = dropped.into_iter().flatten();
+    left_out.extend(dropped.map(|message| Omission::of_message(&message.id, OmissionReason::NoRoom)));
     end.is_some()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hardpan_prompt::{
-    Block, Content, Item, ItemCopy, ItemKind, Json, Omission, Origin, PromptMessage, Region, Role, Segment,
-    Tool, ToolBlock,
+    Block, Content, Item, ItemCopy, ItemKind, Json, Omission, OmissionReason, Origin, PromptMessage, Region,
+    Role, Segment, Tool, ToolBlock,
 };
 
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
@@ -53,8 +53,8 @@ impl Layout for Inline {
                 builder.0.splice(at..at, context);
             }
             None => {
-                let reason = "a continuation does not send the context again";
-                prompt.left_out.extend(snapshot.items.iter().map(|item| Omission::new(&*item.key, reason)));
+                let leave = |item: &Item| Omission::of_item(item.key.clone(), OmissionReason::Continuation);
+                prompt.left_out.extend(snapshot.items.iter().map(leave));
             }
         }
         let prompt = builder.finish(input, Region::Inline, prompt);
@@ -85,13 +85,13 @@ fn context_messages(
     let mut builder = MessageBuilder::default();
     let mut tree = None;
     for item in &input.snapshot.items {
-        let mut leave = |reason: &str| left_out.push(Omission::new(&*item.key, reason));
+        let mut leave = |reason| left_out.push(Omission::of_item(item.key.clone(), reason));
         match item.kind {
-            _ if is_conversation_placeholder(item) => leave("the conversation is sent as messages"),
-            ItemKind::Symbols | ItemKind::Legend => leave("this layout has no symbol map"),
-            ItemKind::Tree if !input.snapshot.directory_map => leave("the directory map is switched off"),
+            _ if is_conversation_placeholder(item) => leave(OmissionReason::ConversationItem),
+            ItemKind::Symbols | ItemKind::Legend => leave(OmissionReason::NoSymbolMap),
+            ItemKind::Tree if !input.snapshot.directory_map => leave(OmissionReason::DirectoryMapOff),
             ItemKind::Tree if tree.is_none() => tree = Some(item),
-            ItemKind::Tree => leave("this layout takes only one of its kind"),
+            ItemKind::Tree => leave(OmissionReason::OneOfItsKind),
             _ => {
                 let name = if item.kind == ItemKind::Panel { &item.title } else { item.name() };
                 let text =

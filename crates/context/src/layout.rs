@@ -6,7 +6,10 @@ use std::str::FromStr;
 use hardpan_models::{
     MarkerFormat, Model, Protocol, ProviderProfile, ToolSchemaStyle, did_you_mean, nearest,
 };
-use hardpan_prompt::{Omission, Prompt, PromptTokens, Region, Thinking, TokenFactor, Tool, ToolBlock};
+use hardpan_prompt::{
+    Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Thinking, TokenFactor, Tool,
+    ToolBlock,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -69,7 +72,8 @@ impl LayoutInput<'_> {
         let web_search = self.snapshot.web_search.filter(|_| plugin.is_some());
         let mut left_out = self.snapshot.unavailable.clone();
         if web_search.is_none() && self.snapshot.web_search.is_some() {
-            left_out.push(Omission::new("web_search", "this provider has no plugin for it"));
+            let key = OmissionKey::Feature("web_search");
+            left_out.push(Omission { key, reason: OmissionReason::NoSearchPlugin });
         }
         Prompt {
             model: self.target.model.id.as_str().into(),

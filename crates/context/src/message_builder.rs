@@ -1,8 +1,8 @@
 //! [`MessageBuilder`]: the messages of a prompt under construction.
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, ItemKind, Omission, Origin, Prompt, PromptMessage, Region, Role, Segment,
-    Text, Thinking,
+    Block, CacheLifetime, Content, ItemKind, Omission, OmissionKey, OmissionReason, Origin, Prompt,
+    PromptMessage, Region, Role, Segment, Text, Thinking,
 };
 
 use crate::history::ConvertedMessage;
@@ -83,8 +83,8 @@ impl MessageBuilder {
             && !round_began_with_reasoning(&prompt)
         {
             prompt.thinking = Thinking::Off;
-            let reason = "the round in progress was begun without it; it is on again with the next prompt";
-            prompt.left_out.push(Omission::new("thinking", reason));
+            let key = OmissionKey::Feature("thinking");
+            prompt.left_out.push(Omission { key, reason: OmissionReason::RoundBeganWithoutThinking });
         }
         prompt
     }
@@ -102,19 +102,16 @@ fn list_unsent_attachments(input: &LayoutInput<'_>, prompt: &mut Prompt) {
         .map(|(index, image)| {
             let name =
                 image.path.as_ref().map_or_else(|| format!("image:{index}"), |path| format!("image:{path}"));
-            Omission::new(name, "images go with a prompt, and there is none")
+            Omission::of_attachment(name, OmissionReason::ImageWithoutPrompt)
         })
         .collect();
     let understood = input.target.profile.document_context;
-    let reason = if understood {
-        "no message of this request can carry it"
-    } else {
-        "this provider takes no document ids"
-    };
+    let reason =
+        if understood { OmissionReason::NoMessageForDocument } else { OmissionReason::NoDocumentIds };
     let is_attached =
         |id: &_| understood && prompt.messages.iter().any(|message| message.documents.contains(id));
     let documents = input.snapshot.documents.iter().filter(|id| !is_attached(*id));
-    unsent.extend(documents.map(|id| Omission::new(format!("document:{id}"), reason)));
+    unsent.extend(documents.map(|id| Omission::of_attachment(format!("document:{id}"), reason.clone())));
     prompt.left_out.append(&mut unsent);
 }
 

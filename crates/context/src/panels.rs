@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hardpan_prompt::{
     AgentMessage, Block, CacheLifetime, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId,
-    Omission, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tool, ToolOutcome,
-    ToolResult, Volatility,
+    Omission, OmissionReason, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tool,
+    ToolOutcome, ToolResult, Volatility,
 };
 
 use rustc_hash::FxHashSet;
@@ -171,10 +171,10 @@ fn ordered_panels(
 ) -> Vec<Item> {
     let mut panels = Vec::new();
     for item in &input.snapshot.items {
-        let mut leave = |reason: &str| left_out.push(Omission::new(&*item.key, reason));
+        let mut leave = |reason| left_out.push(Omission::of_item(item.key.clone(), reason));
         match item.kind {
-            _ if is_conversation_placeholder(item) => leave("the conversation is sent as messages"),
-            ItemKind::Symbols | ItemKind::Legend => leave("this layout has no symbol map"),
+            _ if is_conversation_placeholder(item) => leave(OmissionReason::ConversationItem),
+            ItemKind::Symbols | ItemKind::Legend => leave(OmissionReason::NoSymbolMap),
             _ => panels.push(item.clone()),
         }
     }

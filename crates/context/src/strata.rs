@@ -19,8 +19,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Call, Content, Item, ItemCopy, ItemKind, Json, MessageId, Omission, Origin, PromptMessage, Region,
-    ResultPart, Role, Segment, Source, Text, Tool, ToolOutcome, ToolResult, Volatility,
+    Block, Call, Content, Item, ItemCopy, ItemKind, Json, MessageId, Omission, OmissionReason, Origin,
+    PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tool, ToolOutcome, ToolResult,
+    Volatility,
 };
 
 use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
@@ -103,13 +104,13 @@ fn shown_items<'a>(input: &LayoutInput<'a>, left_out: &mut Vec<Omission>) -> Vec
     };
     let mut shown = Vec::with_capacity(snapshot.items.len());
     for item in &snapshot.items {
-        let mut leave = |reason: &str| left_out.push(Omission::new(&*item.key, reason));
+        let mut leave = |reason| left_out.push(Omission::of_item(item.key.clone(), reason));
         if is_conversation_placeholder(item) {
-            leave("the conversation is sent as messages");
+            leave(OmissionReason::ConversationItem);
         } else if item.kind != ItemKind::File && item.body.trim().is_empty() {
-            leave("it is empty");
+            leave(OmissionReason::Empty);
         } else if item.kind == ItemKind::Symbols && open.contains_key(item.name()) && !stands_in_base(item) {
-            leave("the file itself is open");
+            leave(OmissionReason::FileOpen);
         } else {
             shown.push(item);
         }
@@ -298,8 +299,8 @@ fn push_tail(
     let changed = strata.tail_hash != Some(hash);
     strata.tail_hash = Some(hash);
     if snapshot.new_input().is_none() && !changed {
-        let reason = "unchanged since it was sent in this turn";
-        prompt.left_out.extend(items.iter().map(|item| Omission::new(&*item.key, reason)));
+        let leave = |item: &&Item| Omission::of_item(item.key.clone(), OmissionReason::TailUnchanged);
+        prompt.left_out.extend(items.iter().map(leave));
         return;
     }
     let now = fill_template(&phrases.tail_now, &[("now", &crate::time::format_utc(snapshot.now))]);

@@ -6,8 +6,8 @@
 use std::sync::LazyLock;
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, Item, ItemCopy, ItemKind, Omission, Origin, Region, Role, Segment, Text,
-    Tier,
+    Block, CacheLifetime, Content, Item, ItemCopy, ItemKind, Omission, OmissionReason, Origin, Region, Role,
+    Segment, Text, Tier,
 };
 
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
@@ -110,25 +110,27 @@ impl<'a> ItemsByKind<'a> {
         };
         let open: std::collections::BTreeSet<&str> =
             snapshot.items_of(ItemKind::File).map(Item::name).collect();
-        let mut leave = |item: &Item, reason: &str| left_out.push(Omission::new(&*item.key, reason));
+        let mut leave = |item: &Item, reason| left_out.push(Omission::of_item(item.key.clone(), reason));
         for item in &snapshot.items {
             match item.kind {
-                _ if is_conversation_placeholder(item) => leave(item, "the conversation is sent as messages"),
+                _ if is_conversation_placeholder(item) => leave(item, OmissionReason::ConversationItem),
                 // An empty file is worth knowing of; an empty panel or page is not.
-                _ if item.kind != ItemKind::File && item.body.trim().is_empty() => leave(item, "it is empty"),
+                _ if item.kind != ItemKind::File && item.body.trim().is_empty() => {
+                    leave(item, OmissionReason::Empty)
+                }
                 ItemKind::Legend | ItemKind::Symbols | ItemKind::Tree if !snapshot.use_repo_map => {
-                    leave(item, "the repository map is switched off (use_repo_map)");
+                    leave(item, OmissionReason::RepoMapOff);
                 }
                 ItemKind::Legend if items.legend.is_none() => items.legend = Some(item),
-                ItemKind::Symbols if open.contains(item.name()) => leave(item, "the file itself is open"),
+                ItemKind::Symbols if open.contains(item.name()) => leave(item, OmissionReason::FileOpen),
                 ItemKind::Symbols => items.symbols.push(item),
                 ItemKind::Tree if items.tree.is_none() => items.tree = Some(item),
                 ItemKind::File => items.files.push(item),
                 ItemKind::Page if items.pages.len() < MAX_PAGES => items.pages.push(item),
-                ItemKind::Page => leave(item, "this layout takes at most 3 pages"),
-                ItemKind::Legend | ItemKind::Tree => leave(item, "this layout takes only one of its kind"),
+                ItemKind::Page => leave(item, OmissionReason::TooManyPages { limit: MAX_PAGES }),
+                ItemKind::Legend | ItemKind::Tree => leave(item, OmissionReason::OneOfItsKind),
                 ItemKind::Panel | ItemKind::System | ItemKind::History | ItemKind::Tool => {
-                    leave(item, "this layout has no place for panels");
+                    leave(item, OmissionReason::NoPanels);
                 }
             }
         }

@@ -38,7 +38,7 @@ impl MediaType {
 }
 
 /// Why an image cannot be sent.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ImageError {
     /// The encoded data is over the provider's limit.
     #[error(

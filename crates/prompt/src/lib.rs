@@ -29,7 +29,8 @@ mod block; // Prompt, PromptMessage, Block, Segment: the request before it becom
 mod image; // Image: data, media type, size, token cost
 mod item; // Item: keyed, mutable context
 mod message; // AgentMessage: the conversation as the agent stores it
-mod origin; // Origin, Region, Omission: where each block came from and where it goes
+mod omission; // Omission: what is left out of a prompt, and why
+mod origin; // Origin, Region: where each block came from and where it goes
 mod prompt_tokens; // PromptTokens: the tokens of each block and segment of a prompt
 mod shared_content; // SharedContent: a block's content, shared between requests
 mod text; // Text, Hash, Json: immutable text that knows its hash
@@ -44,7 +45,8 @@ pub use block::{
 pub use image::{Image, ImageError, MediaType};
 pub use item::{Item, Tier, Volatility};
 pub use message::{AgentMessage, CallResult, MessageBody, MessageId, MessagePart, MessageState, ToolCall};
-pub use origin::{CacheLifetime, ItemCopy, ItemKind, Omission, Origin, Region, Source};
+pub use omission::{Omission, OmissionKey, OmissionReason, UnavailableCode};
+pub use origin::{CacheLifetime, ItemCopy, ItemKind, Origin, Region, Source};
 pub use prompt_tokens::PromptTokens;
 pub use shared_content::SharedContent;
 pub use text::{Hash, HashChain, Json, Text};

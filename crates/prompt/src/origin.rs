@@ -232,19 +232,3 @@ impl CacheLifetime {
         }
     }
 }
-
-/// Something that the snapshot contains and the prompt does not, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Omission {
-    /// The item's key, or `message:ID`, or `call:ID`.
-    pub key: String,
-    /// The reason, as a sentence for a person.
-    pub reason: String,
-}
-
-impl Omission {
-    /// Pairs a key with the reason for leaving it out.
-    pub fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
-        Omission { key: key.into(), reason: reason.into() }
-    }
-}

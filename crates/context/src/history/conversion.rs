@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use hardpan_prompt::{
     AgentMessage, Call, Content, Image, Json, MessageBody, MessageId, MessagePart, MessageState, Omission,
-    Origin, Reasoning, ResultPart, Role, Segment, SharedContent, Text, ToolCall, ToolOutcome, ToolResult,
+    OmissionKey, OmissionReason, Origin, Reasoning, ResultPart, Role, Segment, SharedContent, Text, ToolCall,
+    ToolOutcome, ToolResult,
 };
 use rustc_hash::FxHashSet;
 
@@ -42,7 +43,7 @@ impl Conversion<'_> {
                 self.convert_parts(message, content)
             }
             MessageBody::BashExecution { exclude_from_context: true, .. } => {
-                self.leave_out(message, "run with `!!`: kept from the model");
+                self.leave_out(message, OmissionReason::HiddenCommand);
                 return;
             }
             MessageBody::BashExecution { command, output, exit_code, .. } => {
@@ -91,8 +92,8 @@ impl Conversion<'_> {
         }
     }
 
-    fn leave_out(&mut self, message: &AgentMessage, reason: &str) {
-        self.history.left_out.push(Omission::new(format!("message:{}", message.id), reason));
+    fn leave_out(&mut self, message: &AgentMessage, reason: OmissionReason) {
+        self.history.left_out.push(Omission::of_message(&message.id, reason));
     }
 
     fn convert_summary(
@@ -131,10 +132,9 @@ impl Conversion<'_> {
     /// Whether an image can be sent; one that no provider takes is listed as left out.
     fn can_send_image(&mut self, image: &Image, message: &AgentMessage) -> bool {
         let refused = image.check().err();
-        refused
-            .iter()
-            .for_each(|reason| self.leave_out(message, &format!("one of its images is not sent: {reason}")));
-        refused.is_none()
+        let can_send = refused.is_none();
+        refused.into_iter().for_each(|error| self.leave_out(message, OmissionReason::ImageRefused(error)));
+        can_send
     }
 
     fn convert_assistant(&mut self, message: &AgentMessage, parts: &[MessagePart], ours: bool) {
@@ -166,8 +166,10 @@ impl Conversion<'_> {
                 }
                 MessagePart::ToolCall(call) if self.calls == ToolCallHandling::Keep => {
                     let Some(answer) = self.pairing.find_answer(self.index, call) else {
-                        let key = format!("call:{}", call.id);
-                        self.history.left_out.push(Omission::new(key, "no result of this call is known"));
+                        let key = OmissionKey::Call(call.id.clone());
+                        self.history
+                            .left_out
+                            .push(Omission { key, reason: OmissionReason::CallWithoutResult });
                         continue;
                     };
                     let id = self.unique_call_id(&call.id);
@@ -186,17 +188,14 @@ impl Conversion<'_> {
             }
         }
         if foreign_reasoning {
-            self.leave_out(
-                message,
-                "its reasoning is unsigned or was made by another model; the rest is sent",
-            );
+            self.leave_out(message, OmissionReason::ForeignReasoning);
         }
         // Reasoning by itself is not a message, and no message may end with it.
         let led_to = contents.iter().rposition(|content| !matches!(content, Content::Reasoning(_)));
         let end = led_to.map_or(0, |last| last + 1);
         if end < contents.len() {
             contents.truncate(end);
-            self.leave_out(message, "its last reasoning led to nothing that can be sent; the rest is sent");
+            self.leave_out(message, OmissionReason::ReasoningAtEnd);
         }
         if contents.is_empty() {
             return;
@@ -315,7 +314,7 @@ impl Conversion<'_> {
     pub(super) fn list_orphans(&mut self, orphans: &[usize]) {
         if self.calls == ToolCallHandling::Keep {
             orphans.iter().for_each(|index| {
-                self.leave_out(&self.messages[*index], "it answers no call that is sent");
+                self.leave_out(&self.messages[*index], OmissionReason::ResultWithoutCall);
             });
         }
     }

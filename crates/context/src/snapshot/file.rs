@@ -4,7 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, ItemKind, MediaType, MessageId, Text, Tier, Tool, Volatility};
+use hardpan_prompt::{
+    AgentMessage, ItemKind, MediaType, MessageId, Text, Tier, Tool, UnavailableCode, Volatility,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -97,6 +99,9 @@ pub struct UnavailableEntry {
     pub key: String,
     /// Why it is not available, as a phrase.
     pub reason: String,
+    /// The kind of reason, for programs; `unavailable` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<UnavailableCode>,
 }
 
 fn default_true() -> bool {
@@ -197,6 +202,9 @@ pub struct FileEntry {
     /// Why it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The kind of reason, for programs; `unreadable` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<UnavailableCode>,
     /// Its panel in `panels`; P10, P11, … in order if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Arc<str>>,

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    AgentMessage, Image, Item, ItemKind, MessageId, Omission, Text, Thinking, Tool, Volatility, WebSearch,
+    AgentMessage, Image, Item, ItemKind, MessageId, Omission, OmissionReason, Text, Thinking, Tool,
+    UnavailableCode, Volatility, WebSearch,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::file::{
     FileEntry, ImageEntry, ItemEntry, PageEntry, PromptEntry, SnapshotFile, SymbolEntry, SystemEntry,
-    TreeEntry,
+    TreeEntry, UnavailableEntry,
 };
 use super::{AgentMode, ContextImage, Snapshot, SnapshotError, SystemParts, UserPrompt};
 use crate::LayoutState;
@@ -87,7 +88,7 @@ impl SnapshotFile {
     /// name for error messages.
     pub fn into_snapshot(self, source_name: &str) -> Result<Snapshot, SnapshotError> {
         let mut unavailable: Vec<Omission> =
-            self.unavailable.into_iter().map(|entry| Omission::new(entry.key, entry.reason)).collect();
+            self.unavailable.into_iter().map(UnavailableEntry::into_omission).collect();
         let mut items: Vec<Item> = self.items.into_iter().map(ItemEntry::into_item).collect();
         if let Some(tree) = self.tree {
             items.push(tree.into_item());
@@ -211,12 +212,22 @@ fn legend_item(legend: Text) -> Item {
     new_item(ItemKind::Legend, "legend".into(), "legend".into(), "Symbol map legend", legend, 0)
 }
 
+impl UnavailableEntry {
+    fn into_omission(self) -> Omission {
+        let UnavailableEntry { key, reason: detail, code } = self;
+        let code = code.unwrap_or_default();
+        Omission::of_item(key, OmissionReason::Unavailable { code, detail })
+    }
+}
+
 impl FileEntry {
     fn into_item(self, id: Arc<str>) -> Result<Item, Omission> {
         let path = self.path.replace('\\', "/");
         let key = format!("file:{path}");
         let Some(content) = self.content else {
-            return Err(Omission::new(key, self.reason.unwrap_or_else(|| "it could not be read".into())));
+            let code = self.code.unwrap_or(UnavailableCode::Unreadable);
+            let detail = self.reason.unwrap_or_else(|| "it could not be read".into());
+            return Err(Omission::of_item(key, OmissionReason::Unavailable { code, detail }));
         };
         let file = new_item(ItemKind::File, key, id, &path, content, self.last_refresh_ms);
         let volatility = self.volatility.unwrap_or(file.volatility);

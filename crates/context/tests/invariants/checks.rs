@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hardpan_context::{ItemUpdate, LayoutName, LayoutState, Snapshot, Target, UpdateForm};
 use hardpan_models::MarkerFormat;
 use hardpan_prompt::{
-    Block, Content, Hash, Item, ItemCopy, ItemKind, Prompt, Region, ResultPart, Role, Segment, Source,
-    Thinking,
+    Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt, Region, ResultPart,
+    Role, Segment, Source, Thinking,
 };
 
 use crate::coverage::Coverage;
@@ -61,7 +61,7 @@ pub fn every_item_once(
             by_key.entry(key).or_default().push((found, *copy));
         }
     }
-    let left_out: BTreeSet<&str> = prompt.left_out.iter().map(|left| left.key.as_str()).collect();
+    let left_out: BTreeSet<String> = prompt.left_out.iter().map(|left| left.key.to_string()).collect();
     for item in &snapshot.items {
         let copies = by_key.get(&*item.key).map_or(&[][..], Vec::as_slice);
         let current: Vec<_> =
@@ -91,9 +91,10 @@ pub fn every_item_once(
         coverage.record_if(shown_by.is_some(), "outcome: said");
     }
     for left in &snapshot.unavailable {
-        require(left_out.contains(&*left.key), "what could not be read is listed", || left.key.clone())?;
-        let shown = by_key.get(&*left.key).into_iter().flatten().any(|(_, copy)| *copy == ItemCopy::Current);
-        require(!shown, "what could not be read is not shown", || left.key.clone())?;
+        let key = left.key.to_string();
+        require(left_out.contains(&key), "what could not be read is listed", || key.clone())?;
+        let shown = by_key.get(&*key).into_iter().flatten().any(|(_, copy)| *copy == ItemCopy::Current);
+        require(!shown, "what could not be read is not shown", || key.clone())?;
     }
     let copies = || by_key.values().flatten().map(|(_, copy)| copy);
     coverage.record_if(copies().any(|copy| *copy == ItemCopy::Former), "outcome: former copy");
@@ -272,8 +273,8 @@ pub fn observe(coverage: &mut Coverage, layout: LayoutName, snapshot: &Snapshot,
     coverage.record(&format!("layout: {layout}"));
     let has_reasoning = sent.prompt.blocks().any(|block| matches!(*block.content, Content::Reasoning(_)));
     coverage.record_if(has_reasoning, "outcome: reasoning sent");
-    let dropped =
-        snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(|left| left.key == "thinking");
+    let is_thinking = |left: &Omission| left.reason == OmissionReason::RoundBeganWithoutThinking;
+    let dropped = snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(is_thinking);
     coverage.record_if(dropped, "outcome: thinking dropped");
     coverage.record_if(sent.shortened, "outcome: window full");
     coverage.record_if(!sent.layout_state.panels.histories.is_empty(), "outcome: history detached");

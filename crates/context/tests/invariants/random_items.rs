@@ -95,6 +95,7 @@ fn new_file(rng: &mut TestRng, path: &str, ids: &[MessageId]) -> FileEntry {
         path: path.to_owned(),
         reason: content.is_none().then(|| "permission denied".to_owned()).filter(|_| rng.one_in(2)),
         content,
+        code: None,
         id: rng.rarely(6, |rng| (*rng.pick(&IDS)).into()),
         last_refresh_ms: moment(rng),
         tier: tier(rng),

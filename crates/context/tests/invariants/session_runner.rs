@@ -7,7 +7,7 @@ use hardpan_context::{
     SnapshotFile, Target, assemble,
 };
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{Content, MessageId, Prompt, ResultPart, Vocabulary};
+use hardpan_prompt::{Content, MessageId, OmissionReason, Prompt, ResultPart, Vocabulary};
 use hardpan_providers::Encoder;
 
 use crate::checks::{self, SentRequest};
@@ -154,7 +154,7 @@ fn run_request(
     if layout == LayoutName::Strata {
         checks::only_tail_is_volatile(&snapshot, &prompt, coverage)?;
     }
-    let shortened = prompt.left_out.iter().any(|left| left.reason.starts_with("no room"));
+    let shortened = prompt.left_out.iter().any(|left| left.reason == OmissionReason::NoRoom);
     let sent = SentRequest { prompt, layout_state, body, shortened };
     checks::observe(coverage, layout, &snapshot, &sent);
     Ok(Some(sent))
