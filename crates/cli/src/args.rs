@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
+use hardpan_app::options::{OpenOptions, RequestOptions, TargetOptions};
+
+use crate::chat::commands;
 
 /// A coding agent for the terminal that shows what it sends to the model, what that costs, and why
 ///
@@ -297,6 +300,21 @@ pub struct RequestArgs {
 }
 
 impl RequestArgs {
+    /// The request that these flags ask for.
+    pub fn options(&self) -> RequestOptions {
+        RequestOptions {
+            prompt: self.prompt.clone(),
+            files: self.files.clone(),
+            snapshot: self.snapshot.clone(),
+            session: self.session.clone(),
+            target: self.target_args.options(),
+            now: self.now.clone(),
+            fold: self.fold,
+            no_tools: self.no_tools,
+            reserved_names: commands::names(),
+        }
+    }
+
     /// Adds the positional arguments, whose order differs between commands.
     pub fn with_input(&self, prompt: &Option<String>, files: &[PathBuf]) -> RequestArgs {
         RequestArgs { prompt: prompt.clone(), files: files.to_vec(), ..self.clone() }
@@ -332,6 +350,22 @@ pub struct TargetArgs {
     /// Leave the map of the repository's symbols out of the prompt
     #[arg(long)]
     pub no_map: bool,
+}
+
+impl TargetArgs {
+    /// The choices of these flags.
+    pub fn options(&self) -> TargetOptions {
+        TargetOptions {
+            image: self.image.clone(),
+            layout: self.layout.clone(),
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            max_tokens: self.max_tokens,
+            thinking: self.thinking,
+            dir: self.dir.clone(),
+            no_map: self.no_map,
+        }
+    }
 }
 
 /// Flags of a conversation: how it starts, and how Hardpan shows it.
@@ -370,6 +404,22 @@ pub struct ChatArgs {
     pub no_session: bool,
     #[command(flatten)]
     pub target_args: TargetArgs,
+}
+
+impl ChatArgs {
+    /// The conversation that these flags ask for.
+    pub fn options(&self) -> OpenOptions {
+        OpenOptions {
+            last: self.last,
+            resume: self.resume.clone(),
+            fork: self.fork.clone(),
+            at: self.at.clone(),
+            yes: self.yes,
+            no_session: self.no_session,
+            target: self.target_args.options(),
+            reserved_names: commands::names(),
+        }
+    }
 }
 
 /// How Hardpan prints a conversation.

@@ -8,7 +8,7 @@ use hardpan_audit::{Audit, Recording, Report, report};
 use hardpan_models::Catalogue;
 
 use crate::output::{self, safe, safe_lines};
-use crate::settings::data_folder;
+use hardpan_app::settings::data_folder;
 
 /// How deep to search a folder. Codex stores `year/month/day/file`; this leaves room above that.
 pub const MAX_FOLDER_DEPTH: usize = 8;
@@ -58,7 +58,7 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
 /// The catalogue with the user's own prices. Settings that cannot be read are reported and ignored:
 /// an audit needs none.
 pub fn catalogue() -> Catalogue {
-    match crate::run::load_settings(None) {
+    match hardpan_app::request::load_settings(None) {
         Ok(settings) => settings.catalogue,
         Err(error) => {
             eprintln!("hardpan: ignoring your settings: {}", safe_lines(&format!("{error:#}")));

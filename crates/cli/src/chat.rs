@@ -1,21 +1,17 @@
 //! A conversation with the agent: one prompt and its answer, JSON events, or an interactive
-//! session. [`app::ChatApp`] holds what all of them share.
+//! session. [`hardpan_app::ConversationApp`] holds what all of them share.
 
-pub mod app; // ChatApp: from flags to a running agent
-pub mod approval; // Approver: the rules, then the user, decide whether a tool may run
-pub mod attachments; // @file mentions, images and standard input
 pub mod commands; // the slash commands
 mod display; // EventPrinter: shows the agent's events as text
 mod editor; // LineEditor: the line that the user types
 mod keys; // KeyDecoder: from the bytes of a terminal to keys
 mod one_shot; // `hardpan -p`: one prompt, its answer, exit
 mod price; // /price and /why
+mod prompt_input; // PromptInput: the prompt of `hardpan -p`, from flags and standard input
 mod repl; // the interactive session
 mod screen; // the terminal: output above, the input line below
 pub mod signals; // Ctrl-C, SIGTERM and SIGHUP
 mod terminal_prompter; // TerminalPrompter: asks the user in the terminal
-pub mod tool_set; // ToolSet: the tools, and what they share
-mod workspace_context; // WorkspaceContext: what the folder contributes to each request
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -60,7 +56,7 @@ pub fn chat(flags: &ChatArgs) -> Result<()> {
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let input = match flags.print.as_deref() {
         None if terminal => None,
-        flag => match attachments::read_prompt_input(flag)? {
+        flag => match prompt_input::read_prompt_input(flag)? {
             None => return crate::run::welcome(),
             input => input,
         },

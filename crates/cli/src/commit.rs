@@ -1,25 +1,22 @@
 //! `hardpan commit`: lets a model write a commit message for the staged changes, shows it, and
 //! commits.
 
-mod message; // CommitMessage: checks and cleans what a model wrote
-mod model; // MessageWriter: asks the model
-mod staged; // StagedChanges: what git has staged; and the commit itself
-
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use hardpan_app::commit::message::{self, CommitMessage};
+use hardpan_app::commit::model::MessageWriter;
+use hardpan_app::commit::staged::{Repository, StagedChanges};
+use hardpan_app::gather;
+use hardpan_app::learned_state::LearnedState;
+use hardpan_app::options::TargetOptions;
+use hardpan_app::provider_route::ProviderRoute;
+use hardpan_app::request::load_settings;
+use hardpan_app::settings::Settings;
 
-use crate::args::TargetArgs;
 use crate::chat::ExitError;
-use crate::inputs;
 use crate::output::{self, safe, safe_lines};
-use crate::provider_route::ProviderRoute;
-use crate::run::load_settings;
-use crate::settings::Settings;
-use message::CommitMessage;
-use model::MessageWriter;
-use staged::{Repository, StagedChanges};
 
 /// Flags of `hardpan commit`.
 #[derive(Debug, clap::Args)]
@@ -54,7 +51,7 @@ enum CommitMode {
 
 /// Writes a message for the staged changes, shows it, and commits if the user agrees.
 pub fn commit(args: &CommitArgs) -> Result<()> {
-    let folder = inputs::working_folder(args.dir.as_deref())?;
+    let folder = gather::working_folder(args.dir.as_deref())?;
     let settings = load_settings(args.dir.as_deref())?;
     let repository = Repository::at(&folder)?;
     let staged = repository.staged()?;
@@ -91,9 +88,9 @@ fn write_message(
         // --provider chooses among that provider's models.
         settings.config.small_model.clone().filter(|_| args.provider.is_none())
     });
-    let target_args = TargetArgs { model: small, provider: args.provider.clone(), ..TargetArgs::default() };
-    let mut target = inputs::resolve_target(&target_args, settings, None)?;
-    inputs::apply_learned_factor(&mut target, &crate::learned_state::LearnedState::load());
+    let options = TargetOptions { model: small, provider: args.provider.clone(), ..TargetOptions::default() };
+    let mut target = gather::resolve_target(&options, settings, None)?;
+    gather::apply_learned_factor(&mut target, &LearnedState::load());
     let route = ProviderRoute::choose(&target, settings, None)?;
     if route.simulated {
         let key = target.profile.key_env.first().map_or("its key", String::as_str);
@@ -109,7 +106,26 @@ fn write_message(
         );
         return Ok(message::from_file_names(&staged.files));
     }
-    MessageWriter::new(target, settings, route).write(staged, &inputs::working_folder(args.dir.as_deref())?)
+    let mut writer = MessageWriter::new(target, settings, route);
+    let written = write_until_interrupted(&mut writer, staged);
+    writer.bill_line().iter().for_each(|line| eprintln!("{line}"));
+    writer.finish(&gather::working_folder(args.dir.as_deref())?);
+    written
+}
+
+fn write_until_interrupted(writer: &mut MessageWriter<'_>, staged: &StagedChanges) -> Result<CommitMessage> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")?;
+    runtime.block_on(async {
+        tokio::select! {
+            written = writer.write(staged) => written,
+            _ = tokio::signal::ctrl_c() => {
+                Err(ExitError { code: 130, message: "interrupted; nothing was committed".into() }.into())
+            }
+        }
+    })
 }
 
 fn show(message: &CommitMessage) -> Result<()> {

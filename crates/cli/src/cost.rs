@@ -1,6 +1,5 @@
 //! `hardpan cost`: adds up the bills in the session files.
 
-mod side_requests; // stores the bills of requests outside of conversations, such as commits
 mod summary; // CostSummary: the bills of many sessions, each request counted once
 
 use std::collections::BTreeMap;
@@ -13,14 +12,13 @@ use hardpan_prompt::ItemKind;
 use hardpan_session::{SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
-use crate::inputs;
 use crate::output::{self, Align, Table, dollars, safe, thousands};
-use crate::settings::data_folder;
 use crate::views::width;
-use side_requests::SIDE_REQUESTS_FOLDER;
+use hardpan_app::gather;
+use hardpan_app::settings::data_folder;
+use hardpan_app::side_requests::SIDE_REQUESTS_FOLDER;
 use summary::CostSummary;
 
-pub use side_requests::record_bills;
 pub use summary::read_bills;
 
 /// Flags of `hardpan cost`.
@@ -81,7 +79,7 @@ impl GroupBy {
 pub fn cost(args: &CostArgs) -> Result<()> {
     let data = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
     let store = SessionStore::new(data.join("sessions"));
-    let folder = if args.all { None } else { Some(inputs::working_folder(args.dir.as_deref())?) };
+    let folder = if args.all { None } else { Some(gather::working_folder(args.dir.as_deref())?) };
     let sessions: Vec<SessionSummary> = match &args.session {
         Some(text) => vec![store.find(folder.as_deref(), text)?],
         None => {

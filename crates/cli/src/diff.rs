@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::args::{RequestArgs, TargetArgs};
 use crate::output::{cut, safe};
-use crate::settings::Settings;
+use hardpan_app::settings::Settings;
 
 /// One of the two requests: its body, and the origins of its blocks if they are known.
 struct DiffSide {
@@ -91,7 +91,7 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<
         target_args: TargetArgs { image: Vec::new(), ..request_args.target_args.clone() },
         ..request_args.clone()
     };
-    let request = crate::run::assemble(&request_args, settings)?;
+    let request = hardpan_app::request::assemble(&request_args.options(), settings)?;
     let body = serde_json::from_slice(&request.body()).context("the body is not JSON")?;
     Ok(DiffSide { body, origins: crate::origins::origins(&request.assembled, &request.addresses()) })
 }

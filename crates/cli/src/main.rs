@@ -1,7 +1,7 @@
 //! The `hardpan` command: a thin shell around the context engine and the agent.
 //!
 //! [`run::run`] dispatches the parsed [`args::Args`]. A command collects its inputs from the folder
-//! ([`inputs`]), calls the engine, and prints the result. Data goes to standard output, messages
+//! ([`hardpan_app::gather`]), calls the engine, and prints the result. Data goes to standard output, messages
 //! for people go to standard error.
 
 mod args; // the command line, and every help text
@@ -12,18 +12,14 @@ mod cost; // `hardpan cost`
 mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
-mod inputs; // collects a snapshot, a target and a layout from files, a folder and a session
-mod learned_state; // what providers taught us, stored between runs
-mod map; // `hardpan map`, `hardpan symbols`, and the map in a prompt
+mod map; // `hardpan map` and `hardpan symbols`
 mod origins; // where each block of a request came from, as JSON
 mod output; // standard output, tables, text without control characters
-mod provider_route; // chooses the network or the simulator for a request
 mod replay; // `hardpan replay`
 mod rpc; // `hardpan rpc`
 mod run; // one function per command
 mod send; // `hardpan request --send`
 mod sessions; // `hardpan sessions`
-mod settings; // the user's settings, the project's settings, trust
 mod simulator; // `hardpan simulator`
 mod views; // the tables that commands print
 mod why; // `hardpan why`

@@ -1,28 +1,17 @@
-//! `hardpan map`, `hardpan symbols`, and the symbol map in a prompt ([`symbols_for_prompt`]).
+//! `hardpan map` and `hardpan symbols`.
 
-use std::io::IsTerminal;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use hardpan_agent::Coupling;
-use hardpan_context::{PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry};
+use hardpan_app::gather;
+use hardpan_app::symbol_map::load_index;
 use hardpan_models::{did_you_mean, nearest};
 use hardpan_prompt::{Text, TokenCounter, Vocabulary};
-use hardpan_symbols::{Focus, MapMemory, MapRequest, SymbolIndex, TokenBudget};
+use hardpan_symbols::{Focus, MapRequest, TokenBudget};
 use hardpan_workspace as workspace;
-use serde::{Deserialize, Serialize};
 
-use crate::inputs;
 use crate::output::{self, safe, thousands};
-use crate::settings::cache_folder;
-
-/// Token limit of the map in a prompt; in a small window, one part in [`WINDOW_SHARE`] of it.
-const MAX_MAP_TOKENS: usize = 20_000;
-const WINDOW_SHARE: usize = 10;
-
-/// From this many files on, indexing shows its progress.
-const MANY_FILES: usize = 2000;
 
 /// How to print a map or a list of symbols.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,94 +82,9 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
     Ok(output::print(text)?)
 }
 
-/// The default token limit of the map in a prompt, in tokens as we count them.
-///
-/// The limit itself is in the model's tokens; each token that we count stands for `factor` of
-/// those.
-pub fn default_map_tokens(window: usize, factor: f64) -> usize {
-    /// Layouts put text around the entries, which takes up to an eighth.
-    const ENTRIES: f64 = 7.0 / 8.0;
-    ((window / WINDOW_SHARE).min(MAX_MAP_TOKENS) as f64 * ENTRIES / factor) as usize
-}
-
-/// Updates the index on disk, so that the next map is fast.
-pub fn warm_up(folder: &Path) {
-    let root = workspace::find_project_root(folder);
-    let files = workspace::list_files(&root, workspace::TREE_LIMIT).files;
-    workspace::index_codebase(&root, &files, cache_folder().as_deref(), &mut |_| {});
-}
-
-/// What the map of a conversation keeps from request to request: path aliases and selection.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MapState(Option<MapMemory>);
-
-/// The map for a prompt, ranked by the open files and the words of the prompt. None if there is no
-/// code, or no room for it. Keeps what an earlier map of the conversation selected.
-pub fn symbols_for_prompt(
-    folder: &Path,
-    file: &SnapshotFile,
-    tokens: usize,
-    mapped: &mut MapState,
-) -> Option<SymbolsEntry> {
-    if tokens == 0 {
-        return None;
-    }
-    let index = load_index(&workspace::find_project_root(folder));
-    let words = match &file.prompt {
-        Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) => text.as_str(),
-        None => "",
-    };
-    let names = words.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 2);
-    let focus = Focus {
-        files: file.files.iter().map(|entry| entry.path.clone()).collect(),
-        names: names.map(str::to_owned).collect(),
-    };
-    let counter = TokenCounter::new(Vocabulary::O200k);
-    let count = |text: &str| counter.count(&Text::new(text));
-    let budget = Some(TokenBudget { tokens, count_tokens: &count });
-    let memory = mapped.0.as_ref();
-    let map = index.map(&MapRequest { focus: Some(&focus), budget, memory, ..MapRequest::default() });
-    mapped.0 = Some(map.memory);
-    let entry = |block: &hardpan_symbols::MapBlock| SymbolEntry {
-        path: block.path.to_string(),
-        content: Text::new(block.text.trim_end()),
-        tier: None,
-        unchanged_responses: None,
-    };
-    let entries: Vec<SymbolEntry> = map.blocks.iter().map(entry).collect();
-    (!entries.is_empty()).then(|| SymbolsEntry { legend: Some(Text::new(map.legend.trim_end())), entries })
-}
-
-/// Which files of a repository belong together, and how much other files refer to each.
-pub fn coupling(folder: &Path) -> Coupling {
-    let index = load_index(&workspace::find_project_root(folder));
-    let owned = |cluster: Vec<&str>| cluster.into_iter().map(str::to_owned).collect();
-    let ranks = index.ranks(&Focus::default());
-    let references = index.paths().map(str::to_owned).zip(ranks).collect();
-    Coupling { clusters: index.clusters().into_iter().map(owned).collect(), references }
-}
-
-/// Loads the index of a repository, reusing the cache for unchanged files.
-fn load_index(root: &Path) -> SymbolIndex {
-    let files = workspace::list_files(root, workspace::TREE_LIMIT).files;
-    let total = files.len();
-    let shows_progress = total >= MANY_FILES && std::io::stderr().is_terminal();
-    let mut progress = |done: usize| {
-        if shows_progress {
-            eprint!("\rindexing {} of {} files", thousands(done), thousands(total));
-        }
-    };
-    let codebase = workspace::index_codebase(root, &files, cache_folder().as_deref(), &mut progress);
-    if shows_progress {
-        eprint!("\r\x1b[K");
-    }
-    codebase.index
-}
-
 /// The root of the repository, and the folder that paths are relative to.
 fn root_and_folder(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
-    let here = inputs::working_folder(dir)?;
+    let here = gather::working_folder(dir)?;
     Ok((workspace::find_project_root(&here), here))
 }
 

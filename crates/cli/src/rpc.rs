@@ -16,11 +16,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use crate::args::{ChatArgs, TargetArgs};
-use crate::chat::app::ChatApp;
 use crate::chat::commands;
 use crate::chat::signals::{Interrupt, Signals};
 use crate::chat::{ExitError, SIGNALS_UNAVAILABLE};
 use crate::output;
+use hardpan_app::ConversationApp;
 use questions::PendingQuestions;
 use reply::JsonWriter;
 use server::RpcServer;
@@ -101,7 +101,7 @@ enum ServeEnd {
 async fn serve(flags: &ChatArgs) -> Result<()> {
     let out = JsonWriter::default();
     let questions = Arc::new(PendingQuestions::new(&out));
-    let app = Arc::new(ChatApp::new(flags, Some(questions.clone()))?);
+    let app = Arc::new(ConversationApp::new(&flags.options(), Some(questions.clone()))?);
     let agent = app.agent.clone();
     let leaving = commands::register_commands(&app);
     server::forward_events(&agent, &out);

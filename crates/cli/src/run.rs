@@ -5,13 +5,14 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use hardpan_context::{AssembledPrompt, Breakdown, LayoutInput, PROMPT_FILES, RenderCache, Snapshot, Target};
-use hardpan_prompt::validate::{check_size, validate};
+use hardpan_context::{LayoutInput, PROMPT_FILES, RenderCache};
+use hardpan_prompt::validate::check_size;
 
 use crate::args::{Args, Command, RequestArgs};
-use crate::inputs::{self, RequestInputs, collect_inputs};
-use crate::settings::{self, Settings};
 use crate::{diff, docs, map, origins, output, send, simulator, views};
+use hardpan_app::gather::{self, RequestInputs, collect_inputs};
+use hardpan_app::request::{AssembledRequest, assemble, load_settings};
+use hardpan_app::settings::{self, Settings};
 
 /// The prompt of the sample request that `hardpan` shows when it has neither prompt nor terminal.
 const SAMPLE_PROMPT: &str = "What does this project do, and where should I start reading?";
@@ -28,7 +29,7 @@ pub fn run(args: &Args) -> Result<()> {
             // Nothing here would run a tool call, so no tools are declared.
             let request_args = RequestArgs { no_tools: true, ..request_args.with_input(prompt, files) };
             let settings = load_settings_for(&request_args)?;
-            let request = assemble(&request_args, &settings)?;
+            let request = assemble(&request_args.options(), &settings)?;
             write_layout_state(&request, next_memory.as_deref())?;
             send::send(
                 &request,
@@ -88,58 +89,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A request that is ready to be sent, with everything that it was assembled from.
-pub struct AssembledRequest {
-    pub assembled: AssembledPrompt,
-    pub snapshot: Snapshot,
-    pub target: Target,
-    pub render_cache: RenderCache,
-}
-
-impl AssembledRequest {
-    pub fn body(&self) -> Vec<u8> {
-        hardpan_providers::encode(&self.assembled.prompt, &self.target.profile)
-    }
-
-    pub fn addresses(&self) -> Vec<String> {
-        hardpan_providers::block_addresses(&self.assembled.prompt, &self.target.profile)
-    }
-
-    fn breakdown(&self) -> Breakdown {
-        let mut breakdown = Breakdown::new(&self.assembled, &self.snapshot, &self.target, &self.render_cache);
-        let addresses = self.addresses();
-        for (marked, breakpoint) in breakdown.breakpoints.iter_mut().zip(self.assembled.prompt.breakpoints())
-        {
-            marked.block.clone_from(&addresses[breakpoint.block]);
-        }
-        breakdown
-    }
-}
-
-/// Collects the inputs, assembles the prompt, and validates it.
-pub fn assemble(request_args: &RequestArgs, settings: &Settings) -> Result<AssembledRequest> {
-    let RequestInputs { snapshot, target, layout } = collect_inputs(request_args, settings)?;
-    let render_cache = RenderCache::new(target.vocabulary());
-    let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)?;
-    let rules = hardpan_providers::validation_rules(&target.profile, target.model.prefill);
-    validate(&assembled.prompt, &rules).context(
-        "the provider would reject this request. This is a bug in hardpan: please report it with the output of `hardpan snapshot`",
-    )?;
-    Ok(AssembledRequest { assembled, snapshot, target, render_cache })
-}
-
 /// Loads the settings for the folder that the command works in.
 fn load_settings_for(request_args: &RequestArgs) -> Result<Settings> {
     load_settings(request_args.target_args.dir.as_deref())
-}
-
-/// Loads the settings for a folder, and prints the notes about them on standard error.
-pub fn load_settings(dir: Option<&Path>) -> Result<Settings> {
-    let settings = Settings::load(&hardpan_workspace::find_project_root(&inputs::working_folder(dir)?))?;
-    for note in &settings.notes {
-        eprintln!("hardpan: {}", output::safe(note));
-    }
-    Ok(settings)
 }
 
 fn write_layout_state(request: &AssembledRequest, path: Option<&Path>) -> Result<()> {
@@ -156,7 +108,7 @@ enum RequestOutput {
 }
 
 fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option<&Path>) -> Result<()> {
-    let request = assemble(request_args, &load_settings_for(request_args)?)?;
+    let request = assemble(&request_args.options(), &load_settings_for(request_args)?)?;
     write_layout_state(&request, next_memory)?;
     let body = request.body();
     check_size(body.len())?;
@@ -194,7 +146,7 @@ fn print_json(bytes: &[u8]) -> Result<()> {
 }
 
 fn context(request_args: &RequestArgs, json: bool) -> Result<()> {
-    let request = assemble(request_args, &load_settings_for(request_args)?)?;
+    let request = assemble(&request_args.options(), &load_settings_for(request_args)?)?;
     let breakdown = request.breakdown();
     if json {
         return Ok(output::print(serde_json::to_string_pretty(&breakdown)? + "\n")?);
@@ -206,7 +158,8 @@ fn snapshot(request_args: &RequestArgs, schema: bool) -> Result<()> {
     let json = if schema {
         serde_json::to_string_pretty(&hardpan_context::snapshot_schema())?
     } else {
-        let (file, _) = inputs::build_snapshot_file(request_args, &load_settings_for(request_args)?)?;
+        let (file, _) =
+            gather::build_snapshot_file(&request_args.options(), &load_settings_for(request_args)?)?;
         serde_json::to_string_pretty(&file)?
     };
     Ok(output::print(json + "\n")?)
@@ -217,7 +170,8 @@ fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
     let texts = &settings.texts;
     let text = match file {
         None => {
-            let RequestInputs { snapshot, target, layout } = collect_inputs(request_args, &settings)?;
+            let RequestInputs { snapshot, target, layout } =
+                collect_inputs(&request_args.options(), &settings)?;
             let render_cache = RenderCache::new(target.vocabulary());
             let input =
                 LayoutInput { snapshot: &snapshot, target: &target, texts, render_cache: &render_cache };
@@ -300,7 +254,7 @@ fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
 }
 
 fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
-    let root = hardpan_workspace::find_project_root(&inputs::working_folder(folder)?);
+    let root = hardpan_workspace::find_project_root(&gather::working_folder(folder)?);
     let name = settings::trust(&root, remove)?;
     let verb = if remove {
         "no longer trusted"
@@ -314,11 +268,11 @@ fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
 /// Shows a sample request for this folder: what `hardpan` does with neither prompt nor terminal.
 pub fn welcome() -> Result<()> {
     let mut request_args = RequestArgs { prompt: Some(SAMPLE_PROMPT.to_owned()), ..RequestArgs::default() };
-    let folder = inputs::working_folder(None)?;
+    let folder = gather::working_folder(None)?;
     request_args
         .files
         .extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
-    let request = assemble(&request_args, &load_settings_for(&request_args)?)?;
+    let request = assemble(&request_args.options(), &load_settings_for(&request_args)?)?;
     let breakdown = request.breakdown();
     let lines = [
         format!("If you asked about this folder: \"{SAMPLE_PROMPT}\"\nHardpan would send this request:\n\n"),

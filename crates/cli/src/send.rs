@@ -4,19 +4,16 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hardpan_context::{PromptTexts, without_images, without_tools};
-use hardpan_prompt::Prompt;
-use hardpan_providers::{
-    Answer, AnswerEvent, Client, ClientRequest, FailureKind, PromptFallbacks, ProviderError, Usage,
-};
+use hardpan_app::request::{TextFallbacks, suggest_other_models};
+use hardpan_providers::{Answer, AnswerEvent, Client, ClientRequest, Usage};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::learned_state::LearnedState;
 use crate::output::{self, dollars, safe, safe_lines, thousands};
-use crate::provider_route::{self, ProviderRoute};
-use crate::run::AssembledRequest;
-use crate::settings::Settings;
+use hardpan_app::learned_state::LearnedState;
+use hardpan_app::provider_route::{self, ProviderRoute};
+use hardpan_app::request::AssembledRequest;
+use hardpan_app::settings::Settings;
 
 /// How to print the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,11 +56,14 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
             _ = tokio::signal::ctrl_c() => bail!("interrupted"),
         }
     });
-    let factor = answer
-        .as_ref()
-        .ok()
-        .filter(|_| route.reports_true_usage)
-        .and_then(|answer| learn_token_factor(request, answer.usage.as_ref()?));
+    let factor = answer.as_ref().ok().filter(|_| route.reports_true_usage).and_then(|answer| {
+        provider_route::learn_token_factor(
+            target,
+            &request.assembled,
+            &request.render_cache,
+            answer.usage.as_ref()?,
+        )
+    });
     state.save(&learned, factor.map(|factor| (target.model.name(), factor)));
     let answer = answer?;
     match format {
@@ -73,48 +73,6 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
         }
     }
     Ok(())
-}
-
-/// Names similar models of the provider in the error for a model that is not available. Hardpan
-/// never switches to another model by itself.
-fn suggest_other_models(
-    error: ProviderError,
-    request: &AssembledRequest,
-    settings: &Settings,
-) -> anyhow::Error {
-    let unavailable = error.failure == FailureKind::ModelUnavailable;
-    let error = anyhow::Error::from(error);
-    if !unavailable {
-        return error;
-    }
-    let model = &request.target.model;
-    let others = settings
-        .catalogue
-        .models()
-        .filter(|other| other.provider == model.provider && other.deprecated.is_none());
-    let nearest = hardpan_models::nearest(
-        &model.id,
-        others.map(|other| other.id.as_str()).filter(|id| *id != model.id),
-    );
-    if nearest.is_empty() {
-        error
-    } else {
-        anyhow::anyhow!("{error}. Similar models of {}: {}", model.provider, nearest.join(", "))
-    }
-}
-
-/// Rewrites a prompt for models without tools or images, with the texts in use.
-pub struct TextFallbacks<'a> {
-    pub texts: &'a PromptTexts,
-}
-
-impl PromptFallbacks for TextFallbacks<'_> {
-    fn without_tools(&self, prompt: &Prompt) -> Prompt {
-        without_tools(prompt, self.texts)
-    }
-    fn without_images(&self, prompt: &Prompt) -> Prompt {
-        without_images(prompt, self.texts)
-    }
 }
 
 fn show_event(event: &AnswerEvent, format: OutputFormat) {
@@ -176,8 +134,4 @@ fn answer_json(request: &AssembledRequest, answer: &Answer) -> serde_json::Value
         "cost": answer.usage.as_ref().map(|usage| cost(request, usage)),
         "footnotes": answer.footnotes,
     })
-}
-
-fn learn_token_factor(request: &AssembledRequest, usage: &Usage) -> Option<hardpan_prompt::TokenFactor> {
-    provider_route::learn_token_factor(&request.target, &request.assembled, &request.render_cache, usage)
 }

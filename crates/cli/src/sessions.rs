@@ -11,11 +11,11 @@ use clap::Subcommand;
 use hardpan_session::{ExportFormat, ExportScope, Session, SessionStore, SessionSummary};
 use jiff::Timestamp;
 
-use crate::chat::tool_set::SessionArtifacts;
-use crate::inputs;
 use crate::output::{self, Align, Table, dollars, safe};
-use crate::settings::data_folder;
 use crate::views::width;
+use hardpan_app::gather;
+use hardpan_app::settings::data_folder;
+use hardpan_app::tool_set::SessionArtifacts;
 
 /// Below this many columns, a list shows less about each session.
 const NARROW: usize = 70;
@@ -160,12 +160,12 @@ fn store() -> Result<SessionStore> {
 
 impl FolderArgs {
     fn folder(&self) -> Result<Option<PathBuf>> {
-        if self.all { Ok(None) } else { inputs::working_folder(self.dir.as_deref()).map(Some) }
+        if self.all { Ok(None) } else { gather::working_folder(self.dir.as_deref()).map(Some) }
     }
 }
 
 fn find(store: &SessionStore, session: &SessionArg) -> Result<SessionSummary> {
-    Ok(store.find(Some(&inputs::working_folder(None)?), &session.text)?)
+    Ok(store.find(Some(&gather::working_folder(None)?), &session.text)?)
 }
 
 fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) -> Result<()> {

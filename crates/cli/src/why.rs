@@ -9,9 +9,9 @@ use hardpan_session::{RequestRecord, SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
 use crate::cost::read_bills;
-use crate::inputs;
 use crate::output::{self, safe, safe_lines, thousands};
-use crate::settings::data_folder;
+use hardpan_app::gather;
+use hardpan_app::settings::data_folder;
 
 /// Flags of `hardpan why`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub struct WhyArgs {
 pub fn why(args: &WhyArgs) -> Result<()> {
     let data = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
     let store = SessionStore::new(data.join("sessions"));
-    let folder = inputs::working_folder(args.dir.as_deref())?;
+    let folder = gather::working_folder(args.dir.as_deref())?;
     let summary: SessionSummary = match &args.session {
         Some(text) => store.find(Some(&folder), text)?,
         None => store

@@ -11,12 +11,13 @@ use hardpan_prompt::{MessageBody, MessagePart, Thinking};
 use hardpan_session::{Record, Session};
 use hardpan_tools::{UndoOutcome, UndoneFile};
 
-use super::app::{self, ChatApp};
-use super::attachments::{self, MentionedFile, PromptSource};
 use super::{display, price};
 use crate::output::{Align, Table, cut, thousands};
-use crate::settings::expand_home;
-use crate::{inputs, views};
+use crate::views;
+use hardpan_app::conversation_app::{self, ConversationApp};
+use hardpan_app::gather;
+use hardpan_app::mentions::{self, MentionedFile, PromptSource};
+use hardpan_app::settings::expand_home;
 
 /// Each command with its description, in the order of `/help`.
 const COMMANDS: [(&str, &str); 23] = [
@@ -80,7 +81,7 @@ pub fn parse_call<'a>(agent: &Agent, text: &'a str) -> Option<(&'a str, &'a str,
 }
 
 /// Registers the commands with the agent. The returned flag becomes true on `/quit`.
-pub fn register_commands(app: &Arc<ChatApp>) -> Arc<AtomicBool> {
+pub fn register_commands(app: &Arc<ConversationApp>) -> Arc<AtomicBool> {
     let quit_requested = Arc::new(AtomicBool::new(false));
     let agent = &app.agent;
     for (name, description) in COMMANDS.into_iter().filter(|(name, _)| *name != "later") {
@@ -99,7 +100,7 @@ pub fn register_commands(app: &Arc<ChatApp>) -> Arc<AtomicBool> {
 async fn run(
     name: &str,
     arguments: &str,
-    app: &ChatApp,
+    app: &ConversationApp,
     agent: &Agent,
     quit_requested: &AtomicBool,
 ) -> Result<Option<String>, String> {
@@ -187,8 +188,8 @@ async fn run(
             format!("resumed {}, with {messages}{last}", found.id)
         }
         "new" => {
-            let conversation =
-                app::begin_conversation(&app.store, &app.folder).map_err(|error| format!("{error:#}"))?;
+            let conversation = conversation_app::begin_conversation(&app.store, &app.folder)
+                .map_err(|error| format!("{error:#}"))?;
             app.switch_conversation(conversation, SessionSwitchKind::Other).await;
             "started a new conversation".into()
         }
@@ -230,7 +231,7 @@ fn help(agent: &Agent) -> String {
     commands.chain(own).chain([typing, running, keys].map(str::to_owned)).collect::<Vec<_>>().join("\n")
 }
 
-async fn model(name: &str, app: &ChatApp, agent: &Agent) -> Result<String, String> {
+async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
     let target = agent.target();
     if name.is_empty() {
         return Ok(format!(
@@ -239,9 +240,9 @@ async fn model(name: &str, app: &ChatApp, agent: &Agent) -> Result<String, Strin
             thousands(target.model.context as usize)
         ));
     }
-    let target_args = crate::args::TargetArgs { model: Some(name.to_owned()), ..Default::default() };
+    let options = hardpan_app::options::TargetOptions { model: Some(name.to_owned()), ..Default::default() };
     let target =
-        inputs::resolve_target(&target_args, &app.settings, None).map_err(|error| format!("{error:#}"))?;
+        gather::resolve_target(&options, &app.settings, None).map_err(|error| format!("{error:#}"))?;
     let chosen = target.model.name();
     let cost = price::describe_cost(
         agent,
@@ -278,13 +279,13 @@ fn with_price(done: &str, cost: Option<String>) -> String {
     cost.map_or_else(|| done.to_owned(), |cost| format!("{done} {cost}"))
 }
 
-fn open_file(name: &str, app: &ChatApp, agent: &Agent) -> Result<String, String> {
+fn open_file(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
     if name.is_empty() {
         let files = app.context.pinned_context().files;
         let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
         return Ok(if names.is_empty() { "no file is open".into() } else { names.join("\n") });
     }
-    match attachments::resolve_mention(name, &app.scope, PromptSource::Typed) {
+    match mentions::resolve_mention(name, &app.scope, PromptSource::Typed) {
         Err(why) => Err(format!("{name}: {why}")),
         Ok(MentionedFile::Image(_)) => {
             Err(format!("{name} is an image: mention it in the prompt that asks about it, @{name}"))
@@ -305,7 +306,7 @@ fn queue(agent: &Agent) -> String {
     if lines.is_empty() { "the queue is empty".into() } else { lines.join("\n") }
 }
 
-fn undo(app: &ChatApp) -> Result<String, String> {
+fn undo(app: &ConversationApp) -> Result<String, String> {
     let journal =
         app.tool_set.journal.as_ref().ok_or("cannot undo: the journal of changes is not available")?;
     let turn = journal.last_undoable_turn().ok_or("there is nothing to undo")?;
@@ -325,7 +326,7 @@ fn undo(app: &ChatApp) -> Result<String, String> {
 }
 
 /// Tells the model, with the next prompt, which of its changes are undone.
-fn tell_undone(app: &ChatApp, undone: &[UndoneFile]) {
+fn tell_undone(app: &ConversationApp, undone: &[UndoneFile]) {
     let taken_back =
         undone.iter().filter(|undone| matches!(undone.outcome, UndoOutcome::Restored | UndoOutcome::Removed));
     let root = hardpan_workspace::find_project_root(&app.folder);
@@ -349,7 +350,7 @@ pub fn pluralize(count: usize, what: &str) -> String {
 }
 
 /// `/resume`: a table of this folder's other conversations, newest first.
-fn conversations(app: &ChatApp, agent: &Agent) -> String {
+fn conversations(app: &ConversationApp, agent: &Agent) -> String {
     let (here, _) = agent.session();
     let mut sessions = app.store.list(Some(&app.folder));
     sessions.retain(|session| session.id != here);
@@ -394,10 +395,10 @@ fn tree(agent: &Agent) -> Result<String, String> {
     Ok(if lines.is_empty() { "this conversation has no messages yet".into() } else { lines.join("\n") })
 }
 
-async fn fork(entry: &str, app: &ChatApp, agent: &Agent) -> Result<String, String> {
+async fn fork(entry: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
     let session = open_session(agent)?;
     let at = Some(entry).filter(|entry| !entry.is_empty());
-    let conversation = app::fork_conversation(&app.store, &app.folder, &session, at)
+    let conversation = conversation_app::fork_conversation(&app.store, &app.folder, &session, at)
         .map_err(|error| format!("{error:#}"))?;
     let messages = pluralize(conversation.messages.len(), "message");
     app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: at.map(Into::into) }).await;

@@ -11,11 +11,11 @@ use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use serde_json::Value;
 
-use super::app::ChatApp;
 use super::screen;
 use crate::args::OutputFormat;
 use crate::hud::{Hud, wrap::wrap};
 use crate::output::{self, cut, dollars, safe, safe_lines, thousands};
+use hardpan_app::ConversationApp;
 
 /// Lines shown of a command's output: the last ones, which say how it ended.
 const LAST_LINES: usize = 5;
@@ -43,7 +43,7 @@ struct PrinterState {
 impl EventPrinter {
     /// Starts printing the agent's events. With `live`, prints the answer as it streams; otherwise
     /// prints only the last answer, at the end, so that a pipe gets nothing else.
-    pub fn attach(app: &ChatApp, live: bool) -> Self {
+    pub fn attach(app: &ConversationApp, live: bool) -> Self {
         let text = EventPrinter(Arc::new(Mutex::new(PrinterState {
             live,
             last: String::new(),

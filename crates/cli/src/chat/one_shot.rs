@@ -8,19 +8,20 @@ use anyhow::{Context, Result, bail};
 use hardpan_agent::{Agent, AgentError, Command, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
 use hardpan_prompt::MessageBody;
 
-use super::app::ChatApp;
-use super::attachments::{PromptInput, PromptSource};
+use super::prompt_input::PromptInput;
 use super::signals::{Interrupt, Signals};
 use super::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
 use crate::args::{ChatArgs, OutputFormat};
 use crate::output;
+use hardpan_app::ConversationApp;
+use hardpan_app::mentions::PromptSource;
 
 /// The error context where writing the answer fails.
 const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session has the answer";
 
 /// Performs what the prompt asks for and prints the result.
 pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
-    let app = Arc::new(ChatApp::new(flags, None)?);
+    let app = Arc::new(ConversationApp::new(&flags.options(), None)?);
     commands::register_commands(&app);
     let agent = app.agent.clone();
     // The first failed write. The run goes on, since the session stores its result.
@@ -136,7 +137,7 @@ impl PromptAction {
         }
     }
 
-    async fn perform(self, app: &ChatApp) -> Result<ActionOutcome, AgentError> {
+    async fn perform(self, app: &ConversationApp) -> Result<ActionOutcome, AgentError> {
         let agent = &app.agent;
         match self {
             PromptAction::Answer(PromptInput { prompt, source, piped_text }) => {

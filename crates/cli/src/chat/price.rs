@@ -8,23 +8,24 @@ use hardpan_prompt::{Text, TokenCounter};
 use hardpan_session::Session;
 use hardpan_workspace as workspace;
 
-use super::app::ChatApp;
-use crate::inputs;
 use crate::why::explain_verdict;
+use hardpan_app::ConversationApp;
+use hardpan_app::gather;
 
 /// The usage message of `/price`.
 const USAGE: &str = "expected /price model NAME, thinking, tool NAME, open PATH, or close PATH";
 
 /// `/price`: describes what an action would cost now, without performing it.
-pub fn price(words: &str, app: &ChatApp, agent: &Agent) -> Result<String, String> {
+pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
     let (act, name) = words.split_once(' ').unwrap_or((words, ""));
     let name = name.trim();
     let cost = match (act, name) {
         ("thinking", _) => describe_cost(agent, PlannedAction::Thinking),
         (_, "") => return Err(USAGE.into()),
         ("model", name) => {
-            let target_args = crate::args::TargetArgs { model: Some(name.to_owned()), ..Default::default() };
-            let target = inputs::resolve_target(&target_args, &app.settings, None)
+            let options =
+                hardpan_app::options::TargetOptions { model: Some(name.to_owned()), ..Default::default() };
+            let target = gather::resolve_target(&options, &app.settings, None)
                 .map_err(|error| format!("{error:#}"))?;
             describe_cost(
                 agent,
@@ -45,7 +46,7 @@ pub fn describe_cost(agent: &Agent, act: PlannedAction<'_>) -> Option<String> {
 }
 
 /// What opening a file would cost; none if it cannot be read, or before the first request.
-pub fn cost_of_opening(path: &str, app: &ChatApp, agent: &Agent) -> Option<String> {
+pub fn cost_of_opening(path: &str, app: &ConversationApp, agent: &Agent) -> Option<String> {
     let text = workspace::read_text(&app.folder.join(path), workspace::TEXT_LIMIT).ok()?;
     let target = agent.target();
     let pluralize = TokenCounter::new(target.vocabulary()).count(&Text::new(text.text));
@@ -53,7 +54,7 @@ pub fn cost_of_opening(path: &str, app: &ChatApp, agent: &Agent) -> Option<Strin
 }
 
 /// What closing a file would cost; none before the first request.
-pub fn cost_of_closing(path: &str, app: &ChatApp, agent: &Agent) -> Option<String> {
+pub fn cost_of_closing(path: &str, app: &ConversationApp, agent: &Agent) -> Option<String> {
     let root = workspace::find_project_root(&app.folder);
     let shown = workspace::display_path(&root, &app.folder.join(Path::new(path)));
     describe_cost(agent, PlannedAction::Close(&format!("file:{shown}")))

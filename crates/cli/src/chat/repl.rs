@@ -14,8 +14,6 @@ use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, RunE
 use hardpan_prompt::{AgentMessage, MessageBody};
 use tokio::sync::mpsc;
 
-use super::app::ChatApp;
-use super::attachments::PromptSource;
 use super::commands;
 use super::signals::{Interrupt, Signals};
 use super::terminal_prompter::{TerminalPrompter, UserQuestion, answer_question};
@@ -23,6 +21,8 @@ use super::{ExitError, SIGNALS_UNAVAILABLE};
 use super::{display, screen};
 use crate::args::{ChatArgs, OutputFormat};
 use crate::output::{self, dollars, safe, safe_lines};
+use hardpan_app::ConversationApp;
+use hardpan_app::mentions::PromptSource;
 
 /// Prints a message for the user, wrapped to the terminal.
 macro_rules! notice {
@@ -47,7 +47,7 @@ enum IdleCtrlC {
 /// Runs the session until the user leaves.
 pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (asker, mut questions) = TerminalPrompter::new();
-    let app = Arc::new(ChatApp::new(flags, Some(Arc::new(asker)))?);
+    let app = Arc::new(ConversationApp::new(&flags.options(), Some(Arc::new(asker)))?);
     let agent = app.agent.clone();
     let quit_requested = commands::register_commands(&app);
     match flags.output {
@@ -147,7 +147,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
 }
 
 /// Waits until it is time to keep the provider's cache warm; forever if that would not pay off.
-async fn wait_for_ping(app: &ChatApp) {
+async fn wait_for_ping(app: &ConversationApp) {
     let wanted = app.settings.config.keep_alive.unwrap_or(true) && !app.is_simulated();
     match app.agent.cache_warmth().filter(|_| wanted).and_then(|warmth| warmth.ping_due_in()) {
         Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
@@ -155,7 +155,7 @@ async fn wait_for_ping(app: &ChatApp) {
     }
 }
 
-async fn keep_warm(app: &ChatApp, signals: &mut Signals) {
+async fn keep_warm(app: &ConversationApp, signals: &mut Signals) {
     let pinged = tokio::select! {
         pinged = app.agent.ping_cache() => pinged,
         _ = signals.next() => return,
@@ -175,7 +175,7 @@ async fn keep_warm(app: &ChatApp, signals: &mut Signals) {
     }
 }
 
-fn print_greeting(app: &ChatApp) {
+fn print_greeting(app: &ConversationApp) {
     let agent = &app.agent;
     let target = agent.target();
     let messages = agent.messages();
@@ -217,7 +217,7 @@ fn read_input_lines(
 }
 
 /// Handles a typed line: runs a command, starts a run, or queues it.
-fn submit_line(app: &Arc<ChatApp>, line: &str, pending: &mut Pending, was_stopped: &Arc<AtomicBool>) {
+fn submit_line(app: &Arc<ConversationApp>, line: &str, pending: &mut Pending, was_stopped: &Arc<AtomicBool>) {
     let text = line.trim().to_owned();
     if text.is_empty() {
         return;
@@ -271,7 +271,7 @@ fn shell_outcome(message: &AgentMessage, stopped: &str) -> InputOutcome {
 }
 
 /// Stops what still runs and waits for its end: a run that nobody polls would block the agent.
-async fn stop_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending) {
+async fn stop_pending(app: &ConversationApp, flags: &ChatArgs, pending: &mut Pending) {
     while !pending.is_empty() {
         app.agent.abort_shell_command();
         app.agent.abort();
@@ -284,7 +284,12 @@ async fn stop_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending) {
 }
 
 /// Waits until everything has finished; a signal stops it instead.
-async fn finish_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending, signals: &mut Signals) {
+async fn finish_pending(
+    app: &ConversationApp,
+    flags: &ChatArgs,
+    pending: &mut Pending,
+    signals: &mut Signals,
+) {
     loop {
         tokio::select! {
             outcome = pending.next() => match outcome {
@@ -297,7 +302,7 @@ async fn finish_pending(app: &ChatApp, flags: &ChatArgs, pending: &mut Pending, 
 }
 
 /// Prints what became of an input: the command's output, or how the run ended and what it cost.
-async fn report_outcome(app: &ChatApp, flags: &ChatArgs, outcome: Result<InputOutcome, AgentError>) {
+async fn report_outcome(app: &ConversationApp, flags: &ChatArgs, outcome: Result<InputOutcome, AgentError>) {
     match outcome {
         // Not wrapped: it may be a table, or the output of a program.
         Ok(InputOutcome::Command { output }) => {

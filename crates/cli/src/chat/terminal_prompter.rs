@@ -5,9 +5,9 @@ use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
 use tokio::sync::{mpsc, oneshot};
 
-use super::approval::{ApprovalVerdict, UserPrompter};
 use super::screen;
 use crate::output::safe_lines;
+use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 
 /// Sends questions to the interactive session, which shows them and reads the answers.
 pub struct TerminalPrompter(mpsc::UnboundedSender<UserQuestion>);

@@ -7,10 +7,10 @@ use super::response::{
     AgentState, CommandInfo, CommandSource, ModelInfo, QueuedInputs, ResponseData, SessionInfo, SessionStats,
     TokenAmounts, UsageSummary,
 };
-use crate::chat::app::ChatApp;
+use hardpan_app::ConversationApp;
 
 /// `get_state`.
-pub fn state(app: &ChatApp, busy: bool) -> ResponseData {
+pub fn state(app: &ConversationApp, busy: bool) -> ResponseData {
     let agent = &app.agent;
     let waiting = agent.queued_inputs();
     let typed =
@@ -27,7 +27,7 @@ pub fn state(app: &ChatApp, busy: bool) -> ResponseData {
 }
 
 /// The current conversation, for `get_state`, `new_session` and others.
-pub fn session(app: &ChatApp) -> SessionInfo {
+pub fn session(app: &ConversationApp) -> SessionInfo {
     let (id, file) = app.agent.session();
     // The first entry creates the file; until then the session has no name.
     let found = file.is_file().then(|| app.store.find(None, &file.display().to_string()).ok());
@@ -51,7 +51,7 @@ pub fn context(agent: &Agent) -> ResponseData {
 }
 
 /// `get_session_stats`.
-pub fn stats(app: &ChatApp) -> ResponseData {
+pub fn stats(app: &ConversationApp) -> ResponseData {
     let agent = &app.agent;
     let mut stats = SessionStats {
         session: session(app),

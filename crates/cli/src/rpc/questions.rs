@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::reply::JsonWriter;
 use super::response::OutputMessage;
-use crate::chat::approval::{ApprovalVerdict, UserPrompter};
+use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 
 /// The reason that the model reads when nobody can answer any more.
 const NOBODY: &str = "nobody is there to ask any more";

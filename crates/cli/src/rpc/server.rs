@@ -22,14 +22,14 @@ use super::questions::{Answer, PendingQuestions};
 use super::reply::{JsonWriter, PendingResponse, ResponseSent};
 use super::request::{ApprovalAnswer, ApprovalScope, InvalidRequest, Request, RpcCommand, ThinkingLevel};
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
-use crate::args::TargetArgs;
-use crate::chat::app::{self, ChatApp};
-use crate::chat::approval::ApprovalVerdict;
-use crate::chat::attachments::PromptSource;
 use crate::chat::commands;
-use crate::inputs;
-use crate::learned_state::LearnedState;
 use crate::output::safe;
+use hardpan_app::approval::ApprovalVerdict;
+use hardpan_app::conversation_app::{self, ConversationApp};
+use hardpan_app::gather;
+use hardpan_app::learned_state::LearnedState;
+use hardpan_app::mentions::PromptSource;
+use hardpan_app::options::TargetOptions;
 
 tokio::task_local! {
     /// The input whose run the current task drives, so that event handlers find its response.
@@ -89,7 +89,7 @@ pub fn forward_events(agent: &Agent, out: &JsonWriter) {
 
 /// Runs the requests of one client.
 pub struct RpcServer {
-    app: Arc<ChatApp>,
+    app: Arc<ConversationApp>,
     out: JsonWriter,
     questions: Arc<PendingQuestions>,
     /// Inputs that the agent has not finished.
@@ -102,7 +102,7 @@ pub struct RpcServer {
 }
 
 impl RpcServer {
-    pub fn new(app: &Arc<ChatApp>, out: &JsonWriter, questions: &Arc<PendingQuestions>) -> Self {
+    pub fn new(app: &Arc<ConversationApp>, out: &JsonWriter, questions: &Arc<PendingQuestions>) -> Self {
         RpcServer {
             app: app.clone(),
             out: out.clone(),
@@ -306,10 +306,10 @@ impl RpcServer {
         model: String,
         provider: Option<String>,
     ) -> Result<Option<ResponseData>, String> {
-        let target_args = TargetArgs { model: Some(model), provider, ..TargetArgs::default() };
-        let mut target = inputs::resolve_target(&target_args, &self.app.settings, None)
+        let options = TargetOptions { model: Some(model), provider, ..TargetOptions::default() };
+        let mut target = gather::resolve_target(&options, &self.app.settings, None)
             .map_err(|error| format!("{error:#}"))?;
-        inputs::apply_learned_factor(&mut target, &LearnedState::load());
+        gather::apply_learned_factor(&mut target, &LearnedState::load());
         let data = ResponseData::ModelInfo(ModelInfo::from(&target));
         self.app.agent.select_model(target).await.map_err(|error| error.to_string())?;
         Ok(Some(data))
@@ -318,8 +318,8 @@ impl RpcServer {
     async fn new_session(&mut self) -> Result<Option<ResponseData>, String> {
         self.wait_until_idle().await?;
         let app = &self.app;
-        let conversation =
-            app::begin_conversation(&app.store, &app.folder).map_err(|error| format!("{error:#}"))?;
+        let conversation = conversation_app::begin_conversation(&app.store, &app.folder)
+            .map_err(|error| format!("{error:#}"))?;
         app.switch_conversation(conversation, SessionSwitchKind::Other).await;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
     }
@@ -355,7 +355,7 @@ impl RpcServer {
         self.wait_until_idle().await?;
         let app = &self.app;
         let session = commands::open_session(&app.agent)?;
-        let forked = app::fork_conversation(&app.store, &app.folder, &session, entry);
+        let forked = conversation_app::fork_conversation(&app.store, &app.folder, &session, entry);
         let conversation = forked.map_err(|error| format!("{error:#}"))?;
         app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: entry.map(Into::into) }).await;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
@@ -408,7 +408,7 @@ fn is_command(agent: &Agent, text: &str) -> bool {
 }
 
 /// The agent's input, with the images of the request and those that the text mentions.
-fn prompt_input(app: &ChatApp, text: String, images: Vec<Image>) -> Result<Input, String> {
+fn prompt_input(app: &ConversationApp, text: String, images: Vec<Image>) -> Result<Input, String> {
     for image in &images {
         image.check_data().and_then(|()| image.check()).map_err(|error| error.to_string())?;
     }

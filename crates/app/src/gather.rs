@@ -20,11 +20,10 @@ use hardpan_session::Session;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
-use crate::args::{RequestArgs, TargetArgs};
-use crate::chat::{commands, tool_set};
 use crate::learned_state::LearnedState;
-use crate::map;
+use crate::options::{RequestOptions, TargetOptions};
 use crate::settings::Settings;
+use crate::{symbol_map, tool_set};
 
 /// The longest file list in a prompt, in bytes: about 20,000 tokens, as much as the symbol map may
 /// take.
@@ -32,8 +31,11 @@ const TREE_BYTES: usize = 80_000;
 
 /// Everything that assembling a request needs.
 pub struct RequestInputs {
+    /// What the model should see.
     pub snapshot: Snapshot,
+    /// The model that the request is for.
     pub target: Target,
+    /// How to order the prompt.
     pub layout: LayoutName,
 }
 
@@ -46,15 +48,14 @@ pub fn working_folder(dir: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// Collects the inputs of a request.
-pub fn collect_inputs(request_args: &RequestArgs, settings: &Settings) -> Result<RequestInputs> {
-    let (file, session) = build_snapshot_file(request_args, settings)?;
-    let name =
-        request_args.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
+pub fn collect_inputs(request: &RequestOptions, settings: &Settings) -> Result<RequestInputs> {
+    let (file, session) = build_snapshot_file(request, settings)?;
+    let name = request.snapshot.as_ref().map_or_else(|| "snapshot".into(), |path| path.display().to_string());
     let snapshot = file.into_snapshot(&name)?;
-    let layout = resolve_layout(&request_args.target_args, settings, session.layout.as_deref())?;
-    let mut target = resolve_target(&request_args.target_args, settings, session.model)?;
+    let layout = resolve_layout(&request.target, settings, session.layout.as_deref())?;
+    let mut target = resolve_target(&request.target, settings, session.model)?;
     // A snapshot gives the same bytes everywhere, so what this machine learned must not count.
-    if request_args.snapshot.is_none() {
+    if request.snapshot.is_none() {
         apply_learned_factor(&mut target, &LearnedState::load());
     }
     Ok(RequestInputs { snapshot, target, layout })
@@ -77,6 +78,7 @@ fn append_prompt_message(file: &mut SnapshotFile) {
 pub struct SessionChoices {
     /// Provider id and model id.
     pub model: Option<(String, String)>,
+    /// A layout's name; may be one that this version does not know.
     pub layout: Option<String>,
 }
 
@@ -89,11 +91,11 @@ pub fn apply_learned_factor(target: &mut Target, state: &LearnedState) {
 
 /// Chooses the layout: the flag, then the environment, then the session, then the settings.
 pub fn resolve_layout(
-    target_args: &TargetArgs,
+    options: &TargetOptions,
     settings: &Settings,
     session: Option<&str>,
 ) -> Result<LayoutName> {
-    let named = target_args.layout.clone().or_else(|| env_value("HARDPAN_LAYOUT"));
+    let named = options.layout.clone().or_else(|| env_value("HARDPAN_LAYOUT"));
     let session = session.and_then(|name| name.parse().ok()).filter(|_| named.is_none());
     let named = named.or(settings.config.layout.clone());
     Ok(session.map_or_else(|| named.map_or(Ok(LayoutName::default()), |name| name.parse()), Ok)?)
@@ -106,13 +108,13 @@ fn env_value(name: &str) -> Option<String> {
 /// Chooses provider and model: flags, then the environment, then the session, then the settings,
 /// then the defaults.
 pub fn resolve_target(
-    target_args: &TargetArgs,
+    options: &TargetOptions,
     settings: &Settings,
     session: Option<(String, String)>,
 ) -> Result<Target> {
     let config = &settings.config;
-    let named = target_args.model.clone().or_else(|| env_value("HARDPAN_MODEL"));
-    let mut provider = target_args.provider.clone().or_else(|| env_value("HARDPAN_PROVIDER"));
+    let named = options.model.clone().or_else(|| env_value("HARDPAN_MODEL"));
+    let mut provider = options.provider.clone().or_else(|| env_value("HARDPAN_PROVIDER"));
     let (session_provider, session_model) = session.unzip();
     let model = match named {
         Some(model) => Some(model),
@@ -125,7 +127,7 @@ pub fn resolve_target(
             config.model.clone().filter(|_| same && (provider.is_none() || config.provider.is_some()))
         }
     };
-    if provider.is_none() && target_args.model.is_none() && env_value("HARDPAN_MODEL").is_none() {
+    if provider.is_none() && options.model.is_none() && env_value("HARDPAN_MODEL").is_none() {
         provider = config.provider.clone();
     }
     if let Some(id) = &provider {
@@ -139,7 +141,7 @@ pub fn resolve_target(
         (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
     };
     let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
-    if let Some(max_tokens) = target_args.max_tokens.or(config.max_tokens) {
+    if let Some(max_tokens) = options.max_tokens.or(config.max_tokens) {
         let limit = target.model.max_tokens_limit();
         anyhow::ensure!(
             (1..=limit).contains(&max_tokens),
@@ -159,7 +161,7 @@ pub fn known_session_model(
     let (provider, model) = model?;
     let known = settings.catalogue.model(Some(provider), model).is_ok();
     if !known {
-        let name = crate::output::safe(&format!("{provider}/{model}"));
+        let name = crate::text::safe(&format!("{provider}/{model}"));
         eprintln!(
             "hardpan: this conversation used {name}, which is not in the list of models; continuing with another model (choose one with --model)"
         );
@@ -179,12 +181,12 @@ fn largest_model_of(settings: &Settings, provider: &str) -> Result<String> {
 
 /// Builds the snapshot in its file form, and returns what its session last used.
 pub fn build_snapshot_file(
-    request_args: &RequestArgs,
+    request: &RequestOptions,
     settings: &Settings,
 ) -> Result<(SnapshotFile, SessionChoices)> {
-    let now = request_args.now.as_deref().map(parse_time).transpose()?;
+    let now = request.now.as_deref().map(parse_time).transpose()?;
     let mut chosen = SessionChoices::default();
-    let mut file = match &request_args.snapshot {
+    let mut file = match &request.snapshot {
         Some(path) => {
             let json =
                 std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -195,49 +197,50 @@ pub fn build_snapshot_file(
         None => {
             #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
             let now = now.unwrap_or_else(Timestamp::now);
-            let folder = working_folder(request_args.target_args.dir.as_deref())?;
+            let folder = working_folder(request.target.dir.as_deref())?;
             let mut file = snapshot_of_folder(&folder, settings, now);
-            if !request_args.no_tools {
+            if !request.no_tools {
                 let trusted = settings.trusted.then(|| workspace::find_project_root(&folder));
                 let folders = Folder::defaults(settings.folder.as_deref(), trusted.as_deref());
-                file.system.skills = Expansions::discover(&folders, &commands::names()).model_listing();
+                file.system.skills = Expansions::discover(&folders, &request.reserved_names).model_listing();
                 file.tools = tool_set::declared_tools(settings);
             }
             file
         }
     };
-    if let Some(path) = &request_args.session {
+    if let Some(path) = &request.session {
         let session = Session::open(path)?;
         for problem in &session.problems {
             let warning = format!("{}:{}: {}", path.display(), problem.line, problem.message);
-            eprintln!("hardpan: {}", crate::output::safe(&warning));
+            eprintln!("hardpan: {}", crate::text::safe(&warning));
         }
         let branch = session.branch(None)?;
         file.messages = branch.messages;
         chosen.model = known_session_model(settings, branch.model.as_ref());
         chosen.layout = branch.layout.map(|layout| layout.to_string());
     }
-    let root = working_folder(request_args.target_args.dir.as_deref())?;
-    for path in &request_args.files {
+    let root = working_folder(request.target.dir.as_deref())?;
+    for path in &request.files {
         add_file(&mut file, &root, path);
     }
-    for path in &request_args.target_args.image {
+    for path in &request.target.image {
         file.images.push(image_entry(workspace::read_image(path)?, None));
     }
-    if let Some(prompt) = &request_args.prompt {
+    if let Some(prompt) = &request.prompt {
         file.prompt = Some(PromptEntry::Text(Text::new(read_prompt(prompt)?)));
     }
-    if let Some(budget_tokens) = request_args.target_args.thinking {
+    if let Some(budget_tokens) = request.target.thinking {
         file.thinking = Some(ThinkingEntry { budget_tokens });
     }
-    file.fold |= request_args.fold;
-    if request_args.snapshot.is_none() && !request_args.target_args.no_map {
-        let model = resolve_target(&request_args.target_args, settings, chosen.model.clone())?.model;
-        let usual = || map::default_map_tokens(model.context as usize, model.token_factor);
+    file.fold |= request.fold;
+    if request.snapshot.is_none() && !request.target.no_map {
+        let model = resolve_target(&request.target, settings, chosen.model.clone())?.model;
+        let usual = || symbol_map::default_map_tokens(model.context as usize, model.token_factor);
         let tokens = settings.config.map_tokens.unwrap_or_else(usual);
-        file.symbols = map::symbols_for_prompt(&root, &file, tokens, &mut map::MapState::default());
+        file.symbols =
+            symbol_map::symbols_for_prompt(&root, &file, tokens, &mut symbol_map::MapState::default());
     }
-    if request_args.snapshot.is_none() {
+    if request.snapshot.is_none() {
         append_prompt_message(&mut file);
     }
     Ok((file, chosen))

@@ -13,8 +13,11 @@ use crate::settings::Settings;
 
 /// The transport and the address that a request goes to.
 pub struct ProviderRoute {
+    /// The network, or the simulator in this process.
     pub transport: Arc<dyn Transport>,
+    /// Address, key and headers.
     pub endpoint: Endpoint,
+    /// Whether the simulator answers.
     pub simulated: bool,
     /// Whether the reported usage is the provider's own count. False with a custom `base_url`:
     /// another server may count differently.

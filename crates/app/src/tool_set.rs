@@ -61,9 +61,11 @@ impl SessionArtifacts {
 
 /// The tools of a conversation and their shared state.
 pub struct ToolSet {
+    /// What the model may call, read-only tools first.
     pub tools: ToolRegistry,
     /// Runs the user's own commands (`!ls`), without a sandbox.
     pub shell: Arc<dyn Tool>,
+    /// Former contents of changed files, for `/undo`; none if it cannot be written.
     pub journal: Option<Arc<Journal>>,
     /// The folder that long outputs of commands go to.
     pub outputs: PathBuf,

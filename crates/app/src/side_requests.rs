@@ -14,7 +14,7 @@ pub const SIDE_REQUESTS_FOLDER: &str = "asides";
 /// Stores the bills of some requests. A failure is printed and does not fail the command.
 pub fn record_bills(cwd: &Path, bills: Vec<RequestRecord>) {
     if let Err(error) = write_bills(cwd, bills) {
-        eprintln!("hardpan: cannot store the cost: {}", crate::output::safe_lines(&format!("{error:#}")));
+        eprintln!("hardpan: cannot store the cost: {}", crate::text::safe_lines(&format!("{error:#}")));
     }
 }
 

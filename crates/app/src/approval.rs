@@ -10,9 +10,8 @@ use hardpan_agent::approval::ApprovalRule;
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
-use super::screen;
-use crate::output::safe;
 use crate::settings::Settings;
+use crate::text::safe;
 
 /// A way to ask the user: in the terminal, or over RPC.
 pub trait UserPrompter: Send + Sync {
@@ -140,9 +139,9 @@ impl Approver {
             };
             if let Err(error) = add() {
                 let file = file.display();
-                screen::print_lines(&safe(&format!(
-                    "hardpan: cannot write {file}: {error}; allowed for this conversation only"
-                )));
+                let note =
+                    format!("hardpan: cannot write {file}: {error}; allowed for this conversation only");
+                eprintln!("{}", safe(&note));
             }
         }
     }

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::inputs;
-use crate::map::{self, MapState};
+use crate::gather;
 use crate::settings::Settings;
+use crate::symbol_map::{self, MapState};
 
 /// Observes the folder that the agent works in.
 pub struct WorkspaceContext {
@@ -97,7 +97,7 @@ impl WorkspaceContext {
     /// Updates the symbol index before it is needed, so that the first prompt does not wait.
     pub fn warm_up(&self) {
         if self.map_tokens != Some(0) {
-            map::warm_up(&self.folder);
+            symbol_map::warm_up(&self.folder);
         }
     }
 
@@ -124,7 +124,7 @@ impl WorkspaceContext {
 
 impl ContextSource for WorkspaceContext {
     fn coupling(&self) -> Coupling {
-        map::coupling(&self.folder)
+        symbol_map::coupling(&self.folder)
     }
 
     fn day(&self, now: Timestamp) -> String {
@@ -132,7 +132,7 @@ impl ContextSource for WorkspaceContext {
     }
 
     fn observe(&self, request: &ObserveRequest) -> Snapshot {
-        let mut file = inputs::snapshot_of_folder(&self.folder, &self.settings, request.now);
+        let mut file = gather::snapshot_of_folder(&self.folder, &self.settings, request.now);
         file.system.skills = self.skills.clone();
         // Pinned, because every change of the instructions would cost the whole cache.
         file.system = self.lock_system().get_or_insert_with(|| file.system.clone()).clone();
@@ -142,15 +142,15 @@ impl ContextSource for WorkspaceContext {
             // The user may open files anywhere, but a path in the workspace means a file in it.
             let goes_up = path.components().any(|part| part == Component::ParentDir);
             match self.refused_link(&root, &self.folder.join(path)).filter(|_| !goes_up) {
-                Some((shown, reason)) => inputs::add_refused_file(&mut file, &shown, &reason),
-                None => inputs::add_file(&mut file, &self.folder, path),
+                Some((shown, reason)) => gather::add_refused_file(&mut file, &shown, &reason),
+                None => gather::add_file(&mut file, &self.folder, path),
             }
         }
         for (path, changed) in &request.known_files {
             let before = file.files.len();
             match self.refused_link(&root, &root.join(path)) {
-                Some((shown, reason)) => inputs::add_refused_file(&mut file, &shown, &reason),
-                None => inputs::add_file(&mut file, &root, Path::new(path)),
+                Some((shown, reason)) => gather::add_refused_file(&mut file, &shown, &reason),
+                None => gather::add_file(&mut file, &root, Path::new(path)),
             }
             let volatility = if *changed { Volatility::Active } else { Volatility::Slow };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
@@ -172,10 +172,11 @@ impl ContextSource for WorkspaceContext {
             file.symbols.clone_from(last_map);
             return snapshot_of(file, request.now);
         }
-        let tokens =
-            self.map_tokens.unwrap_or_else(|| map::default_map_tokens(request.window, request.token_factor));
+        let tokens = self
+            .map_tokens
+            .unwrap_or_else(|| symbol_map::default_map_tokens(request.window, request.token_factor));
         file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
-        file.symbols = map::symbols_for_prompt(&self.folder, &file, tokens, &mut pinned.map);
+        file.symbols = symbol_map::symbols_for_prompt(&self.folder, &file, tokens, &mut pinned.map);
         file.prompt = None;
         self.lock_pinned().map = pinned.map;
         *self.lock_last_map() = Some(file.symbols.clone());

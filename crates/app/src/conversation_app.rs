@@ -1,4 +1,4 @@
-//! [`ChatApp`]: the agent with everything that the command line puts around it. The interactive
+//! [`ConversationApp`]: the agent with everything that the command line puts around it. The interactive
 //! session, `hardpan -p` and `hardpan rpc` all start from it.
 
 use std::path::{Path, PathBuf};
@@ -18,31 +18,36 @@ use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
 use jiff::Timestamp;
 
-use super::approval::{ApprovalMode, Approver, UserPrompter};
-use super::attachments::{Mentions, PromptSource};
-use super::commands;
-use super::tool_set::ToolSet;
-use super::workspace_context::{PinnedContext, WorkspaceContext};
-use crate::args::ChatArgs;
-use crate::inputs;
+use crate::approval::{ApprovalMode, Approver, UserPrompter};
+use crate::gather;
 use crate::learned_state::LearnedState;
-use crate::output::{safe, safe_lines};
+use crate::mentions::{Mentions, PromptSource};
+use crate::options::OpenOptions;
 use crate::provider_route::{ProviderRoute, learn_token_factor};
-use crate::run::load_settings;
+use crate::request::load_settings;
 use crate::settings::{Settings, data_folder, expand_home, private_files};
+use crate::text::{safe, safe_lines};
+use crate::tool_set::ToolSet;
+use crate::workspace_context::{PinnedContext, WorkspaceContext};
 
 /// The session entry that stores the [`PinnedContext`]. Sessions on disk have this name.
 const PINNED_ENTRY: &str = "hardpan.around";
 
 /// An agent that is ready to run, with its folder, its settings, its tools and its session store.
-pub struct ChatApp {
+pub struct ConversationApp {
+    /// Takes prompts, runs turns, and sends events.
     pub agent: Agent,
+    /// What the folder contributes to each request; opens and closes files.
     pub context: Arc<WorkspaceContext>,
+    /// The settings of the user and of the folder's project.
     pub settings: Arc<Settings>,
+    /// The folder that the conversation works in, canonical.
     pub folder: PathBuf,
     /// The files that the agent may read and write.
     pub scope: Scope,
+    /// Where this conversation and the others of the user are stored.
     pub store: SessionStore,
+    /// The tools, and their journal for undoing changes.
     pub tool_set: ToolSet,
     connection: Arc<ProviderConnection>,
     stored_pinned: Mutex<PinnedContext>,
@@ -52,16 +57,16 @@ pub struct ChatApp {
     scratch: Option<ScratchFolder>,
 }
 
-impl ChatApp {
-    /// Builds the agent that the flags ask for. `person` answers approval questions; with none,
+impl ConversationApp {
+    /// Builds the agent that the options ask for. `person` answers approval questions; with none,
     /// only rules allow changes.
-    pub fn new(flags: &ChatArgs, person: Option<Arc<dyn UserPrompter>>) -> Result<Self> {
-        let target_args = &flags.target_args;
-        let folder = inputs::working_folder(target_args.dir.as_deref())?;
+    pub fn new(options: &OpenOptions, person: Option<Arc<dyn UserPrompter>>) -> Result<Self> {
+        let target_options = &options.target;
+        let folder = gather::working_folder(target_options.dir.as_deref())?;
         let root = workspace::find_project_root(&folder);
-        let settings = Arc::new(load_settings(target_args.dir.as_deref())?);
-        let (store, scratch) = store(flags)?;
-        let conversation = conversation(flags, &store, &folder)?;
+        let settings = Arc::new(load_settings(target_options.dir.as_deref())?);
+        let (store, scratch) = store(options)?;
+        let conversation = conversation(options, &store, &folder)?;
         for problem in &conversation.problems {
             let warning = format!("{}: {problem}", conversation.path().display());
             eprintln!("hardpan: {}", safe(&warning));
@@ -69,15 +74,15 @@ impl ChatApp {
         let pinned = restore_pinned(&conversation);
         let config = settings.folder.as_deref();
         let folders = Folder::defaults(config, settings.trusted.then_some(&*root));
-        let expansions = Expansions::discover(&folders, &commands::names());
+        let expansions = Expansions::discover(&folders, &options.reserved_names);
         for problem in &expansions.problems {
             eprintln!("hardpan: {}", safe(&problem.to_string()));
         }
         let state = LearnedState::load();
-        let model = inputs::known_session_model(&settings, conversation.model.as_ref());
-        let mut target = inputs::resolve_target(target_args, &settings, model)?;
-        inputs::apply_learned_factor(&mut target, &state);
-        let map_tokens = if target_args.no_map { Some(0) } else { settings.config.map_tokens };
+        let model = gather::known_session_model(&settings, conversation.model.as_ref());
+        let mut target = gather::resolve_target(target_options, &settings, model)?;
+        gather::apply_learned_factor(&mut target, &state);
+        let map_tokens = if target_options.no_map { Some(0) } else { settings.config.map_tokens };
         let connection = Arc::new(ProviderConnection {
             settings: settings.clone(),
             learned: Arc::new(state.refusals()),
@@ -106,7 +111,7 @@ impl ChatApp {
             tool_set.file_views.clone(),
             pinned.clone(),
         ));
-        let approval_mode = if flags.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser };
+        let approval_mode = if options.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser };
         let approver =
             Approver::new(&settings, scope.clone(), tool_set.tools.clone(), approval_mode, person)?;
         for rule in approver.rules_for_unknown_tools() {
@@ -124,8 +129,8 @@ impl ChatApp {
             shell: Some(tool_set.shell.clone()),
             scope: scope.clone(),
             expansions,
-            layout: inputs::resolve_layout(target_args, &settings, conversation.layout.as_deref())?,
-            thinking: thinking(flags, &conversation)?,
+            layout: gather::resolve_layout(target_options, &settings, conversation.layout.as_deref())?,
+            thinking: thinking(options, &conversation)?,
             settings: AgentSettings {
                 steering: settings.config.steering.unwrap_or_default(),
                 follow_up: settings.config.follow_up.unwrap_or_default(),
@@ -141,13 +146,13 @@ impl ChatApp {
         };
         let agent = Agent::new(setup, conversation);
         tool_set.follow(&agent);
-        let images = target_args
+        let images = target_options
             .image
             .iter()
             .map(|path| workspace::read_image(path))
             .collect::<Result<Vec<_>, _>>()?;
         let stored_pinned = Mutex::new(pinned);
-        Ok(ChatApp {
+        Ok(ConversationApp {
             agent,
             context,
             settings,
@@ -170,12 +175,12 @@ impl ChatApp {
     /// Opens the files that a prompt mentions with `@`, prints a note about those it cannot, and
     /// returns its images. A slash command mentions none.
     pub fn attach_mentions(&self, prompt: &str, source: PromptSource) -> Vec<Image> {
-        if commands::parse_call(&self.agent, prompt).is_some() {
+        if is_command(&self.agent, prompt) {
             return Vec::new();
         }
         let mut images = std::mem::take(&mut *self.images.lock().unwrap_or_else(PoisonError::into_inner));
         let mentioned = Mentions::find(prompt, &self.scope, source);
-        mentioned.print_notes();
+        mentioned.notes.iter().for_each(|note| eprintln!("{}", safe(note)));
         mentioned.files.into_iter().for_each(|path| self.context.open(path));
         images.extend(mentioned.images);
         images
@@ -215,20 +220,27 @@ impl ChatApp {
     }
 }
 
+/// Whether a text calls one of the agent's slash commands.
+pub fn is_command(agent: &Agent, text: &str) -> bool {
+    let name = text.strip_prefix('/').map(|rest| rest.split(char::is_whitespace).next().unwrap_or_default());
+    name.is_some_and(|name| agent.commands().contains_key(name))
+}
+
 /// The pinned context that an earlier run of the conversation stored; empty if there is none.
 pub fn restore_pinned(conversation: &Conversation) -> PinnedContext {
     let pinned = conversation.custom.get(PINNED_ENTRY).cloned();
     pinned.and_then(|pinned| serde_json::from_value(pinned).ok()).unwrap_or_default()
 }
 
+/// The current time.
 #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
 pub fn now() -> Timestamp {
     Timestamp::now()
 }
 
 /// The store for the conversation: the user's sessions, or a temporary one with `--no-session`.
-fn store(flags: &ChatArgs) -> Result<(SessionStore, Option<ScratchFolder>)> {
-    if flags.no_session {
+fn store(options: &OpenOptions) -> Result<(SessionStore, Option<ScratchFolder>)> {
+    if options.no_session {
         let scratch = ScratchFolder::new()?;
         return Ok((SessionStore::new(&scratch.0), Some(scratch)));
     }
@@ -237,18 +249,18 @@ fn store(flags: &ChatArgs) -> Result<(SessionStore, Option<ScratchFolder>)> {
     Ok((SessionStore::new(folder.join("sessions")), None))
 }
 
-/// The conversation that the flags ask for: a new one, the last one, one by name, or a fork.
-fn conversation(flags: &ChatArgs, store: &SessionStore, folder: &Path) -> Result<Conversation> {
-    let at = flags.at.as_deref();
-    if at.is_some() && flags.resume.is_none() && flags.fork.is_none() {
+/// The conversation that the options ask for: a new one, the last one, one by name, or a fork.
+fn conversation(options: &OpenOptions, store: &SessionStore, folder: &Path) -> Result<Conversation> {
+    let at = options.at.as_deref();
+    if at.is_some() && options.resume.is_none() && options.fork.is_none() {
         bail!("--at needs a conversation: name one with --resume or --fork");
     }
-    if let Some(name) = &flags.fork {
+    if let Some(name) = &options.fork {
         let summary = store.find(Some(folder), name)?;
         let session = Session::open(&summary.path)?;
         return fork_conversation(store, folder, &session, at);
     }
-    let path = match (&flags.resume, flags.last) {
+    let path = match (&options.resume, options.last) {
         (Some(name), _) => {
             let summary = store.find(Some(folder), name)?;
             if Path::new(&*summary.cwd) != folder {
@@ -305,8 +317,8 @@ fn header(folder: &Path) -> Header {
 }
 
 /// The thinking budget: the flag, else what the conversation last used.
-fn thinking(flags: &ChatArgs, conversation: &Conversation) -> Result<Thinking> {
-    match (flags.target_args.thinking, &conversation.thinking) {
+fn thinking(options: &OpenOptions, conversation: &Conversation) -> Result<Thinking> {
+    match (options.target.thinking, &conversation.thinking) {
         (Some(tokens), _) => Ok(Thinking::Budget(tokens)),
         (None, Some(level)) => Ok(level.parse().map_or(Thinking::Off, Thinking::Budget)),
         (None, None) => Ok(Thinking::Off),

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use hardpan_agent::Spending;
 use hardpan_agent::session_ledger::{self, CacheBase, RequestBill};
 use hardpan_context::{Target, fill_template};
@@ -15,14 +15,13 @@ use jiff::tz::TimeZone;
 
 use super::message::CommitMessage;
 use super::staged::{FilePatch, StagedChanges};
-use crate::chat::ExitError;
-use crate::chat::app::now;
-use crate::cost;
+use crate::conversation_app::now;
 use crate::learned_state::LearnedState;
-use crate::output::{dollars, safe, thousands};
 use crate::provider_route::ProviderRoute;
-use crate::send::TextFallbacks;
+use crate::request::TextFallbacks;
 use crate::settings::Settings;
+use crate::side_requests;
+use crate::text::{dollars, safe, thousands};
 
 /// Token limit of an answer. A message is short, but some models think before they write it.
 const MAX_ANSWER_TOKENS: u32 = 4000;
@@ -55,6 +54,7 @@ pub struct MessageWriter<'a> {
 }
 
 impl<'a> MessageWriter<'a> {
+    /// A writer that asks `target`, at the address of `route`.
     pub fn new(mut target: Target, settings: &'a Settings, route: ProviderRoute) -> Self {
         target.max_tokens = target.max_tokens.min(MAX_ANSWER_TOKENS);
         let capabilities = Arc::new(LearnedState::load().refusals());
@@ -73,29 +73,14 @@ impl<'a> MessageWriter<'a> {
         }
     }
 
-    /// Writes the message for the staged changes, and prints what that cost.
-    pub fn write(mut self, staged: &StagedChanges, folder: &Path) -> Result<CommitMessage> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("cannot start the async runtime")?;
-        let written = runtime.block_on(async {
-            tokio::select! {
-                written = self.write_valid_message(staged) => written,
-                _ = tokio::signal::ctrl_c() => {
-                    Err(ExitError { code: 130, message: "interrupted; nothing was committed".into() }.into())
-                }
-            }
-        });
+    /// Stores what the requests taught and what they cost, for `hardpan cost`.
+    pub fn finish(&mut self, folder: &Path) {
         LearnedState::load().save(&self.capabilities, None);
-        if self.requests > 0 {
-            eprintln!("{}", self.bill_line());
-        }
-        cost::record_bills(folder, std::mem::take(&mut self.records));
-        written
+        side_requests::record_bills(folder, std::mem::take(&mut self.records));
     }
 
-    async fn write_valid_message(&mut self, staged: &StagedChanges) -> Result<CommitMessage> {
+    /// Writes the message for the staged changes.
+    pub async fn write(&mut self, staged: &StagedChanges) -> Result<CommitMessage> {
         let changes = self.describe_changes(staged).await?;
         let phrases = &self.settings.texts.phrases.commit;
         let recent =
@@ -250,9 +235,13 @@ impl<'a> MessageWriter<'a> {
         Ok(answer.text())
     }
 
-    fn bill_line(&self) -> String {
+    /// The requests, their tokens and their cost in one line; none before the first request.
+    pub fn bill_line(&self) -> Option<String> {
+        if self.requests == 0 {
+            return None;
+        }
         let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
-        format!(
+        Some(format!(
             "{} to {}: in {} (read {}, written {}), out {}; {}",
             requests(self.requests),
             safe(&self.target.model.name()),
@@ -261,7 +250,7 @@ impl<'a> MessageWriter<'a> {
             n(self.spending.written),
             n(self.spending.output),
             dollars(self.spending.dollars)
-        )
+        ))
     }
 }
 

@@ -125,8 +125,11 @@ impl RetryConfig {
 
 /// Everything that the user and the project configure.
 pub struct Settings {
+    /// `config.toml` of the user and of the project, merged.
     pub config: Config,
+    /// The built-in models and providers, and those of `models.json`.
     pub catalogue: Catalogue,
+    /// The texts that a model reads, with the overrides from `prompts/`.
     pub texts: PromptTexts,
     /// The user's config folder; none if neither `HOME` nor a variable names one.
     pub folder: Option<PathBuf>,
