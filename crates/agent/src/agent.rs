@@ -12,7 +12,7 @@ use hardpan_context::{Breakdown, LayoutName, Target};
 use hardpan_prompt::{AgentMessage, Thinking};
 use hardpan_providers::Client;
 use hardpan_session::{LogError, Record};
-use hardpan_tools::ToolRegistry;
+use hardpan_tools::{ToolRegistry, UnknownTool};
 use jiff::Timestamp;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -64,6 +64,9 @@ pub enum AgentError {
         /// Shown to the user; says what to do where there is something to do.
         reason: String,
     },
+    /// There is no such tool to switch.
+    #[error(transparent)]
+    Tool(#[from] UnknownTool),
     /// The session file cannot be written.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -153,7 +156,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Agent {
     /// Creates an agent that continues `conversation`. No event is emitted before [`Agent::start`].
     pub fn new(setup: Setup, conversation: Conversation) -> Self {
-        let Setup { target, layout, thinking, settings, .. } = &setup;
+        let Setup { target, layout, thinking, settings, tools, .. } = &setup;
+        conversation.restore_tool_switches(tools);
         let selection =
             ModelSelection { target: target.clone(), layout: *layout, thinking: *thinking, client: None };
         let inner = Inner {
@@ -380,6 +384,7 @@ impl Agent {
     /// Replaces the conversation once the agent is idle. Queued inputs stay queued.
     pub async fn switch_session(&self, conversation: Conversation, how: SessionSwitchKind) {
         let _idle = self.inner.run_state.lock().await;
+        conversation.restore_tool_switches(self.tools());
         let to = conversation.session.clone();
         let from = {
             let mut current = lock(&self.inner.conversation);

@@ -55,6 +55,7 @@ mod shell; // shell commands that the user runs with ! and !!
 mod spending; // Spending: tokens and dollars
 mod tier_tracking; // the `tiers` layout: initial placement and counting after each answer
 mod tool_calls; // running the tool calls of an answer
+mod tool_switches; // which tools are switched off, stored in the session
 mod turn; // one request and its streamed answer // CacheWarmth: when the provider's cache expires, and pinging it
 
 pub use agent::{Agent, AgentError, Command, InputOutcome, SessionSwitchKind};
@@ -70,3 +71,4 @@ pub use setup::{
 };
 pub use shell::ShellVisibility;
 pub use spending::{Spending, TokenUsage, usage_dollars};
+pub use tool_switches::switched_off_tools;

@@ -124,6 +124,7 @@ impl Agent {
         // The prompt is stored before anything else, so that it survives whatever comes next.
         let mut fresh = Some(self.add_message(MessageBody::User { content: prepared.parts() }).await?);
         self.record_thinking();
+        drop(self.store_tool_switches());
         let extension = match self.prepare_run(run_state, &prepared, token).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(stop),

@@ -218,6 +218,8 @@ pub fn build_snapshot_file(
         file.messages = branch.messages;
         chosen.model = known_session_model(settings, branch.model.as_ref());
         chosen.layout = branch.layout.map(|layout| layout.to_string());
+        let switched_off = hardpan_agent::switched_off_tools(&branch.custom);
+        file.tools.retain(|tool| !switched_off.contains(&tool.name));
     }
     let root = working_folder(request.target.dir.as_deref())?;
     for path in &request.files {

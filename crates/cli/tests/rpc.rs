@@ -246,6 +246,44 @@ fn model_and_thinking_are_chosen_for_the_next_request() {
 }
 
 #[test]
+fn tools_are_listed_and_switched_for_the_next_request() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
+    let mut client = Client::start(&sandbox, &[]);
+    let states = |data: &Value| -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let tools = data["tools"].as_array().expect("a list").iter();
+        tools.map(|tool| (text(&tool["name"]), text(&tool["state"]))).collect()
+    };
+    let all = ["read", "grep", "find", "ls", "edit", "write", "bash", "fetch"];
+    let on = |switched_off: &str| {
+        all.map(|name| (name.to_owned(), if name == switched_off { "off" } else { "on" }.to_owned()))
+    };
+    let tools = client.data(json!({"type": "get_tools"}));
+    assert_eq!(states(&tools), on(""));
+    assert_eq!(
+        tools["tools"][0],
+        json!({
+            "name": "read", "source": "built-in", "state": "on",
+            "summary": "Read files and images",
+        })
+    );
+    let switched = client.data(json!({"type": "switch_tool", "name": "bash", "state": "off"}));
+    assert_eq!(states(&switched), on("bash"));
+    let error = client.error(json!({"type": "switch_tool", "name": "fly", "state": "on"}));
+    assert!(error.starts_with("there is no tool named fly; the tools are read, grep"), "{error}");
+    client.prompt("hello");
+    let file = client.data(json!({"type": "get_state"}))["session"]["file"].clone();
+    assert_eq!(client.close().0, Some(0));
+    // What would be sent for the stored conversation is what is sent.
+    let body = sandbox.text(&["request", "--session", file.as_str().expect("a path"), "--json"]);
+    let body: Value = serde_json::from_str(&body).expect("JSON");
+    let declared: Vec<&str> =
+        body["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(declared, ["context", "read", "grep", "find", "ls", "edit", "write", "fetch"]);
+}
+
+#[test]
 fn sessions_are_begun_switched_and_forked() {
     let sandbox = Sandbox::new();
     let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");

@@ -323,6 +323,13 @@ fn another_conversation_has_its_own_open_files_and_its_own_changes() {
     terminal.expect("> ");
     terminal.say("/label e1 begin", "e1 is labelled begin");
     terminal.say("/tree", "[begin] Write notes");
+    terminal.say("/tools off", "expected /tools, /tools on NAME, or /tools off NAME");
+    terminal.say(
+        "/tools off fetch",
+        "fetch is off from the next request on, which sends a changed list of tools.",
+    );
+    terminal.say("/tools", "fetch  off  built-in  ");
+    terminal.say("/tools off fetch", "fetch is off already.");
     terminal.say("/resume nothing", "there is no session");
     terminal.say("/name", "What should this conversation be called?");
     terminal.say("second", "now called second");

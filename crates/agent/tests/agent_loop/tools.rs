@@ -1,13 +1,15 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_agent::events::{ToolCallEvent, ToolCallReply, ToolResultEvent, ToolResultReply};
-use hardpan_agent::{AgentSettings, HandlerError, InputOutcome, RunEnd};
+use hardpan_agent::{AgentSettings, Conversation, HandlerError, InputOutcome, RunEnd, SessionSwitchKind};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessagePart;
 use hardpan_session::Record;
+use hardpan_tools::{ToolSource, ToolState};
 use serde_json::{Value, json};
 
-use crate::fakes::NoteLog;
+use crate::fakes::{NoteLog, PaintTool};
 use crate::test_agent::{TestAgent, TestSetup};
 
 const PAINT: &str = "
@@ -300,4 +302,111 @@ async fn the_same_failing_call_is_run_three_times_then_warned_about_then_ends_th
             test_agent.assert_continues().await;
         }
     }
+}
+
+/// The names in the tools array of each request.
+fn declared(test_agent: &TestAgent) -> Vec<Vec<String>> {
+    let name = |tool: &Value| tool["name"].as_str().expect("a name").to_owned();
+    let names = |body: &String| -> Vec<String> {
+        let body: Value = serde_json::from_str(body).expect("JSON");
+        body["tools"].as_array().into_iter().flatten().map(name).collect()
+    };
+    test_agent.sent_requests().iter().map(names).collect()
+}
+
+const PAINT_AGAIN: &str = "
+turns:
+  - {text: Hello.}
+  - tool_calls: [{id: c1, name: paint, arguments: {colour: blue}}]
+default: {text: Fine.}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run() {
+    let test_agent = TestAgent::new(TestSetup { script: PAINT_AGAIN, ..TestSetup::default() }).await;
+    test_agent.prompt("Hello").await;
+    assert!(test_agent.agent.switch_tool("paint", ToolState::Off).await.unwrap());
+    assert!(!test_agent.agent.switch_tool("paint", ToolState::Off).await.unwrap());
+    assert_eq!(
+        test_agent.agent.switch_tool("fly", ToolState::Off).await.unwrap_err().to_string(),
+        "there is no tool named fly; the tools are read, grep, find, ls, slow, paint"
+    );
+    test_agent.prompt("Paint").await;
+    let all = ["context", "read", "grep", "find", "ls", "slow", "paint"];
+    assert_eq!(declared(&test_agent), [&all[..], &all[..6], &all[..6]]);
+    let told = "failed: The user switched the tool paint off, so the call was not run. The tools are: read, grep, find, ls, slow.";
+    assert_eq!(test_agent.transcript_lines()[4], told);
+    assert!(
+        test_agent.events_of_type("tool_execution_start").is_empty() && test_agent.asked().all().is_empty()
+    );
+
+    // A resumed conversation declares what it declared before, so that its cache is good.
+    let test_agent = test_agent.resume();
+    assert_eq!(test_agent.agent.tools().switched_off(), ["paint".into()].into());
+    test_agent.prompt("Go on").await;
+    assert_eq!(declared(&test_agent).last().unwrap(), &all[..6]);
+    assert!(test_agent.agent.switch_tool("paint", ToolState::On).await.unwrap());
+    test_agent.prompt("Go on").await;
+    assert_eq!(declared(&test_agent).last().unwrap(), &all);
+    test_agent.assert_continues().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_of_another_source_come_and_go_between_requests() {
+    let test_agent = TestAgent::new(TestSetup { script: PAINT_AGAIN, ..TestSetup::default() }).await;
+    let (own, server) = (ToolSource::built_in(), ToolSource::named("mcp:colours"));
+    let tools = test_agent.agent.tools();
+    assert!(tools.remove(&own, "paint"));
+    test_agent.prompt("Hello").await;
+    tools.register(&server, Arc::new(PaintTool::new())).unwrap();
+    test_agent.prompt("Paint").await;
+    assert_eq!(test_agent.transcript_lines()[4], "result: painted blue");
+    tools.remove_source(&server);
+    test_agent.prompt("Go on").await;
+    let all = ["context", "read", "grep", "find", "ls", "slow", "paint"];
+    assert_eq!(declared(&test_agent), [&all[..6], &all, &all, &all[..6]]);
+    test_agent.assert_continues().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_taken_away_while_the_model_answers_is_not_run() {
+    for layout in LayoutName::ALL {
+        let test_agent = TestAgent::new(TestSetup { layout, script: PAINT, ..TestSetup::default() }).await;
+        let (run, gate) = test_agent.begin_and_hold("Paint").await;
+        test_agent.agent.tools().remove(&ToolSource::built_in(), "paint");
+        gate.release();
+        assert_eq!(run.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
+        let told = "failed: There is no tool named paint. The tools are: read, grep, find, ls, slow.";
+        assert_eq!(first_result(&test_agent), (told.into(), false), "{layout}");
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_with_calls_goes_on_when_every_tool_is_off() {
+    for layout in LayoutName::ALL {
+        let test_agent = TestAgent::new(TestSetup { layout, script: PAINT, ..TestSetup::default() }).await;
+        test_agent.prompt("Paint").await;
+        for tool in test_agent.agent.tools().list() {
+            test_agent.agent.switch_tool(&tool.name, ToolState::Off).await.unwrap();
+        }
+        assert_eq!(test_agent.prompt("Go on").await, InputOutcome::Ran(RunEnd::Done), "{layout}");
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_conversation_has_its_own_switches_and_a_new_one_takes_them_as_they_are() {
+    let test_agent = TestAgent::new(TestSetup::default()).await;
+    test_agent.prompt("Hello").await;
+    let old = test_agent.path();
+    let agent = &test_agent.agent;
+    agent.switch_tool("slow", ToolState::Off).await.unwrap();
+    let off = || agent.tools().switched_off().into_iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    agent.switch_session(test_agent.begin_session("other"), SessionSwitchKind::Other).await;
+    assert_eq!(off(), ["slow"]);
+    agent.switch_tool("paint", ToolState::Off).await.unwrap();
+    let back = Conversation::resume(&old, None).unwrap();
+    agent.switch_session(back, SessionSwitchKind::Other).await;
+    assert_eq!(off(), ["slow"]);
 }

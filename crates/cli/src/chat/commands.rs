@@ -9,7 +9,7 @@ use hardpan_economy::PlannedAction;
 use hardpan_models::did_you_mean;
 use hardpan_prompt::{MessageBody, MessagePart, Thinking};
 use hardpan_session::{Record, Session};
-use hardpan_tools::{UndoOutcome, UndoneFile};
+use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 
 use super::{display, price};
 use crate::output::{Align, Table, cut, thousands};
@@ -20,11 +20,12 @@ use hardpan_app::mentions::{self, MentionedFile, PromptSource};
 use hardpan_app::settings::expand_home;
 
 /// Each command with its description, in the order of `/help`.
-const COMMANDS: [(&str, &str); 23] = [
+const COMMANDS: [(&str, &str); 24] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
     ("model", "show the model, or switch to another: /model NAME"),
     ("thinking", "let the model think before it answers: /thinking TOKENS, or off"),
+    ("tools", "list the tools; /tools on NAME and /tools off NAME switch one"),
     ("context", "show what filled the context window in the last request"),
     ("hud", "show tokens, cache use and cost of the last request"),
     ("why", "explain how the last request used the cache, and what it lost"),
@@ -113,6 +114,7 @@ async fn run(
         }
         "model" => model(arguments, app, agent).await?,
         "thinking" => thinking(arguments, agent).await?,
+        "tools" => tools(arguments, agent).await?,
         "context" => match agent.breakdown() {
             Some(breakdown) => views::context(&breakdown, &agent.target().provider),
             None => "nothing has been sent yet".into(),
@@ -272,6 +274,33 @@ async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
     };
     agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
     Ok(with_price("This applies from the next request on.", cost))
+}
+
+async fn tools(arguments: &str, agent: &Agent) -> Result<String, String> {
+    let (state, name) = match arguments.split_once(char::is_whitespace) {
+        None if arguments.is_empty() => return Ok(tool_table(agent)),
+        Some(("on", name)) => (ToolState::On, name.trim()),
+        Some(("off", name)) => (ToolState::Off, name.trim()),
+        _ => return Err("expected /tools, /tools on NAME, or /tools off NAME".into()),
+    };
+    // Asked first: afterwards the cache that would be lost is no longer the one that is asked for.
+    let told = price::describe_cost(agent, PlannedAction::ToggleTool(name));
+    let word = if state == ToolState::On { "on" } else { "off" };
+    if !agent.switch_tool(name, state).await.map_err(|error| error.to_string())? {
+        return Ok(format!("{name} is {word} already."));
+    }
+    let done = format!("{name} is {word} from the next request on, which sends a changed list of tools.");
+    Ok(with_price(&done, told))
+}
+
+fn tool_table(agent: &Agent) -> String {
+    let mut table = Table::new(&["tool", "", "from", "what it does"].map(|head| (head, Align::Left)));
+    for tool in agent.tools().list() {
+        let state = if tool.state == ToolState::On { "on" } else { "off" };
+        let row = [&*tool.name, state, &tool.source.to_string(), &tool.summary];
+        table.row(row.map(str::to_owned));
+    }
+    table.render(views::width())
 }
 
 /// Appends what an action costs to the message about it.

@@ -5,7 +5,7 @@ use hardpan_prompt::{MessageBody, MessagePart};
 
 use super::response::{
     AgentState, CommandInfo, CommandSource, ModelInfo, QueuedInputs, ResponseData, SessionInfo, SessionStats,
-    TokenAmounts, UsageSummary,
+    TokenAmounts, ToolInfo, UsageSummary,
 };
 use hardpan_app::ConversationApp;
 
@@ -97,6 +97,17 @@ pub fn commands(agent: &Agent) -> ResponseData {
         argument_hint: known.argument_hint,
     });
     ResponseData::Commands { commands: commands.chain(expansions).collect() }
+}
+
+/// `get_tools` and `switch_tool`.
+pub fn tools(agent: &Agent) -> ResponseData {
+    let tools = agent.tools().list().into_iter().map(|tool| ToolInfo {
+        name: tool.name,
+        source: tool.source.to_string(),
+        state: tool.state.into(),
+        summary: tool.summary,
+    });
+    ResponseData::Tools { tools: tools.collect() }
 }
 
 /// `compact`.

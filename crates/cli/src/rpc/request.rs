@@ -4,6 +4,7 @@
 use hardpan_agent::Delivery;
 use hardpan_models::did_you_mean;
 use hardpan_prompt::{Image, Thinking};
+use hardpan_tools::ToolState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -108,6 +109,16 @@ pub enum RpcCommand {
     GetSessionStats {},
     /// Lists the commands, skills and templates that a prompt can call with `/name`.
     GetCommands {},
+    /// Lists the tools, with their source and whether they are on.
+    GetTools {},
+    /// Switches a tool on or off, from the next request on. That request sends a changed list of
+    /// tools, so that it finds nothing in the cache.
+    SwitchTool {
+        /// The tool, as `get_tools` lists it.
+        name: String,
+        /// Whether the model may call it.
+        state: ToolSwitch,
+    },
     /// Answers an `approval_request`; `id` is the id of the question.
     ApprovalResponse {
         /// Whether the tool call may run.
@@ -125,7 +136,7 @@ pub enum RpcCommand {
 }
 
 /// The names of the commands, in the order of [`RpcCommand`].
-pub const COMMAND_NAMES: [&str; 19] = [
+pub const COMMAND_NAMES: [&str; 21] = [
     "prompt",
     "steer",
     "follow_up",
@@ -143,9 +154,39 @@ pub const COMMAND_NAMES: [&str; 19] = [
     "get_context",
     "get_session_stats",
     "get_commands",
+    "get_tools",
+    "switch_tool",
     "approval_response",
     "input_response",
 ];
+
+/// Whether the model may call a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolSwitch {
+    /// It is offered with every request.
+    On,
+    /// It is left out of requests, and calls are not run.
+    Off,
+}
+
+impl From<ToolSwitch> for ToolState {
+    fn from(switch: ToolSwitch) -> Self {
+        match switch {
+            ToolSwitch::On => ToolState::On,
+            ToolSwitch::Off => ToolState::Off,
+        }
+    }
+}
+
+impl From<ToolState> for ToolSwitch {
+    fn from(state: ToolState) -> Self {
+        match state {
+            ToolState::On => ToolSwitch::On,
+            ToolState::Off => ToolSwitch::Off,
+        }
+    }
+}
 
 /// When a message that arrives while the agent is busy is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::request::{DeliveryMode, ThinkingLevel};
+use super::request::{DeliveryMode, ThinkingLevel, ToolSwitch};
 
 /// A line on standard output that is not an event.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -104,6 +104,11 @@ pub enum ResponseData {
         /// The breakdown of the last request, as `hardpan context --json` prints it; null before
         /// the first request.
         breakdown: Value,
+    },
+    /// Of `get_tools` and `switch_tool`.
+    Tools {
+        /// All tools, in the order in which the model sees them.
+        tools: Vec<ToolInfo>,
     },
     /// Of `get_commands`.
     Commands {
@@ -255,6 +260,19 @@ pub struct SessionStats {
     pub context_tokens: Option<usize>,
     /// The token limit of a request.
     pub max_input_tokens: u32,
+}
+
+/// A tool, switched on or off.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ToolInfo {
+    /// The name that the model calls it by.
+    pub name: Arc<str>,
+    /// Who brought it: `built-in`, or the name of a server or an extension.
+    pub source: String,
+    /// Whether the model may call it.
+    pub state: ToolSwitch,
+    /// What it does, in one line.
+    pub summary: Arc<str>,
 }
 
 /// A command, skill or template that a prompt can call with `/name`.

@@ -190,6 +190,12 @@ impl RpcServer {
             RpcCommand::GetContext {} => Ok(Some(queries::context(&agent))),
             RpcCommand::GetSessionStats {} => Ok(Some(queries::stats(&self.app))),
             RpcCommand::GetCommands {} => Ok(Some(queries::commands(&agent))),
+            RpcCommand::GetTools {} => Ok(Some(queries::tools(&agent))),
+            RpcCommand::SwitchTool { name, state } => agent
+                .switch_tool(&name, state.into())
+                .await
+                .map(|_| Some(queries::tools(&agent)))
+                .map_err(|error| error.to_string()),
             RpcCommand::ApprovalResponse { verdict, reason, remember } => self
                 .questions
                 .answer(id.as_str(), Answer::Verdict(approval_verdict(verdict, reason, remember)))
