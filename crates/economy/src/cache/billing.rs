@@ -36,9 +36,13 @@ impl Billing {
         input + read + write + write_1h
     }
 
-    /// The last block whose entry the request refreshes.
+    /// The last block whose entry the request refreshes: that of the readable entry it found, whether
+    /// or not enough of it was left to read. A request that finds its whole prompt computes the last
+    /// token afresh; where that leaves less than the minimum it reads nothing, and computes and keeps
+    /// the same prefix again.
     pub(super) fn refreshed_through(&self) -> Option<usize> {
-        self.hit.map(|hit| hit.block)
+        let mut found = self.lookups.iter().flat_map(|lookup| &lookup.found);
+        found.find(|(_, state)| *state == EntryState::Readable).map(|(block, _)| *block)
     }
 }
 

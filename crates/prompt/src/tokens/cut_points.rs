@@ -91,7 +91,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
         fn counts_add_up_at_every_cut(text in "([a-zA-Z]{1,3}|[0-9]{1,4}|[ \\t\\n\\r\\x0b\\x0c/]{1,4}|'(s|S|ll|re|l)|[ -/:-@]{1,2}|\\PC|\\s){0,30}") {

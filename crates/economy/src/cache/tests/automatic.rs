@@ -73,6 +73,18 @@ fn automatic_entries_expire_are_refreshed_and_become_readable_like_others() {
 }
 
 #[test]
+fn a_prompt_of_exactly_the_minimum_reads_nothing_and_keeps_its_entry() {
+    let (mut cache, mut rules) = (CacheModel::new(), rules("groq", "openai/gpt-oss-120b"));
+    rules.cache.min_tokens = 128;
+    send(&mut cache, &rules, &sized(0, &[100, 28]));
+    // The last token is computed afresh, which leaves 127.
+    assert_eq!(send(&mut cache, &rules, &sized(7000, &[100, 28])).amounts, amounts(0, 0, 0, 128));
+    // Two hours after the first request, but not after the second.
+    assert_eq!(cache.plan(&rules, &sized(7200, &[100, 28, 50])).amounts, amounts(128, 49, 0, 1));
+    assert_eq!(cache.plan(&rules, &sized(14_200, &[100, 28, 50])).amounts.read, 0);
+}
+
+#[test]
 fn groq_reads_at_half_price_for_two_hours() {
     let (mut cache, rules) = (CacheModel::new(), rules("groq", "openai/gpt-oss-120b"));
     send(&mut cache, &rules, &talk(0, 10, &[]));
