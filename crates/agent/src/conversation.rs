@@ -158,7 +158,7 @@ impl Conversation {
         self.problems = session
             .problems
             .iter()
-            .map(|problem| format!("line {}: {}", problem.line, problem.message))
+            .map(|problem| format!("line {}: {}", problem.line, problem.kind))
             .collect();
         Ok(())
     }

@@ -26,7 +26,7 @@ use crate::options::OpenOptions;
 use crate::provider_route::{ProviderRoute, learn_token_factor};
 use crate::request::load_settings;
 use crate::settings::{Settings, data_folder, expand_home, private_files};
-use crate::text::{safe, safe_lines};
+use crate::text::{error_text, safe, safe_lines};
 use crate::tool_set::ToolSet;
 use crate::workspace_context::{PinnedContext, WorkspaceContext};
 
@@ -348,7 +348,7 @@ impl ProviderConnection {
 impl ClientFactory for ProviderConnection {
     fn client(&self, target: &Target, session: &str) -> Result<Client, String> {
         let route = ProviderRoute::choose(target, &self.settings, Some(session))
-            .map_err(|error| format!("{error:#}"))?;
+            .map_err(|error| error_text(error.as_ref()))?;
         let mut last_notice = self.last_notice.lock().unwrap_or_else(PoisonError::into_inner);
         if route.notice != *last_notice {
             route.notice.iter().for_each(|note| eprintln!("hardpan: {note}"));

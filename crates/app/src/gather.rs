@@ -211,7 +211,7 @@ pub fn build_snapshot_file(
     if let Some(path) = &request.session {
         let session = Session::open(path)?;
         for problem in &session.problems {
-            let warning = format!("{}:{}: {}", path.display(), problem.line, problem.message);
+            let warning = format!("{}:{}: {}", path.display(), problem.line, problem.kind);
             eprintln!("hardpan: {}", crate::text::safe(&warning));
         }
         let branch = session.branch(None)?;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use hardpan_session::{Entry, Header, Record, RequestRecord, SessionLog, SessionStore};
 
 use crate::settings::data_folder;
+use crate::text::{error_text, safe_lines};
 
 /// The folder of these bills, beside that of the sessions. Each file is a session without messages.
 pub const SIDE_REQUESTS_FOLDER: &str = "asides";
@@ -14,7 +15,7 @@ pub const SIDE_REQUESTS_FOLDER: &str = "asides";
 /// Stores the bills of some requests. A failure is printed and does not fail the command.
 pub fn record_bills(cwd: &Path, bills: Vec<RequestRecord>) {
     if let Err(error) = write_bills(cwd, bills) {
-        eprintln!("hardpan: cannot store the cost: {}", crate::text::safe_lines(&format!("{error:#}")));
+        eprintln!("hardpan: cannot store the cost: {}", safe_lines(&error_text(error.as_ref())));
     }
 }
 

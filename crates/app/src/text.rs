@@ -1,4 +1,6 @@
-//! Numbers and amounts for people, and [`safe`] for text that must not steer a terminal.
+//! Numbers, amounts and errors for people, and [`safe`] for text that must not steer a terminal.
+
+use std::error::Error;
 
 /// Replaces control characters, line ends included, so that foreign text never steers the terminal.
 pub fn safe(text: &str) -> String {
@@ -27,9 +29,30 @@ pub fn dollars(amount: f64) -> String {
     if amount == 0.0 || amount >= 0.01 { format!("${amount:.4}") } else { format!("${amount:.6}") }
 }
 
+/// The error as a person reads it: its text, and every cause that the text does not tell already.
+/// Errors of Hardpan's own crates tell their cause themselves, because a remedy follows it.
+pub fn error_text(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_tells_each_of_its_causes_once() {
+        let cause = anyhow::anyhow!("no such file").context("cannot read a.toml: no such file; create it");
+        assert_eq!(
+            error_text(cause.context("your settings").as_ref()),
+            "your settings: cannot read a.toml: no such file; create it"
+        );
+    }
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use hardpan_audit::{Audit, Recording, Report, report};
 use hardpan_models::Catalogue;
 
-use crate::output::{self, safe, safe_lines};
+use crate::output::{self, error_text, safe, safe_lines};
 use hardpan_app::settings::data_folder;
 
 /// How deep to search a folder. Codex stores `year/month/day/file`; this leaves room above that.
@@ -61,7 +61,7 @@ pub fn catalogue() -> Catalogue {
     match hardpan_app::request::load_settings(None) {
         Ok(settings) => settings.catalogue,
         Err(error) => {
-            eprintln!("hardpan: ignoring your settings: {}", safe_lines(&format!("{error:#}")));
+            eprintln!("hardpan: ignoring your settings: {}", safe_lines(&error_text(error.as_ref())));
             Catalogue::builtin().clone()
         }
     }

@@ -16,7 +16,7 @@ use hardpan_app::request::load_settings;
 use hardpan_app::settings::Settings;
 
 use crate::chat::ExitError;
-use crate::output::{self, safe, safe_lines};
+use crate::output::{self, error_text, safe, safe_lines};
 
 /// Flags of `hardpan commit`.
 #[derive(Debug, clap::Args)]
@@ -147,7 +147,7 @@ fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessa
                     message = edited;
                     show(&message)?;
                 }
-                Err(error) => eprintln!("hardpan: {}", safe(&format!("{error:#}"))),
+                Err(error) => eprintln!("hardpan: {}", safe(&error_text(error.as_ref()))),
             },
             "n" | "no" => return Err(declined()),
             "" if read == 0 => return Err(declined()),

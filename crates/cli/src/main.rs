@@ -35,9 +35,9 @@ fn main() -> ExitCode {
     let args = args::Args::read();
     match run::run(&args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if output::is_output_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hardpan: {}", output::safe_lines(&format!("{error:#}")));
+            eprintln!("hardpan: {}", output::safe_lines(&output::error_text(error.as_ref())));
             chat::ExitError::exit_code_of(&error)
         }
     }

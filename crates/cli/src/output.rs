@@ -3,22 +3,26 @@
 
 use std::io::{self, Write};
 
-pub use hardpan_app::text::{dollars, safe, safe_lines, thousands};
+pub use hardpan_app::text::{dollars, error_text, safe, safe_lines, thousands};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Why standard output cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to standard output: {0}")]
+pub struct OutputError(#[from] io::Error);
+
 /// Writes all bytes to standard output and flushes it.
-pub fn print(bytes: impl AsRef<[u8]>) -> io::Result<()> {
+pub fn print(bytes: impl AsRef<[u8]>) -> Result<(), OutputError> {
     let mut out = io::stdout().lock();
     out.write_all(bytes.as_ref())?;
-    out.flush()
+    Ok(out.flush()?)
 }
 
 /// Whether the error means that the reader of our output went away (`hardpan … | head`), which is
-/// not worth a message.
-pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind =
-        |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
-    error.chain().filter_map(kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
+/// not worth a message. Another pipe that broke, such as a connection, is.
+pub fn is_output_closed(error: &anyhow::Error) -> bool {
+    let broken = |OutputError(error): &OutputError| error.kind() == io::ErrorKind::BrokenPipe;
+    error.downcast_ref().is_some_and(broken)
 }
 
 /// The alignment of a column.
@@ -91,6 +95,14 @@ pub fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_our_own_output_counts_as_closed() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_output_closed(&anyhow::Error::from(OutputError(broken())).context("a table")));
+        assert!(!is_output_closed(&OutputError(io::ErrorKind::StorageFull.into()).into()));
+        assert!(!is_output_closed(&anyhow::Error::from(broken())));
+    }
 
     #[test]
     fn a_table_is_cut_to_its_width() {

@@ -10,7 +10,7 @@ use hardpan_models::Catalogue;
 use serde::Serialize;
 
 use crate::audit::{MAX_FOLDER_DEPTH, catalogue, collect_session_files};
-use crate::output::{self, Align, Table, dollars, safe, safe_lines, thousands};
+use crate::output::{self, Align, Table, dollars, error_text, safe, safe_lines, thousands};
 use crate::views::width;
 
 /// Flags of `hardpan replay`.
@@ -85,7 +85,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
             Ok(row) => rows.push(row),
             Err(error) => {
                 failed += 1;
-                eprintln!("hardpan: skipped: {}", safe_lines(&format!("{error:#}")));
+                eprintln!("hardpan: skipped: {}", safe_lines(&error_text(error.as_ref())));
             }
         }
     }

@@ -252,7 +252,7 @@ fn search(
 fn open(summary: &SessionSummary) -> Result<Session> {
     let session = Session::open(&summary.path)?;
     for problem in &session.problems {
-        eprintln!("{}", safe(&format!("{}:{}: {}", summary.path.display(), problem.line, problem.message)));
+        eprintln!("{}", safe(&format!("{}:{}: {}", summary.path.display(), problem.line, problem.kind)));
     }
     Ok(session)
 }

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
-use hardpan_session::{Record, Session, SessionStore};
+use hardpan_session::{Record, Session, SessionProblemKind, SessionStore};
 use hardpan_simulator::{Engine, EngineSettings, Script, ServerConfig, serve};
 use serde_json::Value;
 use support::Sandbox;
@@ -271,8 +271,8 @@ impl KilledSession {
     fn check_file(&mut self, path: &Path, seen: &[TimedEvent], killed: Instant) {
         let session = Session::open(path).expect("the session opens");
         for problem in &session.problems {
-            let torn = problem.message == "skipped: it was cut off while being written";
-            let cut = problem.message.starts_with("recovered: ");
+            let torn = matches!(problem.kind, SessionProblemKind::CutOff { .. });
+            let cut = matches!(problem.kind, SessionProblemKind::Recovered { .. });
             assert!(torn || cut, "only what a crash does is wrong: {problem:?}");
             self.count(if torn { "torn tail" } else { "answer recovered" });
         }

@@ -163,7 +163,7 @@ fn open() -> bool {
     let values = || -> Vec<Value> {
         file.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
     };
-    assert_eq!(read().problems, []);
+    assert!(read().problems.is_empty());
     assert_eq!(read().entries.len() + 1, values().len());
     let best = race(ROUNDS, || drop(black_box(read())), || drop(black_box(values())));
     is_over(&format!("open_session {} entries, {} kB", read().entries.len(), file.len() / 1000), best, LIMIT)

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
+use crate::problem::LineError;
 use crate::raw_fields::RawFields;
 use crate::record::Record;
 
@@ -83,14 +84,11 @@ impl Entry {
 
     /// Parses a line, and also returns what of it could not be understood. An error means that the
     /// line has no place in the tree.
-    pub(crate) fn parse(line: &str) -> Result<(Self, Option<String>), String> {
-        let mut fields =
-            RawFields::parse(line).map_err(|error| format!("it is not a JSON object ({error})"))?;
+    pub(crate) fn parse(line: &str) -> Result<(Self, Option<LineError>), LineError> {
+        let mut fields = RawFields::parse(line).map_err(|error| LineError::NotAnObject(error.into()))?;
         let kind = fields.take_text("type")?;
         let id = fields.take_text("id")?;
-        let parent = fields
-            .take_text_or_null("parent")
-            .map_err(|_| "it has no `parent` (null for the first entry)")?;
+        let parent = fields.take_text_or_null("parent").map_err(|_| LineError::NoParent)?;
         let time = fields.take_time();
         let read = Record::parse(&kind, &id, time, &mut fields)
             .and_then(|record| record.map(|record| Ok((record, fields.into_remaining()?))).transpose());

@@ -32,7 +32,9 @@ mod branch; // Branch: the conversation from the root to a leaf, with compaction
 mod entry; // Entry, Header: the lines of a session file
 mod export; // a session as Markdown, HTML or JSON lines
 mod log; // SessionLog: a session open for writing
+mod log_error; // LogError: why a session cannot be written
 mod message_text; // EntryPreview: the readable text of messages
+mod problem; // SessionProblem: what is wrong with a line of the file
 mod raw_fields; // RawFields: the fields of a line, each parsed only when needed
 mod record; // Record: the content of an entry
 mod recovery; // PendingAnswer: answers that a crash cut off, put together from their pieces
@@ -47,11 +49,12 @@ pub use branch::Branch;
 pub use entry::{Entry, Header, VERSION};
 pub use export::{ExportFormat, ExportScope, UnknownExportFormat};
 pub use log::{PendingSave, SessionLog};
+pub use log_error::{LogAction, LogError, LogErrorCause};
 pub use message_text::EntryPreview;
+pub use problem::{LineError, SessionProblem, SessionProblemKind};
 pub use record::{PartialRecord, Record};
 pub use request::{RequestRecord, RequestUsage};
-pub use session::{Session, SessionError, SessionProblem};
-pub use session_file::{LogError, LogErrorKind};
+pub use session::{Session, SessionError};
 pub use store::{SearchMatch, SessionLookupError, SessionStore};
 pub use summary::SessionSummary;
 pub use tree::{EntryTree, Fork};

@@ -12,8 +12,10 @@ use std::thread::{self, JoinHandle, Thread};
 use tokio::sync::oneshot;
 
 use crate::entry::{Entry, Header};
+use crate::log_error::{LogAction, LogError, LogErrorCause};
+use crate::problem::{SessionProblem, SessionProblemKind};
 use crate::session::{Session, is_complete_line};
-use crate::session_file::{LogError, LogErrorKind, SessionFile};
+use crate::session_file::SessionFile;
 
 /// A session open for writing. Only one process can have a file open, and only once.
 ///
@@ -73,10 +75,8 @@ impl SessionLog {
     /// its saved pieces. The session's problems tell what was done.
     pub fn open(path: &Path) -> Result<(Self, Session), LogError> {
         let (mut file, bytes) = SessionFile::open(path)?;
-        let mut session = Session::parse(&path.display().to_string(), &bytes).map_err(|error| {
-            let remedy = "name another session; `hardpan sessions` lists them";
-            LogError::new(LogErrorKind::Unreadable, path, error.to_string(), remedy)
-        })?;
+        let mut session = Session::parse(&path.display().to_string(), &bytes)
+            .map_err(|error| LogError::new(path, LogErrorCause::Unreadable(error.into())))?;
         repair_file(&mut file, &bytes, &mut session)?;
         Ok((SessionLog::start_writer(path, file)?, session))
     }
@@ -84,8 +84,7 @@ impl SessionLog {
     fn start_writer(path: &Path, file: SessionFile) -> Result<Self, LogError> {
         let (queue, jobs) = mpsc::channel();
         let writer = thread::Builder::new().name("session".into()).spawn(move || run_writer(file, &jobs));
-        let writer =
-            writer.map_err(|error| LogError::from_io(path, "its writer thread cannot be started", &error))?;
+        let writer = writer.map_err(|error| LogError::io(path, LogAction::StartWriter, error))?;
         Ok(SessionLog { path: path.to_owned(), queue: Some(queue), writer: Some(writer) })
     }
 
@@ -167,13 +166,12 @@ fn repair_file(file: &mut SessionFile, bytes: &[u8], session: &mut Session) -> R
     if start == 0 || (!tail.is_empty() && is_complete_line(tail)) {
         missing.push('\n');
     } else if !tail.is_empty() {
-        let kept = file.cut_tail(bytes, start)?;
-        let message = "removed: it was cut off while being written; its";
-        let message = format!("{message} {} bytes are kept in {}", tail.len(), kept.display());
+        let kept_in = file.cut_tail(bytes, start)?;
+        let kind = SessionProblemKind::TailRemoved { bytes: tail.len(), kept_in };
         let line = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
         match session.problems.iter_mut().find(|problem| problem.line == line) {
-            Some(problem) => problem.message = message,
-            None => session.report(line, message),
+            Some(problem) => problem.kind = kind,
+            None => session.problems.push(SessionProblem { line, kind }),
         }
     }
     if let Some(at) = session.unwritten_recovery.take() {
@@ -207,10 +205,7 @@ impl Future for PendingSave {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.result).poll(context).map(|result| {
-            result.unwrap_or_else(|_| {
-                let (message, remedy) = ("its writer thread has ended", "open the session again");
-                Err(LogError::new(LogErrorKind::Other, &self.path, message, remedy))
-            })
+            result.unwrap_or_else(|_| Err(LogError::new(&self.path, LogErrorCause::WriterEnded)))
         })
     }
 }

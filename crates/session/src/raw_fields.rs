@@ -13,6 +13,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::problem::LineError;
+
 /// The fields of a JSON object in file order. If a name occurs twice, the later value wins.
 pub(crate) struct RawFields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -36,13 +38,13 @@ impl<'a> RawFields<'a> {
     }
 
     /// Removes a field that must be a string.
-    pub(crate) fn take_text(&mut self, key: &str) -> Result<Arc<str>, String> {
+    pub(crate) fn take_text(&mut self, key: &'static str) -> Result<Arc<str>, LineError> {
         let text = self.take_raw(key).and_then(|raw| parse_string(raw.get()));
-        text.ok_or_else(|| format!("its `{key}` is missing or not a string"))
+        text.ok_or(LineError::NotText { key })
     }
 
     /// Removes a field that must be a string or null.
-    pub(crate) fn take_text_or_null(&mut self, key: &str) -> Result<Option<Arc<str>>, String> {
+    pub(crate) fn take_text_or_null(&mut self, key: &'static str) -> Result<Option<Arc<str>>, LineError> {
         match self.get(key).is_some_and(|raw| raw.get() == "null") {
             true => Ok(self.take_raw(key).and(None)),
             false => self.take_text(key).map(Some),
@@ -50,9 +52,9 @@ impl<'a> RawFields<'a> {
     }
 
     /// Removes a required field of type `T`.
-    pub(crate) fn take_typed<T: DeserializeOwned>(&mut self, key: &str) -> Result<T, String> {
-        let raw = self.take_raw(key).ok_or_else(|| format!("its `{key}` is missing"))?;
-        serde_json::from_str(raw.get()).map_err(|error| format!("its {key} cannot be read: {error}"))
+    pub(crate) fn take_typed<T: DeserializeOwned>(&mut self, key: &'static str) -> Result<T, LineError> {
+        let raw = self.take_raw(key).ok_or(LineError::Missing { key })?;
+        serde_json::from_str(raw.get()).map_err(|error| LineError::field(key, error))
     }
 
     /// Removes an optional field. If it cannot be parsed it stays among the remaining fields: that
@@ -76,24 +78,24 @@ impl<'a> RawFields<'a> {
         &mut self,
         id: &Arc<str>,
         time: Option<Timestamp>,
-    ) -> Result<AgentMessage, String> {
+    ) -> Result<AgentMessage, LineError> {
         let raw = self.take_raw("message").map_or("", RawValue::get);
         if !raw.starts_with('{') {
-            return Err("its `message` is missing or not an object".into());
+            return Err(LineError::NoMessage);
         }
         let named = MessageWithId { id: Some(id), inner: () };
         let mut message = serde_json::Deserializer::from_str(raw)
             .deserialize_map(named)
-            .map_err(|error| format!("its message cannot be read: {error}"))?;
+            .map_err(|error| LineError::field("message", error))?;
         message.time = message.time.or(time);
         Ok(message)
     }
 
     /// Parses all fields that were not taken.
-    pub(crate) fn into_remaining(self) -> Result<Map<String, Value>, String> {
+    pub(crate) fn into_remaining(self) -> Result<Map<String, Value>, LineError> {
         let value = |(key, raw): (Cow<'a, str>, &'a RawValue)| {
             let value = serde_json::from_str(raw.get());
-            let value = value.map_err(|error| format!("its {key} cannot be read: {error}"))?;
+            let value = value.map_err(|error| LineError::field(&key, error))?;
             Ok((key.into_owned(), value))
         };
         self.0.into_iter().map(value).collect()

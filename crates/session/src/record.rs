@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
 
+use crate::problem::LineError;
 use crate::raw_fields::RawFields;
 use crate::request::RequestRecord;
 
@@ -152,7 +153,7 @@ impl Record {
         id: &Arc<str>,
         time: Option<Timestamp>,
         fields: &mut RawFields<'_>,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>, LineError> {
         Ok(Some(match kind {
             "message" => Record::Message(Box::new(fields.take_message(id, time)?)),
             "partial" => Record::Partial(PartialRecord {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::entry::{Entry, Header, VERSION};
+use crate::problem::{LineError, SessionProblem, SessionProblemKind};
 use crate::raw_fields::RawFields;
 use crate::record::Record;
 use crate::recovery::PendingAnswer;
@@ -22,6 +23,7 @@ pub enum SessionError {
         /// Path of the session file.
         name: String,
         /// The underlying I/O error.
+        #[source]
         error: io::Error,
     },
     /// The first line is not a session header.
@@ -48,17 +50,6 @@ pub enum SessionError {
         /// The requested id.
         id: String,
     },
-}
-
-/// A line that is damaged or unexpected. The rest of the session is read anyway.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionProblem {
-    /// Line number, from 1.
-    pub line: usize,
-    /// What is wrong and what was done about it, as a sentence for the user.
-    pub message: String,
-    /// The text of the line if it is not among the entries; invalid UTF-8 is replaced.
-    pub raw: Option<String>,
 }
 
 /// A session: its header, its entries in file order, and the problems found.
@@ -136,24 +127,22 @@ impl Session {
         if line.is_empty() {
             return;
         }
-        let read = std::str::from_utf8(line)
-            .map_err(|error| format!("it is not UTF-8 ({error})"))
-            .and_then(Entry::parse);
+        let read = std::str::from_utf8(line).map_err(LineError::NotUtf8).and_then(Entry::parse);
         match read {
             Ok((entry, problem)) => {
-                if let Some(problem) = problem {
-                    self.report(number, format!("kept but not understood: {problem}"));
+                if let Some(error) = problem {
+                    self.report(number, SessionProblemKind::NotUnderstood { error });
                 }
                 self.add_entry(number, entry);
             }
-            Err(why) => {
-                let message = if finished {
-                    format!("kept but not part of the tree: {why}")
+            Err(error) => {
+                let raw = String::from_utf8_lossy(line).into_owned();
+                let kind = if finished {
+                    SessionProblemKind::NotAnEntry { error, raw }
                 } else {
-                    "skipped: it was cut off while being written".into()
+                    SessionProblemKind::CutOff { raw }
                 };
-                let raw = Some(String::from_utf8_lossy(line).into_owned());
-                self.problems.push(SessionProblem { line: number, message, raw });
+                self.report(number, kind);
                 self.entry_before_gap = self.leaf;
             }
         }
@@ -165,7 +154,7 @@ impl Session {
         let is_partial = self.track_partial(number, parent, &entry);
         self.parents.push(parent);
         if self.by_id.contains_key(&entry.id) {
-            self.report(number, format!("skipped: an earlier entry has the same id `{}`", entry.id));
+            self.report(number, SessionProblemKind::DuplicateId { id: entry.id.clone() });
         } else {
             self.by_id.insert(entry.id.clone(), at);
             self.leaf = if is_partial { self.leaf } else { Some(at) };
@@ -173,10 +162,8 @@ impl Session {
         if let Record::Compaction { first_kept: Some(kept), .. } = &entry.record {
             let above = parent.map_or_else(Vec::new, |parent| self.path_indices(parent));
             if !self.by_id.get(kept).is_some_and(|kept| above.contains(kept)) {
-                self.report(
-                    number,
-                    format!("compaction not applied: `{kept}`, the first entry to keep, does not precede it"),
-                );
+                let first_kept = kept.clone();
+                self.report(number, SessionProblemKind::CompactionNotApplied { first_kept });
             }
         }
         self.entries.push(entry);
@@ -200,11 +187,8 @@ impl Session {
             let before = answer.parent;
             return Some(self.recover_answer(answer, before));
         }
-        let replacement = match self.entry_before_gap {
-            Some(before) => format!("attached to `{}`", self.entries[before].id),
-            None => "treated as the start of a conversation".into(),
-        };
-        self.report(number, format!("{replacement}: its parent `{parent}` is not on an earlier line"));
+        let attached_to = self.entry_before_gap.map(|before| self.entries[before].id.clone());
+        self.report(number, SessionProblemKind::MissingParent { parent: parent.into(), attached_to });
         self.entry_before_gap
     }
 
@@ -259,12 +243,7 @@ impl Session {
     fn recover_answer(&mut self, answer: PendingAnswer, parent: Option<usize>) -> usize {
         let (line, message_id) = (answer.line, answer.message_id.clone());
         let entry = answer.into_entry(parent.map(|parent| &*self.entries[parent].id));
-        self.report(
-            line,
-            format!(
-                "recovered: the answer `{message_id}` was cut off; it was put together from the saved pieces"
-            ),
-        );
+        self.report(line, SessionProblemKind::Recovered { message_id: message_id.clone() });
         let at = self.entries.len();
         self.recovered.push(entry.clone());
         self.entries.push(entry);
@@ -274,8 +253,8 @@ impl Session {
         at
     }
 
-    pub(crate) fn report(&mut self, line: usize, message: String) {
-        self.problems.push(SessionProblem { line, message, raw: None });
+    fn report(&mut self, line: usize, kind: SessionProblemKind) {
+        self.problems.push(SessionProblem { line, kind });
     }
 
     /// Indices of the entries from the root down to `leaf`.

@@ -5,99 +5,9 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use thiserror::Error;
 
 use crate::entry::Header;
-
-/// Why an entry could not be saved, or a session could not be opened for writing.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{name}: {message}; {remedy}")]
-pub struct LogError {
-    /// The cause, for code that has to decide.
-    pub kind: LogErrorKind,
-    /// Path of the session file.
-    pub name: Arc<str>,
-    /// What happened, as a sentence for the user.
-    pub message: String,
-    /// What the user can do about it.
-    pub remedy: &'static str,
-}
-
-/// The causes of a [`LogError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogErrorKind {
-    /// Another process holds the lock of this session.
-    Busy,
-    /// The disk, the quota or the file size limit is exhausted.
-    Full,
-    /// The file system is read-only, or permissions forbid writing.
-    ReadOnly,
-    /// The file is not a session, or was written by a newer version.
-    Unreadable,
-    /// A new session would overwrite an existing file.
-    Exists,
-    /// Any other error of the operating system.
-    Other,
-}
-
-/// Added to every failed write, because it is true of each: see [`crate::SessionLog::append`].
-const RETRY_NOTE: &str = "unsaved entries are kept in memory and written with the next one";
-
-impl LogError {
-    pub(crate) fn new(
-        kind: LogErrorKind,
-        path: &Path,
-        message: impl Into<String>,
-        remedy: &'static str,
-    ) -> Self {
-        LogError { kind, name: path.display().to_string().into(), message: message.into(), remedy }
-    }
-
-    /// Turns an I/O error into plain words with a remedy; `action` says what failed.
-    pub(crate) fn from_io(path: &Path, action: &str, error: &io::Error) -> Self {
-        use io::ErrorKind as Kind;
-        let (kind, why, remedy) = match error.kind() {
-            Kind::StorageFull => (LogErrorKind::Full, "the disk is full", "free some space on it"),
-            Kind::QuotaExceeded => {
-                (LogErrorKind::Full, "your disk quota is used up", "free some space on it")
-            }
-            Kind::FileTooLarge => (
-                LogErrorKind::Full,
-                "the file would be larger than is allowed here",
-                "raise the limit (`ulimit -f`)",
-            ),
-            Kind::ReadOnlyFilesystem => (
-                LogErrorKind::ReadOnly,
-                "the disk is read-only",
-                "name another data folder in HARDPAN_DATA_DIR",
-            ),
-            Kind::PermissionDenied => (
-                LogErrorKind::ReadOnly,
-                "you are not allowed to write there",
-                "fix the permissions, or name another data folder in HARDPAN_DATA_DIR",
-            ),
-            Kind::NotFound => (
-                LogErrorKind::Other,
-                "it does not exist",
-                "name another session; `hardpan sessions` lists them",
-            ),
-            _ => (LogErrorKind::Other, "", "fix that, or name another data folder in HARDPAN_DATA_DIR"),
-        };
-        let message = match why {
-            "" => format!("{action}: {error}"),
-            why => format!("{action}: {why} ({error})"),
-        };
-        LogError::new(kind, path, message, remedy)
-    }
-
-    /// The same error with a note that the write will be tried again.
-    pub(crate) fn with_retry_note(mut self) -> Self {
-        self.message = format!("{}; {RETRY_NOTE}", self.message);
-        self
-    }
-}
+use crate::log_error::{LogAction, LogError, LogErrorCause};
 
 /// An open session file, and how much of it is durable.
 pub(crate) struct SessionFile {
@@ -125,7 +35,7 @@ impl SessionFile {
 
     /// Opens and locks an existing file, and returns its content.
     pub(crate) fn open(path: &Path) -> Result<(Self, Vec<u8>), LogError> {
-        let failed = |error: io::Error| LogError::from_io(path, "it cannot be opened", &error);
+        let failed = |error: io::Error| LogError::io(path, LogAction::Open, error);
         // Opening a pipe would wait for ever.
         if !fs::metadata(path).map_err(failed)?.is_file() {
             return Err(failed(io::Error::other("it is not a regular file")));
@@ -160,7 +70,7 @@ impl SessionFile {
             // The next write tries again where this fails.
             let _ = self.discard_torn_tail();
         }
-        written.map_err(|error| LogError::from_io(&self.path, "it cannot be written", &error))
+        written.map_err(|error| LogError::io(&self.path, LogAction::Write, error))
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -193,13 +103,11 @@ impl SessionFile {
             sync_parent_folder(&beside)?;
             Ok(beside)
         };
-        let kept = keep();
-        let kept =
-            kept.map_err(|error: io::Error| LogError::from_io(&self.path, "it cannot be repaired", &error))?;
+        let failed = |error: io::Error| LogError::io(&self.path, LogAction::Repair, error);
+        let kept = keep().map_err(failed)?;
         self.durable_bytes = length as u64;
         self.has_torn_tail = true;
-        self.discard_torn_tail()
-            .map_err(|error| LogError::from_io(&self.path, "it cannot be repaired", &error))?;
+        self.discard_torn_tail().map_err(|error| LogError::io(&self.path, LogAction::Repair, error))?;
         Ok(kept)
     }
 }
@@ -217,30 +125,18 @@ impl Drop for SessionFile {
 /// Takes the exclusive lock, so that a session has one writer.
 pub(crate) fn lock_file(file: &File, path: &Path) -> Result<(), LogError> {
     file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => LogError::new(
-            LogErrorKind::Busy,
-            path,
-            "another process writes to this session",
-            "wait until it has ended, or fork the session",
-        ),
-        TryLockError::Error(error) => LogError::from_io(path, "it cannot be locked", &error),
+        TryLockError::WouldBlock => LogError::new(path, LogErrorCause::Busy),
+        TryLockError::Error(error) => LogError::io(path, LogAction::Lock, error),
     })
 }
 
 /// Creates the file and the folders above it, readable by their owner only, and locks it.
 fn create_file(path: &Path) -> Result<File, LogError> {
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            LogError::new(LogErrorKind::Exists, path, "it already exists", "open it, or choose another name")
-        }
+        io::ErrorKind::AlreadyExists => LogError::new(path, LogErrorCause::Exists),
         // The file is new, so what is missing is a folder above it, which cannot be created.
-        io::ErrorKind::NotFound => LogError::new(
-            LogErrorKind::Other,
-            path,
-            format!("its folder cannot be created: {error}"),
-            "name another data folder in HARDPAN_DATA_DIR",
-        ),
-        _ => LogError::from_io(path, "it cannot be created", &error),
+        io::ErrorKind::NotFound => LogError::new(path, LogErrorCause::NoFolder(error.into())),
+        _ => LogError::io(path, LogAction::Create, error),
     };
     let make = || {
         create_folder_durably(path.parent().unwrap_or(Path::new("")))?;

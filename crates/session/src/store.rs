@@ -10,10 +10,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::log_error::{LogAction, LogError};
 use crate::message_text::{body_texts, role_name};
 use crate::record::Record;
 use crate::session::Session;
-use crate::session_file::{LogError, lock_file};
+use crate::session_file::lock_file;
 use crate::summary::SessionSummary;
 
 /// Longest part of a folder name that is used in a path, in characters.
@@ -161,7 +162,7 @@ impl SessionStore {
     /// process writes to is not deleted.
     pub fn delete(&self, summary: &SessionSummary) -> Result<(), LogError> {
         let path = &summary.path;
-        let failed = |error: io::Error| LogError::from_io(path, "it cannot be deleted", &error);
+        let failed = |error: io::Error| LogError::io(path, LogAction::Delete, error);
         let file = File::open(path).map_err(failed)?;
         lock_file(&file, path)?;
         fs::remove_file(path).map_err(failed)?;

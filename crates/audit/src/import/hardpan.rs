@@ -22,7 +22,7 @@ pub(super) fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), Sessio
     recording.cwd = Some(session.header.cwd.clone()).filter(|cwd| !cwd.is_empty());
     let problems = session.problems.iter();
     recording.problems.extend(
-        problems.map(|problem| ImportProblem { line: problem.line, message: problem.message.clone() }),
+        problems.map(|problem| ImportProblem { line: problem.line, message: problem.kind.to_string() }),
     );
     let mut reader = HardpanReader::default();
     for (number, entry) in (2..).zip(&session.entries) {

@@ -12,7 +12,7 @@ use hardpan_session::{Record, Session};
 use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 
 use super::{display, price};
-use crate::output::{Align, Table, cut, thousands};
+use crate::output::{Align, Table, cut, error_text, thousands};
 use crate::views;
 use hardpan_app::conversation_app::{self, ConversationApp};
 use hardpan_app::gather;
@@ -191,7 +191,7 @@ async fn run(
         }
         "new" => {
             let conversation = conversation_app::begin_conversation(&app.store, &app.folder)
-                .map_err(|error| format!("{error:#}"))?;
+                .map_err(|error| error_text(error.as_ref()))?;
             app.switch_conversation(conversation, SessionSwitchKind::Other).await;
             "started a new conversation".into()
         }
@@ -244,7 +244,7 @@ async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<Strin
     }
     let options = hardpan_app::options::TargetOptions { model: Some(name.to_owned()), ..Default::default() };
     let target =
-        gather::resolve_target(&options, &app.settings, None).map_err(|error| format!("{error:#}"))?;
+        gather::resolve_target(&options, &app.settings, None).map_err(|error| error_text(error.as_ref()))?;
     let chosen = target.model.name();
     let cost = price::describe_cost(
         agent,
@@ -428,7 +428,7 @@ async fn fork(entry: &str, app: &ConversationApp, agent: &Agent) -> Result<Strin
     let session = open_session(agent)?;
     let at = Some(entry).filter(|entry| !entry.is_empty());
     let conversation = conversation_app::fork_conversation(&app.store, &app.folder, &session, at)
-        .map_err(|error| format!("{error:#}"))?;
+        .map_err(|error| error_text(error.as_ref()))?;
     let messages = pluralize(conversation.messages.len(), "message");
     app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: at.map(Into::into) }).await;
     let (id, _) = agent.session();

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::screen;
 use crate::args::OutputFormat;
 use crate::hud::{Hud, wrap::wrap};
-use crate::output::{self, cut, dollars, safe, safe_lines, thousands};
+use crate::output::{self, OutputError, cut, dollars, safe, safe_lines, thousands};
 use hardpan_app::ConversationApp;
 
 /// Lines shown of a command's output: the last ones, which say how it ended.
@@ -60,7 +60,7 @@ impl EventPrinter {
     }
 
     /// Prints the last answer, if it was not printed while it streamed.
-    pub fn finish(&self) -> io::Result<()> {
+    pub fn finish(&self) -> Result<(), OutputError> {
         let state = self.lock();
         if state.live {
             screen::end_answer_line();

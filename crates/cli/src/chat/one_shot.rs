@@ -12,7 +12,7 @@ use super::prompt_input::PromptInput;
 use super::signals::{Interrupt, Signals};
 use super::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
 use crate::args::{ChatArgs, OutputFormat};
-use crate::output;
+use crate::output::{self, OutputError};
 use hardpan_app::ConversationApp;
 use hardpan_app::mentions::PromptSource;
 
@@ -25,7 +25,7 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     commands::register_commands(&app);
     let agent = app.agent.clone();
     // The first failed write. The run goes on, since the session stores its result.
-    let write_error: Arc<Mutex<Option<io::Error>>> = Arc::default();
+    let write_error: Arc<Mutex<Option<OutputError>>> = Arc::default();
     let printer = match flags.output {
         OutputFormat::Json => {
             let write_error = write_error.clone();

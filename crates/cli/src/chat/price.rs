@@ -8,6 +8,7 @@ use hardpan_prompt::{Text, TokenCounter};
 use hardpan_session::Session;
 use hardpan_workspace as workspace;
 
+use crate::output::error_text;
 use crate::why::explain_verdict;
 use hardpan_app::ConversationApp;
 use hardpan_app::gather;
@@ -26,7 +27,7 @@ pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String
             let options =
                 hardpan_app::options::TargetOptions { model: Some(name.to_owned()), ..Default::default() };
             let target = gather::resolve_target(&options, &app.settings, None)
-                .map_err(|error| format!("{error:#}"))?;
+                .map_err(|error| error_text(error.as_ref()))?;
             describe_cost(
                 agent,
                 PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },

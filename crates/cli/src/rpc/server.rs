@@ -23,7 +23,7 @@ use super::reply::{JsonWriter, PendingResponse, ResponseSent};
 use super::request::{ApprovalAnswer, ApprovalScope, InvalidRequest, Request, RpcCommand, ThinkingLevel};
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
 use crate::chat::commands;
-use crate::output::safe;
+use crate::output::{error_text, safe};
 use hardpan_app::approval::ApprovalVerdict;
 use hardpan_app::conversation_app::{self, ConversationApp};
 use hardpan_app::gather;
@@ -314,7 +314,7 @@ impl RpcServer {
     ) -> Result<Option<ResponseData>, String> {
         let options = TargetOptions { model: Some(model), provider, ..TargetOptions::default() };
         let mut target = gather::resolve_target(&options, &self.app.settings, None)
-            .map_err(|error| format!("{error:#}"))?;
+            .map_err(|error| error_text(error.as_ref()))?;
         gather::apply_learned_factor(&mut target, &LearnedState::load());
         let data = ResponseData::ModelInfo(ModelInfo::from(&target));
         self.app.agent.select_model(target).await.map_err(|error| error.to_string())?;
@@ -325,7 +325,7 @@ impl RpcServer {
         self.wait_until_idle().await?;
         let app = &self.app;
         let conversation = conversation_app::begin_conversation(&app.store, &app.folder)
-            .map_err(|error| format!("{error:#}"))?;
+            .map_err(|error| error_text(error.as_ref()))?;
         app.switch_conversation(conversation, SessionSwitchKind::Other).await;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
     }
@@ -362,7 +362,7 @@ impl RpcServer {
         let app = &self.app;
         let session = commands::open_session(&app.agent)?;
         let forked = conversation_app::fork_conversation(&app.store, &app.folder, &session, entry);
-        let conversation = forked.map_err(|error| format!("{error:#}"))?;
+        let conversation = forked.map_err(|error| error_text(error.as_ref()))?;
         app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: entry.map(Into::into) }).await;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
     }

@@ -49,8 +49,8 @@ fn an_answer_that_was_cut_off_is_put_together() {
     assert_eq!(session.branch(None).unwrap().leaf.as_deref(), Some("m"));
     let what = "recovered: the answer `m` was cut off; it was put together from the saved pieces";
     assert_eq!(
-        (session.problems.len(), session.problems[0].line, &*session.problems[0].message),
-        (1, 4, what)
+        (session.problems.len(), session.problems[0].line, session.problems[0].kind.to_string()),
+        (1, 4, what.to_owned())
     );
 }
 

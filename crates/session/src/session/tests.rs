@@ -20,8 +20,8 @@ fn ids(session: &Session) -> Vec<String> {
     session.branch(None).unwrap().messages.iter().map(|message| message.id.to_string()).collect()
 }
 
-fn problems(session: &Session) -> Vec<(usize, &str)> {
-    session.problems.iter().map(|problem| (problem.line, problem.message.as_str())).collect()
+fn problems(session: &Session) -> Vec<(usize, String)> {
+    session.problems.iter().map(|problem| (problem.line, problem.kind.to_string())).collect()
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn a_newer_version_is_an_error_with_a_remedy() {
 fn a_line_that_was_not_finished_is_left_out() {
     let b = message("b", Some("a"));
     let session = parse(&[&message("a", None), &b[..b.len() - 9]]);
-    assert_eq!(problems(&session), [(3, "skipped: it was cut off while being written")]);
-    assert_eq!(session.problems[0].raw.as_deref(), Some(&b[..b.len() - 9]));
+    assert_eq!(problems(&session), [(3, "skipped: it was cut off while being written".into())]);
+    assert_eq!(session.problems[0].raw(), Some(&b[..b.len() - 9]));
     assert_eq!(ids(&session), ["a"]);
 }
 
@@ -80,12 +80,10 @@ fn a_line_that_cannot_be_read_is_kept_and_the_conversation_goes_on_across_it() {
     let lines = [&message("a", None), "garbage\n", "\n", &message("c", Some("b")), &message("d", Some("c"))];
     let session = parse(&lines);
     assert_eq!(session.problems.len(), 2);
-    assert_eq!(session.problems[0].raw.as_deref(), Some("garbage"));
-    assert!(
-        session.problems[0].message.starts_with("kept but not part of the tree: it is not a JSON object")
-    );
+    assert_eq!(session.problems[0].raw(), Some("garbage"));
+    assert!(problems(&session)[0].1.starts_with("kept but not part of the tree: it is not a JSON object"));
     let joined = "attached to `a`: its parent `b` is not on an earlier line";
-    assert_eq!(problems(&session)[1], (5, joined));
+    assert_eq!(problems(&session)[1], (5, joined.into()));
     assert_eq!(ids(&session), ["a", "c", "d"]);
 }
 
@@ -94,7 +92,7 @@ fn a_line_that_is_not_utf_8_is_reported() {
     let bytes = [HEADER.as_bytes(), b"\n{\"type\":\"\xff\"}\n", message("a", None).as_bytes()].concat();
     let session = Session::parse("s", &bytes).unwrap();
     assert_eq!(session.problems.len(), 1);
-    assert_eq!(session.problems[0].raw.as_deref(), Some("{\"type\":\"\u{fffd}\"}"));
+    assert_eq!(session.problems[0].raw(), Some("{\"type\":\"\u{fffd}\"}"));
     assert_eq!(ids(&session), ["a"]);
 }
 
@@ -103,7 +101,7 @@ fn a_message_that_cannot_be_read_still_holds_its_children() {
     let bad = "{\"type\":\"message\",\"id\":\"b\",\"parent\":\"a\",\"message\":{}}\n";
     let session = parse(&[&message("a", None), bad, &message("c", Some("b"))]);
     assert_eq!(session.problems.len(), 1);
-    assert!(session.problems[0].message.starts_with("kept but not understood: its message cannot be read: "));
+    assert!(problems(&session)[0].1.starts_with("kept but not understood: its message cannot be read: "));
     assert_eq!(session.entries[1].to_line(), bad);
     assert_eq!(ids(&session), ["a", "c"]);
 }
@@ -112,7 +110,7 @@ fn a_message_that_cannot_be_read_still_holds_its_children() {
 fn a_missing_parent_is_reported() {
     let session = parse(&[&message("a", None), &message("b", Some("x"))]);
     let what = "treated as the start of a conversation: its parent `x` is not on an earlier line";
-    assert_eq!(problems(&session), [(3, what)]);
+    assert_eq!(problems(&session), [(3, what.into())]);
     assert_eq!(ids(&session), ["b"]);
 }
 
@@ -128,7 +126,7 @@ fn a_cycle_is_reported_and_ends() {
 fn the_second_of_two_entries_with_one_id_is_left_out() {
     let a = message("a", None);
     let session = parse(&[&a, &message("b", Some("a")), &a]);
-    assert_eq!(problems(&session), [(4, "skipped: an earlier entry has the same id `a`")]);
+    assert_eq!(problems(&session), [(4, "skipped: an earlier entry has the same id `a`".into())]);
     assert_eq!(ids(&session), ["a", "b"]);
 }
 
@@ -175,7 +173,7 @@ proptest! {
             text += &message(&at.to_string(), parent.as_deref());
         }
         let session = Session::parse("s", text.as_bytes()).unwrap();
-        prop_assert_eq!(&session.problems, &[]);
+        prop_assert_eq!(problems(&session), []);
         let lines: String = session.entries.iter().map(Entry::to_line).collect();
         prop_assert_eq!(session.header.to_line() + &lines, text);
         for entry in &session.entries {

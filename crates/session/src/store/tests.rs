@@ -4,7 +4,7 @@ use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Entry, Header, LogErrorKind, RequestRecord, RequestUsage, SessionLog};
+use crate::{Entry, Header, LogErrorCause, RequestRecord, RequestUsage, SessionLog};
 
 const CWD: &str = "/home/me/My Project";
 
@@ -222,7 +222,7 @@ fn a_deleted_session_leaves_nothing_and_one_in_use_is_refused() {
     fs::write(path.with_extension("jsonl.torn-1"), "x").unwrap();
     let summary = stored.store.find(Some(Path::new(CWD)), "s1").unwrap();
     let (log, _) = SessionLog::open(&path).unwrap();
-    assert_eq!(stored.store.delete(&summary).unwrap_err().kind, LogErrorKind::Busy);
+    assert!(matches!(stored.store.delete(&summary).unwrap_err().cause, LogErrorCause::Busy));
     assert!(path.exists());
     drop(log);
     stored.store.delete(&summary).unwrap();
