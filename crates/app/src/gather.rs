@@ -344,7 +344,7 @@ pub fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
                 return;
             }
             Err(workspace::ImageFileError::Refused { error, .. }) => (None, Some(error.to_string())),
-            Err(_) => (None, Some(unreadable.reason.to_string())),
+            Err(_) => (None, Some(unreadable.reason.model_text())),
         },
     };
     let entry = FileEntry { last_refresh_ms: modified_ms(&path), content, reason, ..empty_file_entry(shown) };

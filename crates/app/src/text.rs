@@ -33,10 +33,13 @@ pub fn dollars(amount: f64) -> String {
 /// Errors of Hardpan's own crates tell their cause themselves, because a remedy follows it.
 pub fn error_text(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
-    for cause in std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let told = cause.to_string();
+        if !text.contains(&told) {
+            text = format!("{text}: {told}");
         }
+        source = cause.source();
     }
     text
 }

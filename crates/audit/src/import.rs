@@ -35,6 +35,7 @@ pub enum ImportError {
         /// The file's name, as it was given.
         name: String,
         /// The system's error.
+        #[source]
         error: std::io::Error,
     },
     /// None of its first lines is one that a known agent writes.
@@ -87,13 +88,12 @@ impl Recording {
 }
 
 /// A line's number, from 1, and its JSON, or why it is none.
-type ParsedLine = (usize, Result<Value, String>);
+type ParsedLine = (usize, Result<Value, serde_json::Error>);
 
 fn parse_lines(bytes: &[u8]) -> Vec<ParsedLine> {
     let numbered = (1..).zip(bytes.split(|&byte| byte == b'\n'));
     let said = numbered.filter(|(_, line)| !line.trim_ascii().is_empty());
-    said.map(|(number, line)| (number, serde_json::from_slice(line).map_err(|error| error.to_string())))
-        .collect()
+    said.map(|(number, line)| (number, serde_json::from_slice(line))).collect()
 }
 
 /// The agent that wrote a file, recognized by its first lines.

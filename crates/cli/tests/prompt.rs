@@ -206,7 +206,7 @@ fn what_cannot_be_attached_is_told_and_the_prompt_goes_on() {
     let (said, told) = post.prompt_and_notes(&["-p", prompt], "");
     assert_eq!(said.lines().last(), Some(prompt), "{said}");
     let lines = [
-        "· @bin.dat: it is binary (byte 0 is a control character): only text can be shown",
+        "· @bin.dat: it is a binary file (byte 0 is a control character): only text can be shown",
         "· @missing.md: there is no such file",
         "· @src: it is a folder: mention a file in it, or ask the model to list it",
         "· @link.md: it links to a file outside of the workspace: mention that file instead",
@@ -231,7 +231,7 @@ fn only_what_can_be_shown_is_opened() {
         .write("work/dot.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\0\0\0\0");
     post.sandbox.write("home/own.md", "what is at home");
     for (name, why) in [
-        ("bin.dat", "it is binary"),
+        ("bin.dat", "it is a binary file"),
         ("dot.png", "is an image: mention it in the prompt"),
         ("gone.md", "there is no such file"),
         (".", "it is a folder"),

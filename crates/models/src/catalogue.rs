@@ -24,6 +24,7 @@ pub enum CatalogueError {
         /// The file, as the caller named it.
         file: String,
         /// What was expected, with line and column.
+        #[source]
         error: serde_json::Error,
     },
     /// A row lacks a required field.
@@ -54,6 +55,7 @@ pub enum CatalogueError {
         /// Which row: `model "x"`, `provider "mine"`.
         row: String,
         /// The unknown name, with suggestions.
+        #[source]
         unknown: UnknownName,
     },
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub(crate) use parse::DurationText;
-pub use parse::FaultError;
+pub use parse::{FaultError, FaultRuleError};
 
 /// An error to inject.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ mod wire; // encodes answers in the format of their protocol
 pub use body_stream::ConnectionCut;
 pub use clock::{Clock, ManualClock};
 pub use engine::{Engine, EngineSettings, KeyPolicy, RateLimits, Request, SignatureCheck};
-pub use faults::{Fault, FaultError, Faults};
+pub use faults::{Fault, FaultError, FaultRuleError, Faults};
 pub use in_process::{BASE_URL, HOST, InProcessTransport};
 pub use reply::{Body, BodyEnding, Chunk, Reply};
 pub use script::{Script, ScriptError};

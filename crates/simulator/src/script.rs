@@ -12,13 +12,23 @@ use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 use crate::faults::{DurationText, Faults};
 
 /// Why a script cannot be used.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{file}: {reason}")]
-pub struct ScriptError {
-    /// The file name, as the caller gave it.
-    pub file: String,
-    /// What is wrong, with the line number.
-    pub reason: String,
+#[derive(Debug, Error)]
+pub enum ScriptError {
+    /// It is no YAML, or has fields that scripts do not have.
+    #[error("{file}: {error}")]
+    Yaml {
+        /// The file name, as the caller gave it.
+        file: String,
+        /// What is wrong, with the line number.
+        #[source]
+        error: Box<serde_saphyr::Error>,
+    },
+    /// It could answer nothing.
+    #[error("{file}: there is no turn; write `turns:` with at least one, or a `default:`")]
+    Empty {
+        /// The file name, as the caller gave it.
+        file: String,
+    },
 }
 
 /// Scripted answers, turn by turn.
@@ -167,10 +177,10 @@ impl FinishWord {
 impl Script {
     /// Parses a script. Errors name `file`.
     pub fn from_yaml(file: &str, yaml: &str) -> Result<Self, ScriptError> {
-        let wrong = |reason: String| ScriptError { file: file.to_owned(), reason };
-        let script: Script = serde_saphyr::from_str(yaml).map_err(|error| wrong(error.to_string()))?;
+        let wrong = |error| ScriptError::Yaml { file: file.to_owned(), error: Box::new(error) };
+        let script: Script = serde_saphyr::from_str(yaml).map_err(wrong)?;
         if script.turns.is_empty() && script.default.is_none() {
-            return Err(wrong("there is no turn; write `turns:` with at least one, or a `default:`".into()));
+            return Err(ScriptError::Empty { file: file.to_owned() });
         }
         Ok(script)
     }

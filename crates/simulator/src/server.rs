@@ -68,11 +68,12 @@ pub enum ServeError {
         /// The address to listen on.
         address: SocketAddr,
         /// The operating system's error.
+        #[source]
         error: io::Error,
     },
     /// The server stopped by itself.
     #[error("the server stopped: {0}")]
-    Stopped(String),
+    Stopped(#[source] io::Error),
 }
 
 /// A running server. Dropping it leaves it running; [`stop`](Self::stop) ends it.
@@ -160,8 +161,8 @@ impl Server {
 }
 
 fn server_result(ended: Result<io::Result<()>, tokio::task::JoinError>) -> Result<(), ServeError> {
-    let ended = ended.map_err(|error| ServeError::Stopped(error.to_string()))?;
-    ended.map_err(|error| ServeError::Stopped(error.to_string()))
+    // A task that panicked or was cancelled is an `io::Error`, too.
+    ended.unwrap_or_else(|error| Err(error.into())).map_err(ServeError::Stopped)
 }
 
 #[derive(Debug)]

@@ -73,6 +73,7 @@ pub enum LanguageError {
         /// Name of the language.
         language: String,
         /// Row, column and reason from tree-sitter.
+        #[source]
         error: tree_sitter::QueryError,
     },
     /// The query uses a capture that queries/README.md does not list.

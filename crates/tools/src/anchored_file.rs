@@ -65,7 +65,7 @@ pub(crate) enum FileChangeError {
     #[error("cannot be changed: there is no space left on the disk")]
     Full,
     #[error("cannot be changed: {0}")]
-    Io(io::Error),
+    Io(#[source] io::Error),
 }
 
 impl From<Errno> for FileChangeError {

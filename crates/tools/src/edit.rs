@@ -1,11 +1,13 @@
 //! The tool `edit`: replaces texts that occur exactly once in a file.
 
+use std::str::Utf8Error;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use hardpan_prompt::Json;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use crate::anchored_file::MissingFolders;
 use crate::declarations::load_declaration;
@@ -126,19 +128,25 @@ pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
 
 /// The content as text. Fails if it is not UTF-8 without NUL bytes, because it could not be written
 /// back unchanged.
-fn decode_text(bytes: &[u8]) -> Result<&str, String> {
+fn decode_text(bytes: &[u8]) -> Result<&str, NotEditable> {
     if is_utf16(bytes) {
-        return Err("is UTF-16: convert it to UTF-8 first, for example with iconv".to_owned());
+        return Err(NotEditable::Utf16);
     }
     if let Some(offset) = bytes.iter().position(|&byte| byte == 0) {
-        return Err(format!("is binary (byte {offset} is NUL): only text can be edited"));
+        return Err(NotEditable::Binary { offset });
     }
-    std::str::from_utf8(bytes).map_err(|error| {
-        format!(
-            "is not UTF-8 (byte {} is the first wrong one): convert it, for example with iconv",
-            error.valid_up_to()
-        )
-    })
+    std::str::from_utf8(bytes).map_err(NotEditable::NotUtf8)
+}
+
+/// Why a file cannot be edited. The model reads the text after the file's name.
+#[derive(Debug, Error)]
+enum NotEditable {
+    #[error("is UTF-16: convert it to UTF-8 first, for example with iconv")]
+    Utf16,
+    #[error("is binary (byte {offset} is NUL): only text can be edited")]
+    Binary { offset: usize },
+    #[error("is not UTF-8 (byte {} is the first wrong one): convert it, for example with iconv", .0.valid_up_to())]
+    NotUtf8(#[source] Utf8Error),
 }
 
 /// The edit (by its index, from 0) because of which a call changes nothing.

@@ -17,10 +17,12 @@ use crate::limits::{MAX_ANSWER_BYTES, append_notices};
 use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments};
 
 mod address_guard; // AddressGuard: which addresses may be fetched from
+mod error; // FetchError: why a page was not fetched
 mod html; // HTML as a series of tags and texts
 mod markdown; // HTML to Markdown
 
 use address_guard::AddressGuard;
+use error::FetchError;
 
 /// The most redirects that are followed, all on one host.
 const MAX_REDIRECTS: usize = 5;
@@ -41,7 +43,7 @@ pub struct WebOptions {
 
 /// The tool `fetch`.
 pub(crate) struct Fetch {
-    client: Result<Client, String>,
+    client: Result<Client, FetchError>,
     guard: AddressGuard,
     proxied: bool,
     limits: FetchLimits,
@@ -117,7 +119,7 @@ impl Fetch {
         // The user chose the proxy, so its own address may be private.
         let for_client =
             AddressGuard { private_hosts: web.private_hosts.iter().cloned().chain(proxy).collect() };
-        let client = build_client(web, for_client).map_err(|error| innermost_cause(&error));
+        let client = build_client(web, for_client).map_err(FetchError::from);
         Fetch { client, guard, proxied: web.proxy.is_some(), limits, last: Mutex::default() }
     }
 
@@ -127,7 +129,7 @@ impl Fetch {
             Some(page) => page,
             None => {
                 let fetched = tokio::time::timeout(self.limits.time, self.fetch(&url)).await;
-                let late = |_| format!("it took longer than {} seconds", self.limits.time.as_secs());
+                let late = |_| FetchError::TimedOut { seconds: self.limits.time.as_secs() };
                 let page = fetched.map_err(late).flatten();
                 let page = page.map_err(|why| {
                     ToolOutcome::failed(format!("{} was not fetched: {why}.", sanitize(&url)))
@@ -145,46 +147,45 @@ impl Fetch {
         last.as_ref().filter(|(fetched, _)| fetched == url).map(|(_, page)| page.clone())
     }
 
-    async fn fetch(&self, url: &str) -> Result<FetchedPage, String> {
+    async fn fetch(&self, url: &str) -> Result<FetchedPage, FetchError> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let mut url: Url =
-            url.trim().parse().map_err(|error| format!("the address is not valid: {error}"))?;
+        let mut url: Url = url.trim().parse().map_err(FetchError::InvalidAddress)?;
         for _ in 0..=MAX_REDIRECTS {
             if url.as_str().len() > MAX_ADDRESS_BYTES {
-                return Err(format!("the address is longer than {MAX_ADDRESS_BYTES} bytes"));
+                return Err(FetchError::LongAddress);
             }
-            self.guard.check_url(&url).map_err(|refused| refused.to_string())?;
+            self.guard.check_url(&url)?;
             if self.proxied {
                 self.check_host_addresses(&url).await?;
             }
             let asked = client
                 .get(url.clone())
                 .header(ACCEPT, "text/html, text/*, application/json;q=0.9, */*;q=0.1");
-            let response = asked.send().await.map_err(|error| innermost_cause(&error))?;
+            let response = asked.send().await?;
             match redirect_target(&response) {
                 Some(to) => {
-                    let to = url.join(&to).map_err(|error| format!("it sends to {to:?}: {error}"))?;
-                    self.guard.check_url(&to).map_err(|refused| refused.to_string())?;
+                    let to = url.join(&to).map_err(|error| FetchError::InvalidRedirect { to, error })?;
+                    self.guard.check_url(&to)?;
                     if !is_same_host(&url, &to) {
-                        return Err(format!("it sends to another host: fetch {to} if that is meant"));
+                        return Err(FetchError::OtherHost { to });
                     }
                     url = to;
                 }
                 None => return self.read_page(url, response).await,
             }
         }
-        Err(format!("it sends from one address to the next more than {MAX_REDIRECTS} times"))
+        Err(FetchError::ManyRedirects)
     }
 
     /// Checks a host behind a proxy, as far as this machine can resolve it.
-    async fn check_host_addresses(&self, url: &Url) -> Result<(), String> {
+    async fn check_host_addresses(&self, url: &Url) -> Result<(), FetchError> {
         match self.guard.resolve_host(url.host_str().unwrap_or_default()).await {
-            Err(refused @ address_guard::AddressError::Private { .. }) => Err(refused.to_string()),
+            Err(refused @ address_guard::AddressError::Private { .. }) => Err(refused.into()),
             _ => Ok(()),
         }
     }
 
-    async fn read_page(&self, url: Url, response: Response) -> Result<FetchedPage, String> {
+    async fn read_page(&self, url: Url, response: Response) -> Result<FetchedPage, FetchError> {
         let status = response.status().as_u16();
         let kind = ContentKind::from_headers(response.headers())?;
         let latin = is_latin(response.headers());
@@ -192,7 +193,7 @@ impl Fetch {
         let mut stream = response.bytes_stream();
         let mut cut = false;
         while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(|error| format!("it broke off: {}", innermost_cause(&error)))?;
+            let chunk = chunk.map_err(|error| FetchError::BrokeOff(error.into()))?;
             let room = self.limits.bytes - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
@@ -202,7 +203,7 @@ impl Fetch {
         }
         let (bytes, hash) = (body.len(), Hash::of(&body));
         if kind == ContentKind::Unknown && body.contains(&0) {
-            return Err("it does not say what it is, and it is not text".to_owned());
+            return Err(FetchError::UnknownContent);
         }
         let text = match latin {
             true => body.iter().copied().map(char::from).collect(),
@@ -217,7 +218,8 @@ impl Fetch {
             }
             _ => markdown::MarkdownPage { title: None, text },
         });
-        let markdown::MarkdownPage { title, text } = converted.await.map_err(|error| error.to_string())?;
+        let converted = converted.await.map_err(|error| FetchError::Conversion(error.into()))?;
+        let markdown::MarkdownPage { title, text } = converted;
         Ok(FetchedPage { url, status, title, text, bytes, hash, cut })
     }
 }
@@ -262,7 +264,7 @@ enum ContentKind {
 }
 
 impl ContentKind {
-    fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
+    fn from_headers(headers: &HeaderMap) -> Result<Self, FetchError> {
         let Some(kind) = content_type(headers) else { return Ok(ContentKind::Unknown) };
         let kind = kind.split(';').next().unwrap_or_default().trim();
         match kind {
@@ -277,7 +279,7 @@ impl ContentKind {
             | "application/x-ndjson"
             | "application/yaml"
             | "application/toml" => Ok(ContentKind::Text),
-            kind => Err(format!("it is {}, not text", sanitize(kind))),
+            kind => Err(FetchError::NotText { content_type: sanitize(kind) }),
         }
     }
 }
@@ -331,16 +333,6 @@ fn build_outcome(page: &FetchedPage, offset: usize, limits: FetchLimits) -> Resu
         "hash": page.hash,
     });
     Ok(ToolOutcome { is_error: page.status >= 400, ..ToolOutcome::text(text).with_details(details) })
-}
-
-/// The innermost cause of an error, which says what happened; the outer ones only say that
-/// something did.
-fn innermost_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

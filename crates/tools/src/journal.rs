@@ -62,6 +62,7 @@ pub enum JournalError {
         /// The folder or the file that failed.
         path: PathBuf,
         /// The system's error.
+        #[source]
         error: io::Error,
     },
     /// The turn changed no files, or was undone before.

@@ -67,7 +67,7 @@ fn read(arguments: &Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome
     let failed = |reason: UnreadableReason| match reason {
         UnreadableReason::Missing => missing_path(scope, &arguments.path, &place),
         UnreadableReason::Directory => ToolOutcome::failed(format!("{shown} is a folder: list it with ls.")),
-        reason => ToolOutcome::failed(format!("{shown} {reason}")),
+        reason => ToolOutcome::failed(format!("{shown} {}", reason.model_text())),
     };
     let (file, metadata) = open_regular_file(&place).map_err(failed)?;
     if !scope.resolved().may_read_open(&file, &place) {

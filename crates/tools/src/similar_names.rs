@@ -44,7 +44,7 @@ pub(crate) fn missing_path(scope: &Scope, path: &str, place: &Path) -> ToolOutco
 pub(crate) fn require_existing(scope: &Scope, path: &str, place: &Path) -> Result<Metadata, ToolOutcome> {
     place.metadata().map_err(|error| match UnreadableReason::from(error) {
         UnreadableReason::Missing => missing_path(scope, path, place),
-        reason => ToolOutcome::failed(format!("{} {reason}", scope.display_name(place))),
+        reason => ToolOutcome::failed(format!("{} {}", scope.display_name(place), reason.model_text())),
     })
 }
 

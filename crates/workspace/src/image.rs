@@ -39,6 +39,7 @@ pub enum ImageFileError {
         /// Path as the caller gave it.
         path: PathBuf,
         /// The limit it exceeds, with a remedy.
+        #[source]
         error: ImageError,
     },
 }

@@ -73,7 +73,7 @@ fn read_or_explain(path: &Path) -> String {
         }
         Err(error) => match error.reason {
             UnreadableReason::Missing => "[not read: it links to a file that does not exist]".into(),
-            reason => format!("[not read: it {reason}]"),
+            reason => format!("[not read: it {}]", reason.model_text()),
         },
     }
 }

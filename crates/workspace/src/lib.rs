@@ -21,7 +21,7 @@
 //! assert_eq!(read_text(&folder.path().join("notes.md"), TEXT_LIMIT)?.text, "# Notes\n");
 //!
 //! let error = read_text(folder.path(), TEXT_LIMIT).unwrap_err();
-//! assert!(error.to_string().ends_with("is a directory: name a file in it"));
+//! assert!(error.to_string().ends_with("is a folder: name a file in it"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -15,24 +15,65 @@ use super::{Fault, FaultRule, FaultSchedule, Faults};
 const DEFAULT_STALL: Duration = Duration::from_secs(600);
 
 /// Faults that cannot be parsed.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error)]
 pub enum FaultError {
     /// In the one-line form.
-    #[error("fault \"{fault}\": {reason}. Example: status=529,retry-after=1,times=2; cut=400,every=3")]
+    #[error("fault \"{fault}\": {error}. Example: status=529,retry-after=1,times=2; cut=400,every=3")]
     Spec {
         /// The one fault that is wrong, as written.
         fault: String,
         /// What is wrong with the fault.
-        reason: String,
+        #[source]
+        error: FaultRuleError,
     },
     /// In a YAML file.
-    #[error("{file}: {reason}")]
+    #[error("{file}: {error}")]
     Yaml {
         /// The file name, as the caller gave it.
         file: String,
         /// What is wrong, with the line number.
-        reason: String,
+        #[source]
+        error: Box<serde_saphyr::Error>,
     },
+}
+
+/// What is wrong with one fault.
+#[derive(Debug, Error)]
+pub enum FaultRuleError {
+    /// A field is unknown, or its value is of another type.
+    #[error(transparent)]
+    Fields(#[from] serde_json::Error),
+    /// A field without the one that it belongs to.
+    #[error("{field} belongs to {owner}")]
+    Lonely {
+        /// The field that is given.
+        field: &'static str,
+        /// The field that is missing.
+        owner: &'static str,
+    },
+    /// The fault would strike at no request.
+    #[error("every must be at least 1")]
+    NeverStrikes,
+    /// The probability is negative or above 1.
+    #[error("probability must be from 0 to 1")]
+    Probability,
+    /// No field says what happens.
+    #[error("it names no fault: one of status, delay, stall, cut, garbage, drip, duplicate, no_end, error")]
+    NoFault,
+    /// Two fields say what happens.
+    #[error("it names two faults at once; write them one after the other")]
+    TwoFaults,
+    /// The status does not stand for an error.
+    #[error("status {0} is no error; write one from 400 to 599")]
+    Status(u16),
+}
+
+/// A text that is no duration.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{text}` is no time; write 200ms, 2s or 5m")]
+pub struct InvalidDuration {
+    /// The text as written.
+    pub text: String,
 }
 
 /// A duration: `200ms`, `2s`, `5m`. A number without unit is in milliseconds.
@@ -40,12 +81,12 @@ pub enum FaultError {
 pub struct DurationText(pub Duration);
 
 impl FromStr for DurationText {
-    type Err = String;
+    type Err = InvalidDuration;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidDuration> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let unit = &text[digits.len()..];
-        let wrong = || format!("`{text}` is no time; write 200ms, 2s or 5m");
+        let wrong = || InvalidDuration { text: text.to_owned() };
         let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
         let seconds = match unit {
             "ms" | "" => number / 1000.0,
@@ -103,18 +144,22 @@ struct FaultFields {
 }
 
 impl FaultFields {
-    fn into_rule(self) -> Result<FaultRule, String> {
+    fn into_rule(self) -> Result<FaultRule, FaultRuleError> {
         let fault = self.fault()?;
-        let odd = [
-            (self.retry_after.is_some() && self.status.is_none(), "retry_after belongs to status"),
-            (self.r#for.is_some() && self.stall.is_none(), "for belongs to stall"),
-            (self.interval.is_some() && self.drip.is_none(), "interval belongs to drip"),
-            (self.seed.is_some() && self.probability.is_none(), "seed belongs to probability"),
-            (self.every == Some(0), "every must be at least 1"),
-            (self.probability.is_some_and(|p| !(0.0..=1.0).contains(&p)), "probability must be from 0 to 1"),
+        let lonely = [
+            (self.retry_after.is_some() && self.status.is_none(), "retry_after", "status"),
+            (self.r#for.is_some() && self.stall.is_none(), "for", "stall"),
+            (self.interval.is_some() && self.drip.is_none(), "interval", "drip"),
+            (self.seed.is_some() && self.probability.is_none(), "seed", "probability"),
         ];
-        if let Some((_, reason)) = odd.into_iter().find(|(wrong, _)| *wrong) {
-            return Err(reason.to_owned());
+        if let Some((_, field, owner)) = lonely.into_iter().find(|(wrong, ..)| *wrong) {
+            return Err(FaultRuleError::Lonely { field, owner });
+        }
+        if self.every == Some(0) {
+            return Err(FaultRuleError::NeverStrikes);
+        }
+        if self.probability.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
+            return Err(FaultRuleError::Probability);
         }
         let schedule = FaultSchedule {
             after: self.after.unwrap_or(0),
@@ -126,7 +171,7 @@ impl FaultFields {
         Ok(FaultRule { fault, schedule, times_struck: 0 })
     }
 
-    fn fault(&self) -> Result<Fault, String> {
+    fn fault(&self) -> Result<Fault, FaultRuleError> {
         let retry_after = self.retry_after;
         let interval = self.interval.map_or(Duration::from_millis(10), |span| span.0);
         let lasts = self.r#for.map_or(DEFAULT_STALL, |span| span.0);
@@ -143,12 +188,12 @@ impl FaultFields {
         ];
         let mut named = named.into_iter().flatten();
         let Some(fault) = named.next() else {
-            return Err("it names no fault: one of status, delay, stall, cut, garbage, drip, duplicate, no_end, error".into());
+            return Err(FaultRuleError::NoFault);
         };
         match (&fault, named.next()) {
-            (_, Some(_)) => Err("it names two faults at once; write them one after the other".into()),
+            (_, Some(_)) => Err(FaultRuleError::TwoFaults),
             (Fault::Status { status, .. }, None) if !(400..=599).contains(status) => {
-                Err(format!("status {status} is no error; write one from 400 to 599"))
+                Err(FaultRuleError::Status(*status))
             }
             _ => Ok(fault),
         }
@@ -170,10 +215,8 @@ impl<'de> Deserialize<'de> for Faults {
 impl Faults {
     /// Parses a YAML list of faults. Errors name `file`.
     pub fn from_yaml(file: &str, yaml: &str) -> Result<Self, FaultError> {
-        let wrong = |error: serde_saphyr::Error| FaultError::Yaml {
-            file: file.to_owned(),
-            reason: error.to_string(),
-        };
+        let wrong =
+            |error: serde_saphyr::Error| FaultError::Yaml { file: file.to_owned(), error: Box::new(error) };
         serde_saphyr::from_str(yaml).map_err(wrong)
     }
 }
@@ -184,10 +227,9 @@ impl FromStr for Faults {
     fn from_str(spec: &str) -> Result<Self, FaultError> {
         let written = spec.split(';').map(str::trim).filter(|fault| !fault.is_empty());
         let rules = written.map(|fault| {
-            let wrong = |reason: String| FaultError::Spec { fault: fault.to_owned(), reason };
-            let row: FaultFields =
-                serde_json::from_value(Value::Object(fields(fault))).map_err(|e| wrong(e.to_string()))?;
-            row.into_rule().map_err(wrong)
+            let row = serde_json::from_value::<FaultFields>(Value::Object(fields(fault)));
+            let rule = row.map_err(FaultRuleError::from).and_then(FaultFields::into_rule);
+            rule.map_err(|error| FaultError::Spec { fault: fault.to_owned(), error })
         });
         Ok(Faults { rules: rules.collect::<Result<_, _>>()?, requests: 0 })
     }

@@ -1,6 +1,7 @@
 //! [`AddressGuard`]: allows only addresses of the public network, and private hosts that the user
 //! named.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use thiserror::Error;
 
 /// Why an address is not fetched from.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, Error)]
 pub(super) enum AddressError {
     #[error("{0} is not an address of the web: it must begin with http:// or https://")]
     Scheme(String),
@@ -21,8 +22,14 @@ pub(super) enum AddressError {
         "{host} is {address}, an address of this machine or of a private network, which is only fetched from if the user allows the host"
     )]
     Private { host: String, address: IpAddr },
-    #[error("{host} cannot be found: {why}")]
-    Unknown { host: String, why: String },
+    #[error("{host} cannot be found: {error}")]
+    Unknown {
+        host: String,
+        #[source]
+        error: Arc<io::Error>,
+    },
+    #[error("{host} cannot be found: it has no address")]
+    NoAddress { host: String },
 }
 
 /// Resolves host names and refuses private addresses. It is also the HTTP client's resolver, so
@@ -51,11 +58,11 @@ impl AddressGuard {
 
     /// All addresses of a host. Fails if any of them is private and the host is not allowed.
     pub async fn resolve_host(&self, host: &str) -> Result<Vec<SocketAddr>, AddressError> {
-        let unknown = |why: String| AddressError::Unknown { host: host.to_owned(), why };
-        let found = tokio::net::lookup_host((host, 0)).await.map_err(|error| unknown(error.to_string()))?;
+        let unknown = |error: io::Error| AddressError::Unknown { host: host.to_owned(), error: error.into() };
+        let found = tokio::net::lookup_host((host, 0)).await.map_err(unknown)?;
         let found: Vec<SocketAddr> = found.collect();
         found.iter().try_for_each(|address| self.check_address(host, address.ip()))?;
-        if found.is_empty() { Err(unknown("it has no address".to_owned())) } else { Ok(found) }
+        if found.is_empty() { Err(AddressError::NoAddress { host: host.to_owned() }) } else { Ok(found) }
     }
 
     fn check_address(&self, host: &str, address: IpAddr) -> Result<(), AddressError> {
@@ -179,11 +186,11 @@ mod tests {
         ] {
             assert!(matches!(check(private), Err(AddressError::Private { .. })), "{private}");
         }
-        assert_eq!(check("https://a:b@example.com/"), Err(AddressError::Credentials));
+        assert!(matches!(check("https://a:b@example.com/"), Err(AddressError::Credentials)));
         assert!(matches!(check("file:///etc/passwd"), Err(AddressError::Scheme(_))));
-        assert_eq!(check("https://example.com/"), Ok(()));
+        assert!(check("https://example.com/").is_ok());
         let guard = AddressGuard { private_hosts: Arc::new(["::1".to_owned()]) };
-        assert_eq!(guard.check_url(&"http://[::1]:80/".parse().unwrap()), Ok(()));
+        assert!(guard.check_url(&"http://[::1]:80/".parse().unwrap()).is_ok());
     }
 
     #[tokio::test]
