@@ -177,7 +177,7 @@ impl Agent {
         Agent { inner: Arc::new(inner) }
     }
 
-    /// The event registry: subscribe handlers and observers here.
+    /// The event registry: faces get their stream here, handlers are subscribed here.
     pub fn events(&self) -> &Events {
         &self.inner.events
     }

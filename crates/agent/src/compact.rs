@@ -14,6 +14,7 @@ use hardpan_context::{LayoutName, PromptTexts, Snapshot, fill_template};
 use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessagePart, Omission, Text};
 use hardpan_providers::{Answer, ClientRequest, FailureKind, StopReason};
 use hardpan_session::{Record, Session};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +30,7 @@ use cut::KEPT_TOKENS;
 use truncate::MAX_CHARS_PER_TEXT;
 
 /// The result of a compaction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CompactionResult {
     /// The summary that replaces the old messages, with the lists of files they read and changed.
     pub summary: String,
@@ -42,7 +43,7 @@ pub struct CompactionResult {
 }
 
 /// Why a conversation is compacted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactReason {
     /// The user asked for it.

@@ -1,6 +1,12 @@
-//! [`Events`]: the event pipeline. Handlers are called in order, and each has a time limit.
+//! [`Events`]: the event pipeline. Faces read events from a stream; handlers are asked in order.
 //!
-//! An event is a value. Every handler subscribed to its type gets a copy, in the order of
+//! All events are declared in one table, `events/table.rs`. [`EVENTS`] lists them, and [`schema`]
+//! describes their JSON.
+//!
+//! **Faces** (terminal, print, RPC) get every [`AgentEvent`] from an [`EventStream`]; its module
+//! says what happens when a face does not keep up.
+//!
+//! **Handlers** take part. Every handler subscribed to an event's type gets a copy, in the order of
 //! subscription; the code that emitted the event uses the replies. A handler runs in a task of its
 //! own: one that panics, fails or takes too long is reported, and neither the loop nor the session
 //! waits for it any longer.
@@ -17,7 +23,12 @@
 //! }
 //! ```
 
-mod definitions; // every event, its payload and its reply
+mod catalogue; // EventInfo: the events as data; their schema and their documentation
+mod declare; // declare_events!: what an entry of the table becomes
+mod payloads; // types of the events' fields
+mod replies; // what handlers reply
+pub mod stream; // EventStream: how a face receives events
+mod table; // every event, its payload and its reply
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -28,15 +39,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Agent;
-pub use definitions::*;
+pub use catalogue::{EventInfo, markdown_table, schema};
+pub use payloads::*;
+pub use replies::*;
+pub use stream::EventStream;
+use stream::{STREAM_CAPACITY, StreamQueue};
+pub use table::*;
 
 /// Something that happens, and the reply that a handler may give.
-pub trait Event: Clone + Serialize + Send + Sync + 'static {
+pub trait Event: Clone + Serialize + JsonSchema + Send + Sync + 'static {
     /// The event's `type` in JSON.
     const NAME: &'static str;
     /// What a handler returns; `()` if there is nothing to decide.
@@ -47,7 +63,7 @@ pub trait Event: Clone + Serialize + Send + Sync + 'static {
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A handler that failed, panicked or took too long.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HandlerFault {
     /// The owner it was subscribed under.
     pub owner: Arc<str>,
@@ -70,9 +86,6 @@ struct Handler<E: Event> {
     run: Box<HandlerFn<E>>,
 }
 
-/// Receives every emitted event as JSON: `{"type": …}` and the event's fields.
-type EventObserver = Arc<dyn Fn(&Value) + Send + Sync>;
-
 /// A handler of some event type, and its owner.
 #[derive(Clone)]
 struct RegisteredHandler {
@@ -80,17 +93,17 @@ struct RegisteredHandler {
     handler: Arc<dyn Any + Send + Sync>,
 }
 
-/// The handlers and observers of an agent's events.
+/// The handlers of an agent's events, and the streams that faces read.
 pub struct Events {
     handlers: RwLock<HashMap<TypeId, Vec<RegisteredHandler>>>,
-    observers: RwLock<Vec<EventObserver>>,
+    streams: RwLock<Vec<Arc<StreamQueue>>>,
     timeout: Duration,
 }
 
 impl Events {
     /// A registry without handlers; each may take up to `timeout`.
     pub(crate) fn new(timeout: Duration) -> Self {
-        Events { handlers: RwLock::default(), observers: RwLock::default(), timeout }
+        Events { handlers: RwLock::default(), streams: RwLock::default(), timeout }
     }
 
     /// Subscribes a handler to an event type. `owner` names it in fault reports and in
@@ -115,10 +128,35 @@ impl Events {
         handlers.values_mut().for_each(|list| list.retain(|registered| &*registered.owner != owner));
     }
 
-    /// Adds an observer that receives every emitted event as JSON. It must be quick: the loop waits
-    /// for it.
-    pub fn add_observer(&self, observer: impl Fn(&Value) + Send + Sync + 'static) {
-        self.observers.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(observer));
+    /// A stream of all events from now on, for a face that reads while the agent works. A run waits
+    /// for a reader that falls behind: see [`stream`](self::stream).
+    pub fn stream(&self) -> EventStream {
+        self.add_stream(STREAM_CAPACITY)
+    }
+
+    /// A stream of all events from now on that no run waits for, for programs that read when the
+    /// run is over.
+    pub fn unbounded_stream(&self) -> EventStream {
+        self.add_stream(usize::MAX)
+    }
+
+    fn add_stream(&self, capacity: usize) -> EventStream {
+        let (queue, stream) = StreamQueue::new(capacity);
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|queue| !queue.is_closed());
+        streams.push(queue);
+        stream
+    }
+
+    fn streams(&self) -> Vec<Arc<StreamQueue>> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until every face has read enough for the run to go on.
+    pub(crate) async fn wait_for_readers(&self) {
+        for queue in self.streams() {
+            queue.wait_for_room().await;
+        }
     }
 
     /// Whether the event has handlers.
@@ -127,15 +165,16 @@ impl Events {
         handlers.get(&TypeId::of::<E>()).is_some_and(|list| !list.is_empty())
     }
 
-    /// Whether the event has handlers or there are observers. Events that are costly to build are
+    /// Whether the event has handlers or a face reads events. Events that are costly to build are
     /// skipped otherwise.
     pub(crate) fn has_listeners<E: Event>(&self) -> bool {
-        self.has_handlers::<E>() || !self.observers.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.has_handlers::<E>() || !self.streams.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Notifies observers and handlers, in order. Faults are reported, not returned.
-    pub(crate) async fn emit<E: Event<Reply = ()>>(&self, agent: &Agent, event: E) {
-        self.notify_observers(&event);
+    /// Puts the event into all streams, then notifies the handlers, in order. Faults are reported,
+    /// not returned.
+    pub(crate) async fn emit<E: Event<Reply = ()> + Into<AgentEvent>>(&self, agent: &Agent, event: E) {
+        self.publish(&event);
         let (_, faults) = self.ask_handlers(agent, event, |_, ()| ControlFlow::Continue(())).await;
         self.report_faults(&faults);
     }
@@ -162,21 +201,17 @@ impl Events {
         (event, faults)
     }
 
-    /// Notifies observers of handlers that failed.
+    /// Tells the faces about handlers that failed.
     pub(crate) fn report_faults(&self, faults: &[HandlerFault]) {
         for fault in faults {
-            self.notify_observers(&HandlerFailed(fault.clone()));
+            self.publish(&HandlerFailed(fault.clone()));
         }
     }
 
-    /// Notifies the observers, but not the handlers.
-    pub(crate) fn notify_observers<E: Event>(&self, event: &E) {
-        let observers = self.observers.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if observers.is_empty() {
-            return;
-        }
-        let value = to_json(event);
-        observers.iter().for_each(|observer| observer(&value));
+    /// Puts an event into all streams; handlers are not notified.
+    pub(crate) fn publish(&self, event: &(impl Clone + Into<AgentEvent>)) {
+        let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
+        streams.iter().for_each(|queue| queue.push(event.clone().into()));
     }
 
     fn handlers_of<E: Event>(&self) -> Vec<Arc<Handler<E>>> {
@@ -212,14 +247,9 @@ impl Events {
     }
 }
 
-fn to_json<E: Event>(event: &E) -> Value {
-    let mut object = serde_json::Map::from_iter([("type".to_owned(), json!(E::NAME))]);
-    match serde_json::to_value(event) {
-        Ok(Value::Object(fields)) => object.extend(fields),
-        Ok(Value::Null) | Err(_) => {}
-        Ok(other) => {
-            object.insert("value".into(), other);
-        }
+impl Drop for Events {
+    fn drop(&mut self) {
+        // Each stream gives what it still has, then `None`.
+        self.streams().iter().for_each(|queue| queue.close());
     }
-    Value::Object(object)
 }

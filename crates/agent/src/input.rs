@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use crate::agent::{Agent, AgentError, InputOutcome, lock};
-use crate::events::{Input, InputReply, Note};
+use crate::events::{Input, InputReply, Note, NoteKind};
 use crate::queue::PreparedInput;
 
 impl Agent {
@@ -37,7 +37,7 @@ impl Agent {
         }
         let expanded = self.inner.setup.expansions.expand(&input.text);
         for text in expanded.notes {
-            self.events().emit(self, Note { text }).await;
+            self.events().emit(self, Note { text, kind: NoteKind::Expansion }).await;
         }
         let text = match input.below {
             Some(below) if expanded.text.trim().is_empty() => below,
@@ -47,7 +47,7 @@ impl Agent {
         if text.trim().is_empty() && input.images.is_empty() {
             return Err(AgentError::Empty);
         }
-        Ok(Ok(PreparedInput { text, typed, images: input.images }))
+        Ok(Ok(PreparedInput { text, typed, images: input.images, id: input.id }))
     }
 
     /// Runs the text if it is a registered slash command; `None` if it is not. No event is emitted,

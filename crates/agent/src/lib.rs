@@ -6,7 +6,8 @@
 //! - [`Agent::prompt`] handles an input to its end, [`Agent::queue`] handles it while a run is in
 //!   progress, [`Agent::abort`] stops the run. Whatever happens, the conversation stays valid, and
 //!   every acknowledged message is stored.
-//! - [`Events`] notifies and asks handlers, in order. Everything that happens is an [`Event`].
+//! - [`Events`] delivers everything that happens as an [`AgentEvent`] to faces, and asks handlers,
+//!   in order.
 //! - [`Setup`] holds the agent's dependencies, all passed in: the workspace, the models, the
 //!   approvals, the clock, the tools.
 //! - [`Conversation`] is the branch of a session that the agent continues.
@@ -15,13 +16,19 @@
 //! # use hardpan_agent::{Agent, Conversation, Input, InputOutcome, InputSource, Setup};
 //! # async fn example(setup: Setup, conversation: Conversation) -> Result<(), hardpan_agent::AgentError> {
 //! let agent = Agent::new(setup, conversation);
-//! agent.events().add_observer(|event| println!("{event}"));
+//! let mut events = agent.events().stream();
+//! tokio::spawn(async move {
+//!     while let Some(event) = events.recv().await {
+//!         println!("{}", event.name());
+//!     }
+//! });
 //! agent.start().await;
 //! let input = Input {
 //!     text: "What does this crate do?".into(),
 //!     below: None,
 //!     images: Vec::new(),
 //!     source: InputSource::Interactive,
+//!     id: None,
 //! };
 //! if let InputOutcome::Ran(end) = agent.prompt(input).await? {
 //!     println!("the run ended: {end:?}");
@@ -40,7 +47,7 @@ mod billing; // recording what each request cost, and why cached tokens were pai
 mod cache_warmth;
 mod compact; // compaction: a summary in place of old messages
 mod conversation; // Conversation: the messages in memory, and the session file
-pub mod events; // Events: handlers, observers and every event type
+pub mod events; // Events: every event type, streams for faces, handlers
 pub mod expand; // skills and templates: /skill:name args, /name args
 mod failure_guard; // FailureGuard: stops a call that fails again and again
 mod input; // an input's way to the model: slash commands, input event, expansion
@@ -62,9 +69,12 @@ pub use agent::{Agent, AgentError, Command, InputOutcome, SessionSwitchKind};
 pub use cache_warmth::CacheWarmth;
 pub use compact::{CompactReason, CompactionResult};
 pub use conversation::Conversation;
-pub use events::{CustomMessage, Event, Events, HandlerError, HandlerFault, Input, InputSource, RunEnd};
+pub use events::{
+    AgentEvent, CustomMessage, Event, EventStream, Events, HandlerError, HandlerFault, Input, InputSource,
+    RunEnd,
+};
 pub use navigate::BranchExit;
-pub use queue::{Delivery, PreparedInput, QueueMode, QueuedInputs};
+pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use setup::{
     AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource,
     Coupling, DenyAll, ObserveReason, ObserveRequest, ReadCallMode, Setup,

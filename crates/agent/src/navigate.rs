@@ -54,7 +54,7 @@ impl Agent {
         lock(&self.inner.conversation).go_to_entry(entry).map_err(no_way)?;
         *lock(&self.inner.last_request) = None;
         if let Some(summary) = summary {
-            self.add_message(MessageBody::BranchSummary { summary: Text::new(summary) }).await?;
+            self.add_message(MessageBody::BranchSummary { summary: Text::new(summary) }, None).await?;
         }
         self.events().emit(self, SessionTree { from, to: entry.into() }).await;
         drop(run_state);

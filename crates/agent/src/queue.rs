@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use hardpan_prompt::{Image, MessagePart};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many queued inputs are delivered at once.
@@ -16,16 +17,24 @@ pub enum QueueMode {
     All,
 }
 
+/// A face's own number for an input. The events of the message that the input becomes carry it, so
+/// that the face can tell which run is the answer to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InputId(pub u64);
+
 /// An input after slash commands, the input event and expansion: ready to become a message.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PreparedInput {
     /// The text that goes to the model.
     pub text: String,
     /// The text as typed, before expansion: shown in queue lists.
     pub typed: String,
     /// Images that are sent after the text.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
+    /// The number that its face gave it.
+    #[serde(skip)]
+    pub id: Option<InputId>,
 }
 
 impl PreparedInput {
@@ -38,7 +47,8 @@ impl PreparedInput {
 }
 
 /// The contents of both queues.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "QueueContents")]
 pub struct QueuedInputs {
     /// Delivered after the running tool ends, before the next request.
     pub steering: Vec<PreparedInput>,
@@ -171,7 +181,7 @@ mod tests {
     use super::*;
 
     fn typed(text: &str) -> PreparedInput {
-        PreparedInput { text: text.into(), typed: text.into(), images: Vec::new() }
+        PreparedInput { text: text.into(), typed: text.into(), ..PreparedInput::default() }
     }
 
     #[test]

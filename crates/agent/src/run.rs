@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Agent, AgentError, lock};
 use crate::compact::{CompactReason, estimate_tokens};
 use crate::events::{
-    AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, QueueUpdate,
-    RunEnd, TurnEnd, TurnStart,
+    AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, NoteKind,
+    QueueUpdate, RunEnd, TurnEnd, TurnStart,
 };
 use crate::failure_guard::FailureGuard;
-use crate::queue::{Delivery, PreparedInput};
+use crate::queue::{Delivery, InputId, PreparedInput};
 use crate::session_ledger::FlushScope;
 use crate::setup::{ObserveReason, ObserveRequest};
 use crate::turn::TurnOutcome;
@@ -122,7 +122,8 @@ impl Agent {
         token: &CancellationToken,
     ) -> Result<RunEnd, AgentError> {
         // The prompt is stored before anything else, so that it survives whatever comes next.
-        let mut fresh = Some(self.add_message(MessageBody::User { content: prepared.parts() }).await?);
+        let prompt = MessageBody::User { content: prepared.parts() };
+        let mut fresh = Some(self.add_message(prompt, prepared.id).await?);
         self.record_thinking();
         drop(self.store_tool_switches());
         let extension = match self.prepare_run(run_state, &prepared, token).await {
@@ -133,13 +134,14 @@ impl Agent {
         for CustomMessage { custom_type, content, display } in
             next_prompt_messages.into_iter().chain(extension)
         {
-            self.add_message(MessageBody::Custom { custom_type, content, display }).await?;
+            self.add_message(MessageBody::Custom { custom_type, content, display }, None).await?;
         }
         self.events().emit(self, AgentStart {}).await;
         // A failed compaction is not retried every turn: each attempt costs money.
         let mut may_compact = true;
         for turn in 1..=self.inner.setup.settings.max_turns {
             self.events().emit(self, TurnStart { turn }).await;
+            self.wait_for_faces(token).await;
             self.flush_shell_messages().await?;
             if may_compact && self.is_nearly_full(run_state) {
                 may_compact = self.compact_to_make_room(run_state, CompactReason::NearlyFull, token).await;
@@ -230,16 +232,22 @@ impl Agent {
     ) -> bool {
         match self.compact_now(run_state, None, why, token).await {
             Ok(compacted) => {
-                let text =
-                    format!("{} messages were compacted into a summary; /tree goes back", compacted.messages);
-                self.events().emit(self, Note { text }).await;
+                let messages = compacted.messages;
+                let text = format!("{messages} messages were compacted into a summary; /tree goes back");
+                self.events().emit(self, Note { text, kind: NoteKind::Compacted { messages } }).await;
                 true
             }
             Err(error) => {
-                self.events().emit(self, Note { text: error.to_string() }).await;
+                let (text, kind) = (error.to_string(), NoteKind::CompactionFailed);
+                self.events().emit(self, Note { text, kind }).await;
                 false
             }
         }
+    }
+
+    /// Waits while a face reads too slowly, unless the run is aborted.
+    pub(crate) async fn wait_for_faces(&self, token: &CancellationToken) {
+        let _ = unless_aborted(token, self.events().wait_for_readers()).await;
     }
 
     /// Adds queued inputs to the conversation. Returns the id of the first one, which the next
@@ -251,7 +259,8 @@ impl Agent {
     ) -> Result<Option<MessageId>, AgentError> {
         let mut first = None;
         for prepared in &due {
-            let id = self.add_message(MessageBody::User { content: prepared.parts() }).await?;
+            let body = MessageBody::User { content: prepared.parts() };
+            let id = self.add_message(body, prepared.id).await?;
             first = first.or(Some(id));
         }
         if first.is_some() {
@@ -262,11 +271,18 @@ impl Agent {
     }
 
     /// Adds a message to the conversation; it is acknowledged (`message_end`) once it is stored.
-    pub(crate) async fn add_message(&self, body: MessageBody) -> Result<MessageId, AgentError> {
+    /// `input` is the id of the input that the message was.
+    pub(crate) async fn add_message(
+        &self,
+        body: MessageBody,
+        input: Option<InputId>,
+    ) -> Result<MessageId, AgentError> {
         let message = lock(&self.inner.conversation).new_message(body, self.now());
         let id = message.id.clone();
-        self.events().emit(self, MessageStart { message: message.clone() }).await;
-        self.store_message(message, None).await?;
+        self.events().emit(self, MessageStart { message: message.clone(), input }).await;
+        let saved = lock(&self.inner.conversation).add_message(message.clone(), None);
+        saved.await?;
+        self.events().emit(self, MessageEnd { message, input }).await;
         Ok(id)
     }
 
@@ -278,7 +294,7 @@ impl Agent {
     ) -> Result<(), AgentError> {
         let saved = lock(&self.inner.conversation).add_message(message.clone(), details);
         saved.await?;
-        self.events().emit(self, MessageEnd { message }).await;
+        self.events().emit(self, MessageEnd { message, input: None }).await;
         Ok(())
     }
 

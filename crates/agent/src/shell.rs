@@ -2,12 +2,12 @@
 //! user.
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 
 use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, Text};
 use hardpan_tools::ToolInvocation;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, lock};
@@ -78,7 +78,7 @@ impl Agent {
     pub(crate) async fn flush_shell_messages(&self) -> Result<(), AgentError> {
         let late = std::mem::take(&mut *lock(&self.inner.pending_shell_messages));
         for message in late {
-            self.events().emit(self, MessageStart { message: message.clone() }).await;
+            self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
             self.store_message(message, None).await?;
         }
         Ok(())
@@ -96,28 +96,32 @@ impl Agent {
             token.clone()
         };
         let arguments = Json::new(&json!({ "command": command }));
-        let printed = Mutex::new(String::new());
-        let progress = |text: &str| {
-            text.clone_into(&mut lock(&printed));
-            let (call_id, tool_name) = ("user_bash".into(), "user_bash".into());
-            self.events().notify_observers(&ToolExecutionUpdate {
-                call_id,
-                tool_name,
-                partial: text.to_owned(),
-            });
-        };
+        let (sender, mut updates) = mpsc::unbounded_channel::<String>();
+        let progress = move |text: &str| drop(sender.send(text.to_owned()));
         let scope = &self.inner.setup.scope;
         let call = ToolInvocation { id: "user_bash", arguments: &arguments, scope, progress: &progress };
-        tokio::select! {
-            outcome = shell.run(call) => {
-                let text = |part: &MessagePart| if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None };
-                let code = outcome.details.as_ref().and_then(|details| details["exit_code"].as_i64());
-                Ok(UserBashReply {
-                    output: outcome.content.iter().filter_map(text).collect(),
-                    exit_code: code.and_then(|code| i32::try_from(code).ok()),
-                })
+        let running = shell.run(call);
+        tokio::pin!(running);
+        let mut printed = String::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(partial) = updates.recv() => {
+                    partial.clone_into(&mut printed);
+                    let (call_id, tool_name) = ("user_bash".into(), "user_bash".into());
+                    self.events().publish(&ToolExecutionUpdate { call_id, tool_name, partial });
+                    self.wait_for_faces(&token).await;
+                }
+                () = token.cancelled() => return Ok(UserBashReply { output: printed, exit_code: None }),
+                outcome = &mut running => {
+                    let text = |part: &MessagePart| if let MessagePart::Text { text } = part { Some(text.to_string()) } else { None };
+                    let code = outcome.details.as_ref().and_then(|details| details["exit_code"].as_i64());
+                    return Ok(UserBashReply {
+                        output: outcome.content.iter().filter_map(text).collect(),
+                        exit_code: code.and_then(|code| i32::try_from(code).ok()),
+                    });
+                }
             }
-            () = token.cancelled() => Ok(UserBashReply { output: lock(&printed).clone(), exit_code: None }),
         }
     }
 }

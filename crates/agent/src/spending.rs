@@ -3,11 +3,12 @@
 use hardpan_context::Target;
 use hardpan_economy::{InputTokens, Rates};
 use hardpan_providers::Usage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Tokens by how they were billed, and their price in dollars.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spending {
     /// Input tokens that were neither read from the cache nor written to it.
     pub input: u64,
@@ -63,9 +64,9 @@ pub fn usage_dollars(usage: &Usage, target: &Target) -> f64 {
 }
 
 /// The usage report of the `agent_end` event.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TokenUsage {
-    /// The last request; `None` if the provider reported no usage.
+    /// The last request; null if the provider reported no usage.
     pub last_request: Option<Spending>,
     /// The whole session, with compactions, pings and other helper requests.
     pub session: Spending,

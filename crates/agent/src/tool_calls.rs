@@ -43,6 +43,7 @@ impl Agent {
         let mut looping = None;
         let mut rest = calls;
         while !rest.is_empty() {
+            self.wait_for_faces(token).await;
             let phrases = &self.inner.setup.texts.phrases.agent;
             let skip = if token.is_cancelled() {
                 Some(&phrases.not_started)
@@ -247,6 +248,7 @@ impl Agent {
                 Some(partial) = updates.recv() => {
                     let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
                     self.events().emit(self, ToolExecutionUpdate { call_id, tool_name, partial }).await;
+                    self.wait_for_faces(token).await;
                 }
             }
         }
@@ -293,7 +295,7 @@ impl Agent {
             is_error,
         };
         let message = lock(&self.inner.conversation).new_message(body, self.now());
-        self.events().emit(self, MessageStart { message: message.clone() }).await;
+        self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
         self.store_message(message.clone(), details.filter(|details| *details != Value::Null)).await?;
         Ok(message)
     }

@@ -25,7 +25,8 @@ use crate::agent::{Agent, AgentError, ModelSelection, lock};
 use crate::billing::RequestTimes;
 use crate::conversation::Conversation;
 use crate::events::{
-    BeforeProviderRequest, ContextEvent, MessageDelta, MessageStart, MessageUpdate, Note, RunEnd,
+    BeforeProviderRequest, ContextEvent, MessageDelta, MessageEnd, MessageStart, MessageUpdate, Note,
+    NoteKind, RunEnd,
 };
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
@@ -284,6 +285,7 @@ impl Agent {
                         sent = self.now(); // what was sent before was not answered
                     }
                     self.handle_stream_event(&mut partial, event, selection, assembled).await;
+                    self.wait_for_faces(token).await;
                 }
                 result = &mut asking => break match result {
                     Ok(_) => StreamEnd::Completed,
@@ -314,7 +316,7 @@ impl Agent {
         assembled: &AssembledPrompt,
     ) {
         if let AnswerEvent::Footnote(text) = &event {
-            self.events().emit(self, Note { text: text.clone() }).await;
+            self.events().emit(self, Note { text: text.clone(), kind: NoteKind::Provider }).await;
             if partial.is_none() {
                 return;
             }
@@ -329,7 +331,7 @@ impl Agent {
                     conversation.commit_layout_state(assembled.layout_state.clone(), now);
                     conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
                 };
-                self.events().emit(self, MessageStart { message: message.clone() }).await;
+                self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
                 let (answer, unsaved) = Default::default();
                 partial.insert(PartialAnswer { message, answer, unsaved, first_token_at: now })
             }
@@ -413,7 +415,7 @@ impl Agent {
             self.count_unchanged_response(last_request);
         }
         saved.await?;
-        self.events().emit(self, crate::events::MessageEnd { message: message.clone() }).await;
+        self.events().emit(self, MessageEnd { message: message.clone(), input: None }).await;
         self.emit_cache_loss(Some(&message.id), loss.flatten()).await;
         // The calls of an answer that broke off are not run, and requests leave them out.
         let calls = if is_complete { answer.calls() } else { Vec::new() };

@@ -4,6 +4,7 @@
 pub mod commands; // the slash commands
 mod display; // EventPrinter: shows the agent's events as text
 mod editor; // LineEditor: the line that the user types
+mod event_output; // EventOutput: the agent's events on standard output, as text or JSON
 mod keys; // KeyDecoder: from the bytes of a terminal to keys
 mod one_shot; // `hardpan -p`: one prompt, its answer, exit
 mod price; // /price and /why

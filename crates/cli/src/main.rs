@@ -11,6 +11,7 @@ mod commit; // `hardpan commit`
 mod cost; // `hardpan cost`
 mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
+mod event_reader; // EventReader: how faces read the agent's events
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
 mod map; // `hardpan map` and `hardpan symbols`
 mod origins; // where each block of a request came from, as JSON

@@ -3,15 +3,18 @@
 //! for people go to standard error.
 
 mod input; // reads lines from standard input
+mod pending_inputs; // PendingInputs: inputs that are not finished, and whether the agent is busy
 mod queries; // collects the data of responses to get_state, get_context, …
 mod questions; // PendingQuestions: questions to the client, and its answers
-mod reply; // JsonWriter, and PendingResponse: exactly one response to each request
+mod reply; // PendingResponse: exactly one response to each request
 mod request; // the requests of the protocol
 mod response; // the responses and questions of the protocol
 mod schema; // the protocol as a JSON schema
 mod server; // RpcServer: runs requests in order
+mod writer; // JsonWriter: lines and events on standard output
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -21,9 +24,10 @@ use crate::chat::signals::{Interrupt, Signals};
 use crate::chat::{ExitError, SIGNALS_UNAVAILABLE};
 use crate::output;
 use hardpan_app::ConversationApp;
+use pending_inputs::PendingInputs;
 use questions::PendingQuestions;
-use reply::JsonWriter;
 use server::RpcServer;
+use writer::JsonWriter;
 
 /// Flags of `hardpan rpc`.
 #[derive(Debug, clap::Args)]
@@ -88,6 +92,9 @@ pub fn rpc(args: &RpcArgs) -> Result<()> {
     result
 }
 
+/// How long an interrupted server waits for its client to read the last lines.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
 /// Why the server stopped.
 enum ServeEnd {
     /// Standard input ended, and every request is done.
@@ -99,16 +106,17 @@ enum ServeEnd {
 }
 
 async fn serve(flags: &ChatArgs) -> Result<()> {
-    let out = JsonWriter::default();
+    let (out, unstarted) = JsonWriter::new();
     let questions = Arc::new(PendingQuestions::new(&out));
     let app = Arc::new(ConversationApp::new(&flags.options(), Some(questions.clone()))?);
     let agent = app.agent.clone();
     let leaving = commands::register_commands(&app);
-    server::forward_events(&agent, &out);
+    let pending_inputs = PendingInputs::default();
+    let writer = unstarted.start(&agent, &pending_inputs);
     let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
     agent.start().await;
     let mut lines = input::read_lines();
-    let mut server = RpcServer::new(&app, &out, &questions);
+    let mut server = RpcServer::new(&app, &out, &questions, &pending_inputs);
     let end = tokio::select! {
         () = server.serve(&mut lines, &leaving) => ServeEnd::Done,
         () = out.wait_for_reader_gone() => ServeEnd::Gone,
@@ -121,6 +129,12 @@ async fn serve(flags: &ChatArgs) -> Result<()> {
     app.save_state().await;
     agent.shutdown().await?;
     drop(server);
+    out.end();
+    match end {
+        // A client that neither reads nor goes away does not keep an interrupted process alive.
+        ServeEnd::Interrupted(_) => drop(tokio::time::timeout(LAST_LINES, writer).await),
+        ServeEnd::Done | ServeEnd::Gone => drop(writer.await),
+    }
     match end {
         ServeEnd::Done | ServeEnd::Gone => Ok(()),
         ServeEnd::Interrupted(interrupt) => Err(ExitError::interrupted(interrupt).into()),

@@ -28,6 +28,7 @@ mod previous_request; // PreviousRequest: what a request left in the cache
 mod tests;
 mod trace; // Trace, PieceOrigin: what is remembered of a prompt // CacheMonitorChange: how a monitor is stored
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cause::{Blame, Cause, ContentChange};
@@ -38,7 +39,7 @@ pub use trace::PieceOrigin;
 use crate::format::{format_dollars, format_number, replace_control_characters};
 
 /// The first position at which two prompts differ.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferenceLocation {
     /// Index of the block, counted from 0 through tools, system prompt and messages.
     pub block: usize,
@@ -50,7 +51,7 @@ pub struct DifferenceLocation {
 }
 
 /// What a request's use of the cache amounts to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Tokens that the request should have read.
     pub expected_read: u64,

@@ -2,6 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use hardpan_prompt::{Json, MessagePart};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -85,7 +86,7 @@ pub enum SubjectKind {
 }
 
 /// How faces show a result to the user, who can always ask for all of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultDisplay {
     /// Nothing but the first line of a failure.

@@ -228,7 +228,8 @@ pub fn header(id: &str) -> Header {
 
 /// Prompts, and asserts that the run ends normally.
 pub async fn prompt(agent: &Agent, text: &str) {
-    let input = Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Rpc };
+    let input =
+        Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Rpc, id: None };
     let outcome = agent.prompt(input).await.expect("the prompt is taken");
     assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done));
 }

@@ -1,15 +1,15 @@
 use std::time::Duration;
 
 use hardpan_agent::events::{
-    BeforeAgentStart, ContextEvent, InputReply, MessageEnd, ToolCallEvent, ToolResultEvent, ToolResultReply,
+    AgentEnd, BeforeAgentStart, ContextEvent, InputReply, MessageEnd, MessageUpdate, ToolCallEvent,
+    ToolResultEvent, ToolResultReply, TurnEnd,
 };
-use hardpan_agent::{AgentSettings, Input, InputOutcome, ReadCallMode, RunEnd};
+use hardpan_agent::{AgentSettings, Input, InputOutcome, QueuedInputs, ReadCallMode, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
-use serde_json::json;
 
 use crate::fakes::{AnswerGate, NoteLog};
-use crate::test_agent::{TestAgent, TestSetup};
+use crate::test_agent::{TestAgent, TestSetup, queued_input, text_of};
 
 const STOPPED: &str = "failed: The user stopped this call before it ended.";
 const NOT_RUN: &str = "failed: The user stopped the agent before this call was run.";
@@ -55,14 +55,17 @@ async fn stopped(
         assert!(!test_agent.agent.is_busy());
         drop(std::fs::remove_file(test_agent.file("wait")));
         assert_eq!(test_agent.transcript_lines(), said, "{layout} {model}");
-        let end = test_agent.events_of_type("agent_end").pop().expect("an end");
-        let item = |text: &str| json!([{"text": text, "typed": text}]);
-        assert_eq!(end["stop"], json!({"reason": "aborted"}));
-        assert_eq!(end["queued"], json!({"steering": item("steered"), "follow_up": item("followed")}));
-        assert_eq!(end["messages"].as_array().map(Vec::len), Some(said.len()));
+        let end = test_agent.events_of::<AgentEnd>().pop().expect("an end");
+        assert_eq!(end.stop, RunEnd::Aborted);
+        let queued = QueuedInputs {
+            steering: vec![queued_input("steered")],
+            follow_up: vec![queued_input("followed")],
+        };
+        assert_eq!(end.queued, queued);
+        assert_eq!(end.messages.len(), said.len());
         let answered = usize::from(said.len() > 1);
         assert_eq!(
-            test_agent.events_of_type("turn_end").len(),
+            test_agent.events_of::<TurnEnd>().len(),
             answered,
             "a turn that brought an answer has an end"
         );
@@ -155,9 +158,9 @@ async fn in_the_middle_of_text() {
             assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Aborted));
             let said = test_agent.transcript_lines();
             let answer: String = test_agent
-                .events_of_type("message_update")
+                .events_of::<MessageUpdate>()
                 .iter()
-                .map(|event| event["delta"]["text"].as_str().unwrap().to_owned())
+                .map(|update| text_of(&update.delta).to_owned())
                 .collect();
             assert!(answer.starts_with("one two") && !answer.ends_with("twelve"), "{answer}");
             assert_eq!(said, ["user: Go".to_owned(), format!("assistant: {answer} (aborted)")]);

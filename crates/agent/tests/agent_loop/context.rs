@@ -1,14 +1,13 @@
 use std::time::Duration;
 
-use hardpan_agent::events::ContextEvent;
+use hardpan_agent::events::{ContextEvent, HandlerFailed};
 use hardpan_agent::{AgentSettings, Conversation, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Entry, SessionLog};
-use serde_json::json;
 
 use crate::fakes::NoteLog;
-use crate::test_agent::{Clock, TestAgent, TestSetup, header, line, system};
+use crate::test_agent::{Clock, TestAgent, TestSetup, handler_failed, header, line, system};
 
 const READ: &str = "
 turns:
@@ -131,9 +130,9 @@ async fn a_context_handler_that_fails_breaks_or_sleeps_is_reported_and_passed_ov
     test_agent.agent.events().subscribe::<ContextEvent, _>("sleeping", |_, _| std::future::pending());
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(test_agent.request_lines(), [["user: Hello"]]);
-    let fault = |owner: &str, what: &str| json!({"type": "handler_failed", "owner": owner, "event": "context", "what": what});
+    let fault = |owner: &str, what: &str| handler_failed(owner, "context", what);
     assert_eq!(
-        test_agent.events_of_type("handler_failed"),
+        test_agent.events_of::<HandlerFailed>(),
         [
             fault("failing", "no idea"),
             fault("breaking", "it broke (panicked)"),

@@ -1,9 +1,10 @@
+use hardpan_agent::events::{AgentEnd, MessageUpdate, Note, ToolExecutionStart, TurnEnd};
 use hardpan_agent::{InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use serde_json::json;
 
 use crate::fakes::NoteLog;
-use crate::test_agent::{TestAgent, TestSetup};
+use crate::test_agent::{TestAgent, TestSetup, text_of};
 
 const TEXT: &str = "
 turns:
@@ -14,8 +15,8 @@ default: {text: Fine.}
 fn error(test_agent: &TestAgent, outcome: InputOutcome) -> String {
     let InputOutcome::Ran(RunEnd::Error { message }) = outcome else { panic!("{outcome:?}") };
     assert_eq!(
-        test_agent.events_of_type("agent_end").last().expect("an end")["stop"],
-        json!({"reason": "error", "message": message})
+        test_agent.events_of::<AgentEnd>().last().expect("an end").stop,
+        RunEnd::Error { message: message.clone() }
     );
     message
 }
@@ -27,11 +28,8 @@ async fn a_provider_that_is_too_busy_is_asked_again_with_a_note() {
             TestAgent::new(TestSetup { layout, faults: "status=529,times=2", ..TestSetup::default() }).await;
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.transcript_lines(), ["user: Hello", "assistant: Fine."]);
-        let notes: Vec<String> = test_agent
-            .events_of_type("note")
-            .iter()
-            .map(|note| note["text"].as_str().unwrap().to_owned())
-            .collect();
+        let notes: Vec<String> =
+            test_agent.events_of::<Note>().iter().map(|note| note.text.clone()).collect();
         assert_eq!(notes.len(), 2);
         assert!(notes[0].contains("529") && notes[0].contains("(2 of 5)"), "{notes:?}");
         assert!(notes[1].contains("(3 of 5)"), "{notes:?}");
@@ -83,16 +81,15 @@ async fn an_answer_that_is_cut_is_kept_and_gone_on_from() {
             let outcome = test_agent.prompt("Talk").await;
             let message = error(&test_agent, outcome);
             assert!(message.contains("broke off"), "{message}");
-            let updates = test_agent.events_of_type("message_update");
-            let answer: String =
-                updates.iter().map(|event| event["delta"]["text"].as_str().unwrap()).collect();
+            let updates = test_agent.events_of::<MessageUpdate>();
+            let answer: String = updates.iter().map(|update| text_of(&update.delta)).collect();
             assert!(answer.starts_with("one two") && !answer.contains("twelve"), "{answer}");
             assert_eq!(
                 test_agent.transcript_lines(),
                 ["user: Talk".to_owned(), format!("assistant: {answer} (cut)")],
                 "{fault}"
             );
-            assert_eq!(test_agent.events_of_type("turn_end").len(), 1);
+            assert_eq!(test_agent.events_of::<TurnEnd>().len(), 1);
             assert_eq!(test_agent.prompt("Go on").await, InputOutcome::Ran(RunEnd::Done));
             assert!(
                 test_agent.request_lines().last().unwrap().contains(&format!("assistant: {answer}")),
@@ -144,7 +141,7 @@ default: {text: Fine.}
                 );
             } else {
                 error(&test_agent, outcome);
-                assert!(test_agent.events_of_type("tool_execution_start").is_empty());
+                assert!(test_agent.events_of::<ToolExecutionStart>().is_empty());
             }
             assert_eq!(
                 test_agent.prompt("Go on").await,

@@ -3,13 +3,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hardpan_agent::events::{
-    AgentEnd, AgentStart, ContextEvent, MessageEnd, MessageStart, MessageUpdate, TurnStart,
+    AgentEnd, AgentStart, ContextEvent, HandlerFailed, MessageEnd, MessageStart, MessageUpdate, TurnStart,
 };
 use hardpan_agent::{AgentSettings, Delivery, InputOutcome, RunEnd};
-use serde_json::json;
 
 use crate::fakes::NoteLog;
-use crate::test_agent::{TestAgent, TestSetup, input};
+use crate::test_agent::{TestAgent, TestSetup, handler_failed, input};
 
 fn quick() -> AgentSettings {
     AgentSettings { handler_timeout: Duration::from_millis(150), ..AgentSettings::default() }
@@ -85,10 +84,8 @@ async fn a_handler_that_blocks_its_thread_does_not_stop_the_loop() {
     assert_eq!(gate.all(), ["held"], "it is blocked still, and the run is over");
     assert_eq!(test_agent.transcript_lines(), ["user: Hello", "assistant: Fine."]);
     assert_eq!(
-        test_agent.events_of_type("handler_failed"),
-        [
-            json!({"type": "handler_failed", "owner": "rude", "event": "agent_start", "what": "it took longer than 0.15 s"})
-        ]
+        test_agent.events_of::<HandlerFailed>(),
+        [handler_failed("rude", "agent_start", "it took longer than 0.15 s")]
     );
     test_agent.agent.events().unsubscribe("rude");
     release.store(true, Ordering::SeqCst);
@@ -110,9 +107,9 @@ async fn a_handler_that_took_too_long_three_times_is_not_called_any_more() {
     }
     assert_eq!(notes.all().len(), 3);
     let what: Vec<String> = test_agent
-        .events_of_type("handler_failed")
+        .events_of::<HandlerFailed>()
         .iter()
-        .map(|fault| fault["what"].as_str().unwrap().to_owned())
+        .map(|HandlerFailed(fault)| fault.message.clone())
         .collect();
     let (late, silenced) = ("it took longer than 0.15 s", "not called: it took too long 3 times");
     assert_eq!(what[..3], [late, late, late]);
@@ -143,14 +140,14 @@ default: {text: Fine.}
         test_agent.transcript_lines(),
         ["user: Hello", "assistant: Well. [slow]", "result: slept 1", "assistant: Fine."]
     );
-    let failed = test_agent.events_of_type("handler_failed");
-    assert!(failed.iter().all(|fault| fault["owner"] == "broken"));
-    let count = |event: &str| failed.iter().filter(|fault| fault["event"] == event).count();
+    let failed = test_agent.events_of::<HandlerFailed>();
+    assert!(failed.iter().all(|HandlerFailed(fault)| &*fault.owner == "broken"));
+    let count = |event: &str| failed.iter().filter(|HandlerFailed(fault)| fault.event == event).count();
     assert_eq!(
         ["agent_start", "turn_start", "message_start", "message_end", "agent_end"].map(count),
         [1, 2, 4, 4, 1]
     );
-    assert_eq!(count("message_update"), test_agent.events_of_type("message_update").len());
+    assert_eq!(count("message_update"), test_agent.events_of::<MessageUpdate>().len());
     test_agent.assert_continues().await;
 }
 
@@ -211,10 +208,10 @@ async fn what_a_handler_says_at_the_end_of_a_run_begins_another() {
         }
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(stop.clone()));
         assert_eq!(test_agent.transcript_lines(), expected);
-        assert!(test_agent.events_of_type("handler_failed").is_empty(), "nobody waits for anybody");
+        assert!(test_agent.events_of::<HandlerFailed>().is_empty(), "nobody waits for anybody");
         // After an abort nothing goes on by itself: it waits, and is shown.
         assert_eq!(test_agent.agent.queued_inputs().follow_up.len(), usize::from(stop == RunEnd::Aborted));
-        assert_eq!(test_agent.events_of_type("agent_end").len(), if stop == RunEnd::Done { 2 } else { 1 });
+        assert_eq!(test_agent.events_of::<AgentEnd>().len(), if stop == RunEnd::Done { 2 } else { 1 });
         test_agent.assert_continues().await;
     }
 }

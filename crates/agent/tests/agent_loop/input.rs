@@ -1,10 +1,10 @@
-use hardpan_agent::events::InputReply;
+use hardpan_agent::events::{HandlerFailed, InputReply};
 use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{MessageBody, MessagePart};
 
 use crate::fakes::NoteLog;
-use crate::test_agent::{TestAgent, TestSetup, input, pixel};
+use crate::test_agent::{TestAgent, TestSetup, handler_failed, input, pixel};
 
 const TALK: &str = "
 turns:
@@ -162,7 +162,7 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
     ] {
         let outcome = test_agent
             .agent
-            .prompt(Input { text: text.into(), below: None, images: vec![pixel()], source })
+            .prompt(Input { text: text.into(), below: None, images: vec![pixel()], source, id: None })
             .await;
         assert_eq!(outcome.unwrap(), InputOutcome::Ran(RunEnd::Done));
     }
@@ -325,12 +325,7 @@ async fn an_input_handler_that_fails_is_reported_and_passed_over() {
         .subscribe::<Input, _>("whole", |input, _| async move { Ok(transform(format!("{}!", input.text))) });
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(test_agent.transcript_lines(), ["user: Hello!", "assistant: Fine."]);
-    let failed = test_agent.events_of_type("handler_failed");
-    assert_eq!(
-        failed,
-        [
-            serde_json::json!({"type": "handler_failed", "owner": "broken", "event": "input", "what": "no idea"})
-        ]
-    );
+    let failed = test_agent.events_of::<HandlerFailed>();
+    assert_eq!(failed, [handler_failed("broken", "input", "no idea")]);
     test_agent.assert_continues().await;
 }

@@ -4,6 +4,8 @@
 mod abort; // aborting at every moment
 mod context; // the context event, and what becomes of each kind of message
 mod errors; // providers that fail, before and in the middle of an answer
+#[path = "../event_log/mod.rs"]
+mod event_log;
 mod fakes; // a workspace, a provider, tools, an approval handler
 mod handlers; // event handlers: order, time limits, faults
 mod input; // commands, the input event, skills and templates

@@ -1,8 +1,15 @@
+use std::future::Ready;
+use std::sync::{Arc, Mutex};
+
 use hardpan_agent::events::{
-    BeforeAgentStart, BeforeAgentStartReply, BeforeProviderRequest, ContextEvent, InputReply, ToolCallEvent,
-    ToolCallReply, ToolResultEvent, ToolResultReply,
+    BeforeAgentStart, BeforeAgentStartReply, BeforeProviderRequest, ContextEvent, InputReply, MessageEnd,
+    MessageStart, ToolCallEvent, ToolCallReply, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate,
+    ToolResultEvent, ToolResultReply, TurnEnd, TurnStart,
 };
-use hardpan_agent::{AgentSettings, Input, InputOutcome, ReadCallMode, RunEnd, SessionSwitchKind};
+use hardpan_agent::{
+    Agent, AgentEvent, AgentSettings, Event, EventStream, HandlerError, Input, InputOutcome, ReadCallMode,
+    RunEnd, SessionSwitchKind,
+};
 use hardpan_context::LayoutName;
 use serde_json::{Value, json};
 
@@ -10,54 +17,78 @@ use crate::fakes::NoteLog;
 use crate::test_agent::{TestAgent, TestSetup};
 
 /// Notes every handler call and emitted event in one order; of `message_update` only that it came.
-fn listen(test_agent: &TestAgent) -> NoteLog {
-    let notes = NoteLog::default();
-    let events = test_agent.agent.events();
-    let told = notes.clone();
-    events.add_observer(move |event| {
-        let name = event["type"].as_str().expect("a type");
-        let line = match name {
-            "message_start" | "message_end" => {
-                format!("{name} {}", event["message"]["role"].as_str().expect("a role"))
-            }
-            "tool_execution_start" | "tool_execution_update" | "tool_execution_end" => {
-                format!("{name} {}", event["call_id"].as_str().expect("an id"))
-            }
-            "turn_start" | "turn_end" => format!("{name} {}", event["turn"]),
-            _ => name.to_owned(),
-        };
-        let again = name == "message_update" && told.all().last() == Some(&line);
-        if !again && name != "cache_verdict" {
-            told.add(line);
+#[derive(Clone)]
+struct OrderLog {
+    notes: NoteLog,
+    stream: Arc<Mutex<EventStream>>,
+}
+
+impl OrderLog {
+    fn new(test_agent: &TestAgent) -> Self {
+        let stream = Arc::new(Mutex::new(test_agent.agent.events().unbounded_stream()));
+        let log = OrderLog { notes: NoteLog::default(), stream };
+        let events = test_agent.agent.events();
+        events.subscribe::<Input, _>("order", log.handler(|_| "input".into(), InputReply::Continue));
+        let reply = BeforeAgentStartReply::default();
+        events.subscribe::<BeforeAgentStart, _>("order", log.handler(|_| "before_agent_start".into(), reply));
+        events.subscribe::<ContextEvent, _>("order", log.handler(|_| "context".into(), None));
+        events.subscribe::<BeforeProviderRequest, _>("order", |_, _| async { Ok(()) });
+        let line = |call: &ToolCallEvent| format!("tool_call {}", call.call_id);
+        events.subscribe::<ToolCallEvent, _>("order", log.handler(line, ToolCallReply::Allow));
+        let line = |result: &ToolResultEvent| format!("tool_result {}", result.call_id);
+        events.subscribe::<ToolResultEvent, _>("order", log.handler(line, ToolResultReply::default()));
+        log
+    }
+
+    /// A handler that notes its call and gives this reply.
+    fn handler<E: Event, L: Fn(&E) -> String>(
+        &self,
+        line: L,
+        reply: E::Reply,
+    ) -> impl Fn(E, Agent) -> Ready<Result<E::Reply, HandlerError>> + use<E, L>
+    where
+        E::Reply: Clone,
+    {
+        let log = self.clone();
+        move |event, _| {
+            // What was emitted before the handler was called comes first.
+            log.note_events();
+            log.notes.add(line(&event));
+            std::future::ready(Ok(reply.clone()))
         }
-    });
-    let asked = notes.clone();
-    events.subscribe::<Input, _>("order", move |_, _| {
-        asked.add("input");
-        async { Ok(InputReply::Continue) }
-    });
-    let asked = notes.clone();
-    events.subscribe::<BeforeAgentStart, _>("order", move |_, _| {
-        asked.add("before_agent_start");
-        async { Ok(BeforeAgentStartReply::default()) }
-    });
-    let asked = notes.clone();
-    events.subscribe::<ContextEvent, _>("order", move |_, _| {
-        asked.add("context");
-        async { Ok(None) }
-    });
-    events.subscribe::<BeforeProviderRequest, _>("order", |_, _| async { Ok(()) });
-    let asked = notes.clone();
-    events.subscribe::<ToolCallEvent, _>("order", move |call, _| {
-        asked.add(format!("tool_call {}", call.call_id));
-        async { Ok(ToolCallReply::Allow) }
-    });
-    let asked = notes.clone();
-    events.subscribe::<ToolResultEvent, _>("order", move |result, _| {
-        asked.add(format!("tool_result {}", result.call_id));
-        async { Ok(ToolResultReply::default()) }
-    });
-    notes
+    }
+
+    fn note_events(&self) {
+        let mut stream = self.stream.lock().expect("the stream");
+        while let Some(event) = stream.try_recv() {
+            let name = event.name();
+            let line = match &event {
+                AgentEvent::MessageStart(MessageStart { message, .. })
+                | AgentEvent::MessageEnd(MessageEnd { message, .. }) => {
+                    format!("{name} {}", json!(message)["role"].as_str().expect("a role"))
+                }
+                AgentEvent::ToolExecutionStart(ToolExecutionStart { call_id, .. })
+                | AgentEvent::ToolExecutionUpdate(ToolExecutionUpdate { call_id, .. })
+                | AgentEvent::ToolExecutionEnd(ToolExecutionEnd { call_id, .. }) => {
+                    format!("{name} {call_id}")
+                }
+                AgentEvent::TurnStart(TurnStart { turn }) | AgentEvent::TurnEnd(TurnEnd { turn, .. }) => {
+                    format!("{name} {turn}")
+                }
+                AgentEvent::CacheVerdict(_) => continue,
+                _ => name.to_owned(),
+            };
+            let again = name == "message_update" && self.notes.all().last() == Some(&line);
+            if !again {
+                self.notes.add(line);
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.note_events();
+        self.notes.all()
+    }
 }
 
 const START: [&str; 5] =
@@ -94,7 +125,7 @@ turns:
 default: {text: Fine.}
 ";
         let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
-        let notes = listen(&test_agent);
+        let notes = OrderLog::new(&test_agent);
         assert_eq!(test_agent.prompt("Go").await, InputOutcome::Ran(RunEnd::Done));
         let call = [
             "tool_call c1",
@@ -120,7 +151,7 @@ turns:
 default: {text: Fine.}
 ";
         let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
-        let notes = listen(&test_agent);
+        let notes = OrderLog::new(&test_agent);
         assert_eq!(test_agent.prompt("Go").await, InputOutcome::Ran(RunEnd::Done));
         let painted = [
             "tool_call c1",
@@ -177,7 +208,7 @@ default: {text: Fine.}
             let block = ToolCallReply::Block { reason: "no seven".into() };
             Ok(if call.input["ms"] == 7 { block } else { ToolCallReply::Allow })
         });
-        let notes = listen(&test_agent);
+        let notes = OrderLog::new(&test_agent);
         assert_eq!(test_agent.prompt("Go").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.most_parallel_calls(), 2, "c1 and c3 ran at the same time");
         let mut order = notes.all();
@@ -231,11 +262,13 @@ default: {text: Fine.}
 
 /// The emitted events of one type, without what differs from run to run.
 fn payloads(test_agent: &TestAgent, name: &str) -> Vec<Value> {
-    let mut events = test_agent.events_of_type(name);
-    for event in &mut events {
-        event.as_object_mut().expect("an object").remove("type");
-    }
-    events
+    let events = test_agent.events().into_iter().filter(|event| event.name() == name);
+    let payload = |event: AgentEvent| {
+        let mut json = json!(event);
+        assert_eq!(json.as_object_mut().expect("an object").shift_remove("type"), Some(json!(name)));
+        json
+    };
+    events.map(payload).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,7 +375,7 @@ async fn turning_to_another_session_is_told() {
     test_agent.agent.switch_session(test_agent.begin_session("s2"), SessionSwitchKind::Other).await;
     assert!(test_agent.transcript_lines().is_empty());
     assert_eq!(
-        test_agent.events(),
+        test_agent.events().iter().map(|event| json!(event)).collect::<Vec<_>>(),
         [
             json!({"type": "session_fork", "from": "s1", "entry": &*first, "to": "fork1"}),
             json!({"type": "session_switch", "from": "fork1", "to": "s2"}),

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
+use hardpan_agent::events::{AgentEnd, AgentStart, QueueUpdate, ToolExecutionStart, TurnEnd, TurnStart};
 use hardpan_agent::{AgentSettings, Delivery, InputOutcome, QueueMode, QueuedInputs, ReadCallMode, RunEnd};
 use hardpan_context::LayoutName;
-use serde_json::json;
 
-use crate::test_agent::{TestAgent, TestSetup, input};
+use crate::test_agent::{TestAgent, TestSetup, input, queued_input};
 
 const SKIPPED: &str = "failed: Skipped due to queued user message";
 
@@ -48,9 +48,9 @@ async fn steering_in_the_middle_skips_the_calls_that_have_not_begun() {
                 "assistant: Fine.",
             ]
         );
-        assert_eq!(test_agent.events_of_type("tool_execution_start").len(), 1);
-        let turn = test_agent.events_of_type("turn_end").remove(0);
-        assert_eq!(turn["tool_results"].as_array().unwrap().len(), 3);
+        assert_eq!(test_agent.events_of::<ToolExecutionStart>().len(), 1);
+        let turn = test_agent.events_of::<TurnEnd>().remove(0);
+        assert_eq!(turn.tool_results.len(), 3);
         let mut request_lines = test_agent.request_lines().remove(1);
         request_lines.retain(|line| {
             line.starts_with("failed") || line.starts_with("result: slept") || line == "user: Stop that"
@@ -92,8 +92,8 @@ async fn steering_while_text_streams_comes_right_after_the_answer() {
                 "assistant: Fine.",
             ]
         );
-        assert_eq!(test_agent.events_of_type("agent_start").len(), 1, "it is the same run");
-        assert_eq!(test_agent.events_of_type("turn_start").len(), 2);
+        assert_eq!(test_agent.events_of::<AgentStart>().len(), 1, "it is the same run");
+        assert_eq!(test_agent.events_of::<TurnStart>().len(), 2);
         test_agent.assert_continues().await;
     }
 }
@@ -146,7 +146,7 @@ async fn each_queue_is_delivered_one_at_a_time_or_all_at_once() {
                 assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
                 assert_eq!(test_agent.transcript_lines()[2..], *expected, "{layout} {delivery:?} {mode:?}");
                 assert_eq!(
-                    (test_agent.sent_requests().len(), test_agent.events_of_type("turn_end").len()),
+                    (test_agent.sent_requests().len(), test_agent.events_of::<TurnEnd>().len()),
                     (turns, turns)
                 );
                 assert!(test_agent.agent.queued_inputs().is_empty());
@@ -193,7 +193,7 @@ default: {text: Fine.}
             "{layout}"
         );
         assert_eq!(
-            (test_agent.events_of_type("agent_start").len(), test_agent.events_of_type("agent_end").len()),
+            (test_agent.events_of::<AgentStart>().len(), test_agent.events_of::<AgentEnd>().len()),
             (1, 1)
         );
         test_agent.assert_continues().await;
@@ -206,20 +206,20 @@ async fn what_waits_is_told_and_can_be_taken_out() {
     let (running, gate) = test_agent.begin_and_hold("Talk").await;
     test_agent.steer("a").await;
     test_agent.follow_up("b").await;
-    let item = |text: &str| json!({"text": text, "typed": text});
     let waiting = test_agent.agent.clear_queue().await;
-    assert_eq!(json!(waiting), json!({"steering": [item("a")], "follow_up": [item("b")]}));
+    let queued = QueuedInputs { steering: vec![queued_input("a")], follow_up: vec![queued_input("b")] };
+    assert_eq!(waiting, queued);
     assert!(test_agent.agent.queued_inputs().is_empty());
     test_agent.follow_up("c").await;
     gate.release();
     assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
     assert_eq!(test_agent.transcript_lines()[2..], ["user: c", "assistant: Fine."]);
     let update = |steering: &[&str], follow_up: &[&str]| {
-        let items = |texts: &[&str]| texts.iter().map(|text| item(text)).collect::<Vec<_>>();
-        json!({"type": "queue_update", "steering": items(steering), "follow_up": items(follow_up)})
+        let items = |texts: &[&str]| texts.iter().map(|text| queued_input(text)).collect::<Vec<_>>();
+        QueueUpdate(QueuedInputs { steering: items(steering), follow_up: items(follow_up) })
     };
     assert_eq!(
-        test_agent.events_of_type("queue_update"),
+        test_agent.events_of::<QueueUpdate>(),
         [
             update(&["a"], &[]),
             update(&["a"], &["b"]),

@@ -1,11 +1,10 @@
-use hardpan_agent::events::{BeforeAgentStart, BeforeAgentStartReply};
+use hardpan_agent::events::{BeforeAgentStart, BeforeAgentStartReply, HandlerFailed};
 use hardpan_agent::{CustomMessage, HandlerError, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{MessageBody, MessagePart};
-use serde_json::json;
 
 use crate::fakes::NoteLog;
-use crate::test_agent::{Clock, TestAgent, TestSetup, system};
+use crate::test_agent::{Clock, TestAgent, TestSetup, handler_failed, system};
 
 const READ: &str = "
 turns:
@@ -190,9 +189,9 @@ async fn a_handler_that_fails_at_the_start_is_reported_and_passed_over() {
     });
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(test_agent.transcript_lines(), ["user: Hello", "custom: here", "assistant: Fine."]);
-    let fault = |owner: &str, what: &str| json!({"type": "handler_failed", "owner": owner, "event": "before_agent_start", "what": what});
+    let fault = |owner: &str, what: &str| handler_failed(owner, "before_agent_start", what);
     assert_eq!(
-        test_agent.events_of_type("handler_failed"),
+        test_agent.events_of::<HandlerFailed>(),
         [fault("broken", "no idea"), fault("panicking", "it broke (panicked)")]
     );
     test_agent.assert_continues().await;

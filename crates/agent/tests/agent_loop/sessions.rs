@@ -1,3 +1,4 @@
+use hardpan_agent::events::ModelSelect;
 use hardpan_agent::{Conversation, InputOutcome, RunEnd};
 use hardpan_context::{LayoutName, Target};
 use hardpan_models::Catalogue;
@@ -201,8 +202,8 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
     test_agent.agent.select_thinking(Thinking::Budget(2048)).await.unwrap();
     assert_eq!(test_agent.prompt("Hello again").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(
-        test_agent.events_of_type("model_select"),
-        [json!({"type": "model_select", "previous": "anthropic/claude-sonnet-5", "model": "openai/gpt-5"})]
+        test_agent.events_of::<ModelSelect>(),
+        [ModelSelect { previous: "anthropic/claude-sonnet-5".into(), model: "openai/gpt-5".into() }]
     );
     let models = || -> Vec<String> {
         let model = |body: &String| {

@@ -1,5 +1,7 @@
 //! [`TestAgent`]: an agent in a folder of its own, talking to the simulator over HTTP.
 
+use crate::event_log::EventLog;
+use hardpan_agent::events::{HandlerFailed, MessageDelta, MessageUpdate};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -7,7 +9,8 @@ use std::time::Duration;
 
 use hardpan_agent::expand::{Expansions, Folder, FolderContents, FolderOwner};
 use hardpan_agent::{
-    Agent, AgentSettings, Conversation, Delivery, Input, InputOutcome, InputSource, RunEnd, Setup,
+    Agent, AgentEvent, AgentSettings, Conversation, Delivery, Event, HandlerFault, Input, InputOutcome,
+    InputSource, PreparedInput, RunEnd, Setup,
 };
 use hardpan_context::{LayoutName, PromptTexts, Target};
 use hardpan_models::Catalogue;
@@ -16,7 +19,7 @@ use hardpan_session::{Header, Session};
 use hardpan_simulator::{Engine, EngineSettings, Faults, Script, Server, ServerConfig, serve};
 use hardpan_tools::{Scope, Tool, ToolRegistry};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::fakes::{
@@ -80,7 +83,7 @@ struct TestEnvironment {
 pub struct TestAgent {
     pub agent: Agent,
     /// Every event that was emitted, in order.
-    seen: Arc<Mutex<Vec<Value>>>,
+    seen: EventLog,
     environment: Arc<TestEnvironment>,
 }
 
@@ -195,17 +198,20 @@ impl TestAgent {
 
     /// Waits until an event of this type was emitted for the nth time.
     pub async fn until(&self, name: &str, nth: usize) {
-        self.until_seen(|seen| seen.iter().filter(|event| event["type"] == name).count() >= nth).await;
+        self.until_seen(|seen| seen.iter().filter(|event| event.name() == name).count() >= nth).await;
     }
 
     /// Waits until a piece of the streaming answer contains this text, tool name or JSON.
     pub async fn until_heard(&self, piece: &str) {
-        let holds =
-            |event: &Value| event["type"] == "message_update" && event["delta"].to_string().contains(piece);
+        let holds = |event: &AgentEvent| {
+            event
+                .payload::<MessageUpdate>()
+                .is_some_and(|update| json!(update.delta).to_string().contains(piece))
+        };
         self.until_seen(|seen| seen.iter().any(holds)).await;
     }
 
-    async fn until_seen(&self, enough: impl Fn(&[Value]) -> bool) {
+    async fn until_seen(&self, enough: impl Fn(&[AgentEvent]) -> bool) {
         let looking = async {
             while !enough(&self.events()) {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -227,21 +233,21 @@ impl TestAgent {
 
     /// The types of the events so far, in order, without `message_update` and `cache_verdict`.
     pub fn order(&self) -> Vec<String> {
-        let names = self.events().into_iter().map(|event| event["type"].as_str().expect("a type").to_owned());
+        let names = self.events().into_iter().map(|event| event.name().to_owned());
         names.filter(|name| name != "message_update" && name != "cache_verdict").collect()
     }
 
-    pub fn events(&self) -> Vec<Value> {
-        self.seen.lock().expect("the events").clone()
+    pub fn events(&self) -> Vec<AgentEvent> {
+        self.seen.all()
     }
 
     /// The events of one type, in order.
-    pub fn events_of_type(&self, name: &str) -> Vec<Value> {
-        self.events().into_iter().filter(|event| event["type"] == name).collect()
+    pub fn events_of<E: Event<Reply = ()>>(&self) -> Vec<E> {
+        self.seen.of()
     }
 
     pub fn clear_events(&self) {
-        self.seen.lock().expect("the events").clear();
+        self.seen.clear();
     }
 
     /// The bodies of all requests to the simulator, to the byte.
@@ -318,7 +324,7 @@ impl TestEnvironment {
         TestAgent { agent, seen, environment: self.clone() }
     }
 
-    fn agent(&self, conversation: Conversation) -> (Agent, Arc<Mutex<Vec<Value>>>) {
+    fn agent(&self, conversation: Conversation) -> (Agent, EventLog) {
         let TestSetup { layout, model, settings, clock, max_tokens, .. } = &self.setup;
         let folder = self.folder.path();
         // A face goes on with the model of the branch.
@@ -361,9 +367,7 @@ impl TestEnvironment {
             settings: *settings,
         };
         let agent = Agent::new(setup, conversation);
-        let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let events = seen.clone();
-        agent.events().add_observer(move |event| events.lock().expect("the events").push(event.clone()));
+        let seen = EventLog::new(&agent);
         (agent, seen)
     }
 }
@@ -377,8 +381,26 @@ pub fn header(id: &str) -> Header {
     Header { id: id.into(), time: None, cwd: "/project".into(), extra: Default::default() }
 }
 
+/// The event of a handler that failed.
+pub fn handler_failed(owner: &str, event: &'static str, message: &str) -> HandlerFailed {
+    HandlerFailed(HandlerFault { owner: owner.into(), event, message: message.into() })
+}
+
+/// An input as it waits in a queue.
+pub fn queued_input(text: &str) -> PreparedInput {
+    PreparedInput { text: text.into(), typed: text.into(), ..PreparedInput::default() }
+}
+
+/// The text of a piece of an answer.
+pub fn text_of(delta: &MessageDelta) -> &str {
+    match delta {
+        MessageDelta::Text { text } => text,
+        other => panic!("{other:?}"),
+    }
+}
+
 pub fn input(text: &str) -> Input {
-    Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Interactive }
+    Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Interactive, id: None }
 }
 
 #[allow(clippy::disallowed_methods, reason = "the agent's clock is the machine's")]

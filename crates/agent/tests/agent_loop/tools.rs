@@ -1,7 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hardpan_agent::events::{ToolCallEvent, ToolCallReply, ToolResultEvent, ToolResultReply};
+use hardpan_agent::events::{
+    AgentEnd, HandlerFailed, ToolCallEvent, ToolCallReply, ToolExecutionEnd, ToolExecutionStart,
+    ToolResultEvent, ToolResultReply,
+};
 use hardpan_agent::{AgentSettings, Conversation, HandlerError, InputOutcome, RunEnd, SessionSwitchKind};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessagePart;
@@ -20,7 +23,7 @@ default: {text: Fine.}
 
 /// What the model is told of its first call, and whether it ran.
 fn first_result(test_agent: &TestAgent) -> (String, bool) {
-    (test_agent.transcript_lines()[2].clone(), !test_agent.events_of_type("tool_execution_start").is_empty())
+    (test_agent.transcript_lines()[2].clone(), !test_agent.events_of::<ToolExecutionStart>().is_empty())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,8 +55,8 @@ async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
             ]
         );
         assert!(
-            test_agent.events_of_type("tool_execution_start").is_empty()
-                && test_agent.events_of_type("tool_execution_end").is_empty()
+            test_agent.events_of::<ToolExecutionStart>().is_empty()
+                && test_agent.events_of::<ToolExecutionEnd>().is_empty()
         );
         assert!(
             test_agent.request_lines()[1].contains(&"failed: The call was blocked: not today".into()),
@@ -86,7 +89,7 @@ async fn a_handler_that_fails_breaks_or_takes_too_long_blocks_the_call() {
             .subscribe::<ToolCallEvent, _>("other", |_, _| async { Ok(ToolCallReply::Allow) });
         assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(first_result(&test_agent), (told.into(), false));
-        assert_eq!(test_agent.events_of_type("handler_failed").len(), 1);
+        assert_eq!(test_agent.events_of::<HandlerFailed>().len(), 1);
         test_agent.assert_continues().await;
     }
 }
@@ -149,7 +152,7 @@ default: {text: Fine.}
             test_agent.transcript_lines(),
             ["user: Paint", "assistant: [paint] [paint] (length)", early, early, "assistant: Fine."]
         );
-        assert!(test_agent.events_of_type("tool_execution_start").is_empty());
+        assert!(test_agent.events_of::<ToolExecutionStart>().is_empty());
         test_agent.assert_continues().await;
     }
 }
@@ -233,7 +236,7 @@ default: {text: Fine.}
         assert_eq!(test_agent.transcript_lines()[2..], ["failed: slept well", "assistant: Fine."]);
         assert!(test_agent.request_lines()[1].contains(&"failed: slept well".into()), "{layout}");
         // What ran is told as it was; what is stored is what was made of it.
-        assert_eq!(test_agent.events_of_type("tool_execution_end")[0]["content"][0]["text"], "slept 1");
+        assert_eq!(test_agent.events_of::<ToolExecutionEnd>()[0].content, [MessagePart::text("slept 1")]);
         assert_eq!(details_on_disk(&test_agent), [json!({"by": "b"})]);
         test_agent.assert_continues().await;
     }
@@ -261,7 +264,7 @@ default: {text: Fine.}
         ["result: never mind c1", "result: never mind c2", "result: never mind c3", "assistant: Fine."]
     );
     assert_eq!(details_on_disk(&test_agent), [json!(1), json!(1), json!(1)]);
-    assert!(test_agent.events_of_type("handler_failed").is_empty());
+    assert!(test_agent.events_of::<HandlerFailed>().is_empty());
     test_agent.assert_continues().await;
 }
 
@@ -294,11 +297,8 @@ async fn the_same_failing_call_is_run_three_times_then_warned_about_then_ends_th
                 expected.extend([call.as_str(), told]);
             }
             assert_eq!(test_agent.transcript_lines(), expected);
-            assert_eq!(test_agent.events_of_type("tool_execution_start").len(), runs);
-            assert_eq!(
-                test_agent.events_of_type("agent_end")[0]["stop"],
-                json!({"reason": "looping", "tool": name})
-            );
+            assert_eq!(test_agent.events_of::<ToolExecutionStart>().len(), runs);
+            assert_eq!(test_agent.events_of::<AgentEnd>()[0].stop, RunEnd::Looping { tool: name.into() });
             test_agent.assert_continues().await;
         }
     }
@@ -336,9 +336,7 @@ async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run()
     assert_eq!(declared(&test_agent), [&all[..], &all[..6], &all[..6]]);
     let told = "failed: The user switched the tool paint off, so the call was not run. The tools are: read, grep, find, ls, slow.";
     assert_eq!(test_agent.transcript_lines()[4], told);
-    assert!(
-        test_agent.events_of_type("tool_execution_start").is_empty() && test_agent.asked().all().is_empty()
-    );
+    assert!(test_agent.events_of::<ToolExecutionStart>().is_empty() && test_agent.asked().all().is_empty());
 
     // A resumed conversation declares what it declared before, so that its cache is good.
     let test_agent = test_agent.resume();

@@ -1,3 +1,4 @@
+use hardpan_agent::events::AgentEnd;
 use hardpan_agent::{InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ async fn the_end_of_a_run_tells_what_the_provider_billed() {
         test_agent.write("open.md", &"A line.\n".repeat(400));
         for (text, requests) in [("How many lines?", 2), ("And?", 3), ("Well?", 4)] {
             assert_eq!(test_agent.prompt(text).await, InputOutcome::Ran(RunEnd::Done));
-            let usage = test_agent.events_of_type("agent_end").pop().unwrap()["token_usage"].clone();
+            let usage = json!(test_agent.events_of::<AgentEnd>().pop().unwrap().token_usage);
             let bills: Vec<[u64; 4]> = test_agent.responses().iter().map(|answer| billed(answer)).collect();
             assert_eq!(bills.len(), requests);
             assert_eq!(spent(&usage["last_request"]), bills[requests - 1], "{layout}: {text}");
@@ -77,7 +78,7 @@ async fn the_end_of_a_run_tells_what_the_last_request_held() {
         let test_agent = TestAgent::new(TestSetup { layout, ..TestSetup::default() }).await;
         test_agent.write("open.md", "# Open\n");
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
-        let breakdown = &test_agent.events_of_type("agent_end")[0]["token_usage"]["tiers"];
+        let breakdown = &test_agent.events_of::<AgentEnd>()[0].token_usage.tiers;
         assert_eq!(breakdown["layout"], layout.as_str());
         assert_eq!(breakdown["model"], "claude-sonnet-5");
         let blocks = breakdown["blocks"].as_array().unwrap();
@@ -107,7 +108,7 @@ default: {text: Fine.}
         test_agent.until_heard("two").await;
         test_agent.agent.abort();
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Aborted));
-        let usage = test_agent.events_of_type("agent_end").pop().unwrap()["token_usage"].clone();
+        let usage = json!(test_agent.events_of::<AgentEnd>().pop().unwrap().token_usage);
         let bill = billed(&test_agent.responses()[0]);
         assert!(bill[0] + bill[2] > 0);
         assert_eq!(spent(&usage["session"]), bill, "{layout}: the beginning of the answer told the input");

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
 
 mod cache_warmth;
+#[path = "../event_log/mod.rs"]
+mod event_log;
 mod foresight; // the price of an act, and what it turns out to be
 mod ledger_totals; // the ledger adds up to what the provider billed
 mod loss_causes; // every cause of a cache loss

@@ -1,5 +1,7 @@
 //! [`TestAgent`]: an agent with a clock that the test moves, and an in-process simulator.
 
+use crate::event_log::EventLog;
+use hardpan_agent::events::CacheVerdict;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -60,7 +62,7 @@ struct TestEnvironment {
 pub struct TestAgent {
     pub agent: Agent,
     environment: Arc<TestEnvironment>,
-    seen: Arc<Mutex<Vec<Value>>>,
+    seen: EventLog,
 }
 
 impl TestAgent {
@@ -116,9 +118,7 @@ impl TestAgent {
 
     fn on(environment: Arc<TestEnvironment>, conversation: Conversation) -> Self {
         let agent = Agent::new(environment.setup(), conversation);
-        let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let events = seen.clone();
-        agent.events().add_observer(move |event| events.lock().expect("the events").push(event.clone()));
+        let seen = EventLog::new(&agent);
         TestAgent { agent, environment, seen }
     }
 
@@ -173,16 +173,15 @@ impl TestAgent {
     }
 
     pub async fn show(&self, text: &str, images: Vec<Image>) {
-        let input = Input { text: text.into(), below: None, images, source: InputSource::Interactive };
+        let input =
+            Input { text: text.into(), below: None, images, source: InputSource::Interactive, id: None };
         let outcome = self.agent.prompt(input).await.expect("the prompt is taken");
         assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done), "{text}");
     }
 
     /// The cache losses that were emitted, in order.
     pub fn losses(&self) -> Vec<Verdict> {
-        let seen = self.seen.lock().expect("the events");
-        let told = seen.iter().filter(|event| event["type"] == "cache_verdict");
-        told.map(|event| serde_json::from_value(event["verdict"].clone()).expect("a verdict")).collect()
+        self.seen.of::<CacheVerdict>().into_iter().map(|event| event.verdict).collect()
     }
 
     /// The only loss so far, which is also stored in the session.

@@ -1,3 +1,4 @@
+use hardpan_agent::events::SessionTree;
 use hardpan_agent::{AgentError, BranchExit};
 use hardpan_context::LayoutName;
 use hardpan_session::Session;
@@ -63,9 +64,9 @@ async fn what_was_learned_on_a_branch_is_taken_along() {
         assert!(asked.contains("Three.") && asked.contains(&format!("since the message {back}")));
         let lines: Vec<String> = test_agent.agent.messages().iter().map(line).collect();
         assert_eq!(lines, ["user: One.", "assistant: Fine.", "branch: The rudder is broken."]);
-        let told = test_agent.events_of_type("session_tree");
+        let told = test_agent.events_of::<SessionTree>();
         assert_eq!(told.len(), 1);
-        assert_eq!(told[0]["to"], back.as_str());
+        assert_eq!(&*told[0].to, back.as_str());
         test_agent.say("Another way.").await;
         let body = test_agent.last_sent().body;
         assert!(body.contains("The rudder is broken.") && !body.contains("Three."), "{layout}");

@@ -1,3 +1,4 @@
+use hardpan_agent::events::ToolExecutionEnd;
 use hardpan_context::LayoutName;
 use hardpan_tools::UndoOutcome;
 
@@ -124,8 +125,8 @@ default: {text: Fine.}
     let test_agent =
         TestAgent::new(TestSetup { script: script.into(), window: 400_000, ..TestSetup::default() }).await;
     test_agent.say("Count.").await;
-    let ended = test_agent.events_of_type("tool_execution_end").pop().unwrap();
-    let path = ended["details"]["full_output"].as_str().unwrap().to_owned();
+    let ended = test_agent.events_of::<ToolExecutionEnd>().pop().unwrap();
+    let path = ended.details.unwrap()["full_output"].as_str().unwrap().to_owned();
     assert!(line(&test_agent.agent.messages()[2]).contains(&path), "the model is told where it is");
     let read = hardpan_tools::read_only_tools()
         .into_iter()

@@ -1,4 +1,4 @@
-use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact};
+use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use hardpan_agent::{AgentError, BranchExit, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
@@ -60,7 +60,7 @@ async fn every_layout_goes_on_from_a_summary() {
                 body.contains("Ships that sail") && body.contains("ensign 7") && !body.contains("anchor 7"),
                 "{layout}"
             );
-            assert_eq!(test_agent.events_of_type("session_compact").len(), 1);
+            assert_eq!(test_agent.events_of::<SessionCompact>().len(), 1);
         }
     }
 }
@@ -145,7 +145,7 @@ async fn a_summary_that_fails_changes_nothing() {
         test_agent.say("And now?").await;
         before.say("And now?").await;
         assert_eq!(test_agent.sent_requests()[sent + 2], before.last_sent(), "{why}");
-        assert!(test_agent.events_of_type("session_compact").is_empty());
+        assert!(test_agent.events_of::<SessionCompact>().is_empty());
         test_agent.assert_continues().await;
     }
 }

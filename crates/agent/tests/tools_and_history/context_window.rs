@@ -1,3 +1,4 @@
+use hardpan_agent::events::{AgentEnd, Note, NoteKind, SessionCompact};
 use hardpan_agent::{AgentSettings, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
@@ -44,7 +45,7 @@ async fn a_window_that_is_nearly_full_makes_room_in_the_middle_of_a_run() {
             let test_agent = TestAgent::new(setup).await;
             test_agent.write("r.txt", &long("rope", 2000));
             test_agent.say("Work.").await;
-            let compactions = test_agent.events_of_type("session_compact");
+            let compactions = test_agent.events_of::<SessionCompact>();
             assert!(
                 !compactions.is_empty() && compactions.len() < 7,
                 "{layout} {model}: {}",
@@ -56,9 +57,9 @@ async fn a_window_that_is_nearly_full_makes_room_in_the_middle_of_a_run() {
             assert_eq!(messages.last().map(line).as_deref(), Some("assistant: Done."));
             assert_calls_paired(&messages);
             // What the end of a run tells is the run's own, and there is no summary in it.
-            let ended = test_agent.events_of_type("agent_end").pop().unwrap();
-            let told = ended["messages"].as_array().unwrap();
-            assert!(!told.is_empty() && !ended["messages"].to_string().contains("What was done."));
+            let ended = test_agent.events_of::<AgentEnd>().pop().unwrap();
+            let told = ended.messages;
+            assert!(!told.is_empty() && !told.iter().any(|message| line(message).contains("What was done.")));
             test_agent.assert_continues().await;
         }
     }
@@ -75,7 +76,7 @@ async fn what_a_tool_has_just_printed_counts_before_it_is_sent() {
         test_agent.say(&long(about, 1500)).await;
     }
     test_agent.say("Work.").await;
-    assert_eq!(test_agent.events_of_type("session_compact").len(), 1);
+    assert_eq!(test_agent.events_of::<SessionCompact>().len(), 1);
     let sent = test_agent.last_sent().body;
     assert!(sent.contains("What was done.") && sent.contains("rope 1400"), "the result is there, whole");
     assert_calls_paired(&test_agent.agent.messages());
@@ -94,9 +95,8 @@ async fn a_compaction_that_fails_is_not_tried_with_every_turn() {
         test_agent.sent_requests().iter().filter(|sent| sent.body.contains(SUMMARY_REQUEST_TEXT)).count(),
         2
     );
-    let notes: Vec<String> =
-        test_agent.events_of_type("note").iter().map(|note| note["text"].to_string()).collect();
-    assert_eq!(notes, ["\"not compacted: the summary failed (it was empty); nothing has changed\""]);
+    let text = "not compacted: the summary failed (it was empty); nothing has changed".into();
+    assert_eq!(test_agent.events_of::<Note>(), [Note { text, kind: NoteKind::CompactionFailed }]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,14 +107,10 @@ async fn a_conversation_that_was_just_compacted_is_not_nearly_full() {
     for about in ["anchor", "bowsprit"] {
         test_agent.say(&long(about, 2000)).await;
     }
-    let told = test_agent.events_of_type("session_compact").len();
+    let told = test_agent.events_of::<SessionCompact>().len();
     test_agent.agent.compact(None).await.unwrap();
     test_agent.say(&long("compass", 1500)).await;
-    assert_eq!(
-        test_agent.events_of_type("session_compact").len(),
-        told + 1,
-        "the person's own, and no other"
-    );
+    assert_eq!(test_agent.events_of::<SessionCompact>().len(), told + 1, "the person's own, and no other");
 }
 
 /// gpt-4 takes 8,192 tokens; the agent believes in more.
@@ -130,12 +126,12 @@ async fn a_request_that_is_too_long_is_compacted_and_sent_once_more() {
         let mut stop = RunEnd::Done;
         for about in ["anchor", "bowsprit", "compass", "davit", "ensign", "flag"] {
             stop = test_agent.prompt(&long(about, 900)).await;
-            if !test_agent.events_of_type("session_compact").is_empty() {
+            if !test_agent.events_of::<SessionCompact>().is_empty() {
                 break;
             }
         }
         assert_eq!(stop, RunEnd::Done, "{layout}");
-        assert_eq!(test_agent.events_of_type("session_compact").len(), 1, "{layout}");
+        assert_eq!(test_agent.events_of::<SessionCompact>().len(), 1, "{layout}");
         let sent = test_agent.sent_requests();
         let refused: Vec<usize> = (0..sent.len()).filter(|at| sent[*at].status == 400).collect();
         assert!(!refused.is_empty(), "the window was full");
@@ -159,7 +155,7 @@ async fn a_run_of_many_tools_that_is_too_long_is_summed_up_in_a_shorter_form() {
     let sent = test_agent.sent_requests();
     let asked: Vec<_> = sent.iter().filter(|sent| sent.body.contains(SUMMARY_REQUEST_TEXT)).collect();
     assert!(asked.last().is_some_and(|asked| asked.status == 200 && asked.body.contains("Round 2.")));
-    assert!(!test_agent.events_of_type("session_compact").is_empty());
+    assert!(!test_agent.events_of::<SessionCompact>().is_empty());
     assert_calls_paired(&test_agent.agent.messages());
     test_agent.assert_continues().await;
 }

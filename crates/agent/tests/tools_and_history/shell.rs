@@ -1,6 +1,8 @@
 use std::path::Path;
 
-use hardpan_agent::events::{UserBash, UserBashReply};
+use hardpan_agent::events::{
+    MessageUpdate, ToolExecutionStart, ToolExecutionUpdate, UserBash, UserBashReply,
+};
 use hardpan_agent::{InputOutcome, RunEnd, ShellVisibility};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
@@ -49,7 +51,7 @@ async fn what_a_command_prints_while_the_agent_works_waits_for_the_end_of_the_tu
     for layout in LayoutName::ALL {
         let test_agent = TestAgent::new(setup(layout)).await;
         let running = test_agent.begin("Wait.");
-        test_agent.until(|| !test_agent.events_of_type("tool_execution_start").is_empty()).await;
+        test_agent.until(|| !test_agent.events_of::<ToolExecutionStart>().is_empty()).await;
         let before = test_agent.agent.messages().len();
         test_agent.agent.run_shell_command("echo meanwhile".into(), ShellVisibility::Model).await.unwrap();
         assert_eq!(test_agent.agent.messages().len(), before, "not between a call and its result");
@@ -76,7 +78,7 @@ async fn what_a_command_prints_during_the_last_answer_is_stored_when_the_run_end
     let script = "default: {text: one two three four five six seven, pace: 20ms}".to_owned();
     let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
     let running = test_agent.begin("Talk.");
-    test_agent.until(|| !test_agent.events_of_type("message_update").is_empty()).await;
+    test_agent.until(|| !test_agent.events_of::<MessageUpdate>().is_empty()).await;
     test_agent.agent.run_shell_command("echo late".into(), ShellVisibility::Model).await.unwrap();
     assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
     let last = test_agent.agent.messages().last().map(line);
@@ -99,7 +101,7 @@ async fn stopping_a_command_ends_every_process_of_it_and_keeps_what_it_printed()
             .is_ok_and(|text| text.ends_with('\n'))
     };
     test_agent.until(|| begun("one") && begun("two")).await;
-    test_agent.until(|| test_agent.events_of_type("tool_execution_update").len() >= 2).await;
+    test_agent.until(|| test_agent.events_of::<ToolExecutionUpdate>().len() >= 2).await;
     test_agent.agent.abort_shell_command();
     for command in commands {
         let message = command.await.unwrap().unwrap();

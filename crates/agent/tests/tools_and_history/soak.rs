@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use hardpan_agent::events::{SessionCompact, ToolExecutionStart};
 use hardpan_agent::{AgentSettings, RunEnd, ShellVisibility};
 use hardpan_session::Session;
 
@@ -55,11 +56,11 @@ async fn hundreds_of_turns_with_faults_leave_nothing_behind() {
         if kind == 5 {
             // A command that would run for ever: the person stops it, or a fault has kept it from
             // being run.
-            let before = test_agent.events_of_type("tool_execution_start").len();
+            let before = test_agent.events_of::<ToolExecutionStart>().len();
             let running = test_agent.begin(&text);
             test_agent
                 .until(|| {
-                    running.is_finished() || test_agent.events_of_type("tool_execution_start").len() > before
+                    running.is_finished() || test_agent.events_of::<ToolExecutionStart>().len() > before
                 })
                 .await;
             test_agent.agent.abort();
@@ -84,7 +85,7 @@ async fn hundreds_of_turns_with_faults_leave_nothing_behind() {
     let wrong: Vec<_> = sent.iter().filter(|sent| (400..500).contains(&sent.status)).collect();
     assert!(wrong.is_empty(), "{} requests were not valid: {}", wrong.len(), wrong[0].body);
     assert!(sent.iter().filter(|sent| sent.status != 200).count() > turns() / 20, "faults befell it");
-    assert!(!test_agent.events_of_type("session_compact").is_empty(), "the window was full at times");
+    assert!(!test_agent.events_of::<SessionCompact>().is_empty(), "the window was full at times");
     is_sound(&test_agent).await;
     leaves_nothing(&test_agent, early.expect("a look after a quarter")).await;
     while test_agent.prompt("And now?").await != RunEnd::Done {}

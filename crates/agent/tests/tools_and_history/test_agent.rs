@@ -1,5 +1,6 @@
 //! [`TestAgent`]: an agent with all its tools, in a folder of its own, talking to the simulator.
 
+use crate::event_log::EventLog;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use futures_util::future::BoxFuture;
 use hardpan_agent::expand::Expansions;
 use hardpan_agent::{
     Agent, AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource,
-    Conversation, Input, InputOutcome, InputSource, ObserveRequest, RunEnd, Setup,
+    Conversation, Event, Input, InputOutcome, InputSource, ObserveRequest, RunEnd, Setup,
 };
 use hardpan_context::{LayoutName, PromptTexts, Snapshot, Target};
 use hardpan_models::Catalogue;
@@ -71,7 +72,7 @@ pub struct TestAgent {
     pub agent: Agent,
     pub journal: Arc<Journal>,
     environment: Arc<TestEnvironment>,
-    told: Arc<Mutex<Vec<Value>>>,
+    seen: EventLog,
 }
 
 struct TestEnvironment {
@@ -110,11 +111,9 @@ impl TestAgent {
     }
 
     fn on(environment: Arc<TestEnvironment>, conversation: Conversation) -> Self {
-        let told: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (agent, journal) = environment.agent(conversation);
-        let events = told.clone();
-        agent.events().add_observer(move |event| events.lock().expect("the events").push(event.clone()));
-        TestAgent { agent, journal, environment, told }
+        let seen = EventLog::new(&agent);
+        TestAgent { agent, journal, environment, seen }
     }
 
     /// Another agent with a copy of the session as it is on the disk.
@@ -166,9 +165,8 @@ impl TestAgent {
     }
 
     /// The events of one type.
-    pub fn events_of_type(&self, name: &str) -> Vec<Value> {
-        let told = self.told.lock().expect("the events");
-        told.iter().filter(|event| event["type"] == name).cloned().collect()
+    pub fn events_of<E: Event<Reply = ()>>(&self) -> Vec<E> {
+        self.seen.of()
     }
 
     /// Waits until a condition holds.
@@ -342,7 +340,7 @@ pub fn header() -> Header {
 }
 
 pub fn input(text: &str) -> Input {
-    Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Interactive }
+    Input { text: text.into(), below: None, images: Vec::new(), source: InputSource::Interactive, id: None }
 }
 
 fn noon() -> Timestamp {

@@ -3,16 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_agent::{Agent, CacheWarmth, Spending};
+use hardpan_agent::events::{HandlerFailed, MessageDelta, MessageEnd, MessageUpdate, QueueUpdate};
+use hardpan_agent::{Agent, AgentEvent, CacheWarmth, HandlerFault, QueuedInputs, Spending};
 use hardpan_context::Phrases;
 use hardpan_economy::Verdict;
-use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, ToolCall};
+use hardpan_tools::ResultDisplay;
 use serde_json::Value;
 
 use super::screen;
 use crate::args::OutputFormat;
+use crate::event_reader::EventReader;
 use crate::hud::{Hud, wrap::wrap};
 use crate::output::{self, OutputError, cut, dollars, safe, safe_lines, thousands};
 use hardpan_app::ConversationApp;
@@ -24,15 +27,18 @@ const LAST_LINES: usize = 5;
 const FEW_LINES: usize = 6;
 
 /// Prints an agent's events.
-#[derive(Clone)]
-pub struct EventPrinter(Arc<Mutex<PrinterState>>);
+pub struct EventPrinter {
+    reader: EventReader,
+    /// The last answer, if it is not printed as it streams.
+    last_answer: Option<Arc<Mutex<String>>>,
+}
 
 struct PrinterState {
     /// Whether to print the answer as it streams, or only the last answer at the end.
     live: bool,
-    last: String,
+    last_answer: Arc<Mutex<String>>,
     /// Calls that have not started, as shown to the user, by call id.
-    calls: BTreeMap<String, String>,
+    calls: BTreeMap<Arc<str>, String>,
     phrases: Phrases,
     /// Queued inputs as typed, by the text that goes to the model.
     waiting: BTreeMap<String, String>,
@@ -43,66 +49,65 @@ struct PrinterState {
 impl EventPrinter {
     /// Starts printing the agent's events. With `live`, prints the answer as it streams; otherwise
     /// prints only the last answer, at the end, so that a pipe gets nothing else.
-    pub fn attach(app: &ConversationApp, live: bool) -> Self {
-        let text = EventPrinter(Arc::new(Mutex::new(PrinterState {
+    pub fn start(app: &ConversationApp, live: bool) -> Self {
+        let last_answer: Arc<Mutex<String>> = Arc::default();
+        let mut state = PrinterState {
             live,
-            last: String::new(),
+            last_answer: last_answer.clone(),
             calls: BTreeMap::new(),
             phrases: app.settings.texts.phrases.clone(),
             waiting: BTreeMap::new(),
             runs: false,
-        })));
-        app.agent.events().add_observer({
-            let text = text.clone();
-            move |event| text.lock().handle_event(event)
-        });
-        text
+        };
+        let reader = EventReader::start(&app.agent, move |event| state.handle_event(event));
+        EventPrinter { reader, last_answer: (!live).then_some(last_answer) }
     }
 
-    /// Prints the last answer, if it was not printed while it streamed.
-    pub fn finish(&self) -> Result<(), OutputError> {
-        let state = self.lock();
-        if state.live {
+    /// Waits until everything that happened so far is printed.
+    pub async fn catch_up(&self) {
+        self.reader.catch_up().await;
+    }
+
+    /// Prints what is left, and the last answer if it was not printed while it streamed. Call it
+    /// once the agent is shut down.
+    pub async fn finish(self) -> Result<(), OutputError> {
+        self.reader.finish().await;
+        let Some(last_answer) = self.last_answer else {
             screen::end_answer_line();
             return Ok(());
-        }
-        match state.last.trim_end() {
+        };
+        match last_answer.lock().unwrap_or_else(PoisonError::into_inner).trim_end() {
             // A run that failed before its first answer prints no empty line.
             "" => Ok(()),
             last => output::print(last.to_owned() + "\n"),
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, PrinterState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl PrinterState {
-    fn handle_event(&mut self, event: &Value) {
-        let word = |name: &str| event[name].as_str().unwrap_or_default();
-        match word("type") {
-            "message_update" if event["delta"]["kind"] == "text" => {
-                self.print_text(event["delta"]["text"].as_str().unwrap_or_default());
+    fn handle_event(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::MessageUpdate(MessageUpdate { delta: MessageDelta::Text { text }, .. }) => {
+                self.print_text(&text)
             }
-            "message_end" => self.print_message(&event["message"]),
-            "queue_update" => self.update_queue(event),
-            "agent_start" => self.runs = true,
-            "agent_end" => self.runs = false,
-            "tool_execution_start" => {
-                self.calls.remove(word("call_id"));
-                print_cut(&format!("· {} {}", word("tool_name"), arguments_summary(&event["args"])));
+            AgentEvent::MessageEnd(MessageEnd { message, .. }) => self.print_message(&message.body),
+            AgentEvent::QueueUpdate(QueueUpdate(queued)) => self.update_queue(queued),
+            AgentEvent::AgentStart(_) => self.runs = true,
+            AgentEvent::AgentEnd(_) => self.runs = false,
+            AgentEvent::ToolExecutionStart(started) => {
+                self.calls.remove(&started.call_id);
+                print_cut(&format!("· {} {}", started.tool_name, arguments_summary(&started.args)));
             }
-            "tool_execution_end" if word("display") == "last_lines" => {
-                print_command_output(&joined_texts(&event["content"]));
+            AgentEvent::ToolExecutionEnd(ended) if ended.display == ResultDisplay::LastLines => {
+                print_command_output(&joined_texts(&ended.content))
             }
-            "tool_execution_end" if event["is_error"] == true => {
-                print_note(&format!("  failed: {}", first_line(&joined_texts(&event["content"]))));
+            AgentEvent::ToolExecutionEnd(ended) if ended.is_error => {
+                print_note(&format!("  failed: {}", first_line(&joined_texts(&ended.content))));
             }
-            "cache_verdict" => print_note(&format!("hardpan: {}", word("sentence"))),
-            "note" => print_note(&format!("hardpan: {}", word("text"))),
-            "handler_failed" => {
-                print_note(&format!("hardpan: {} ({}): {}", word("owner"), word("event"), word("what")));
+            AgentEvent::CacheVerdict(verdict) => print_note(&format!("hardpan: {}", verdict.sentence)),
+            AgentEvent::Note(note) => print_note(&format!("hardpan: {}", note.text)),
+            AgentEvent::HandlerFailed(HandlerFailed(HandlerFault { owner, event, message })) => {
+                print_note(&format!("hardpan: {owner} ({event}): {message}"));
             }
             _ => {}
         }
@@ -118,28 +123,30 @@ impl PrinterState {
         }
     }
 
-    fn print_message(&mut self, message: &Value) {
-        let text = joined_texts(&message["content"]);
-        match message["role"].as_str().unwrap_or_default() {
-            "assistant" => {
-                self.last = text;
-                let parts = message["content"].as_array().into_iter().flatten();
-                let calls = parts.filter(|part| part["type"] == "tool_call").filter_map(|part| {
-                    let call = format!("{} {}", part["name"].as_str()?, call_subject(&part["arguments"]));
-                    Some((part["id"].as_str()?.to_owned(), call.trim_end().to_owned()))
+    fn print_message(&mut self, message: &MessageBody) {
+        match message {
+            MessageBody::Assistant { content, .. } => {
+                *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = joined_texts(content);
+                let calls = content.iter().filter_map(|part| match part {
+                    MessagePart::ToolCall(call) => Some(call),
+                    _ => None,
                 });
-                self.calls = calls.collect();
+                let label =
+                    |call: &ToolCall| format!("{} {}", call.name, call_subject(&call.arguments.value()));
+                self.calls = calls.map(|call| (call.id.clone(), label(call).trim_end().to_owned())).collect();
                 screen::end_answer_line();
             }
             // A call that did not start: nothing else would tell the user what became of it.
-            "tool_result" => {
-                let call = self.calls.remove(message["call_id"].as_str().unwrap_or_default());
-                if let Some(call) = call.filter(|_| message["is_error"] == true) {
-                    print_note(&format!("· {call}: {}", not_run_reason(&text, &self.phrases)));
+            MessageBody::ToolResult { call_id, content, is_error, .. } => {
+                let call = self.calls.remove(call_id);
+                if let Some(call) = call.filter(|_| *is_error) {
+                    let reason = not_run_reason(&joined_texts(content), &self.phrases);
+                    print_note(&format!("· {call}: {reason}"));
                 }
             }
             // Shows where the answer to a queued message begins.
-            "user" => {
+            MessageBody::User { content } => {
+                let text = joined_texts(content);
                 let typed = self.waiting.remove(&text).or(Some(text).filter(|_| self.runs));
                 typed.iter().for_each(|typed| screen::print_lines(&safe_lines(&format!("> {typed}"))));
             }
@@ -148,13 +155,9 @@ impl PrinterState {
     }
 
     /// Remembers what is queued: when it is delivered, its message follows the queue's update.
-    fn update_queue(&mut self, event: &Value) {
-        let queues = [&event["steering"], &event["follow_up"]];
-        let accepted = queues.into_iter().filter_map(Value::as_array).flatten();
-        let waits = accepted.filter_map(|accepted| {
-            Some((accepted["text"].as_str()?.to_owned(), accepted["typed"].as_str()?.to_owned()))
-        });
-        self.waiting = waits.collect();
+    fn update_queue(&mut self, QueuedInputs { steering, follow_up }: QueuedInputs) {
+        let queued = steering.into_iter().chain(follow_up);
+        self.waiting = queued.map(|input| (input.text, input.typed)).collect();
     }
 }
 
@@ -171,9 +174,12 @@ fn not_run_reason(answer: &str, phrases: &Phrases) -> String {
 }
 
 /// The concatenated text parts of a message's content.
-fn joined_texts(content: &Value) -> String {
-    let text = |part: &Value| part["text"].as_str().filter(|_| part["type"] == "text").map(str::to_owned);
-    content.as_array().into_iter().flatten().filter_map(text).collect()
+fn joined_texts(content: &[MessagePart]) -> String {
+    let text = |part: &MessagePart| match part {
+        MessagePart::Text { text } => Some(text.to_string()),
+        _ => None,
+    };
+    content.iter().filter_map(text).collect()
 }
 
 fn first_line(text: &str) -> &str {

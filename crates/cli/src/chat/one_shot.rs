@@ -2,17 +2,18 @@
 //! [`PromptAction`]: text for the model, a slash command, or a shell command.
 
 use std::io::{self, IsTerminal};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::{Agent, AgentError, Command, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
 use hardpan_prompt::MessageBody;
 
+use super::event_output::EventOutput;
 use super::prompt_input::PromptInput;
 use super::signals::{Interrupt, Signals};
 use super::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
 use crate::args::{ChatArgs, OutputFormat};
-use crate::output::{self, OutputError};
+use crate::output;
 use hardpan_app::ConversationApp;
 use hardpan_app::mentions::PromptSource;
 
@@ -24,20 +25,7 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     let app = Arc::new(ConversationApp::new(&flags.options(), None)?);
     commands::register_commands(&app);
     let agent = app.agent.clone();
-    // The first failed write. The run goes on, since the session stores its result.
-    let write_error: Arc<Mutex<Option<OutputError>>> = Arc::default();
-    let printer = match flags.output {
-        OutputFormat::Json => {
-            let write_error = write_error.clone();
-            agent.events().add_observer(move |event| {
-                if let Err(error) = output::print(format!("{event}\n")) {
-                    write_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                }
-            });
-            None
-        }
-        OutputFormat::Text => Some(display::EventPrinter::attach(&app, io::stdout().is_terminal())),
-    };
+    let output = EventOutput::start(&app, flags.output, io::stdout().is_terminal());
     let action = PromptAction::parse(&agent, input)?;
     let mut signals = Signals::listen().context(SIGNALS_UNAVAILABLE)?;
     agent.start().await;
@@ -56,12 +44,7 @@ pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     };
     app.save_state().await;
     agent.shutdown().await?;
-    if let Some(printer) = &printer {
-        printer.finish().context(STDOUT_UNWRITABLE)?;
-    }
-    if let Some(error) = write_error.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error).context(STDOUT_UNWRITABLE);
-    }
+    output.finish().await.context(STDOUT_UNWRITABLE)?;
     if flags.hud {
         display::print_hud(&agent, flags.output);
     }
@@ -142,8 +125,13 @@ impl PromptAction {
         match self {
             PromptAction::Answer(PromptInput { prompt, source, piped_text }) => {
                 let images = app.attach_mentions(&prompt, source);
-                let input =
-                    Input { text: prompt, below: piped_text, images, source: InputSource::Interactive };
+                let input = Input {
+                    text: prompt,
+                    below: piped_text,
+                    images,
+                    source: InputSource::Interactive,
+                    id: None,
+                };
                 agent.prompt(input).await.map(ActionOutcome::Agent)
             }
             PromptAction::Shell { line, visibility } => {

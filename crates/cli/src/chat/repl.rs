@@ -15,12 +15,13 @@ use hardpan_prompt::{AgentMessage, MessageBody};
 use tokio::sync::mpsc;
 
 use super::commands;
+use super::event_output::EventOutput;
 use super::signals::{Interrupt, Signals};
 use super::terminal_prompter::{TerminalPrompter, UserQuestion, answer_question};
 use super::{ExitError, SIGNALS_UNAVAILABLE};
 use super::{display, screen};
 use crate::args::{ChatArgs, OutputFormat};
-use crate::output::{self, dollars, safe, safe_lines};
+use crate::output::{dollars, safe, safe_lines};
 use hardpan_app::ConversationApp;
 use hardpan_app::mentions::PromptSource;
 
@@ -50,10 +51,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let app = Arc::new(ConversationApp::new(&flags.options(), Some(Arc::new(asker)))?);
     let agent = app.agent.clone();
     let quit_requested = commands::register_commands(&app);
-    match flags.output {
-        OutputFormat::Json => agent.events().add_observer(|event| drop(output::print(format!("{event}\n")))),
-        OutputFormat::Text => drop(display::EventPrinter::attach(&app, true)),
-    }
+    let output = EventOutput::start(&app, flags.output, true);
     let context = app.context.clone();
     drop(tokio::task::spawn_blocking(move || context.warm_up()));
     agent.start().await;
@@ -98,16 +96,17 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
                     open.clear();
                     questions.close();
                     while questions.try_recv().is_ok() {}
-                    finish_pending(&app, flags, &mut pending, &mut signals).await;
+                    finish_pending(&app, flags, &output, &mut pending, &mut signals).await;
                 }
             },
             Some(question) = questions.recv() => {
+                output.catch_up().await;
                 question.show();
                 open.push(question);
             }
-            () = wait_for_ping(&app), if pending.is_empty() => keep_warm(&app, &mut signals).await,
+            () = wait_for_ping(&app), if pending.is_empty() => keep_warm(&app, &output, &mut signals).await,
             Some(outcome) = pending.next() => {
-                report_outcome(&app, flags, outcome).await;
+                report_outcome(&app, flags, &output, outcome).await;
                 open.retain(UserQuestion::is_open);
                 open.last().into_iter().for_each(UserQuestion::show);
             }
@@ -136,9 +135,11 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
         }
     }
     drop(open);
-    stop_pending(&app, flags, &mut pending).await;
+    stop_pending(&app, flags, &output, &mut pending).await;
     app.save_state().await;
     agent.shutdown().await?;
+    // The conversation is over and stored; a terminal that is gone is not worth an error.
+    let _ = output.finish().await;
     let (id, path) = agent.session();
     if path.exists() && flags.output == OutputFormat::Text && !flags.no_session {
         notice!("to continue this conversation: hardpan --resume {}", safe(&id));
@@ -155,11 +156,12 @@ async fn wait_for_ping(app: &ConversationApp) {
     }
 }
 
-async fn keep_warm(app: &ConversationApp, signals: &mut Signals) {
+async fn keep_warm(app: &ConversationApp, output: &EventOutput, signals: &mut Signals) {
     let pinged = tokio::select! {
         pinged = app.agent.ping_cache() => pinged,
         _ = signals.next() => return,
     };
+    output.catch_up().await;
     match pinged {
         Ok(spent) => {
             let left = app
@@ -254,7 +256,7 @@ fn submit_line(app: &Arc<ConversationApp>, line: &str, pending: &mut Pending, wa
         Some(later) => (later.trim().to_owned(), Delivery::FollowUp),
         None => (text, Delivery::Steer),
     };
-    let input = Input { text, below: None, images, source: InputSource::Interactive };
+    let input = Input { text, below: None, images, source: InputSource::Interactive, id: None };
     pending.push(Box::pin(async move { agent.queue(input, delivery).await }));
 }
 
@@ -271,12 +273,12 @@ fn shell_outcome(message: &AgentMessage, stopped: &str) -> InputOutcome {
 }
 
 /// Stops what still runs and waits for its end: a run that nobody polls would block the agent.
-async fn stop_pending(app: &ConversationApp, flags: &ChatArgs, pending: &mut Pending) {
+async fn stop_pending(app: &ConversationApp, flags: &ChatArgs, output: &EventOutput, pending: &mut Pending) {
     while !pending.is_empty() {
         app.agent.abort_shell_command();
         app.agent.abort();
         tokio::select! {
-            Some(outcome) = pending.next() => report_outcome(app, flags, outcome).await,
+            Some(outcome) = pending.next() => report_outcome(app, flags, output, outcome).await,
             // Stops runs that have started in the meantime, too.
             () = tokio::time::sleep(Duration::from_millis(50)) => {}
         }
@@ -287,22 +289,29 @@ async fn stop_pending(app: &ConversationApp, flags: &ChatArgs, pending: &mut Pen
 async fn finish_pending(
     app: &ConversationApp,
     flags: &ChatArgs,
+    output: &EventOutput,
     pending: &mut Pending,
     signals: &mut Signals,
 ) {
     loop {
         tokio::select! {
             outcome = pending.next() => match outcome {
-                Some(outcome) => report_outcome(app, flags, outcome).await,
+                Some(outcome) => report_outcome(app, flags, output, outcome).await,
                 None => break,
             },
-            _ = signals.next() => return stop_pending(app, flags, pending).await,
+            _ = signals.next() => return stop_pending(app, flags, output, pending).await,
         }
     }
 }
 
 /// Prints what became of an input: the command's output, or how the run ended and what it cost.
-async fn report_outcome(app: &ConversationApp, flags: &ChatArgs, outcome: Result<InputOutcome, AgentError>) {
+async fn report_outcome(
+    app: &ConversationApp,
+    flags: &ChatArgs,
+    output: &EventOutput,
+    outcome: Result<InputOutcome, AgentError>,
+) {
+    output.catch_up().await;
     match outcome {
         // Not wrapped: it may be a table, or the output of a program.
         Ok(InputOutcome::Command { output }) => {

@@ -8,8 +8,8 @@ use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
 use tokio::sync::oneshot;
 
-use super::reply::JsonWriter;
 use super::response::OutputMessage;
+use super::writer::JsonWriter;
 use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 
 /// The reason that the model reads when nobody can answer any more.

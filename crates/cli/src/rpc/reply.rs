@@ -1,36 +1,12 @@
-//! [`JsonWriter`] writes JSON lines to standard output; [`PendingResponse`] makes sure that each
-//! request gets exactly one response.
+//! [`PendingResponse`] makes sure that each request gets exactly one response.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use super::response::{OutputMessage, Response, ResponseData};
-use crate::output;
-
-/// Writes one JSON object per line to standard output.
-#[derive(Clone, Default)]
-pub struct JsonWriter {
-    reader_gone: Arc<Notify>,
-}
-
-impl JsonWriter {
-    /// Writes a line. Blocks while the reader is slow.
-    pub fn write_line(&self, value: &impl Serialize) {
-        // Cannot fail: all our types have string keys.
-        let Ok(json) = serde_json::to_string(value) else { return };
-        if output::print(json + "\n").is_err() {
-            self.reader_gone.notify_one();
-        }
-    }
-
-    /// Waits until a write fails, which means that the client is gone.
-    pub async fn wait_for_reader_gone(&self) {
-        self.reader_gone.notified().await;
-    }
-}
+use super::writer::JsonWriter;
 
 /// The response to one request. Sent once; dropping it without sending reports a crash.
 pub struct PendingResponse {
@@ -55,22 +31,27 @@ impl PendingResponse {
 
     /// Reports success.
     pub fn succeed(&self, data: impl Into<Option<ResponseData>>) {
-        self.send(|| Ok(data.into()));
+        self.respond_with(Ok(data.into()), |response| self.out.write_line(response));
     }
 
     /// Reports failure.
     pub fn fail(&self, error: &(impl ToString + ?Sized)) {
-        self.send(|| Err(error.to_string()));
+        self.respond_with(Err(error.to_string()), |response| self.out.write_line(response));
     }
 
-    fn send(&self, outcome: impl FnOnce() -> Result<Option<ResponseData>, String>) {
+    /// Passes the response to `write`, unless it was sent before.
+    pub fn respond_with(
+        &self,
+        outcome: Result<Option<ResponseData>, String>,
+        write: impl FnOnce(&OutputMessage),
+    ) {
         let header = self.header.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(ResponseHeader { id, command, _sent }) = header else { return };
-        let (success, data, error) = match outcome() {
+        let (success, data, error) = match outcome {
             Ok(data) => (true, data, None),
             Err(error) => (false, None, Some(error)),
         };
-        self.out.write_line(&OutputMessage::Response(Response { id, command, success, data, error }));
+        write(&OutputMessage::Response(Response { id, command, success, data, error }));
     }
 }
 

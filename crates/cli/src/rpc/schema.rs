@@ -1,43 +1,14 @@
 //! [`schema()`]: the RPC protocol as a JSON schema, generated from the request and response types.
 
-use hardpan_agent::Event as _;
-use hardpan_agent::events::{
-    AgentEnd, AgentStart, BeforeProviderRequest, CacheVerdict, HandlerFailed, MessageEnd, MessageStart,
-    MessageUpdate, ModelSelect, Note, QueueUpdate, SessionCompact, SessionFork, SessionShutdown,
-    SessionStart, SessionSwitch, SessionTree, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate,
-    TurnEnd, TurnStart,
-};
-use schemars::JsonSchema;
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+use hardpan_agent::AgentEvent;
+use hardpan_agent::events::EVENTS;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
 
 use super::request::Request;
 use super::response::OutputMessage;
-
-/// The names of all events that the server forwards.
-const EVENTS: [&str; 22] = [
-    SessionStart::NAME,
-    SessionSwitch::NAME,
-    SessionFork::NAME,
-    SessionTree::NAME,
-    SessionCompact::NAME,
-    SessionShutdown::NAME,
-    AgentStart::NAME,
-    AgentEnd::NAME,
-    TurnStart::NAME,
-    TurnEnd::NAME,
-    BeforeProviderRequest::NAME,
-    MessageStart::NAME,
-    MessageUpdate::NAME,
-    MessageEnd::NAME,
-    CacheVerdict::NAME,
-    ToolExecutionStart::NAME,
-    ToolExecutionUpdate::NAME,
-    ToolExecutionEnd::NAME,
-    ModelSelect::NAME,
-    QueueUpdate::NAME,
-    Note::NAME,
-    HandlerFailed::NAME,
-];
 
 /// Any line of the protocol, in either direction.
 #[derive(JsonSchema)]
@@ -52,17 +23,27 @@ enum Protocol {
     Event(Event),
 }
 
-/// An event of the agent. docs/agent.md lists the fields of each.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "only its schema is used")]
-struct Event {
-    /// The event's name.
-    #[serde(rename = "type")]
-    #[schemars(extend("enum" = EVENTS))]
-    kind: String,
-    /// The event's own fields.
-    #[serde(flatten)]
-    fields: Map<String, Value>,
+/// An event of the agent.
+struct Event;
+
+impl JsonSchema for Event {
+    fn schema_name() -> Cow<'static, str> {
+        "Event".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> =
+            EVENTS.iter().filter(|event| event.answer.is_none()).map(|event| event.name).collect();
+        json_schema!({
+            "description": "An event of the agent.",
+            "type": "object",
+            "properties": {
+                "type": {"description": "The event's name.", "type": "string", "enum": names},
+            },
+            "required": ["type"],
+            "allOf": [generator.subschema_for::<AgentEvent>()],
+        })
+    }
 }
 
 /// The JSON schema of every line, in either direction.

@@ -5,7 +5,7 @@
 //! ones (bash, compact), which run in the background.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hardpan_agent::{
     Agent, AgentError, Conversation, Delivery, Input, InputOutcome, InputSource, SessionSwitchKind,
@@ -17,11 +17,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::input::{InputLine, MAX_LINE_BYTES};
+use super::pending_inputs::PendingInputs;
 use super::queries;
 use super::questions::{Answer, PendingQuestions};
-use super::reply::{JsonWriter, PendingResponse, ResponseSent};
+use super::reply::{PendingResponse, ResponseSent};
 use super::request::{ApprovalAnswer, ApprovalScope, InvalidRequest, Request, RpcCommand, ThinkingLevel};
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
+use super::writer::JsonWriter;
 use crate::chat::commands;
 use crate::output::{error_text, safe};
 use hardpan_app::approval::ApprovalVerdict;
@@ -31,94 +33,48 @@ use hardpan_app::learned_state::LearnedState;
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::options::TargetOptions;
 
-tokio::task_local! {
-    /// The input whose run the current task drives, so that event handlers find its response.
-    static CURRENT_INPUT: Arc<PendingInput>;
-}
-
-/// An input that the agent has not finished.
-struct PendingInput {
-    reply: PendingResponse,
-    busy: BusyGuard,
-}
-
-/// Marks the agent as busy, until `end` or drop, whichever comes first.
-struct BusyGuard {
-    count: Arc<AtomicUsize>,
-    over: AtomicBool,
-}
-
-impl BusyGuard {
-    fn begin(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::SeqCst);
-        BusyGuard { count: count.clone(), over: AtomicBool::new(false) }
-    }
-
-    fn end(&self) {
-        if !self.over.swap(true, Ordering::SeqCst) {
-            self.count.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-}
-
-impl Drop for BusyGuard {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// Writes every event, and the response to an input right after the event that reports its message
-/// as stored.
-pub fn forward_events(agent: &Agent, out: &JsonWriter) {
-    let out = out.clone();
-    agent.events().add_observer(move |event| {
-        let kind = event["type"].as_str().unwrap_or_default();
-        if kind == "agent_end" {
-            // Before the event is written: its reader may send the next prompt at once.
-            let _ = CURRENT_INPUT.try_with(|input| input.busy.end());
-        }
-        out.write_line(event);
-        if kind == "message_end" && event["message"]["role"] == "user" {
-            let message_id = event["message"]["id"].as_str().unwrap_or_default().to_owned();
-            let _ = CURRENT_INPUT.try_with(|input| {
-                input.reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Started { message_id }));
-            });
-        }
-    });
-}
-
 /// Runs the requests of one client.
 pub struct RpcServer {
     app: Arc<ConversationApp>,
     out: JsonWriter,
     questions: Arc<PendingQuestions>,
-    /// Inputs that the agent has not finished.
+    pending_inputs: PendingInputs,
+    /// The tasks of the inputs that the agent has not finished.
     inputs: JoinSet<()>,
     /// Slow requests that run beside them.
     background: JoinSet<()>,
-    busy_count: Arc<AtomicUsize>,
     /// Resolves when the last input has its response.
     last_response: ResponseSent,
 }
 
 impl RpcServer {
-    pub fn new(app: &Arc<ConversationApp>, out: &JsonWriter, questions: &Arc<PendingQuestions>) -> Self {
+    pub fn new(
+        app: &Arc<ConversationApp>,
+        out: &JsonWriter,
+        questions: &Arc<PendingQuestions>,
+        pending_inputs: &PendingInputs,
+    ) -> Self {
         RpcServer {
+            pending_inputs: pending_inputs.clone(),
             app: app.clone(),
             out: out.clone(),
             questions: questions.clone(),
             inputs: JoinSet::new(),
             background: JoinSet::new(),
-            busy_count: Arc::default(),
             last_response: ResponseSent::default(),
         }
     }
 
     /// Runs until standard input ends and every request is done, or until `/quit` sets `leaving`.
     pub async fn serve(&mut self, lines: &mut mpsc::Receiver<InputLine>, leaving: &AtomicBool) {
+        let out = self.out.clone();
         while !leaving.load(Ordering::Relaxed) {
+            let next_line = async {
+                out.wait_for_room().await;
+                lines.recv().await
+            };
             tokio::select! {
-                typed = lines.recv() => match typed {
+                typed = next_line => match typed {
                     Some(typed) => self.handle_line(typed).await,
                     None => break,
                 },
@@ -211,7 +167,7 @@ impl RpcServer {
     }
 
     fn is_busy(&self) -> bool {
-        self.busy_count.load(Ordering::SeqCst) > 0
+        self.pending_inputs.is_busy()
     }
 
     /// Gives an input to the agent. Without a delivery mode, rejects it while the agent is busy,
@@ -229,7 +185,7 @@ impl RpcServer {
         if delivery.is_none() && !is_command && self.is_busy() {
             return reply.fail(&AgentError::Busy);
         }
-        let input = match prompt_input(&app, text, images) {
+        let mut input = match prompt_input(&app, text, images) {
             Ok(input) => input,
             Err(error) => return reply.fail(&error),
         };
@@ -239,7 +195,9 @@ impl RpcServer {
         }
         let before = std::mem::replace(&mut self.last_response, response_sent);
         let was_idle = !self.is_busy();
-        let pending = Arc::new(PendingInput { reply, busy: BusyGuard::begin(&self.busy_count) });
+        let inputs = self.pending_inputs.clone();
+        let (id, pending) = inputs.add(reply);
+        input.id = Some(id);
         self.inputs.spawn(async move {
             before.wait().await;
             if was_idle {
@@ -248,12 +206,12 @@ impl RpcServer {
                 agent.wait_until_idle().await;
             }
             // If idle, the agent starts a run whatever the delivery mode.
-            let working = agent.queue(input, delivery.unwrap_or(Delivery::Steer));
-            let outcome = CURRENT_INPUT.scope(pending.clone(), working).await;
+            let outcome = agent.queue(input, delivery.unwrap_or(Delivery::Steer)).await;
             let ran = matches!(outcome, Ok(InputOutcome::Ran(_)));
             // Before the response is written: its reader may send the next prompt at once.
             pending.busy.end();
             respond(&pending.reply, outcome);
+            inputs.remove(id);
             if ran {
                 app.save_state().await;
             }
@@ -286,7 +244,7 @@ impl RpcServer {
         if let Err(error) = self.wait_until_idle().await {
             return reply.fail(&error);
         }
-        let (agent, busy) = (self.app.agent.clone(), BusyGuard::begin(&self.busy_count));
+        let (agent, busy) = (self.app.agent.clone(), self.pending_inputs.begin_work());
         self.background.spawn(async move {
             let compacted = agent.compact(instructions).await;
             drop(busy);
@@ -419,5 +377,5 @@ fn prompt_input(app: &ConversationApp, text: String, images: Vec<Image>) -> Resu
         image.check_data().and_then(|()| image.check()).map_err(|error| error.to_string())?;
     }
     let images = images.into_iter().chain(app.attach_mentions(&text, PromptSource::Typed)).collect();
-    Ok(Input { text, below: None, images, source: InputSource::Rpc })
+    Ok(Input { text, below: None, images, source: InputSource::Rpc, id: None })
 }

@@ -6,6 +6,7 @@ mod shared_lengths; // SharedLengths: how much two traces share // builds a trac
 use std::sync::Arc;
 
 use hardpan_prompt::{CacheLifetime, Region};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheRules, ImplicitMarker, Section};
@@ -13,7 +14,9 @@ use build::ReusableTrace;
 pub use shared_lengths::SharedLengths;
 
 /// Where a piece of a prompt came from, in a form that can be stored.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, std::hash::Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, std::hash::Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum PieceOrigin {
     /// An item, by its key.

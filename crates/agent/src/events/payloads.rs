@@ -1,0 +1,113 @@
+//! Types of the events' fields.
+
+use std::sync::Arc;
+
+use hardpan_prompt::MessagePart;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where an input came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InputSource {
+    /// The user typed it in the terminal.
+    Interactive,
+    /// A program sent it over RPC.
+    Rpc,
+    /// An extension sent it.
+    Extension,
+}
+
+/// A message of an extension. The model always sees it; `display` decides about people.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CustomMessage {
+    /// The extension's own name for this kind of message.
+    pub custom_type: Arc<str>,
+    /// The message's content.
+    pub content: Vec<MessagePart>,
+    /// Whether the message is shown to people; true by default.
+    #[serde(default = "default_display")]
+    pub display: bool,
+}
+
+fn default_display() -> bool {
+    true
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum RunEnd {
+    /// The model finished, and no queued input was left.
+    Done,
+    /// The user aborted the run.
+    Aborted,
+    /// The answer reached its token limit.
+    Length,
+    /// The model, or the provider's filter, refused to answer.
+    Refused,
+    /// The model kept repeating a failing tool call.
+    Looping {
+        /// Name of the tool, as declared to the model.
+        tool: Arc<str>,
+    },
+    /// The request does not fit the model's context window, even after compaction.
+    TooLong {
+        /// The provider's error, or what would not fit; shown to the user.
+        message: String,
+    },
+    /// The request failed, the answer broke off, or nothing could be stored.
+    Error {
+        /// What failed and what to do about it; shown to the user.
+        message: String,
+    },
+}
+
+/// A piece of a streaming answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum MessageDelta {
+    /// More text of the answer.
+    Text {
+        /// The text to append.
+        text: String,
+    },
+    /// More of the model's reasoning.
+    Reasoning {
+        /// The text to append.
+        text: String,
+    },
+    /// A tool call begins.
+    Call {
+        /// Number of the call within the answer, from 0.
+        index: usize,
+        /// The id that the model gave the call.
+        call_id: String,
+        /// Name of the tool, as declared to the model.
+        name: String,
+    },
+    /// More of a tool call's arguments.
+    Arguments {
+        /// Number of the call within the answer, from 0.
+        index: usize,
+        /// A fragment of the arguments' JSON text.
+        json: String,
+    },
+}
+
+/// What a note is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NoteKind {
+    /// How the answer was got: the request was sent again, or in another form.
+    Provider,
+    /// The conversation was compacted to make room.
+    Compacted {
+        /// Number of messages that the summary replaces.
+        messages: usize,
+    },
+    /// The conversation could not be compacted; the run continues.
+    CompactionFailed,
+    /// A skill or template of the input was not expanded as typed.
+    Expansion,
+}

@@ -1,0 +1,306 @@
+//! The table of all events: when each is emitted, what it carries, and what a handler may reply.
+//!
+//! A new event is one entry here and the place that emits it. Notifications go to faces and to
+//! handlers; questions go to handlers alone, and what they reply is used.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use hardpan_economy::Verdict;
+use hardpan_prompt::{AgentMessage, Image, MessageId, MessagePart, Prompt};
+use hardpan_tools::ResultDisplay;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::catalogue::EventInfo;
+use super::declare::{declare_events, payload};
+use super::payloads::{InputSource, MessageDelta, NoteKind, RunEnd};
+use super::replies::{
+    BeforeAgentStartReply, BeforeCompactReply, InputReply, ToolCallReply, ToolResultReply, UserBashReply,
+};
+use super::{Event, HandlerFault};
+use crate::compact::{CompactReason, CompactionResult};
+use crate::queue::{InputId, QueuedInputs};
+use crate::spending::TokenUsage;
+
+declare_events! {
+    notifications {
+        /// A session was created or resumed.
+        "session_start" => SessionStart {
+            /// Id of the session.
+            pub session: Arc<str>,
+            /// Whether the session already has messages.
+            pub resumed: bool,
+        }
+
+        /// The agent switched to another session.
+        "session_switch" => SessionSwitch {
+            /// Id of the previous session.
+            pub from: Arc<str>,
+            /// Id of the current session.
+            pub to: Arc<str>,
+        }
+
+        /// The conversation was forked into a session of its own, which is now current.
+        "session_fork" => SessionFork {
+            /// Id of the session it was forked from.
+            pub from: Arc<str>,
+            /// The entry that the fork continues from; null for the end of the branch.
+            pub entry: Option<Arc<str>>,
+            /// Id of the new session.
+            pub to: Arc<str>,
+        }
+
+        /// The conversation continues from another entry of the same session.
+        "session_tree" => SessionTree {
+            /// The last entry of the branch that was left; null if it was empty.
+            pub from: Option<Arc<str>>,
+            /// The entry that the conversation continues from.
+            pub to: Arc<str>,
+        }
+
+        /// A conversation was compacted.
+        "session_compact" => SessionCompact(
+            /// The summary, and what it replaced.
+            pub CompactionResult,
+        )
+
+        /// The agent shuts down. This is the last event.
+        "session_shutdown" => SessionShutdown {
+            /// Id of the session.
+            pub session: Arc<str>,
+        }
+
+        /// A run begins: the prompt is stored and handlers have added to it.
+        "agent_start" => AgentStart {}
+
+        /// A run is over: nothing more happens by itself.
+        "agent_end" => AgentEnd {
+            /// The messages that this run added.
+            pub messages: Vec<AgentMessage>,
+            /// Why the run ended.
+            pub stop: RunEnd,
+            /// Usage of the last request and of the whole session.
+            pub token_usage: TokenUsage,
+            /// Inputs that are still queued; an abort keeps them.
+            pub queued: QueuedInputs,
+        }
+
+        /// A turn begins: one request, its answer, and the results of its tool calls.
+        "turn_start" => TurnStart {
+            /// Number of the turn within the run, from 1.
+            pub turn: u32,
+        }
+
+        /// A turn is over.
+        "turn_end" => TurnEnd {
+            /// Number of the turn within the run, from 1.
+            pub turn: u32,
+            /// The model's answer, as stored.
+            pub message: AgentMessage,
+            /// The results of the answer's tool calls, in order.
+            pub tool_results: Vec<AgentMessage>,
+        }
+
+        /// A request is about to be sent to the provider.
+        "before_provider_request" => BeforeProviderRequest {
+            /// Id of the provider.
+            pub provider: String,
+            /// Id of the model.
+            pub model: String,
+            /// Name of the layout that ordered the prompt.
+            pub layout: &'static str,
+            /// Tokens of the prompt by our own count.
+            pub tokens: usize,
+            /// The prompt itself, read-only. It is exactly what is sent.
+            #[serde(skip)]
+            pub prompt: Arc<Prompt>,
+        }
+
+        /// A message begins; `message_end` follows once it is stored.
+        "message_start" => MessageStart {
+            /// The message; an answer is still empty.
+            pub message: AgentMessage,
+            /// The input that the message was, if its face gave it an id.
+            #[serde(skip)]
+            pub input: Option<InputId>,
+        }
+
+        /// More of a streaming answer arrived.
+        "message_update" => MessageUpdate {
+            /// Id of the message that grows.
+            pub id: MessageId,
+            /// The new piece; pieces are to be appended in order.
+            pub delta: MessageDelta,
+        }
+
+        /// A message is complete and stored: it survives whatever happens now.
+        "message_end" => MessageEnd {
+            /// The message as it is stored.
+            pub message: AgentMessage,
+            /// The input that the message was, if its face gave it an id.
+            #[serde(skip)]
+            pub input: Option<InputId>,
+        }
+
+        /// A request paid again for tokens that had been cached.
+        "cache_verdict" => CacheVerdict {
+            /// Id of the message that stores its answer; null for a helper request.
+            pub message: Option<MessageId>,
+            /// How much was lost, why, and who caused it.
+            pub verdict: Verdict,
+            /// The verdict as a sentence for people.
+            pub sentence: String,
+        }
+
+        /// A tool starts to run.
+        "tool_execution_start" => ToolExecutionStart {
+            /// The id that the model gave the call.
+            pub call_id: Arc<str>,
+            /// Name of the tool, as declared to the model.
+            pub tool_name: Arc<str>,
+            /// The call's arguments, parsed.
+            pub args: Value,
+        }
+
+        /// A running tool has output to show.
+        "tool_execution_update" => ToolExecutionUpdate {
+            /// The id that the model gave the call.
+            pub call_id: Arc<str>,
+            /// Name of the tool, as declared to the model.
+            pub tool_name: Arc<str>,
+            /// The whole output so far, not just the new part.
+            pub partial: String,
+        }
+
+        /// A tool has ended.
+        "tool_execution_end" => ToolExecutionEnd {
+            /// The id that the model gave the call.
+            pub call_id: Arc<str>,
+            /// Name of the tool, as declared to the model.
+            pub tool_name: Arc<str>,
+            /// The content of its result.
+            pub content: Vec<MessagePart>,
+            /// Data for people and programs; never sent to the model.
+            pub details: Option<Value>,
+            /// Whether the result is an error.
+            pub is_error: bool,
+            /// How a face shows the result.
+            pub display: ResultDisplay,
+        }
+
+        /// Another model was selected for the next requests.
+        "model_select" => ModelSelect {
+            /// The previous model, as `provider/model`.
+            pub previous: String,
+            /// The selected model, as `provider/model`.
+            pub model: String,
+        }
+
+        /// The queues have changed.
+        "queue_update" => QueueUpdate(
+            /// What is queued now.
+            pub QueuedInputs,
+        )
+
+        /// Something the user should know.
+        "note" => Note {
+            /// The note, as a sentence or two.
+            pub text: String,
+            /// What the note is about.
+            #[serde(flatten)]
+            pub kind: NoteKind,
+        }
+
+        /// An event handler failed, panicked or took too long.
+        "handler_failed" => HandlerFailed(
+            /// Which handler, and what went wrong.
+            pub HandlerFault,
+        )
+    }
+
+    questions {
+        /// An input arrived. Emitted before skills and templates are expanded, also for queued
+        /// inputs; not for slash commands.
+        "input" => Input {
+            /// The text as typed.
+            pub text: String,
+            /// Data that is appended below the text, such as standard input. It is never expanded,
+            /// and it is sent byte for byte.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub below: Option<String>,
+            /// Images that are sent after the text.
+            pub images: Vec<Image>,
+            /// Where the input came from.
+            pub source: InputSource,
+            /// The face's own number for this input, to recognise its message by.
+            #[serde(skip)]
+            pub id: Option<InputId>,
+        } -> InputReply = "continue, another text and images, or handled";
+
+        /// A run is about to begin. Emitted once per prompt, after expansion.
+        "before_agent_start" => BeforeAgentStart {
+            /// The prompt after expansion.
+            pub prompt: String,
+            /// The images that are sent with it.
+            pub images: Vec<Image>,
+            /// The system prompt, as earlier handlers left it.
+            pub system_prompt: String,
+        } -> BeforeAgentStartReply = "a message, another system prompt";
+
+        /// The conversation, before each request. Other messages are sent instead, but not stored.
+        "context" => ContextEvent {
+            /// All messages, including extension messages and summaries.
+            pub messages: Vec<AgentMessage>,
+        } -> Option<Vec<AgentMessage>> = "other messages, for this request";
+
+        /// A tool is about to be called. A handler that fails blocks the call.
+        "tool_call" => ToolCallEvent {
+            /// The id that the model gave the call.
+            pub call_id: Arc<str>,
+            /// Name of the tool, as declared to the model.
+            pub tool_name: Arc<str>,
+            /// The call's arguments, parsed.
+            pub input: Value,
+        } -> ToolCallReply = "allow, or block with a reason";
+
+        /// A tool call has a result, successful or not. Emitted before the result is stored.
+        "tool_result" => ToolResultEvent {
+            /// The id that the model gave the call.
+            pub call_id: Arc<str>,
+            /// Name of the tool, as declared to the model.
+            pub tool_name: Arc<str>,
+            /// The call's arguments, parsed.
+            pub input: Value,
+            /// The content that the model will see.
+            pub content: Vec<MessagePart>,
+            /// Data for people and programs; never sent to the model.
+            pub details: Option<Value>,
+            /// Whether the result is an error.
+            pub is_error: bool,
+        } -> ToolResultReply = "other content, details, `is_error`";
+
+        /// A conversation is about to be compacted.
+        "session_before_compact" => SessionBeforeCompact {
+            /// Why it is compacted.
+            pub why: CompactReason,
+            /// What the user wants the summary to focus on.
+            pub instructions: Option<String>,
+            /// Number of messages that the summary will replace.
+            pub messages: usize,
+            /// Id of the first message that is kept.
+            pub first_kept: MessageId,
+            /// Estimated tokens of the conversation now.
+            pub tokens_before: u64,
+        } -> BeforeCompactReply = "continue, cancel, or the summary";
+
+        /// The user is about to run a shell command with `!` or `!!`.
+        "user_bash" => UserBash {
+            /// The command line, without the `!`.
+            pub command: String,
+            /// True for `!!`: the model never sees the output.
+            pub exclude_from_context: bool,
+        } -> Option<UserBashReply> = "its output, instead of running it";
+    }
+}

@@ -1,0 +1,70 @@
+//! [`EventOutput`]: the agent's events on standard output, as text or as JSON lines.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::display::EventPrinter;
+use crate::args::OutputFormat;
+use crate::event_reader::EventReader;
+use crate::output::{self, OutputError};
+use hardpan_app::ConversationApp;
+
+/// Prints an agent's events in the format of `--output`.
+pub enum EventOutput {
+    Text(EventPrinter),
+    Json(JsonPrinter),
+}
+
+impl EventOutput {
+    /// Starts printing. With `live`, text is printed as it streams.
+    pub fn start(app: &ConversationApp, format: OutputFormat, live: bool) -> Self {
+        match format {
+            OutputFormat::Text => EventOutput::Text(EventPrinter::start(app, live)),
+            OutputFormat::Json => EventOutput::Json(JsonPrinter::start(app)),
+        }
+    }
+
+    /// Waits until everything that happened so far is printed.
+    pub async fn catch_up(&self) {
+        match self {
+            EventOutput::Text(printer) => printer.catch_up().await,
+            EventOutput::Json(printer) => printer.reader.catch_up().await,
+        }
+    }
+
+    /// Waits until the last event is printed, once the agent is shut down. Fails if something could
+    /// not be written.
+    pub async fn finish(self) -> Result<(), OutputError> {
+        match self {
+            EventOutput::Text(printer) => printer.finish().await,
+            EventOutput::Json(printer) => printer.finish().await,
+        }
+    }
+}
+
+/// Prints each event as one line of JSON.
+pub struct JsonPrinter {
+    reader: EventReader,
+    /// The first failed write. The run goes on, since the session stores its result.
+    write_error: Arc<Mutex<Option<OutputError>>>,
+}
+
+impl JsonPrinter {
+    fn start(app: &ConversationApp) -> Self {
+        let write_error: Arc<Mutex<Option<OutputError>>> = Arc::default();
+        let failed = write_error.clone();
+        let reader = EventReader::start(&app.agent, move |event| {
+            // Cannot fail: all keys are strings.
+            let Ok(line) = serde_json::to_string(&event) else { return };
+            if let Err(error) = output::print(line + "\n") {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        });
+        JsonPrinter { reader, write_error }
+    }
+
+    async fn finish(self) -> Result<(), OutputError> {
+        self.reader.finish().await;
+        let failed = self.write_error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.map_or(Ok(()), Err)
+    }
+}
