@@ -28,7 +28,7 @@ use crate::queue::{Delivery, InputQueues, PreparedInput, QueuedInputs};
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::FlushScope;
 use crate::setup::Setup;
-use crate::spending::TokenUsage;
+use crate::spending::UsageReport;
 use crate::turn::LastRequest;
 
 /// Why the agent did not do what it was asked to do.
@@ -450,14 +450,14 @@ impl Agent {
     }
 
     /// Tokens and dollars of the last request and of the whole session.
-    pub fn token_usage(&self) -> TokenUsage {
+    pub fn token_usage(&self) -> UsageReport {
         let (session, requests) = {
             let conversation = lock(&self.inner.conversation);
             (conversation.spending, conversation.requests)
         };
         let last_request = lock(&self.inner.last_request).clone();
         let tiers = self.breakdown().map(|breakdown| serde_json::to_value(breakdown).unwrap_or_default());
-        TokenUsage {
+        UsageReport {
             last_request: last_request.as_ref().and_then(|last_request| last_request.spending),
             session,
             requests,

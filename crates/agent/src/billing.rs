@@ -3,8 +3,7 @@
 use hardpan_context::Breakdown;
 use hardpan_economy::forecast::{CostForecast, PlannedAction};
 use hardpan_economy::{Charge, Ledger, Verdict};
-use hardpan_prompt::{MessageId, Prompt, PromptTokens};
-use hardpan_providers::Usage;
+use hardpan_prompt::{MessageId, Prompt, PromptTokens, TokenUsage};
 use jiff::Timestamp;
 
 use crate::agent::{Agent, ModelSelection, lock};
@@ -27,7 +26,7 @@ impl Agent {
         selection: &ModelSelection,
         ((prompt, measured), base): ((&Prompt, &PromptTokens), CacheBase),
         message: Option<&MessageId>,
-        usage: Option<&Usage>,
+        usage: Option<&TokenUsage>,
         RequestTimes { sent, began }: RequestTimes,
     ) -> Option<Verdict> {
         let ended = self.now();
@@ -98,7 +97,7 @@ impl Agent {
         let contents = breakdown.blocks.iter_mut().flat_map(|block| &mut block.contents);
         for content in contents.filter(|content| content.hit.is_some()) {
             if let Some(row) = row_for_key(charge, &content.key) {
-                content.hit = Some(row.tokens.read > row.tokens.prompt() / 2);
+                content.hit = Some(row.tokens.cache_read > row.tokens.prompt() / 2);
                 content.cost = Some(conversation.billing.ledger.totals_for_key(&content.key).dollars);
             }
         }

@@ -55,7 +55,7 @@ impl Agent {
             lifetime,
             tokens,
             garbage: conversation.memory.strata.account.garbage_tokens,
-            ratios: Rates::for_model(&last_request.target.model, &last_request.target.profile, tokens)
+            ratios: Rates::for_model(&last_request.target.model, &last_request.target.profile, tokens as u64)
                 .ratios(),
             pings: conversation.pings,
         };
@@ -89,13 +89,10 @@ impl Agent {
             now_ms: started.as_millisecond(),
         };
         let answer = client.send(&question, &mut |_| {}).await.map_err(|error| failed(error.to_string()))?;
+        let usage = answer.usage.as_ref().map(|usage| &usage.tokens);
         let times = RequestTimes { sent: started, began: self.now() };
         let sent = ((&prompt, last_request.sent_prompt().1), CacheBase::Conversation);
-        drop(self.record_bill("ping", &selection, sent, None, answer.usage.as_ref(), times));
-        Ok(answer
-            .usage
-            .as_ref()
-            .map(|usage| Spending::from_usage(usage, &last_request.target))
-            .unwrap_or_default())
+        drop(self.record_bill("ping", &selection, sent, None, usage, times));
+        Ok(usage.map(|usage| Spending::from_usage(usage, &last_request.target)).unwrap_or_default())
     }
 }

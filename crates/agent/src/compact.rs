@@ -291,7 +291,8 @@ impl Agent {
         let sent = form.as_ref().map_or((&assembled.prompt, &assembled.measured), |form| (&form.0, &form.1));
         let times = RequestTimes { sent: started, began };
         let base = if snapshot.tools.is_empty() { CacheBase::Standalone } else { CacheBase::Conversation };
-        let loss = self.record_bill(purpose, selection, (sent, base), None, answer.usage.as_ref(), times);
+        let usage = answer.usage.as_ref().map(|usage| &usage.tokens);
+        let loss = self.record_bill(purpose, selection, (sent, base), None, usage, times);
         self.emit_cache_loss(None, loss).await;
         Ok(answer)
     }

@@ -393,12 +393,5 @@ enum BilledEntries {
 }
 
 fn request_spending(request: &RequestRecord) -> Spending {
-    let usage = &request.usage;
-    Spending {
-        input: usage.input,
-        read: usage.cache_read,
-        written: usage.cache_write_5m + usage.cache_write_1h,
-        output: usage.output,
-        dollars: request.dollars,
-    }
+    Spending { tokens: request.usage, dollars: request.dollars }
 }

@@ -80,5 +80,5 @@ pub use setup::{
     Coupling, DenyAll, ObserveReason, ObserveRequest, ReadCallMode, Setup,
 };
 pub use shell::ShellVisibility;
-pub use spending::{Spending, TokenUsage, usage_dollars};
+pub use spending::{Spending, UsageReport, usage_dollars};
 pub use tool_switches::switched_off_tools;

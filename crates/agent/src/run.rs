@@ -209,7 +209,7 @@ impl Agent {
         let Some(last_request) = last_request.as_ref().filter(|_| share > 0.0) else { return false };
         let input = last_request
             .spending
-            .map_or(0, |spending| spending.prompt_tokens())
+            .map_or(0, |spending| spending.tokens.prompt())
             .max(last_request.assembled.measured.total() as u64);
         let sent = last_request.snapshot.messages.last().map(|message| &message.id);
         let conversation = lock(&self.inner.conversation);

@@ -14,12 +14,11 @@ use hardpan_context::Target;
 use hardpan_economy::cache::{CacheSettings, Moment};
 use hardpan_economy::forecast::{CostForecast, PlannedAction, forecast_cost};
 use hardpan_economy::ledger::{
-    Account, Charge, ChargeRow, CompletedRequest, Continuity, Ledger, RequestPurpose, TokenUsage, Totals,
+    Account, Charge, ChargeRow, CompletedRequest, Continuity, Ledger, RequestPurpose, Totals,
 };
 use hardpan_economy::{CacheMonitor, Verdict};
-use hardpan_prompt::{MessageId, Prompt, PromptTokens};
-use hardpan_providers::Usage;
-use hardpan_session::{Entry, Record, RequestRecord, RequestUsage};
+use hardpan_prompt::{MessageId, Prompt, PromptTokens, TokenUsage};
+use hardpan_session::{Entry, Record, RequestRecord};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
@@ -69,7 +68,7 @@ pub struct RequestBill<'a> {
     /// The message that stores the answer; `None` for helper requests.
     pub message: Option<&'a MessageId>,
     /// The usage that the provider reported, if it did. Without it our own count is billed.
-    pub usage: Option<&'a Usage>,
+    pub usage: Option<&'a TokenUsage>,
     /// When the request was sent.
     pub sent: Timestamp,
     /// When the first part of the answer arrived.
@@ -126,7 +125,7 @@ impl SessionLedger {
             model: &bill.target.model,
             profile: &bill.target.profile,
             settings: CacheSettings::default(),
-            reported_usage: bill.usage.map(usage_tokens),
+            reported_usage: bill.usage.copied(),
             sent_at: moment(bill.sent),
             answer_began_at: moment(bill.began),
             day: bill.day,
@@ -235,7 +234,7 @@ pub fn ledger_from_entries<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> 
 pub fn charge_of(request: &RequestRecord) -> Charge {
     let stored = request.extra.get("charge").cloned();
     stored.and_then(|charge| serde_json::from_value(charge).ok()).unwrap_or_else(|| {
-        let tokens = recorded_tokens(&request.usage);
+        let tokens = request.usage;
         let rows = vec![ChargeRow { account: Account::unaccounted(), tokens, dollars: request.dollars }];
         Charge {
             at: request.started.as_millisecond(),
@@ -264,22 +263,13 @@ pub fn day_of(time: Timestamp, zone: &TimeZone) -> String {
 }
 
 fn request_record(bill: &RequestBill<'_>, charge: &Charge, extra: Map<String, Value>) -> RequestRecord {
-    let TokenUsage { input, read, write, write_1h, output } = charge.tokens;
     let since = |time: Timestamp| u64::try_from(time.as_millisecond() - bill.sent.as_millisecond()).ok();
-    let reasoning = bill.usage.map(|usage| usage.reasoning_output).filter(|tokens| *tokens > 0);
     RequestRecord {
         purpose: bill.purpose.into(),
         provider: bill.target.provider.as_str().into(),
         model: bill.target.model.id.as_str().into(),
         message: bill.message.map(|message| message.0.clone()),
-        usage: RequestUsage {
-            input,
-            cache_read: read,
-            cache_write_5m: write,
-            cache_write_1h: write_1h,
-            output,
-            reasoning,
-        },
+        usage: charge.tokens,
         dollars: charge.dollars,
         factor: Some(bill.target.factor.value()),
         started: bill.sent,
@@ -303,13 +293,7 @@ fn charges_by_key(ledger: &Ledger) -> Value {
 }
 
 fn subtract(from: &mut Totals, part: &Totals) {
-    let TokenUsage { input, read, write, write_1h, output } = part.tokens;
-    let tokens = &mut from.tokens;
-    tokens.input = tokens.input.saturating_sub(input);
-    tokens.read = tokens.read.saturating_sub(read);
-    tokens.write = tokens.write.saturating_sub(write);
-    tokens.write_1h = tokens.write_1h.saturating_sub(write_1h);
-    tokens.output = tokens.output.saturating_sub(output);
+    from.tokens = from.tokens.saturating_sub(&part.tokens);
     from.dollars = (from.dollars - part.dollars).max(0.0);
 }
 
@@ -321,26 +305,6 @@ fn purpose(word: &str) -> RequestPurpose {
         "commit" => RequestPurpose::Commit,
         "ping" => RequestPurpose::Ping,
         _ => RequestPurpose::Compaction,
-    }
-}
-
-fn usage_tokens(usage: &Usage) -> TokenUsage {
-    TokenUsage {
-        input: usage.input,
-        read: usage.cache_read,
-        write: usage.cache_write_5m,
-        write_1h: usage.cache_write_1h,
-        output: usage.output,
-    }
-}
-
-fn recorded_tokens(usage: &RequestUsage) -> TokenUsage {
-    TokenUsage {
-        input: usage.input,
-        read: usage.cache_read,
-        write: usage.cache_write_5m,
-        write_1h: usage.cache_write_1h,
-        output: usage.output,
     }
 }
 

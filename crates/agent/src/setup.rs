@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{AssembledPrompt, LayoutName, PromptTexts, RenderCache, Snapshot, Target};
-use hardpan_prompt::Thinking;
-use hardpan_providers::{Client, Usage};
+use hardpan_prompt::{Thinking, TokenUsage};
+use hardpan_providers::Client;
 use hardpan_tools::{CallSubject, Scope, Tool, ToolRegistry};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -160,7 +160,7 @@ pub trait ClientFactory: Send + Sync {
         _target: &Target,
         _assembled: &AssembledPrompt,
         _memo: &RenderCache,
-        _usage: &Usage,
+        _usage: &TokenUsage,
     ) {
     }
 }

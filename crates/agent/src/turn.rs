@@ -12,10 +12,10 @@ use hardpan_context::{
     without_images, without_tools,
 };
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens};
+use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens, TokenUsage};
 use hardpan_providers::{
     Answer, AnswerCall, AnswerEvent, Client, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
-    StopReason, Usage,
+    StopReason,
 };
 use jiff::Timestamp;
 use tokio::sync::mpsc;
@@ -146,7 +146,7 @@ impl Agent {
         }
         let forms = TextFallbacks::new(&self.inner.setup.texts);
         let outcome = self.stream_answer(&client, &selection, &assembled, &forms, token).await;
-        let usage = outcome.partial.as_ref().and_then(|partial| partial.answer.usage.clone());
+        let usage = outcome.partial.as_ref().and_then(|partial| Some(partial.answer.usage.as_ref()?.tokens));
         let spending = usage.as_ref().map(|usage| Spending::from_usage(usage, &selection.target));
         let target = selection.target.clone();
         let render_cache = run_state.render_cache.clone();
@@ -380,7 +380,7 @@ impl Agent {
         StreamOutcome { partial, end, sent }: StreamOutcome,
         last_request: &LastRequest,
         selection: &ModelSelection,
-        usage: Option<Usage>,
+        usage: Option<TokenUsage>,
     ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
         let Some(PartialAnswer { message, answer, first_token_at, .. }) = partial else {
             return Ok(Err(match end {

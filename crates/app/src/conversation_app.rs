@@ -11,8 +11,8 @@ use hardpan_agent::{
     Agent, AgentSettings, ClientFactory, Conversation, ReadCallMode, SessionSwitchKind, Setup,
 };
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
-use hardpan_prompt::{Image, Thinking, TokenFactor};
-use hardpan_providers::{CapabilityCache, Client, Usage};
+use hardpan_prompt::{Image, Thinking, TokenFactor, TokenUsage};
+use hardpan_providers::{CapabilityCache, Client};
 use hardpan_session::{Header, Session, SessionStore};
 use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
@@ -365,7 +365,7 @@ impl ClientFactory for ProviderConnection {
         target: &Target,
         assembled: &AssembledPrompt,
         render_cache: &RenderCache,
-        usage: &Usage,
+        usage: &TokenUsage,
     ) {
         if self.reports_true_usage.load(Ordering::Relaxed) {
             let factor = learn_token_factor(target, assembled, render_cache, usage);

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::{Result, bail};
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
-use hardpan_prompt::TokenFactor;
-use hardpan_providers::{Endpoint, HttpTransport, Transport, Usage};
+use hardpan_prompt::{TokenFactor, TokenUsage};
+use hardpan_providers::{Endpoint, HttpTransport, Transport};
 use hardpan_simulator::{BASE_URL, Clock, Engine, InProcessTransport, KeyPolicy, SignatureCheck};
 
 use crate::settings::Settings;
@@ -80,13 +80,13 @@ pub fn learn_token_factor(
     target: &Target,
     assembled: &AssembledPrompt,
     render_cache: &RenderCache,
-    usage: &Usage,
+    usage: &TokenUsage,
 ) -> Option<TokenFactor> {
     if target.model.vocabulary.is_some() {
         return None;
     }
     let mut factor = target.factor;
     let counted = render_cache.counter.measure(&assembled.prompt).total() as u64;
-    factor.learn(counted, usage.prompt_tokens());
+    factor.learn(counted, usage.prompt());
     Some(factor)
 }

@@ -16,10 +16,10 @@ mod provider_model; // ProviderModel: prices, and how a provider caches
 #[cfg(test)]
 mod tests;
 
+use hardpan_prompt::TokenUsage;
 use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::TokenUsage;
 use hardpan_models::Catalogue;
 
 use crate::{Recording, SourceAgent};
@@ -133,7 +133,7 @@ impl Bill {
     fn add_request(&mut self, tokens: &TokenUsage, prices: &InputPrices) -> Bill {
         let cost = prices.cost(tokens);
         let one = Bill { tokens: *tokens, cost, dollars: prices.dollars_per_unit.map(|unit| cost * unit) };
-        self.tokens.add(tokens);
+        self.tokens += *tokens;
         self.cost += cost;
         self.dollars = match (self.dollars, one.dollars) {
             (Some(sum), Some(more)) => Some(sum + more),

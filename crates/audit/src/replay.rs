@@ -18,8 +18,8 @@ mod strata; // the layout strata: the log with folds
 mod tests;
 mod threads; // ReplayThread: requests as units of the conversation
 
-use hardpan_economy::ledger::TokenUsage;
 use hardpan_models::Catalogue;
+use hardpan_prompt::TokenUsage;
 use serde::Serialize;
 
 use crate::import::Recording;
@@ -191,7 +191,7 @@ fn bill(recording: &Recording, catalogue: &Catalogue) -> BilledTotals {
     let mut pricing = PricingTable::new(catalogue, recording.agent);
     let mut bill = BilledTotals { requests: recording.requests.len(), ..BilledTotals::default() };
     for request in &recording.requests {
-        bill.tokens.add(&request.usage);
+        bill.tokens += request.usage;
         if let Some(pricing) = pricing.look_up(request) {
             let cost = pricing.cost(&request.usage);
             bill.cost += cost;

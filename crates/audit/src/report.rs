@@ -112,15 +112,15 @@ impl SessionReport {
             requests: audit.requests.len(),
             billed: BilledReport {
                 input: tokens.input,
-                read: tokens.read,
-                write: tokens.write.saturating_add(tokens.write_1h),
+                read: tokens.cache_read,
+                write: tokens.cache_written(),
                 cost: milli(cost),
                 dollars: dollars.map(micro),
             },
             predicted: PredictedReport {
                 input: foretold.input,
-                read: foretold.read,
-                write: foretold.write.saturating_add(foretold.write_1h),
+                read: foretold.cache_read,
+                write: foretold.cache_written(),
                 cost: milli(audit.predicted.cost),
             },
             right: audit.correct_predictions(),
@@ -164,7 +164,7 @@ impl ReportTotals {
         for audit in audits {
             totals.requests += audit.requests.len();
             totals.right += audit.correct_predictions();
-            totals.bill.tokens.add(&audit.billed.tokens);
+            totals.bill.tokens += audit.billed.tokens;
             totals.bill.cost += audit.billed.cost;
             totals.bill.dollars = audit
                 .billed

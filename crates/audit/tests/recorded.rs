@@ -20,7 +20,10 @@ fn the_bill_is_reproduced_to_the_token() {
     let Some(audit) = pi_large() else { return };
     let tokens = audit.billed.tokens;
     assert_eq!(audit.requests.len(), 439);
-    assert_eq!((tokens.input, tokens.read, tokens.write, tokens.write_1h), (1049, 43_229_469, 4_296_232, 0));
+    assert_eq!(
+        (tokens.input, tokens.cache_read, tokens.cache_write_5m, tokens.cache_write_1h),
+        (1049, 43_229_469, 4_296_232, 0)
+    );
     assert_eq!(audit.billed.cost.round(), 9_694_286.0);
     // Sonnet 4.5 at 3 dollars per million tokens of input.
     assert!(audit.billed.dollars.is_some_and(|dollars| (dollars - 29.082_857_7).abs() < 1e-6));

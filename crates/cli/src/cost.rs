@@ -149,8 +149,9 @@ fn table(total: &Totals, by: GroupBy, rows: &[BillRow]) -> Table {
     let count = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     let mut line = |name: &str, totals: &Totals| {
         let tokens = &totals.tokens;
-        let written = tokens.write + tokens.write_1h;
-        let figures = [totals.requests, tokens.input, tokens.read, written, tokens.output].map(count);
+        let figures =
+            [totals.requests, tokens.input, tokens.cache_read, tokens.cache_written(), tokens.output]
+                .map(count);
         table.row(figures.into_iter().chain([dollars(totals.dollars), safe(name)]));
     };
     rows.iter().for_each(|(name, totals)| line(name, totals));

@@ -124,7 +124,7 @@ impl Hud<'_> {
         if text.lines().any(|line| line.chars().count() > width) {
             text = self.spending_columns();
         }
-        let rate = |spent: Spending| share(count(spent.read), count(spent.prompt_tokens()));
+        let rate = |spent: Spending| share(count(spent.tokens.cache_read), count(spent.tokens.prompt()));
         let mut words = match self.last {
             Some(last) => {
                 format!("from the cache: {} of the last prompt, {} of all\n", rate(last), rate(self.session))
@@ -162,10 +162,12 @@ impl Hud<'_> {
 
     /// The cells of [`SPENDING_COLUMNS`].
     fn figures(&self, spent: Option<Spending>) -> [String; 5] {
-        let Some(Spending { input, read, written, output, dollars: paid }) = spent else {
+        let Some(Spending { tokens, dollars: paid }) = spent else {
             return SPENDING_COLUMNS.map(|_| "-".to_owned());
         };
-        let [input, read, written, output] = [input, read, written, output].map(|n| thousands(count(n)));
+        let [input, read, written, output] =
+            [tokens.input, tokens.cache_read, tokens.cache_written(), tokens.output]
+                .map(|n| thousands(count(n)));
         let is_unknown = !self.breakdown.price.known && paid == 0.0;
         [input, read, written, output, if is_unknown { "-".to_owned() } else { dollars(paid) }]
     }

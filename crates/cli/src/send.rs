@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hardpan_app::request::{TextFallbacks, suggest_other_models};
-use hardpan_providers::{Answer, AnswerEvent, Client, ClientRequest, Usage};
+use hardpan_prompt::TokenUsage;
+use hardpan_providers::{Answer, AnswerEvent, Client, ClientRequest, ReportedUsage};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -61,7 +62,7 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
             target,
             &request.assembled,
             &request.render_cache,
-            answer.usage.as_ref()?,
+            &answer.usage.as_ref()?.tokens,
         )
     });
     state.save(&learned, factor.map(|factor| (target.model.name(), factor)));
@@ -98,25 +99,21 @@ fn finish_text(request: &AssembledRequest, answer: &Answer) {
         eprintln!("hardpan: {}", safe(&error.to_string()));
     }
     if let Some(usage) = &answer.usage {
-        eprintln!("{}", usage_line(request, usage));
+        eprintln!("{}", usage_line(request, &usage.tokens));
     }
 }
 
 /// The line after an answer: tokens by how they were billed, and their cost.
-fn usage_line(request: &AssembledRequest, usage: &Usage) -> String {
+fn usage_line(request: &AssembledRequest, usage: &TokenUsage) -> String {
     let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
     format!(
         "in {} (read {}, written {}), out {}; {}",
-        n(usage.prompt_tokens()),
+        n(usage.prompt()),
         n(usage.cache_read),
-        n(usage.cache_write_5m + usage.cache_write_1h),
+        n(usage.cache_written()),
         n(usage.output),
-        dollars(cost(request, usage)),
+        dollars(hardpan_agent::usage_dollars(usage, &request.target)),
     )
-}
-
-fn cost(request: &AssembledRequest, usage: &Usage) -> f64 {
-    hardpan_agent::usage_dollars(usage, &request.target)
 }
 
 fn answer_json(request: &AssembledRequest, answer: &Answer) -> serde_json::Value {
@@ -124,14 +121,31 @@ fn answer_json(request: &AssembledRequest, answer: &Answer) -> serde_json::Value
         .calls()
         .into_iter()
         .map(|call| json!({"id": call.call.id, "name": call.call.name, "arguments": call.raw}));
+    let usage = answer.usage.as_ref();
     json!({
         "model": answer.model,
         "text": answer.text(),
         "calls": calls.collect::<Vec<_>>(),
         "stop": answer.stop.as_ref().map(ToString::to_string),
         "error": answer.error.as_ref().map(ToString::to_string),
-        "usage": answer.usage,
-        "cost": answer.usage.as_ref().map(|usage| cost(request, usage)),
+        "usage": usage.map(usage_json),
+        "cost": usage.map(|usage| hardpan_agent::usage_dollars(&usage.tokens, &request.target)),
         "footnotes": answer.footnotes,
     })
+}
+
+fn usage_json(usage: &ReportedUsage) -> serde_json::Value {
+    let ReportedUsage { tokens, other } = usage;
+    let mut json = json!({
+        "input": tokens.input,
+        "cache_read": tokens.cache_read,
+        "cache_write_5m": tokens.cache_write_5m,
+        "cache_write_1h": tokens.cache_write_1h,
+        "output": tokens.output,
+        "reasoning_output": tokens.reasoning.unwrap_or_default(),
+    });
+    if !other.is_empty() {
+        json["other"] = json!(other);
+    }
+    json
 }

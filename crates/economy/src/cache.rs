@@ -30,7 +30,7 @@ pub use request::{BlockKind, CacheBlock, CacheRequest, CacheSettings, Moment, Se
 pub(crate) use request::{block_identities, tool_identity};
 pub use rules::{CacheRules, ImplicitMarker, Invalidation, PositionCounting};
 
-use crate::InputTokens;
+use crate::quote::split_prompt;
 use entries::CacheEntries;
 use prefix_chain::PrefixChain;
 use rules::{MarkerStatus, UsableMarker};
@@ -133,8 +133,7 @@ impl CacheModel {
         // marker.
         let hour = hour.max().unwrap_or(0).max(read);
         let end = written.last().map_or(0, |mark| mark.tokens).max(read);
-        billing.amounts =
-            InputTokens { input: chain.total() - end, read, write: end - hour, write_1h: hour - read };
+        billing.amounts = split_prompt(chain.total(), read, hour, end);
         billing
     }
 
@@ -188,8 +187,7 @@ fn bill_prefix(
     if let Some(hit) = &mut hit {
         hit.tokens = read;
     }
-    let amounts = InputTokens { input: total - end, read, write: end - read, write_1h: 0 };
-    Billing { amounts, hit, lookups: vec![look] }
+    Billing { amounts: split_prompt(total, read, read, end), hit, lookups: vec![look] }
 }
 
 /// The blocks at which the request ends cache entries, with the entries' lifetimes in milliseconds.

@@ -27,9 +27,10 @@
 use std::collections::BTreeMap;
 
 use hardpan_models::{Model, ProviderProfile};
+use hardpan_prompt::TokenUsage;
 use serde::{Deserialize, Serialize};
 
-use crate::{InputTokens, Rates};
+use crate::Rates;
 
 /// The prices of a cached prompt, in units of one token of plain input.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,12 +45,12 @@ impl FoldPrices {
     /// The prices of a model for a request with this many tokens. Where no price is known, the
     /// provider's factors apply, or else Anthropic's.
     pub fn for_model(model: &Model, profile: &ProviderProfile, tokens: usize) -> Self {
-        const MILLION: usize = 1_000_000;
-        let rates = Rates::for_model(model, profile, tokens);
-        let input = rates.dollars(InputTokens { input: MILLION, ..InputTokens::default() });
+        const MILLION: u64 = 1_000_000;
+        let rates = Rates::for_model(model, profile, tokens as u64);
+        let input = rates.input_dollars(&TokenUsage { input: MILLION, ..TokenUsage::default() });
         if input > 0.0 {
-            let read = rates.dollars(InputTokens { read: MILLION, ..InputTokens::default() });
-            let write = rates.dollars(InputTokens { write: MILLION, ..InputTokens::default() });
+            let read = rates.input_dollars(&TokenUsage { cache_read: MILLION, ..TokenUsage::default() });
+            let write = rates.input_dollars(&TokenUsage { cache_write_5m: MILLION, ..TokenUsage::default() });
             return FoldPrices { read: read / input, write: write / input };
         }
         FoldPrices {

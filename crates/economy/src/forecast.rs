@@ -8,12 +8,12 @@
 mod tests;
 
 use hardpan_models::{CacheKind, Model, ProviderProfile};
-use hardpan_prompt::Region;
+use hardpan_prompt::{Region, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheRules, Invalidation, Moment, Section};
 use crate::format::{format_dollars, format_minutes, format_number, replace_control_characters};
-use crate::ledger::{Prices, TokenUsage};
+use crate::ledger::Prices;
 use crate::verdict::{CacheMonitor, PieceOrigin};
 
 /// An action that would change the next request.
@@ -159,8 +159,8 @@ impl ForecastContext<'_> {
         let after = self.monitor.region_end(Region::Panel).map(|last| last + 1);
         let moved = after.map_or(0, |block| self.monitor.tokens_lost_from(&self.rules, block, self.now));
         let prices = self.prices();
-        let once = prices.dollars(&TokenUsage { write: tokens, ..TokenUsage::default() });
-        let each = prices.dollars(&TokenUsage { read: tokens, ..TokenUsage::default() });
+        let once = prices.dollars(&TokenUsage { cache_write_5m: tokens, ..TokenUsage::default() });
+        let each = prices.dollars(&TokenUsage { cache_read: tokens, ..TokenUsage::default() });
         let dollars_now = once + self.rewrite_cost(moved);
         let mut foresight =
             self.build_forecast("Opening it now", moved, dollars_now, self.free_at(moved, false));
@@ -183,7 +183,7 @@ impl ForecastContext<'_> {
         let there = Prices::for_model(model, profile, tokens);
         let writes = CacheRules::for_model(model, profile).cache.kind != CacheKind::None;
         let price = if writes { there.write } else { there.input };
-        let reading = self.prices().dollars(&TokenUsage { read: cached, ..TokenUsage::default() });
+        let reading = self.prices().dollars(&TokenUsage { cache_read: cached, ..TokenUsage::default() });
         let dollars = (tokens as f64 * price / 1e6 - reading).max(0.0);
         self.build_forecast(
             &describe_action(PlannedAction::SwitchModel { model, profile }),
@@ -198,10 +198,10 @@ impl ForecastContext<'_> {
         let prices = self.prices();
         let none = TokenUsage::default();
         let write = match self.monitor.has_long_lifetime(&self.rules) {
-            true => TokenUsage { write_1h: tokens, ..none },
-            false => TokenUsage { write: tokens, ..none },
+            true => TokenUsage { cache_write_1h: tokens, ..none },
+            false => TokenUsage { cache_write_5m: tokens, ..none },
         };
-        (prices.dollars(&write) - prices.dollars(&TokenUsage { read: tokens, ..none })).max(0.0)
+        (prices.dollars(&write) - prices.dollars(&TokenUsage { cache_read: tokens, ..none })).max(0.0)
     }
 
     fn prices(&self) -> Prices {

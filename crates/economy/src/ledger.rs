@@ -9,7 +9,8 @@
 //! and then.
 
 mod charge; // Charge: one request's bill, split
-mod completed_request; // CompletedRequest, TokenUsage, Prices: what the agent reports
+mod completed_request; // CompletedRequest, Prices: what the agent reports
+pub(crate) mod short_names; // the names of token counts in the JSON of bills
 #[cfg(test)]
 mod tests;
 
@@ -17,10 +18,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_prompt::ItemKind;
+use hardpan_prompt::TokenUsage;
 use serde::{Deserialize, Serialize};
 
 pub use charge::{Account, Charge, ChargeRow};
-pub use completed_request::{CompletedRequest, Continuity, Prices, RequestPurpose, TokenUsage};
+pub use completed_request::{CompletedRequest, Continuity, Prices, RequestPurpose};
 
 use crate::verdict::Verdict;
 
@@ -31,7 +33,7 @@ pub struct Totals {
     /// How many requests contributed.
     pub requests: u64,
     /// The tokens, by how they were billed.
-    #[serde(flatten)]
+    #[serde(flatten, with = "short_names")]
     pub tokens: TokenUsage,
     /// The price of these tokens, in dollars.
     pub dollars: f64,
@@ -44,13 +46,13 @@ pub struct Totals {
 impl Totals {
     fn add_charge(&mut self, tokens: &TokenUsage, dollars: f64) {
         self.requests += 1;
-        self.tokens.add(tokens);
+        self.tokens += *tokens;
         self.dollars += dollars;
         // The seam between read and not read falls on our count of it, so an item can be cut by a
         // few tokens: what most of it was, it was.
         match tokens.prompt() {
             0 => {}
-            prompt if tokens.read > prompt / 2 => self.hits += 1,
+            prompt if tokens.cache_read > prompt / 2 => self.hits += 1,
             _ => self.misses += 1,
         }
     }
@@ -58,7 +60,7 @@ impl Totals {
     fn merge(&mut self, other: &Totals) {
         let Totals { requests, tokens, dollars, hits, misses } = other;
         self.requests += requests;
-        self.tokens.add(tokens);
+        self.tokens += *tokens;
         self.dollars += dollars;
         self.hits += hits;
         self.misses += misses;

@@ -34,11 +34,11 @@
 //! let again = CacheRequest { at: Moment(60_000), ..first.clone() };
 //!
 //! let mut cache = CacheModel::new();
-//! assert_eq!(cache.plan(&rules, &first).amounts.write, 2000);
+//! assert_eq!(cache.plan(&rules, &first).amounts.cache_write_5m, 2000);
 //! cache.commit(&rules, &first, Moment(900)); // the answer began after 0.9 seconds
 //! let billing = cache.plan(&rules, &again);
-//! assert_eq!((billing.amounts.read, billing.amounts.input), (2000, 100));
-//! let dollars = Rates::for_model(&model, &profile, billing.total()).dollars(billing.amounts);
+//! assert_eq!((billing.amounts.cache_read, billing.amounts.input), (2000, 100));
+//! let dollars = Rates::for_model(&model, &profile, billing.total()).input_dollars(&billing.amounts);
 //! assert!((dollars - (2000.0 * 0.2 + 100.0 * 2.0) / 1e6).abs() < 1e-12);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -47,7 +47,7 @@
 //!
 //! ```
 //! use hardpan_economy::cache::{CacheSettings, Moment};
-//! use hardpan_economy::ledger::{Continuity, RequestPurpose, TokenUsage};
+//! use hardpan_economy::ledger::{Continuity, RequestPurpose};
 //! use hardpan_economy::{CacheMonitor, CompletedRequest, Ledger, PlannedAction, forecast_cost};
 //! use hardpan_models::Catalogue;
 //! use hardpan_prompt::{
@@ -72,7 +72,7 @@
 //!     model: &model,
 //!     profile: &profile,
 //!     settings: CacheSettings::default(),
-//!     reported_usage: Some(TokenUsage { write: 2000, output: 5, ..TokenUsage::default() }),
+//!     reported_usage: Some(TokenUsage { cache_write_5m: 2000, output: 5, ..TokenUsage::default() }),
 //!     sent_at: Moment(0),
 //!     answer_began_at: Moment(900),
 //!     day: "2026-08-14",
@@ -111,5 +111,5 @@ pub use cache::{Billing, CacheModel};
 pub use cache_pings::{IdlePause, MAX_PINGS};
 pub use forecast::{CostForecast, PlannedAction, forecast_cost};
 pub use ledger::{Charge, CompletedRequest, Ledger};
-pub use quote::{InputTokens, Quote, Rates, quote};
+pub use quote::{Quote, Rates, quote};
 pub use verdict::{CacheMonitor, CacheMonitorChange, Cause, Verdict};

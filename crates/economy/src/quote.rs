@@ -3,20 +3,14 @@
 //! The principal function is [`quote`].
 
 use hardpan_models::{CacheKind, Model, ProviderProfile};
-use hardpan_prompt::{Breakpoint, CacheLifetime};
-use serde::Serialize;
+use hardpan_prompt::{Breakpoint, CacheLifetime, TokenUsage};
 
-/// Input tokens by how they are billed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct InputTokens {
-    /// Plain input: neither read from the cache nor written to it.
-    pub input: usize,
-    /// Read from the cache, at a discount.
-    pub read: usize,
-    /// Written to the cache for the usual lifetime.
-    pub write: usize,
-    /// Written to the cache for an hour.
-    pub write_1h: usize,
+/// A prompt of `total` tokens by how it is billed: the first `read` tokens are read from the cache,
+/// those up to `hour` are written for an hour, those up to `end` for the usual lifetime.
+pub(crate) fn split_prompt(total: usize, read: usize, hour: usize, end: usize) -> TokenUsage {
+    let [input, cache_read, cache_write_5m, cache_write_1h] =
+        [total - end, read, end - hour, hour - read].map(|tokens| tokens as u64);
+    TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, ..TokenUsage::default() }
 }
 
 /// Prices of input, in dollars per million tokens.
@@ -30,8 +24,8 @@ pub struct Rates {
 
 impl Rates {
     /// The prices of `model` at this provider, for a request with this many input tokens.
-    pub fn for_model(model: &Model, profile: &ProviderProfile, input_tokens: usize) -> Self {
-        let price = model.prices_at(input_tokens as u64);
+    pub fn for_model(model: &Model, profile: &ProviderProfile, input_tokens: u64) -> Self {
+        let price = model.prices_at(input_tokens);
         let or_factor = |price_given: Option<f64>, factor: Option<f64>, fallback: f64| {
             price_given.or(factor.map(|factor| factor * price.input)).unwrap_or(fallback)
         };
@@ -54,13 +48,14 @@ impl Rates {
         if self.input > 0.0 { (self.read / self.input, self.write / self.input) } else { (0.0, 1.0) }
     }
 
-    /// What the tokens cost together, in dollars.
-    pub fn dollars(&self, amounts: InputTokens) -> f64 {
-        let InputTokens { input, read, write, write_1h } = amounts;
+    /// What the tokens of the prompt cost together, in dollars. The answer is not counted.
+    pub fn input_dollars(&self, usage: &TokenUsage) -> f64 {
+        let TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, output: _, reasoning: _ } =
+            *usage;
         (input as f64 * self.input
-            + read as f64 * self.read
-            + write as f64 * self.write
-            + write_1h as f64 * self.write_1h)
+            + cache_read as f64 * self.read
+            + cache_write_5m as f64 * self.write
+            + cache_write_1h as f64 * self.write_1h)
             / 1e6
     }
 }
@@ -73,9 +68,9 @@ pub struct Quote {
     /// Dollars if the same request was sent a moment ago.
     pub warm: f64,
     /// The billed tokens behind `cold`.
-    pub cold_amounts: InputTokens,
+    pub cold_amounts: TokenUsage,
     /// The billed tokens behind `warm`.
-    pub warm_amounts: InputTokens,
+    pub warm_amounts: TokenUsage,
 }
 
 /// Quotes a request of `total` tokens. `through` returns the tokens up to and including a block.
@@ -88,9 +83,10 @@ pub fn quote(
     through: impl Fn(usize) -> usize,
 ) -> Quote {
     let minimum = profile.cache.min_tokens as usize;
+    let uncached = split_prompt(total, 0, 0, 0);
     let (cold_amounts, warm_amounts) = match profile.cache.kind {
-        _ if !model.caching && profile.cache.kind != CacheKind::Markers => (plain(total), plain(total)),
-        CacheKind::None => (plain(total), plain(total)),
+        _ if !model.caching && profile.cache.kind != CacheKind::Markers => (uncached, uncached),
+        CacheKind::None => (uncached, uncached),
         CacheKind::Markers => {
             let end_of = |wanted: &dyn Fn(&&Breakpoint) -> bool| {
                 let ends = breakpoints.iter().filter(wanted).map(|breakpoint| through(breakpoint.block));
@@ -98,23 +94,22 @@ pub fn quote(
             };
             let hour = end_of(&|breakpoint| breakpoint.lifetime == CacheLifetime::OneHour);
             let end = end_of(&|_| true);
-            let cold = InputTokens { input: total - end, read: 0, write: end - hour, write_1h: hour };
-            (cold, InputTokens { input: total - end, read: end, ..InputTokens::default() })
+            (split_prompt(total, 0, hour, end), split_prompt(total, end, end, end))
         }
         CacheKind::Automatic => {
             let step = profile.cache.step.max(1) as usize;
             // The last token is always computed afresh, so that there is something to answer from.
             let end = Some(total.saturating_sub(1) / step * step).filter(|end| *end >= minimum).unwrap_or(0);
-            let cold = InputTokens { input: total - end, write: end, ..InputTokens::default() };
-            (cold, InputTokens { input: total - end, read: end, ..InputTokens::default() })
+            (split_prompt(total, 0, 0, end), split_prompt(total, end, end, end))
         }
     };
-    let rates = Rates::for_model(model, profile, total);
-    Quote { cold: rates.dollars(cold_amounts), warm: rates.dollars(warm_amounts), cold_amounts, warm_amounts }
-}
-
-fn plain(total: usize) -> InputTokens {
-    InputTokens { input: total, ..InputTokens::default() }
+    let rates = Rates::for_model(model, profile, total as u64);
+    Quote {
+        cold: rates.input_dollars(&cold_amounts),
+        warm: rates.input_dollars(&warm_amounts),
+        cold_amounts,
+        warm_amounts,
+    }
 }
 
 #[cfg(test)]
@@ -137,8 +132,11 @@ mod tests {
     #[test]
     fn what_follows_the_last_breakpoint_is_plain_input() {
         let quote = of("anthropic", "claude-sonnet-5", 10_000, &[marker(3, CacheLifetime::FiveMinutes)]);
-        assert_eq!(quote.cold_amounts, InputTokens { input: 6000, write: 4000, ..InputTokens::default() });
-        assert_eq!(quote.warm_amounts, InputTokens { input: 6000, read: 4000, ..InputTokens::default() });
+        assert_eq!(
+            quote.cold_amounts,
+            TokenUsage { input: 6000, cache_write_5m: 4000, ..TokenUsage::default() }
+        );
+        assert_eq!(quote.warm_amounts, TokenUsage { input: 6000, cache_read: 4000, ..TokenUsage::default() });
         assert!((quote.cold - (6000.0 * 2.0 + 4000.0 * 2.5) / 1e6).abs() < 1e-12);
         assert!((quote.warm - (6000.0 * 2.0 + 4000.0 * 0.2) / 1e6).abs() < 1e-12);
     }
@@ -147,21 +145,30 @@ mod tests {
     fn hour_writes_end_at_the_last_hour_breakpoint() {
         let marks = [marker(1, CacheLifetime::OneHour), marker(4, CacheLifetime::FiveMinutes)];
         let quote = of("anthropic", "claude-sonnet-5", 10_000, &marks);
-        assert_eq!(quote.cold_amounts, InputTokens { input: 5000, read: 0, write: 3000, write_1h: 2000 });
+        assert_eq!(
+            quote.cold_amounts,
+            TokenUsage {
+                input: 5000,
+                cache_read: 0,
+                cache_write_5m: 3000,
+                cache_write_1h: 2000,
+                ..TokenUsage::default()
+            }
+        );
     }
 
     #[test]
     fn a_breakpoint_under_the_minimum_caches_nothing() {
         let quote = of("anthropic", "claude-haiku-4-5", 10_000, &[marker(2, CacheLifetime::FiveMinutes)]);
-        assert_eq!(quote.cold_amounts, InputTokens { input: 10_000, ..InputTokens::default() });
+        assert_eq!(quote.cold_amounts, TokenUsage { input: 10_000, ..TokenUsage::default() });
         assert_eq!(quote.warm_amounts, quote.cold_amounts);
     }
 
     #[test]
     fn automatic_caches_read_in_steps_and_write_for_nothing() {
         let quote = of("openai", "gpt-5.5", 10_000, &[]);
-        assert_eq!(quote.warm_amounts, InputTokens { input: 16, read: 9984, ..InputTokens::default() });
+        assert_eq!(quote.warm_amounts, TokenUsage { input: 16, cache_read: 9984, ..TokenUsage::default() });
         assert!((quote.cold - 10_000.0 * 5.0 / 1e6).abs() < 1e-12);
-        assert_eq!(of("openai", "gpt-5.5", 1000, &[]).warm_amounts.read, 0);
+        assert_eq!(of("openai", "gpt-5.5", 1000, &[]).warm_amounts.cache_read, 0);
     }
 }

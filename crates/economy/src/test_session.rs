@@ -7,11 +7,11 @@ use hardpan_models::{CacheKind, Catalogue, Model, ProviderProfile};
 use hardpan_prompt::{
     Block, CacheLifetime, Call, Content, ItemCopy, ItemKind, Json, Origin, Prompt, PromptMessage,
     PromptTokens, Region, ResultPart, Role, Segment, SharedContent, Source, Text, Thinking, TokenCounter,
-    TokenFactor, Tool, ToolBlock, ToolOutcome, ToolResult, Vocabulary,
+    TokenFactor, TokenUsage, Tool, ToolBlock, ToolOutcome, ToolResult, Vocabulary,
 };
 
 use crate::cache::{CacheModel, CacheRequest, CacheRules, CacheSettings, Moment};
-use crate::ledger::{CompletedRequest, Continuity, RequestPurpose, TokenUsage};
+use crate::ledger::{CompletedRequest, Continuity, RequestPurpose};
 use crate::verdict::{CacheMonitor, Verdict};
 
 /// A text of about this many tokens that starts with a name of its own.
@@ -225,9 +225,9 @@ impl TestSession {
             ..self.settings.clone()
         };
         let billing = self.cache.send(&rules, &request, Moment(self.now + 800));
-        let mut used = TokenUsage::from(billing.amounts);
+        let mut used = billing.amounts;
         if rules.cache.kind != CacheKind::Markers {
-            used.input += std::mem::take(&mut used.write); // such providers report no writes
+            used.input += std::mem::take(&mut used.cache_write_5m); // such providers report no writes
         }
         used.output = 100;
         (measured, used)

@@ -5,11 +5,11 @@ use hardpan_context::{
     assemble,
 };
 use hardpan_economy::cache::{CacheModel, CacheRequest, CacheRules, CacheSettings, Moment};
-use hardpan_economy::ledger::{Continuity, RequestPurpose, TokenUsage};
+use hardpan_economy::ledger::{Continuity, RequestPurpose};
 use hardpan_economy::verdict::Verdict;
 use hardpan_economy::{CacheMonitor, Cause, CompletedRequest, Ledger};
 use hardpan_models::{CacheKind, Catalogue};
-use hardpan_prompt::Vocabulary;
+use hardpan_prompt::{TokenUsage, Vocabulary};
 use serde_json::{Value, json};
 
 /// A session in one layout, and its provider.
@@ -71,9 +71,9 @@ impl Session {
         let AssembledPrompt { prompt: sent, layout_state, measured, .. } = assembled;
         let rules = CacheRules::for_model(&self.target.model, &self.target.profile);
         let request = CacheRequest::from_prompt(&sent, &measured, Moment(self.now));
-        let mut used = TokenUsage::from(self.cache.send(&rules, &request, Moment(self.now + 500)).amounts);
+        let mut used = self.cache.send(&rules, &request, Moment(self.now + 500)).amounts;
         if rules.cache.kind == CacheKind::Automatic {
-            used.input += std::mem::take(&mut used.write); // such providers report no writes
+            used.input += std::mem::take(&mut used.cache_write_5m); // such providers report no writes
         }
         used.output = 12;
         let answered = CompletedRequest {
@@ -92,7 +92,7 @@ impl Session {
         let verdict = self.monitor.examine(&answered);
         let charge = self.ledger.charge(&answered);
         let mut sum = TokenUsage::default();
-        charge.rows.iter().for_each(|row| sum.add(&row.tokens));
+        charge.rows.iter().for_each(|row| sum += row.tokens);
         assert_eq!(sum, used, "{:?}", self.layout);
         self.layout_state = layout_state;
         self.fold = false;

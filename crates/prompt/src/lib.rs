@@ -34,6 +34,7 @@ mod origin; // Origin, Region: where each block came from and where it goes
 mod prompt_tokens; // PromptTokens: the tokens of each block and segment of a prompt
 mod shared_content; // SharedContent: a block's content, shared between requests
 mod text; // Text, Hash, Json: immutable text that knows its hash
+mod token_usage; // TokenUsage: tokens by how they are billed
 mod tokens; // TokenCounter: exact token counts, prefix sums, learned factors
 mod tool; // Tool: the declaration of a tool
 pub mod validate; // the providers' rules for requests, each with its own error
@@ -50,5 +51,6 @@ pub use origin::{CacheLifetime, ItemCopy, ItemKind, Origin, Region, Source};
 pub use prompt_tokens::PromptTokens;
 pub use shared_content::SharedContent;
 pub use text::{Hash, HashChain, Json, Text};
+pub use token_usage::TokenUsage;
 pub use tokens::{CountedText, TokenCounter, TokenFactor, TokenizerWork, UnknownVocabulary, Vocabulary};
 pub use tool::Tool;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hardpan_prompt::{Json, MessagePart, ToolCall};
 use serde_json::Value;
 
-use crate::{AnswerEvent, StopReason, StreamError, Usage};
+use crate::{AnswerEvent, ReportedUsage, StopReason, StreamError};
 
 /// A model's answer, as far as it has arrived. Collect [`AnswerEvent`]s into it.
 ///
@@ -25,7 +25,7 @@ pub struct Answer {
     /// The model that answered, as the provider calls it.
     pub model: String,
     /// The tokens used; `None` until the provider has reported them.
-    pub usage: Option<Usage>,
+    pub usage: Option<ReportedUsage>,
     /// Why the answer ended; `None` while it is still coming or after an error.
     pub stop: Option<StopReason>,
     /// The error that ended the answer, if one did.

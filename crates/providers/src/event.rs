@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Usage;
+use crate::ReportedUsage;
 
 /// A piece of a streamed answer.
 ///
@@ -47,7 +47,7 @@ pub enum AnswerEvent {
         index: usize,
     },
     /// The tokens used so far. A later report replaces an earlier one.
-    Usage(Usage),
+    Usage(ReportedUsage),
     /// A note for the user about how the answer was obtained: a retry, a downgrade.
     Footnote(String),
     /// The answer has ended, for this reason.

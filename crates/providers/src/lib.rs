@@ -37,7 +37,7 @@ mod serialize; // serializers that both codecs use
 pub mod sse; // parser for server-sent events
 mod stream; // StreamDecoder: from the bytes of an answer to its events
 mod transport; // Transport: carries requests to a provider
-mod usage; // Usage: token counts in one form for all providers
+mod usage; // ReportedUsage: token counts in one form for all providers
 
 pub use answer::{Answer, AnswerCall, CallRejection};
 pub use client::{
@@ -51,7 +51,7 @@ pub use failure::{FailureKind, ProviderError};
 pub use http::HttpTransport;
 pub use stream::{StreamDecoder, ThinkTags, decode_answer_body, decode_answer_body_with_tags};
 pub use transport::{ByteStream, HttpRequest, HttpResponse, Transport, TransportError};
-pub use usage::Usage;
+pub use usage::ReportedUsage;
 
 use hardpan_models::{MarkerFormat, Protocol, ProviderProfile};
 use hardpan_prompt::Prompt;

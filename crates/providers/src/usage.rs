@@ -1,51 +1,33 @@
-//! [`Usage`]: the tokens that an answer used, in one form for all providers.
+//! [`ReportedUsage`]: the tokens that an answer used, in one form for all providers.
 
 use std::collections::BTreeMap;
 
-use hardpan_prompt::Json;
-use serde::{Deserialize, Serialize};
+use hardpan_prompt::{Json, TokenUsage};
 use serde_json::{Map, Value};
 
-/// Token counts. Each token is counted once: the prompt is `input` + `cache_read` + both cache
-/// writes, the answer is `output`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Usage {
-    /// Prompt tokens that were neither read from a cache nor written to one.
-    pub input: u64,
-    /// Prompt tokens read from a cache.
-    pub cache_read: u64,
-    /// Prompt tokens written to a cache for the short lifetime (5 minutes with Anthropic), or for
-    /// the provider's only lifetime.
-    pub cache_write_5m: u64,
-    /// Prompt tokens written to a cache for an hour.
-    pub cache_write_1h: u64,
-    /// Tokens of the answer, including reasoning.
-    pub output: u64,
-    /// The tokens of `output` that were reasoning; 0 if the provider does not report them.
-    pub reasoning_output: u64,
+/// What a provider reports about an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedUsage {
+    /// The tokens of the request and its answer.
+    pub tokens: TokenUsage,
     /// Everything else the provider reported, by its own names, such as
     /// `server_tool_use.web_search_requests`; only displayed.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<String, Json>,
 }
 
-impl Usage {
-    /// All tokens of the prompt, however they were billed.
-    pub fn prompt_tokens(&self) -> u64 {
-        [self.cache_read, self.cache_write_5m, self.cache_write_1h]
-            .iter()
-            .fold(self.input, |sum, part| sum.saturating_add(*part))
+impl From<TokenUsage> for ReportedUsage {
+    fn from(tokens: TokenUsage) -> Self {
+        ReportedUsage { tokens, other: BTreeMap::new() }
     }
 }
 
 /// The provider's own report, merged from all the places in which a stream sends parts of it.
 #[derive(Debug, Default)]
-pub(crate) struct UsageReport {
+pub(crate) struct UsageFields {
     fields: Map<String, Value>,
 }
 
-impl UsageReport {
+impl UsageFields {
     /// Merges a cumulative report: its fields replace earlier ones.
     pub(crate) fn merge(&mut self, report: &str) {
         let Ok(Value::Object(fields)) = serde_json::from_str(report) else { return };
@@ -87,7 +69,7 @@ impl UsageReport {
 
     /// The usage of an Anthropic report: input excludes cached tokens, writes are split by
     /// lifetime.
-    pub(crate) fn anthropic_usage(&self) -> Usage {
+    pub(crate) fn anthropic_usage(&self) -> ReportedUsage {
         const INPUT: &[&str] = &["input_tokens"];
         const READ: &[&str] = &["cache_read_input_tokens"];
         const WRITE: &[&str] = &["cache_creation_input_tokens"];
@@ -100,20 +82,23 @@ impl UsageReport {
         let hour = count(WRITE_1H);
         // Older servers report only the sum, which is then of the short lifetime.
         let short = count(WRITE_5M).max(count(WRITE).saturating_sub(hour));
-        Usage {
+        let tokens = TokenUsage {
             input: count(INPUT),
             cache_read: count(READ),
             cache_write_5m: short,
             cache_write_1h: hour,
             output: count(OUTPUT),
-            reasoning_output: count(REASONING),
+            reasoning: self.first_count(REASONING).filter(|tokens| *tokens > 0),
+        };
+        ReportedUsage {
+            tokens,
             other: self.fields_except(&[INPUT, READ, WRITE, WRITE_5M, WRITE_1H, OUTPUT, REASONING]),
         }
     }
 
     /// The usage of an OpenAI-style report: `prompt_tokens` includes cached tokens, so they are
     /// subtracted.
-    pub(crate) fn openai_usage(&self) -> Usage {
+    pub(crate) fn openai_usage(&self) -> ReportedUsage {
         const PROMPT: &[&str] = &["prompt_tokens"];
         const READ: &[&str] = &[
             "prompt_tokens_details.cached_tokens", // OpenAI, xAI, Groq, OpenRouter, vLLM
@@ -147,13 +132,16 @@ impl UsageReport {
         if hidden {
             output = output.saturating_add(unnamed);
         }
-        Usage {
+        let tokens = TokenUsage {
             input: prompt.saturating_sub(cached),
             cache_read: read,
             cache_write_5m: write - hour,
             cache_write_1h: hour,
             output,
-            reasoning_output: reasoning.unwrap_or(if hidden { unnamed } else { 0 }),
+            reasoning: reasoning.or(hidden.then_some(unnamed)).filter(|tokens| *tokens > 0),
+        };
+        ReportedUsage {
+            tokens,
             other: self.fields_except(&[PROMPT, READ, MISS, WRITE, WRITE_1H, OUTPUT, REASONING, TOTAL]),
         }
     }
@@ -169,47 +157,50 @@ impl UsageReport {
 mod tests {
     use super::*;
 
-    fn openai(report: &str) -> Usage {
-        let mut usage = UsageReport::default();
+    fn openai(report: &str) -> TokenUsage {
+        let mut usage = UsageFields::default();
         usage.merge(report);
-        Usage { other: BTreeMap::new(), ..usage.openai_usage() }
+        usage.openai_usage().tokens
     }
 
     #[test]
     fn anthropic_writes_are_kept_apart_and_later_counts_win() {
-        let mut report = UsageReport::default();
+        let mut report = UsageFields::default();
         report.merge(r#"{"input_tokens":3,"cache_creation_input_tokens":30,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1,"service_tier":"standard"}"#);
         report.merge(r#"{"output_tokens":42,"cache_read_input_tokens":null,"server_tool_use":{"web_search_requests":2}}"#);
         let other = [
             ("service_tier", serde_json::json!("standard")),
             ("server_tool_use.web_search_requests", 2.into()),
         ];
-        let usage = Usage {
+        let tokens = TokenUsage {
             input: 3,
             cache_read: 100,
             cache_write_5m: 10,
             cache_write_1h: 20,
             output: 42,
-            reasoning_output: 0,
+            reasoning: None,
+        };
+        let usage = ReportedUsage {
+            tokens,
             other: other.iter().map(|(name, value)| (name.to_string(), Json::new(value))).collect(),
         };
         assert_eq!(report.anthropic_usage(), usage);
-        assert_eq!(usage.prompt_tokens(), 133);
+        assert_eq!(tokens.prompt(), 133);
     }
 
     #[test]
     fn anthropic_writes_without_lifetimes_are_short() {
-        let mut report = UsageReport::default();
+        let mut report = UsageFields::default();
         report.merge(r#"{"input_tokens":1,"cache_creation_input_tokens":9}"#);
         assert_eq!(
-            (report.anthropic_usage().cache_write_5m, report.anthropic_usage().cache_write_1h),
+            (report.anthropic_usage().tokens.cache_write_5m, report.anthropic_usage().tokens.cache_write_1h),
             (9, 0)
         );
     }
 
     #[test]
     fn every_dialect_gives_input_without_what_was_cached() {
-        let cached = Usage { input: 10, cache_read: 90, output: 5, ..Usage::default() };
+        let cached = TokenUsage { input: 10, cache_read: 90, output: 5, ..TokenUsage::default() };
         for report in [
             r#"{"prompt_tokens":100,"completion_tokens":5,"total_tokens":105,"prompt_tokens_details":{"cached_tokens":90}}"#,
             r#"{"prompt_tokens":100,"completion_tokens":5,"prompt_cache_hit_tokens":90,"prompt_cache_miss_tokens":10}"#,
@@ -220,13 +211,14 @@ mod tests {
             assert_eq!(openai(report), cached, "{report}");
         }
         let written = r#"{"prompt_tokens":100,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}"#;
-        let usage = Usage { input: 10, cache_read: 60, cache_write_5m: 30, output: 5, ..Usage::default() };
+        let usage =
+            TokenUsage { input: 10, cache_read: 60, cache_write_5m: 30, output: 5, ..TokenUsage::default() };
         assert_eq!(openai(written), usage);
     }
 
     #[test]
     fn reasoning_is_part_of_the_output_whether_the_provider_counts_it_there_or_not() {
-        let usage = Usage { input: 10, output: 50, reasoning_output: 40, ..Usage::default() };
+        let usage = TokenUsage { input: 10, output: 50, reasoning: Some(40), ..TokenUsage::default() };
         for report in [
             r#"{"prompt_tokens":10,"completion_tokens":50,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}"#,
             r#"{"prompt_tokens":10,"completion_tokens":10,"total_tokens":60,"completion_tokens_details":{"reasoning_tokens":40}}"#,

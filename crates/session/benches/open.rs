@@ -11,10 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, ToolCall};
-use hardpan_session::{
-    Entry, Header, PartialRecord, Record, RequestRecord, RequestUsage, Session, SessionStore,
-};
+use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, TokenUsage, ToolCall};
+use hardpan_session::{Entry, Header, PartialRecord, Record, RequestRecord, Session, SessionStore};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -85,7 +83,7 @@ fn exchange(count: &mut usize, leaf: Option<&str>) -> Vec<Entry> {
         provider: "anthropic".into(),
         model: "claude-sonnet-5".into(),
         message: Some(answer.as_str().into()),
-        usage: RequestUsage { input: 1200, cache_read: 88_000, output: 420, ..RequestUsage::default() },
+        usage: TokenUsage { input: 1200, cache_read: 88_000, output: 420, ..TokenUsage::default() },
         dollars: 0.0363,
         factor: Some(1.14),
         started: now.unwrap_or_default(),

@@ -53,7 +53,7 @@ pub use log_error::{LogAction, LogError, LogErrorCause};
 pub use message_text::EntryPreview;
 pub use problem::{LineError, SessionProblem, SessionProblemKind};
 pub use record::{PartialRecord, Record};
-pub use request::{RequestRecord, RequestUsage};
+pub use request::RequestRecord;
 pub use session::{Session, SessionError};
 pub use store::{SearchMatch, SessionLookupError, SessionStore};
 pub use summary::SessionSummary;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hardpan_prompt::TokenUsage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,7 +21,7 @@ pub struct RequestRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<str>>,
     /// Tokens as the provider reported them.
-    pub usage: RequestUsage,
+    pub usage: TokenUsage,
     /// Cost in US dollars.
     pub dollars: f64,
     /// Tokens of the model per token of our counter, as estimated at the time.
@@ -39,24 +40,4 @@ pub struct RequestRecord {
     /// Fields this version does not know; they are written back unchanged.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
-}
-
-/// Tokens of a request. Every token is counted in exactly one of `input`, `cache_read`,
-/// `cache_write_5m`, `cache_write_1h` and `output`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RequestUsage {
-    /// Input at the full price: neither read from the cache nor written to it.
-    pub input: u64,
-    /// Input read from the provider's cache.
-    pub cache_read: u64,
-    /// Input written to the cache with a lifetime of five minutes.
-    pub cache_write_5m: u64,
-    /// Input written to the cache with a lifetime of one hour.
-    pub cache_write_1h: u64,
-    /// Output, reasoning included.
-    pub output: u64,
-    /// The part of `output` that is reasoning, if the provider reports it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning: Option<u64>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hardpan_prompt::{Text, TokenCounter};
+use hardpan_prompt::{Text, TokenCounter, TokenUsage};
 
 /// An answer of the simulated model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,15 +76,6 @@ impl FinishReason {
     }
 }
 
-/// The number of tokens of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AnswerTokens {
-    /// All tokens, including reasoning.
-    pub output: usize,
-    /// The tokens of reasoning.
-    pub reasoning: usize,
-}
-
 impl SimulatedAnswer {
     /// An answer with one text and nothing else.
     pub fn text(text: impl Into<String>) -> Self {
@@ -98,17 +89,15 @@ impl SimulatedAnswer {
         SimulatedAnswer { parts, stop, delay: Duration::ZERO, pace: Duration::ZERO }
     }
 
-    /// Counts the tokens. A call counts as its name, a newline and its arguments, as in a prompt.
-    pub fn count_tokens(&self, counter: &TokenCounter) -> AnswerTokens {
-        let mut tokens_so_far = AnswerTokens::default();
-        for part in &self.parts {
-            let tokens = part.tokens(counter);
-            tokens_so_far.output += tokens;
-            if matches!(part, SimulatedPart::Reasoning(_)) {
-                tokens_so_far.reasoning += tokens;
-            }
-        }
-        tokens_so_far
+    /// Counts the tokens of the answer: its `output` and `reasoning`. A call counts as its name, a
+    /// newline and its arguments, as in a prompt.
+    pub fn count_tokens(&self, counter: &TokenCounter) -> TokenUsage {
+        let count = |part: &SimulatedPart| {
+            let output = part.tokens(counter) as u64;
+            let reasoning = matches!(part, SimulatedPart::Reasoning(_)).then_some(output);
+            TokenUsage { output, reasoning, ..TokenUsage::default() }
+        };
+        self.parts.iter().map(count).sum()
     }
 
     /// Ends the answer before the first stop sequence in its text.
@@ -208,7 +197,8 @@ mod tests {
             call(r#"{"path":"src/very/long/name.rs"}"#),
         ]);
         let whole = answer.count_tokens(&counter).output;
-        answer.truncate_to_tokens(whole - 3, &FinishReason::Length, &counter);
+        let most = whole as usize - 3;
+        answer.truncate_to_tokens(most, &FinishReason::Length, &counter);
         assert_eq!(answer.stop, FinishReason::Length);
         let [_, SimulatedPart::Call { arguments, .. }] = &answer.parts[..] else { panic!("{answer:?}") };
         assert!(arguments.starts_with(r#"{"path""#) && !arguments.ends_with('}'), "{arguments}");

@@ -238,8 +238,7 @@ impl Engine {
             number,
             model: accepted.decoded.prompt.model.to_string(),
             created: now.0.div_euclid(1000),
-            billed: billing.amounts,
-            tokens: answer.count_tokens(counter),
+            tokens: [billing.amounts, answer.count_tokens(counter)].into_iter().sum(),
             reasoning: accepted.profile.reasoning_field,
             usage: accepted.usage_format(),
         };

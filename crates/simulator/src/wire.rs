@@ -4,12 +4,11 @@ mod anthropic; // Anthropic Messages
 mod openai; // OpenAI Chat Completions
 
 use bytes::Bytes;
-use hardpan_economy::InputTokens;
 use hardpan_models::{Protocol, ReasoningField};
-use hardpan_prompt::Hash;
+use hardpan_prompt::{Hash, TokenUsage};
 use serde_json::Value;
 
-use crate::answer::{AnswerTokens, SimulatedAnswer};
+use crate::answer::SimulatedAnswer;
 
 /// The metadata of an answer.
 #[derive(Clone, Debug)]
@@ -20,10 +19,8 @@ pub struct AnswerHead {
     pub model: String,
     /// When the answer was created, in seconds since 1970.
     pub created: i64,
-    /// The tokens of the prompt, by how they are billed.
-    pub billed: InputTokens,
-    /// The tokens of the answer.
-    pub tokens: AnswerTokens,
+    /// The tokens of the request and of the answer, by how they are billed.
+    pub tokens: TokenUsage,
     /// The field in which a Chat Completions server sends reasoning, if it does.
     pub reasoning: ReasoningField,
     /// Which usage fields a Chat Completions server sends.

@@ -22,7 +22,7 @@ use super::replies::{
 use super::{Event, HandlerFault};
 use crate::compact::{CompactReason, CompactionResult};
 use crate::queue::{InputId, QueuedInputs};
-use crate::spending::TokenUsage;
+use crate::spending::UsageReport;
 
 declare_events! {
     notifications {
@@ -82,7 +82,7 @@ declare_events! {
             /// Why the run ended.
             pub stop: RunEnd,
             /// Usage of the last request and of the whole session.
-            pub token_usage: TokenUsage,
+            pub token_usage: UsageReport,
             /// Inputs that are still queued; an abort keeps them.
             pub queued: QueuedInputs,
         }

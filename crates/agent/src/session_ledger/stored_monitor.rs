@@ -76,10 +76,10 @@ fn record(data: Value) -> Record {
 mod tests {
     use hardpan_economy::CompletedRequest;
     use hardpan_economy::cache::{CacheSettings, Moment};
-    use hardpan_economy::ledger::{Continuity, RequestPurpose, TokenUsage};
+    use hardpan_economy::ledger::{Continuity, RequestPurpose};
     use hardpan_models::Catalogue;
     use hardpan_prompt::{
-        Block, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter, Vocabulary,
+        Block, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter, TokenUsage, Vocabulary,
     };
     use serde_json::json;
 

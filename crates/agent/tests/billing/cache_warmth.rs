@@ -19,7 +19,8 @@ async fn a_ping_is_a_read_and_the_cache_lives_on() {
     test_agent.wait(4);
     assert_eq!(test_agent.agent.cache_warmth().unwrap().expires_in, 60);
     let spent = test_agent.agent.ping_cache().await.unwrap();
-    assert!(spent.read > 2000 && spent.written == 0 && spent.output == 1, "{spent:?}");
+    let tokens = spent.tokens;
+    assert!(tokens.cache_read > 2000 && tokens.cache_written() == 0 && tokens.output == 1, "{spent:?}");
     let warmth = test_agent.agent.cache_warmth().unwrap();
     assert_eq!((warmth.expires_in, warmth.pings), (300, 1));
     // Seven minutes after it was written it is still there.

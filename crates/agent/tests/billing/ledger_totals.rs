@@ -2,32 +2,21 @@ use std::collections::BTreeMap;
 
 use hardpan_agent::session_ledger;
 use hardpan_context::{LayoutName, Target};
-use hardpan_economy::ledger::{Account, TokenUsage, Totals};
+use hardpan_economy::ledger::{Account, Totals};
 use hardpan_models::Catalogue;
-use hardpan_prompt::ItemKind;
-use hardpan_providers::Usage;
+use hardpan_prompt::{ItemKind, TokenUsage};
 
 use crate::test_agent::{TestAgent, text};
 
-fn reported(usages: &[Usage]) -> TokenUsage {
-    let mut sum = TokenUsage::default();
-    for usage in usages {
-        sum.add(&TokenUsage {
-            input: usage.input,
-            read: usage.cache_read,
-            write: usage.cache_write_5m,
-            write_1h: usage.cache_write_1h,
-            output: usage.output,
-        });
-    }
-    sum
+fn reported(usages: &[TokenUsage]) -> TokenUsage {
+    usages.iter().copied().sum()
 }
 
 fn sum<'a>(all: impl IntoIterator<Item = &'a Totals>) -> (TokenUsage, f64) {
     let mut tokens = TokenUsage::default();
     let mut dollars = 0.0;
     for totals in all {
-        tokens.add(&totals.tokens);
+        tokens += totals.tokens;
         dollars += totals.dollars;
     }
     (tokens, dollars)
@@ -124,7 +113,7 @@ default: {text: Fine.}
     assert_eq!(after.total.requests, before.total.requests + 1);
     let helper = &after.by_purpose[&hardpan_economy::ledger::RequestPurpose::Compaction];
     assert_eq!(helper.requests, 1);
-    assert!(helper.tokens.read >= cached.read + cached.written, "{helper:?}");
+    assert!(helper.tokens.cache_read >= cached.tokens.cached(), "{helper:?}");
     assert_eq!(test_agent.losses(), [], "a summary on the session's own prefix loses nothing");
     assert_eq!(
         session_ledger::ledger_from_entries(&test_agent.session().await.entries).by_purpose,

@@ -249,6 +249,7 @@ async fn a_clean_session_of_two_hundred_requests_loses_nothing() {
     }
     let usage = test_agent.agent.token_usage();
     assert_eq!(usage.requests, 200);
-    assert!(usage.session.read > 9 * (usage.session.input + usage.session.written), "{:?}", usage.session);
+    let tokens = usage.session.tokens;
+    assert!(tokens.cache_read > 9 * (tokens.input + tokens.cache_written()), "{tokens:?}");
     assert!(test_agent.agent.ledger().losses.is_empty());
 }

@@ -15,8 +15,10 @@ use hardpan_context::{LayoutName, PromptTexts, Snapshot, Target};
 use hardpan_economy::cache::Moment;
 use hardpan_economy::{Cause, Verdict};
 use hardpan_models::Catalogue;
-use hardpan_prompt::{Image, Item, ItemKind, Json, Thinking, TokenFactor, Tool as Declaration, Volatility};
-use hardpan_providers::{ApiKey, CapabilityCache, Client, Endpoint, RetryPolicy, Usage};
+use hardpan_prompt::{
+    Image, Item, ItemKind, Json, Thinking, TokenFactor, TokenUsage, Tool as Declaration, Volatility,
+};
+use hardpan_providers::{ApiKey, CapabilityCache, Client, Endpoint, RetryPolicy};
 use hardpan_session::{Header, Session};
 use hardpan_simulator::{BASE_URL, Engine, EngineSettings, InProcessTransport, ManualClock, Script};
 use hardpan_tools::{Effect, Scope, Tool, ToolInvocation, ToolOutcome, ToolRegistry};
@@ -45,7 +47,7 @@ pub struct TestWorld {
     pub fold: bool,
     pub coupling: Coupling,
     /// The usage that the provider reported, request by request.
-    pub usages: Vec<Usage>,
+    pub usages: Vec<TokenUsage>,
 }
 
 /// What all agents of a test share.
@@ -301,9 +303,9 @@ impl ClientFactory for SimulatorClients {
         _target: &Target,
         _assembled: &hardpan_context::AssembledPrompt,
         _memo: &hardpan_context::RenderCache,
-        usage: &Usage,
+        usage: &TokenUsage,
     ) {
-        self.world.lock().expect("the world").usages.push(usage.clone());
+        self.world.lock().expect("the world").usages.push(*usage);
     }
 }
 

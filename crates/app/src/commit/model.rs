@@ -212,7 +212,7 @@ impl<'a> MessageWriter<'a> {
         };
         let answer = self.client.send(&question, &mut sink).await?;
         self.requests += 1;
-        if let Some(usage) = &answer.usage {
+        if let Some(usage) = answer.usage.as_ref().map(|usage| &usage.tokens) {
             self.spending += Spending::from_usage(usage, &self.target);
             self.records.push(session_ledger::bill_standalone(&RequestBill {
                 purpose: "commit",
@@ -241,15 +241,16 @@ impl<'a> MessageWriter<'a> {
             return None;
         }
         let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
+        let Spending { tokens, dollars: dollars_spent } = self.spending;
         Some(format!(
             "{} to {}: in {} (read {}, written {}), out {}; {}",
             requests(self.requests),
             safe(&self.target.model.name()),
-            n(self.spending.prompt_tokens()),
-            n(self.spending.read),
-            n(self.spending.written),
-            n(self.spending.output),
-            dollars(self.spending.dollars)
+            n(tokens.prompt()),
+            n(tokens.cache_read),
+            n(tokens.cache_written()),
+            n(tokens.output),
+            dollars(dollars_spent)
         ))
     }
 }

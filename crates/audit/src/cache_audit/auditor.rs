@@ -1,11 +1,11 @@
 //! [`Auditor`]: goes through a recording request by request, predicts what each reads from the
 //! cache, and explains the losses.
 
+use hardpan_prompt::TokenUsage;
 use std::sync::Arc;
 
 use hardpan_economy::Cause;
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::TokenUsage;
 use hardpan_economy::verdict::Blame;
 use hardpan_models::Catalogue;
 
@@ -145,13 +145,13 @@ impl<'a> Auditor<'a> {
         let prices = self.models[model].prices_for(used.prompt());
         let outcome =
             |read| if is_short(forecast.expected, read) { CacheOutcome::Loss } else { CacheOutcome::Hit };
-        let (predicted, actual) = (outcome(forecast.read), outcome(used.read));
+        let (predicted, actual) = (outcome(forecast.read), outcome(used.cache_read));
         let bill = self.audit.billed.add_request(used, &prices);
         self.audit
             .predicted
             .add_request(&split_by_read(used, forecast.read, self.models[model].reporting), &prices);
         if actual == CacheOutcome::Loss {
-            let tokens = forecast.expected - used.read;
+            let tokens = forecast.expected - used.cache_read;
             let cost = tokens as f64 * (prices.price_of_unread(used) - prices.read);
             let cause = self.find_cause(request, &forecast);
             let told = request.verdict.as_ref().filter(|verdict| verdict.is_loss());
@@ -247,7 +247,13 @@ impl<'a> Auditor<'a> {
     /// its bill.
     fn forecast_standalone(&self, request: &BilledRequest, model: usize) -> CacheForecast {
         let key = CacheKey { model, compactions: 0, images: false, thinking: None, level: None };
-        CacheForecast { key, node: 0, trigger: RequestTrigger::Person, expected: 0, read: request.usage.read }
+        CacheForecast {
+            key,
+            node: 0,
+            trigger: RequestTrigger::Person,
+            expected: 0,
+            read: request.usage.cache_read,
+        }
     }
 
     /// The number of a request's thinking level. `None` where it does not matter or is not
@@ -305,11 +311,14 @@ impl<'a> Auditor<'a> {
         };
         let rest = cached - read;
         let tokens = match model.reporting {
-            CacheReporting::ReadsAndWrites => {
-                TokenUsage { input: prompt - cached, read, write: rest, ..TokenUsage::default() }
-            }
+            CacheReporting::ReadsAndWrites => TokenUsage {
+                input: prompt - cached,
+                cache_read: read,
+                cache_write_5m: rest,
+                ..TokenUsage::default()
+            },
             CacheReporting::ReadsOnly | CacheReporting::Nothing => {
-                TokenUsage { input: prompt - read, read, ..TokenUsage::default() }
+                TokenUsage { input: prompt - read, cache_read: read, ..TokenUsage::default() }
             }
         };
         let frontier = Frontier::new(key, cached, prompt, at, request.ended, model.usual_lifetime_ms());
@@ -322,25 +331,27 @@ impl<'a> Auditor<'a> {
         let (used, at) = (&request.usage, request.started);
         let model = &mut self.models[forecast.key.model];
         let last = self.recorded.nearest_frontier(forecast.node);
-        let is_hit = actual == CacheOutcome::Hit && used.read > 0;
+        let is_hit = actual == CacheOutcome::Hit && used.cache_read > 0;
         if let Some(last) = last.filter(|last| {
             is_hit && last.tokens > MIN_LOSS_TOKENS && last.key.shares_cache_with(&forecast.key)
         }) {
             if !last.is_warm(at, model.longest_idle_hit_ms) {
                 model.record_idle_hit(at.since(last.used));
             }
-            self.adds_only &= used.read >= last.tokens;
+            self.adds_only &= used.cache_read >= last.tokens;
         }
         let left = match model.reporting {
             CacheReporting::ReadsAndWrites => used.cached(),
             CacheReporting::ReadsOnly | CacheReporting::Nothing => {
                 let step = model.step();
-                (used.prompt().saturating_sub(1) / step * step).max(used.read)
+                (used.prompt().saturating_sub(1) / step * step).max(used.cache_read)
             }
         };
         let lifetime = match last {
             // A request that only reads keeps the lifetime of what it read.
-            Some(last) if used.write == 0 && used.write_1h == 0 && used.read > 0 => last.lifetime_ms,
+            Some(last) if used.cache_write_5m == 0 && used.cache_write_1h == 0 && used.cache_read > 0 => {
+                last.lifetime_ms
+            }
             _ => model.lifetime_ms(used),
         };
         let frontier = Frontier::new(forecast.key, left, used.prompt(), at, request.ended, lifetime);
@@ -352,7 +363,7 @@ impl<'a> Auditor<'a> {
         let model = &self.models[forecast.key.model];
         let (used, at) = (&request.usage, request.started);
         let automatic = !model.has_markers();
-        let unexplained = if used.read < MIN_LOSS_TOKENS {
+        let unexplained = if used.cache_read < MIN_LOSS_TOKENS {
             LossCause::Unrecorded(if automatic {
                 UnexplainedLoss::WholePrefixAutomatic
             } else {
@@ -360,9 +371,9 @@ impl<'a> Auditor<'a> {
             })
         } else {
             LossCause::Unrecorded(if automatic {
-                UnexplainedLoss::AllButAutomatic(used.read)
+                UnexplainedLoss::AllButAutomatic(used.cache_read)
             } else {
-                UnexplainedLoss::AllBut(used.read)
+                UnexplainedLoss::AllBut(used.cache_read)
             })
         };
         if let Some(verdict) = request.verdict.as_ref().filter(|verdict| verdict.is_loss()) {
@@ -409,7 +420,7 @@ impl<'a> Auditor<'a> {
     fn read_what_was_before(&self, request: &BilledRequest, forecast: &CacheForecast) -> bool {
         let patience = self.models[forecast.key.model].longest_idle_hit_ms;
         let before = self.recorded.readable_before(forecast.node, &forecast.key, request.started, patience);
-        before.is_none_or(|before| !is_short(before.tokens, request.usage.read))
+        before.is_none_or(|before| !is_short(before.tokens, request.usage.cache_read))
     }
 }
 
@@ -425,11 +436,12 @@ fn split_by_read(used: &TokenUsage, read: u64, reporting: CacheReporting) -> Tok
     match reporting {
         CacheReporting::ReadsAndWrites => {
             let written = rest.saturating_sub(used.input);
-            let (write, write_1h) = if used.write_1h > used.write { (0, written) } else { (written, 0) };
-            TokenUsage { input: rest - written, read, write, write_1h, output: used.output }
+            let (cache_write_5m, cache_write_1h) =
+                if used.cache_write_1h > used.cache_write_5m { (0, written) } else { (written, 0) };
+            TokenUsage { input: rest - written, cache_read: read, cache_write_5m, cache_write_1h, ..*used }
         }
         CacheReporting::ReadsOnly | CacheReporting::Nothing => {
-            TokenUsage { input: rest, read, output: used.output, ..TokenUsage::default() }
+            TokenUsage { input: rest, cache_read: read, cache_write_5m: 0, cache_write_1h: 0, ..*used }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! [`ProviderModel`]: prices of a model, and how its provider caches.
 
+use hardpan_prompt::TokenUsage;
 use std::sync::Arc;
 
-use hardpan_economy::ledger::TokenUsage;
-use hardpan_economy::{InputTokens, Rates};
+use hardpan_economy::Rates;
 use hardpan_models::{Catalogue, MarkerFormat, Model, ProviderProfile};
 
 use crate::BilledRequest;
@@ -84,7 +84,10 @@ impl ProviderModel {
     /// of them.
     pub fn infer_reporting(&mut self, reported: &[&TokenUsage]) {
         let any = |amount: fn(&TokenUsage) -> u64| reported.iter().any(|tokens| amount(tokens) > 0);
-        self.reporting = match (any(|tokens| tokens.write.max(tokens.write_1h)), any(|tokens| tokens.read)) {
+        self.reporting = match (
+            any(|tokens| tokens.cache_write_5m.max(tokens.cache_write_1h)),
+            any(|tokens| tokens.cache_read),
+        ) {
             (true, _) => CacheReporting::ReadsAndWrites,
             (false, true) => CacheReporting::ReadsOnly,
             (false, false) => self.reporting,
@@ -93,7 +96,6 @@ impl ProviderModel {
 
     /// The prices for a prompt of so many tokens: some models cost more above a size.
     pub fn prices_for(&self, prompt: u64) -> InputPrices {
-        let tokens = usize::try_from(prompt).unwrap_or(usize::MAX);
         let cache = self.wire.cache;
         let factors = InputPrices {
             read: cache.read_factor.unwrap_or(DEFAULT_READ_FACTOR),
@@ -104,14 +106,14 @@ impl ProviderModel {
         let Some(model) = self.catalogue_entry.as_ref().filter(|model| model.price.input > 0.0) else {
             return factors;
         };
-        let rates = Rates::for_model(model, &self.wire, tokens);
-        let million = |amounts| rates.dollars(amounts);
-        const M: usize = 1_000_000;
-        let input = million(InputTokens { input: M, ..InputTokens::default() });
+        let rates = Rates::for_model(model, &self.wire, prompt);
+        let million = |usage: TokenUsage| rates.input_dollars(&usage);
+        const M: u64 = 1_000_000;
+        let input = million(TokenUsage { input: M, ..TokenUsage::default() });
         InputPrices {
-            read: million(InputTokens { read: M, ..InputTokens::default() }) / input,
-            write: million(InputTokens { write: M, ..InputTokens::default() }) / input,
-            write_1h: million(InputTokens { write_1h: M, ..InputTokens::default() }) / input,
+            read: million(TokenUsage { cache_read: M, ..TokenUsage::default() }) / input,
+            write: million(TokenUsage { cache_write_5m: M, ..TokenUsage::default() }) / input,
+            write_1h: million(TokenUsage { cache_write_1h: M, ..TokenUsage::default() }) / input,
             dollars_per_unit: Some(input / 1e6),
         }
     }
@@ -124,7 +126,7 @@ impl ProviderModel {
         if !self.has_markers() {
             return cache.lifetime.map(|_| AUTOMATIC_LIFETIME_MS);
         }
-        let long = cache.long_lifetime.filter(|_| used.write_1h > used.write);
+        let long = cache.long_lifetime.filter(|_| used.cache_write_1h > used.cache_write_5m);
         long.or(cache.lifetime).map(seconds)
     }
 
@@ -169,15 +171,20 @@ impl ProviderModel {
 impl InputPrices {
     /// What a prompt cost, in units.
     pub fn cost(&self, used: &TokenUsage) -> f64 {
-        let TokenUsage { input, read, write, write_1h, output: _ } = *used;
-        input as f64 + read as f64 * self.read + write as f64 * self.write + write_1h as f64 * self.write_1h
+        let TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, output: _, reasoning: _ } = *used;
+        input as f64
+            + cache_read as f64 * self.read
+            + cache_write_5m as f64 * self.write
+            + cache_write_1h as f64 * self.write_1h
     }
 
     /// What each token cost that this request did not read from the cache, in units.
     pub fn price_of_unread(&self, used: &TokenUsage) -> f64 {
         match *used {
-            TokenUsage { write_1h, write, .. } if write_1h > write => self.write_1h,
-            TokenUsage { write: 0, .. } => 1.0,
+            TokenUsage { cache_write_1h: write_1h, cache_write_5m: write, .. } if write_1h > write => {
+                self.write_1h
+            }
+            TokenUsage { cache_write_5m: 0, .. } => 1.0,
             _ => self.write,
         }
     }

@@ -5,10 +5,10 @@
 //! parallel calls each follow the line of their call; the model saw them all, so they are put one
 //! after the other.
 
+use hardpan_prompt::TokenUsage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_economy::ledger::TokenUsage;
 use serde_json::Value;
 
 use super::file_action::FileAction;
@@ -219,15 +219,16 @@ impl ClaudeCodeReader {
 fn parse_usage(usage: &Value) -> TokenUsage {
     let written = usage.count("cache_creation_input_tokens");
     let by_lifetime = usage.get("cache_creation").unwrap_or(&Value::Null);
-    let write_1h = by_lifetime.count("ephemeral_1h_input_tokens");
+    let cache_write_1h = by_lifetime.count("ephemeral_1h_input_tokens");
     TokenUsage {
         input: usage.count("input_tokens"),
-        read: usage.count("cache_read_input_tokens"),
-        write: written
-            .max(by_lifetime.count("ephemeral_5m_input_tokens") + write_1h)
-            .saturating_sub(write_1h),
-        write_1h,
+        cache_read: usage.count("cache_read_input_tokens"),
+        cache_write_5m: written
+            .max(by_lifetime.count("ephemeral_5m_input_tokens") + cache_write_1h)
+            .saturating_sub(cache_write_1h),
+        cache_write_1h,
         output: usage.count("output_tokens"),
+        reasoning: None,
     }
 }
 

@@ -3,10 +3,10 @@
 //! Lines are `{timestamp, type, payload}`. The items of an answer come first, then a `token_count`
 //! with its usage, which can be repeated: every change of the total is a request.
 
+use hardpan_prompt::TokenUsage;
 use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::TokenUsage;
 use serde_json::Value;
 
 use super::file_action::FileAction;
@@ -158,22 +158,16 @@ fn parse_usage(usage: &Value) -> TokenUsage {
     let (read, write) = (usage.count("cached_input_tokens"), usage.count("cache_write_input_tokens"));
     TokenUsage {
         input: usage.count("input_tokens").saturating_sub(read + write),
-        read,
-        write,
-        write_1h: 0,
+        cache_read: read,
+        cache_write_5m: write,
         output: usage.count("output_tokens"),
+        ..TokenUsage::default()
     }
 }
 
 fn usage_since(before: Option<&Value>, total: Option<&Value>) -> TokenUsage {
     let [before, total] = [before, total].map(|totals| totals.map(parse_usage).unwrap_or_default());
-    TokenUsage {
-        input: total.input.saturating_sub(before.input),
-        read: total.read.saturating_sub(before.read),
-        write: total.write.saturating_sub(before.write),
-        write_1h: 0,
-        output: total.output.saturating_sub(before.output),
-    }
+    total.saturating_sub(&before)
 }
 
 fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {

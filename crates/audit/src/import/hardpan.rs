@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::TokenUsage;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState};
-use hardpan_session::{Record, RequestRecord, RequestUsage, Session, SessionError};
+use hardpan_session::{Record, RequestRecord, Session, SessionError};
 use jiff::Timestamp;
 
 use super::file_action::FileAction;
@@ -111,10 +110,7 @@ impl HardpanReader {
         let leaf = answer.map_or(parent, |answer| recording.entries[answer].parent);
         let started = Moment(request.started.as_millisecond());
         let ended = started.plus(i64::try_from(request.ended_ms.unwrap_or(0)).unwrap_or(0));
-        let RequestUsage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: _ } =
-            request.usage;
-        let usage =
-            TokenUsage { input, read: cache_read, write: cache_write_5m, write_1h: cache_write_1h, output };
+        let usage = request.usage;
         let model = request.model.clone();
         if usage.prompt() == 0 {
             return recording.unbilled.push(UnbilledRequest { started, ended, model, leaf, line });

@@ -3,11 +3,11 @@
 //! Version 1 is a list; from version 2 on every entry has an id and a parent. `message.timestamp`
 //! is the start of the request, the entry's `timestamp` its end.
 
+use hardpan_prompt::TokenUsage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::TokenUsage;
 use serde_json::Value;
 
 use super::file_action::FileAction;
@@ -240,10 +240,10 @@ fn awaits_tools(recording: &Recording, parent: Option<usize>) -> bool {
 fn parse_usage(usage: &Value) -> TokenUsage {
     TokenUsage {
         input: usage.count("input"),
-        read: usage.count("cacheRead"),
-        write: usage.count("cacheWrite"),
-        write_1h: 0,
+        cache_read: usage.count("cacheRead"),
+        cache_write_5m: usage.count("cacheWrite"),
         output: usage.count("output"),
+        ..TokenUsage::default()
     }
 }
 

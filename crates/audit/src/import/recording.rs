@@ -1,10 +1,10 @@
 //! [`Recording`]: a recorded session in the form that all importers produce.
 
+use hardpan_prompt::TokenUsage;
 use std::sync::Arc;
 
 use hardpan_economy::Verdict;
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::TokenUsage;
 use serde::Serialize;
 
 use super::file_action::FileAction;

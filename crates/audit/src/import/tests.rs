@@ -3,7 +3,7 @@
 #![allow(clippy::needless_pass_by_value)] // `json!(…)` in place reads better than a reference to it
 
 use hardpan_economy::cache::Moment;
-use hardpan_economy::ledger::TokenUsage;
+use hardpan_prompt::TokenUsage;
 use serde_json::{Value, json};
 
 use super::*;
@@ -71,7 +71,10 @@ fn a_pi_session_of_version_1_is_a_list() {
     assert_eq!((recording.agent, recording.cwd.as_deref()), (SourceAgent::Pi, Some("/p")));
     assert_eq!(recording.problems, []);
     let [first, third, fourth] = &recording.requests[..] else { panic!("{:?}", recording.requests) };
-    assert_eq!(first.usage, TokenUsage { input: 3, read: 0, write: 1500, write_1h: 0, output: 9 });
+    assert_eq!(
+        first.usage,
+        TokenUsage { input: 3, cache_write_5m: 1500, output: 9, ..TokenUsage::default() }
+    );
     assert_eq!(first.ended.since(first.started), 2500);
     assert_eq!((first.thinking.as_deref(), third.thinking.as_deref()), (Some("off"), Some("low")));
     assert_eq!(recording.unbilled.len(), 1);
@@ -163,7 +166,17 @@ fn an_answer_of_claude_code_is_one_request_however_many_lines_it_has() {
     ]);
     assert_eq!(recording.agent, SourceAgent::ClaudeCode);
     let [first, second] = &recording.requests[..] else { panic!("{:?}", recording.requests) };
-    assert_eq!(first.usage, TokenUsage { input: 4, read: 2000, write: 100, write_1h: 200, output: 77 });
+    assert_eq!(
+        first.usage,
+        TokenUsage {
+            input: 4,
+            cache_read: 2000,
+            cache_write_5m: 100,
+            cache_write_1h: 200,
+            output: 77,
+            ..TokenUsage::default()
+        }
+    );
     assert_eq!(
         (first.started, first.ended),
         (recording.entries[0].at.unwrap(), recording.entries[1].at.unwrap())
@@ -263,7 +276,10 @@ fn a_codex_request_is_a_change_of_the_total() {
     ]);
     assert_eq!((recording.agent, recording.requests.len()), (SourceAgent::Codex, 4));
     let first = &recording.requests[0];
-    assert_eq!(first.usage, TokenUsage { input: 2952, read: 2048, write: 0, write_1h: 0, output: 60 });
+    assert_eq!(
+        first.usage,
+        TokenUsage { input: 2952, cache_read: 2048, output: 60, ..TokenUsage::default() }
+    );
     assert_eq!((&*first.model, first.thinking.as_deref()), ("gpt-5.5", Some("high")));
     assert_eq!(first.ended.since(first.started), 3000);
     assert_eq!(texts(&recording, 2), ["write it", "gAAA", "result c1", "call c2", "result c2"]);
@@ -287,7 +303,10 @@ fn our_own_sessions_are_read_too() {
     ]);
     assert_eq!(recording.agent, SourceAgent::Hardpan);
     let request = &recording.requests[0];
-    assert_eq!(request.usage, TokenUsage { input: 10, read: 0, write: 2000, write_1h: 5, output: 3 });
+    assert_eq!(
+        request.usage,
+        TokenUsage { input: 10, cache_write_5m: 2000, cache_write_1h: 5, output: 3, ..TokenUsage::default() }
+    );
     assert_eq!((request.ended, request.answer), (Moment(request.started.0 + 1900), Some(1)));
     assert_eq!(texts(&recording, 0), ["Hello!"]);
 }

@@ -1,7 +1,8 @@
 //! [`BilledCache`]: a simulated provider cache that adds up what its requests cost.
 
+use hardpan_economy::CacheModel;
 use hardpan_economy::cache::{Billing, CacheBlock, CacheRequest, CacheSettings, Moment};
-use hardpan_economy::{CacheModel, InputTokens};
+use hardpan_prompt::TokenUsage;
 
 use super::threads::RequestStep;
 use super::{ReplayCost, ThinkingSwitches};
@@ -37,7 +38,7 @@ impl BilledCache {
     pub fn send(&mut self, step: &RequestStep, request: &CacheRequest) {
         let began = step.ended.min(step.at.plus(FIRST_TOKEN_MS));
         let billing = self.cache.send(&step.pricing.rules, request, began);
-        self.charge(step, billing.amounts);
+        self.charge(step, &billing.amounts);
     }
 
     /// Sends the same request again at another time, to keep the cache warm.
@@ -45,14 +46,13 @@ impl BilledCache {
         request.at = at;
         let billing = self.cache.send(&step.pricing.rules, request, at.plus(FIRST_TOKEN_MS));
         self.cost.pings += 1;
-        self.charge(step, billing.amounts);
+        self.charge(step, &billing.amounts);
     }
 
-    fn charge(&mut self, step: &RequestStep, amounts: InputTokens) {
-        let tokens = amounts.into();
-        self.cost.cost += step.pricing.cost(&tokens);
-        self.cost.read += tokens.read;
-        self.cost.write += tokens.write + tokens.write_1h;
+    fn charge(&mut self, step: &RequestStep, tokens: &TokenUsage) {
+        self.cost.cost += step.pricing.cost(tokens);
+        self.cost.read += tokens.cache_read;
+        self.cost.write += tokens.cache_written();
         self.cost.input += tokens.input;
     }
 }

@@ -1,12 +1,13 @@
 //! [`ModelPricing`]: how the provider of a request caches, and what it charges.
 
+use hardpan_prompt::TokenUsage;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hardpan_economy::cache::CacheRules;
 use hardpan_economy::folds::FoldPrices;
-use hardpan_economy::ledger::{Prices, TokenUsage};
+use hardpan_economy::ledger::Prices;
 use hardpan_models::{Catalogue, Model};
 
 use crate::import::{BilledRequest, SourceAgent};
@@ -51,11 +52,12 @@ impl ModelPricing {
 
     /// What these tokens cost, in units of one uncached input token. Output is not counted.
     pub fn cost(&self, tokens: &TokenUsage) -> f64 {
-        let TokenUsage { input, read, write, write_1h, output: _ } = *tokens;
+        let TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, output: _, reasoning: _ } =
+            *tokens;
         input as f64
-            + self.folds.read * read as f64
-            + self.folds.write * write as f64
-            + self.write_1h * write_1h as f64
+            + self.folds.read * cache_read as f64
+            + self.folds.write * cache_write_5m as f64
+            + self.write_1h * cache_write_1h as f64
     }
 }
 

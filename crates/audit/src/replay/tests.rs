@@ -57,11 +57,9 @@ impl SessionBuilder {
             provider: Some("anthropic".into()),
             model: "claude-sonnet-4-5".into(),
             usage: TokenUsage {
-                input: 0,
-                read: 0,
-                write: self.total as u64,
-                write_1h: 0,
+                cache_write_5m: self.total as u64,
                 output: output as u64,
+                ..TokenUsage::default()
             },
             thinking: None,
             status: AnswerStatus::Complete,
@@ -217,7 +215,7 @@ fn a_request_apart_has_nothing_to_do_with_the_conversation() {
     let mut made = read_twice();
     let alone = made.replay().run(ReplayPolicy::Append).cost;
     let mut is_standalone = made.recording.requests[2].clone();
-    (is_standalone.is_standalone, is_standalone.usage.write) = (true, 500);
+    (is_standalone.is_standalone, is_standalone.usage.cache_write_5m) = (true, 500);
     made.recording.requests.insert(3, is_standalone);
     // Too small for the cache: plain input.
     assert!((made.replay().run(ReplayPolicy::Append).cost - alone - 500.0).abs() < 1e-6);

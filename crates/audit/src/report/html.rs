@@ -65,7 +65,10 @@ fn figures(totals: &ReportTotals) -> String {
             percent(totals.stable_cost, totals.bill.cost),
             format!("of that with a stable prefix{}", money(totals.stable_dollars)),
         ),
-        (percent(tokens.read as f64, tokens.prompt() as f64), "of the input read from the cache".to_owned()),
+        (
+            percent(tokens.cache_read as f64, tokens.prompt() as f64),
+            "of the input read from the cache".to_owned(),
+        ),
         (
             format_number(totals.lost_tokens),
             format!(
@@ -165,7 +168,7 @@ fn plots(audit: &Audit) -> String {
     let money = |value: f64| if unit.is_some() { dollars(value) } else { short(value) };
     let shares = |request: &crate::AuditedRequest| {
         let tokens = request.bill.tokens;
-        100.0 * tokens.read as f64 / tokens.prompt().max(1) as f64
+        100.0 * tokens.cache_read as f64 / tokens.prompt().max(1) as f64
     };
     let rates = [("paid", requests.iter().map(shares).collect())];
     let sizes = [("paid", requests.iter().map(|request| request.bill.tokens.prompt() as f64).collect())];

@@ -38,7 +38,7 @@ fn write_totals(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
     let priced =
         |amount: f64| totals.bill.dollars.map_or_else(String::new, |_| format!(", {}", dollars(amount)));
     let share = |part: u64| percent(part as f64, prompt as f64);
-    let written = tokens.write.saturating_add(tokens.write_1h);
+    let written = tokens.cache_written();
     let _ = write!(
         out,
         "{what}: {}\n\n\
@@ -49,7 +49,7 @@ fn write_totals(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
          foretold     {:>15} of the requests rightly, hit or loss\n",
         pluralize(totals.requests, "billed request"),
         format_number(prompt),
-        share(tokens.read),
+        share(tokens.cache_read),
         share(written),
         share(tokens.input),
         format_number(totals.bill.cost.round() as u64),

@@ -310,7 +310,7 @@ pub fn cache_countdown(warmth: &CacheWarmth) -> String {
 }
 
 fn cache_read_percent(spent: &Spending) -> u64 {
-    spent.read * 100 / spent.prompt_tokens().max(1)
+    spent.tokens.cache_read * 100 / spent.tokens.prompt().max(1)
 }
 
 /// The HUD of the last request, as text; none before the first request.

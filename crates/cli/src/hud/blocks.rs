@@ -53,7 +53,7 @@ type Noun = (&'static str, &'static str);
 pub fn regions<'a>(breakdown: &'a Breakdown, last: Option<Spending>) -> Vec<Region<'a>> {
     let mut unread = last.map(|last| {
         let total = breakdown.total_tokens as u128;
-        let read = u128::from(last.read) * total / u128::from(last.prompt_tokens().max(1));
+        let read = u128::from(last.tokens.cache_read) * total / u128::from(last.tokens.prompt().max(1));
         usize::try_from(read).unwrap_or(usize::MAX)
     });
     let frontier = breakdown.breakpoints.last().map_or(0, |last| last.tokens);

@@ -9,7 +9,7 @@ use hardpan_context::{
     assemble,
 };
 use hardpan_models::Catalogue;
-use hardpan_prompt::Vocabulary;
+use hardpan_prompt::{TokenUsage, Vocabulary};
 
 use super::*;
 
@@ -138,10 +138,16 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
 }
 
 /// Our counts are 5% below the provider's, as estimates are.
+/// Tokens as input, read, written, output; and dollars.
+fn spending([input, cache_read, cache_write_5m, output]: [u64; 4], dollars: f64) -> Spending {
+    let tokens = TokenUsage { input, cache_read, cache_write_5m, output, ..TokenUsage::default() };
+    Spending { tokens, dollars }
+}
+
 fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
-        last: Some(Spending { input: 1_155, read: 15_750, written: 3_150, output: 321, dollars: 0.0213 }),
-        session: Spending { input: 9_155, read: 45_750, written: 21_150, output: 2_321, dollars: 0.2134 },
+        last: Some(spending([1_155, 15_750, 3_150, 321], 0.0213)),
+        session: spending([9_155, 45_750, 21_150, 2_321], 0.2134),
         requests: 7,
         ..hud(breakdown)
     }
@@ -149,14 +155,8 @@ fn warm_strata(breakdown: &Breakdown) -> Hud<'_> {
 
 fn warm_tiers(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
-        last: Some(Spending { input: 1_960, read: 4_000, written: 2_040, output: 12, dollars: 0.0198 }),
-        session: Spending {
-            input: 1_234_567_890,
-            read: 98_765_432,
-            written: 999_999,
-            output: 12_345,
-            dollars: 4321.5,
-        },
+        last: Some(spending([1_960, 4_000, 2_040, 12], 0.0198)),
+        session: spending([1_234_567_890, 98_765_432, 999_999, 12_345], 4321.5),
         requests: 1_234,
         empty_tiers: 17,
         ..hud(breakdown)
@@ -373,7 +373,7 @@ fn what_was_paid_again_is_said_under_what_was_read() {
 fn what_was_read_fills_the_regions_from_the_front() {
     let breakdown = strata();
     let hits = |read: u64, input: u64| {
-        let last = Some(Spending { read, input, ..Spending::default() });
+        let last = Some(spending([input, read, 0, 0], 0.0));
         regions(&breakdown, last).iter().map(|region| region.hit().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(hits(0, 19_100), [0, 0, 0, 0, 0]);

@@ -234,8 +234,14 @@ pub struct TokenAmounts {
 }
 
 impl From<Spending> for TokenAmounts {
-    fn from(Spending { input, read, written, output, dollars }: Spending) -> Self {
-        TokenAmounts { input, read, written, output, dollars }
+    fn from(Spending { tokens, dollars }: Spending) -> Self {
+        TokenAmounts {
+            input: tokens.input,
+            read: tokens.cache_read,
+            written: tokens.cache_written(),
+            output: tokens.output,
+            dollars,
+        }
     }
 }
 

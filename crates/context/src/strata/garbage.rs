@@ -27,7 +27,8 @@ pub fn is_fold_due(input: &LayoutInput<'_>, account: &RentAccount) -> bool {
 /// fold is ever due.
 fn fold_prices(input: &LayoutInput<'_>, account: &RentAccount) -> FoldPrices {
     let (read, write) =
-        Rates::for_model(&input.target.model, &input.target.profile, account.tokens_after_system).ratios();
+        Rates::for_model(&input.target.model, &input.target.profile, account.tokens_after_system as u64)
+            .ratios();
     FoldPrices { read, write }
 }
 

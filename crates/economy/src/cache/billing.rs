@@ -1,18 +1,21 @@
 //! [`Billing`]: what is billed for a request, and why.
 
+use hardpan_prompt::TokenUsage;
 use serde::Serialize;
 
-use crate::InputTokens;
 use crate::cache::Moment;
+use crate::ledger::short_names;
+use crate::quote::split_prompt;
 
-/// What is billed for a request, and how that came about. [`Rates::dollars`](crate::Rates::dollars)
+/// What is billed for a request, and how that came about. [`Rates::input_dollars`](crate::Rates::input_dollars)
 /// prices it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Billing {
     /// The request's tokens by how they are billed; together they are all its tokens.
     ///
     /// An automatic cache "writes" at the price of input, as does [`quote`](crate::quote()).
-    pub amounts: InputTokens,
+    #[serde(with = "short_names")]
+    pub amounts: TokenUsage,
     /// The entry that was read. `None`: nothing was read.
     pub hit: Option<CacheHit>,
     /// The walks through the cache, in order: from the last marker on, until one hits. An automatic
@@ -23,17 +26,12 @@ pub struct Billing {
 
 impl Billing {
     pub(super) fn uncached(total: usize) -> Self {
-        Billing {
-            amounts: InputTokens { input: total, ..InputTokens::default() },
-            hit: None,
-            lookups: Vec::new(),
-        }
+        Billing { amounts: split_prompt(total, 0, 0, 0), hit: None, lookups: Vec::new() }
     }
 
     /// All tokens of the request, however they are billed.
-    pub fn total(&self) -> usize {
-        let InputTokens { input, read, write, write_1h } = self.amounts;
-        input + read + write + write_1h
+    pub fn total(&self) -> u64 {
+        self.amounts.prompt()
     }
 
     /// The last block whose entry the request refreshes: that of the readable entry it found, whether

@@ -9,7 +9,7 @@ mod properties; // random requests
 mod table; // what a change loses; the smallest prefixes
 
 use hardpan_models::Catalogue;
-use hardpan_prompt::{CacheLifetime, Hash};
+use hardpan_prompt::{CacheLifetime, Hash, TokenUsage};
 
 use super::*;
 
@@ -44,8 +44,10 @@ fn talk(at: i64, count: usize, markers: &[(usize, CacheLifetime)]) -> CacheReque
     CacheRequest { at: seconds(at), model: "m".into(), blocks, settings: CacheSettings::default() }
 }
 
-fn amounts(read: usize, write: usize, write_1h: usize, input: usize) -> InputTokens {
-    InputTokens { input, read, write, write_1h }
+fn amounts(read: usize, write: usize, write_1h: usize, input: usize) -> TokenUsage {
+    let [cache_read, cache_write_5m, cache_write_1h, input] =
+        [read, write, write_1h, input].map(|tokens| tokens as u64);
+    TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, ..TokenUsage::default() }
 }
 
 /// Sends a request whose answer begins after a second.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_prompt::{Block, Content, ItemKind, Origin, ResultPart, Source};
+use hardpan_prompt::{Block, Content, ItemKind, Origin, ResultPart, Source, TokenUsage};
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::{CompletedRequest, Prices, RequestPurpose, TokenUsage};
+use crate::ledger::{CompletedRequest, Prices, RequestPurpose, short_names};
 
 /// How far our counts are stretched to match the provider's total. A difference of more than a
 /// quarter is not an error in counting: the provider added something that we did not send (a
@@ -68,7 +68,7 @@ pub struct ChargeRow {
     #[serde(flatten)]
     pub account: Account,
     /// The row's tokens, by how they were billed.
-    #[serde(flatten)]
+    #[serde(flatten, with = "short_names")]
     pub tokens: TokenUsage,
     /// The price of these tokens, in dollars.
     pub dollars: f64,
@@ -88,6 +88,7 @@ pub struct Charge {
     /// What the request was made for.
     pub purpose: RequestPurpose,
     /// All billed tokens, the answer's included.
+    #[serde(with = "short_names")]
     pub tokens: TokenUsage,
     /// The whole price, in dollars.
     pub dollars: f64,
@@ -125,7 +126,8 @@ impl Charge {
         }
         let mut rows = rows.rows;
         if tokens.output > 0 {
-            let answer = TokenUsage { output: tokens.output, ..TokenUsage::default() };
+            let answer =
+                TokenUsage { output: tokens.output, reasoning: tokens.reasoning, ..TokenUsage::default() };
             rows.push(ChargeRow { account: Account::answer(), tokens: answer, dollars: 0.0 });
         }
         rows.iter_mut().for_each(|row| row.dollars = prices.dollars(&row.tokens));
@@ -153,7 +155,7 @@ impl Charge {
             let account = Account { kind: row.account.kind, key };
             match rows.iter_mut().find(|known| known.account == account) {
                 Some(known) => {
-                    known.tokens.add(&row.tokens);
+                    known.tokens += row.tokens;
                     known.dollars += row.dollars;
                 }
                 None => rows.push(ChargeRow { account, ..row.clone() }),
@@ -185,20 +187,22 @@ impl ChargeSplitter {
         }
         let (from, to) = (self.at, self.at.saturating_add(count));
         self.at = to;
-        let TokenUsage { read, write, write_1h, input, .. } = self.bill;
+        let TokenUsage { cache_read, cache_write_5m, cache_write_1h, input, .. } = self.bill;
         let mut start = 0_u64;
         let mut within = |size: u64| {
             let (first, last) = (start, start.saturating_add(size));
             start = last;
             to.min(last).saturating_sub(from.max(first))
         };
-        let read = within(read);
-        let write_1h = within(write_1h);
-        let write = within(write);
-        let tokens = TokenUsage { read, write_1h, write, input: within(input), output: 0 };
+        let cache_read = within(cache_read);
+        let cache_write_1h = within(cache_write_1h);
+        let cache_write_5m = within(cache_write_5m);
+        let input = within(input);
+        let tokens =
+            TokenUsage { cache_read, cache_write_1h, cache_write_5m, input, ..TokenUsage::default() };
         let index = *self.order.entry(account.clone()).or_insert(self.rows.len());
         match self.rows.get_mut(index) {
-            Some(row) => row.tokens.add(&tokens),
+            Some(row) => row.tokens += tokens,
             None => self.rows.push(ChargeRow { account, tokens, dollars: 0.0 }),
         }
     }

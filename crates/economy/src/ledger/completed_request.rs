@@ -1,61 +1,11 @@
 //! [`CompletedRequest`]: an answered request, as ledger and cache monitor see it.
 
 use hardpan_models::{Model, ProviderProfile};
-use hardpan_prompt::{Prompt, PromptTokens};
+use hardpan_prompt::{Prompt, PromptTokens, TokenUsage};
 use serde::{Deserialize, Serialize};
 
+use crate::Rates;
 use crate::cache::{CacheRules, CacheSettings, Moment};
-use crate::{InputTokens, Rates};
-
-/// Tokens as the provider reported them, each counted once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TokenUsage {
-    /// Plain input, neither read from a cache nor written to one.
-    pub input: u64,
-    /// Input read from a cache.
-    pub read: u64,
-    /// Input written to the cache for the usual lifetime.
-    pub write: u64,
-    /// Input written to the cache for an hour.
-    pub write_1h: u64,
-    /// The answer, reasoning included.
-    pub output: u64,
-}
-
-impl TokenUsage {
-    /// All tokens of the prompt, however they were billed.
-    pub fn prompt(&self) -> u64 {
-        self.cached().saturating_add(self.input)
-    }
-
-    /// Tokens that were in the cache once the answer began, read or written.
-    pub fn cached(&self) -> u64 {
-        self.read.saturating_add(self.write).saturating_add(self.write_1h)
-    }
-
-    /// All tokens, the answer's included.
-    pub fn total(&self) -> u64 {
-        self.prompt().saturating_add(self.output)
-    }
-
-    /// Adds the tokens of another request.
-    pub fn add(&mut self, other: &TokenUsage) {
-        let TokenUsage { input, read, write, write_1h, output } = other;
-        self.input = self.input.saturating_add(*input);
-        self.read = self.read.saturating_add(*read);
-        self.write = self.write.saturating_add(*write);
-        self.write_1h = self.write_1h.saturating_add(*write_1h);
-        self.output = self.output.saturating_add(*output);
-    }
-}
-
-impl From<InputTokens> for TokenUsage {
-    fn from(InputTokens { input, read, write, write_1h }: InputTokens) -> Self {
-        let [input, read, write, write_1h] = [input, read, write, write_1h].map(|tokens| tokens as u64);
-        TokenUsage { input, read, write, write_1h, output: 0 }
-    }
-}
 
 /// Dollars per million tokens at the time a request was answered. Later changes of model or prices
 /// do not affect them.
@@ -77,25 +27,25 @@ pub struct Prices {
 impl Prices {
     /// The prices of `model` at this provider, for a request with this many input tokens.
     pub fn for_model(model: &Model, profile: &ProviderProfile, input_tokens: u64) -> Self {
-        const MILLION: usize = 1_000_000;
-        let rates = Rates::for_model(model, profile, input_tokens as usize);
-        let none = InputTokens::default();
+        const MILLION: u64 = 1_000_000;
+        let rates = Rates::for_model(model, profile, input_tokens);
+        let none = TokenUsage::default();
         Prices {
-            input: rates.dollars(InputTokens { input: MILLION, ..none }),
-            read: rates.dollars(InputTokens { read: MILLION, ..none }),
-            write: rates.dollars(InputTokens { write: MILLION, ..none }),
-            write_1h: rates.dollars(InputTokens { write_1h: MILLION, ..none }),
+            input: rates.input_dollars(&TokenUsage { input: MILLION, ..none }),
+            read: rates.input_dollars(&TokenUsage { cache_read: MILLION, ..none }),
+            write: rates.input_dollars(&TokenUsage { cache_write_5m: MILLION, ..none }),
+            write_1h: rates.input_dollars(&TokenUsage { cache_write_1h: MILLION, ..none }),
             output: model.prices_at(input_tokens).output,
         }
     }
 
     /// What the tokens cost together, in dollars.
     pub fn dollars(&self, tokens: &TokenUsage) -> f64 {
-        let TokenUsage { input, read, write, write_1h, output } = *tokens;
+        let TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, output, reasoning: _ } = *tokens;
         (input as f64 * self.input
-            + read as f64 * self.read
-            + write as f64 * self.write
-            + write_1h as f64 * self.write_1h
+            + cache_read as f64 * self.read
+            + cache_write_5m as f64 * self.write
+            + cache_write_1h as f64 * self.write_1h
             + output as f64 * self.output)
             / 1e6
     }

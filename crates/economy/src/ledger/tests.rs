@@ -6,8 +6,8 @@ use super::*;
 use crate::test_session::{TestConversation, TestSession, long_text};
 use crate::verdict::{Blame, Cause};
 
-fn tokens(read: u64, write: u64, write_1h: u64, input: u64) -> TokenUsage {
-    TokenUsage { input, read, write, write_1h, output: 100 }
+fn tokens(cache_read: u64, cache_write_5m: u64, cache_write_1h: u64, input: u64) -> TokenUsage {
+    TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, output: 100, reasoning: Some(60) }
 }
 
 fn row<'a>(charge: &'a Charge, key: &str) -> &'a ChargeRow {
@@ -39,7 +39,8 @@ fn what_is_read_fills_the_prompt_from_its_front() {
         charge_for(&session, &mut conversation(), |total| Some(tokens(4000, 1500, 1000, total - 6500)));
     assert_eq!(charge.tokens.prompt(), charge.counted);
     let amounts = |key: &str| {
-        let TokenUsage { read, write, write_1h, input, .. } = row(&charge, key).tokens;
+        let TokenUsage { cache_read: read, cache_write_5m: write, cache_write_1h: write_1h, input, .. } =
+            row(&charge, key).tokens;
         [read, write_1h, write, input].map(|tokens| tokens > 0)
     };
     assert_eq!(amounts("tool:read"), [true, false, false, false]);
@@ -48,10 +49,13 @@ fn what_is_read_fills_the_prompt_from_its_front() {
     assert_eq!(amounts("file:b.rs"), [false, true, true, true]);
     assert_eq!(amounts("messages"), [false, false, false, true]);
     assert_eq!(row(&charge, "file:a.rs").account.kind, Some(ItemKind::File));
-    assert_eq!(row(&charge, "answer").tokens, TokenUsage { output: 100, ..TokenUsage::default() });
+    assert_eq!(
+        row(&charge, "answer").tokens,
+        TokenUsage { output: 100, reasoning: Some(60), ..TokenUsage::default() }
+    );
     // Sonnet 5: 0.2 for reading, 10 for output, per million.
     let read = row(&charge, "tool:read");
-    assert!((read.dollars - read.tokens.read as f64 * 0.2 / 1e6).abs() < 1e-12);
+    assert!((read.dollars - read.tokens.cache_read as f64 * 0.2 / 1e6).abs() < 1e-12);
     assert!((row(&charge, "answer").dollars - 100.0 * 10.0 / 1e6).abs() < 1e-12);
 }
 
@@ -87,7 +91,7 @@ fn a_brief_charge_has_a_row_per_kind_and_still_adds_up() {
     let brief = charge.summarized_by_kind();
     let sum = |charge: &Charge| {
         let mut sum = TokenUsage::default();
-        charge.rows.iter().for_each(|row| sum.add(&row.tokens));
+        charge.rows.iter().for_each(|row| sum += row.tokens);
         (sum, (charge.rows.iter().map(|row| row.dollars).sum::<f64>() * 1e9).round())
     };
     assert_eq!(sum(&charge), sum(&brief));
@@ -120,7 +124,7 @@ fn panels_hit_and_miss_by_what_the_provider_reported() {
     assert_eq!(send(&mut session, &mut conversation), ((1, 2), (1, 2), (0, 3)));
     let b = ledger.totals_for_key("file:b.rs");
     assert_eq!((b.requests, b.tokens.output), (3, 0));
-    assert!(b.tokens.write > 6000 && b.tokens.read > 3000 && b.dollars > 0.0);
+    assert!(b.tokens.cache_write_5m > 6000 && b.tokens.cache_read > 3000 && b.dollars > 0.0);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use hardpan_models::CacheKind;
-use hardpan_prompt::Region;
+use hardpan_prompt::{Region, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheRules, Moment, Section};
-use crate::ledger::{CompletedRequest, Continuity, RequestPurpose, TokenUsage};
+use crate::ledger::{CompletedRequest, Continuity, RequestPurpose};
 use crate::verdict::difference::{self, Difference};
 use crate::verdict::previous_request::{CachedPrefix, PreviousRequest, TokenEstimate, estimate_part};
 use crate::verdict::trace::{LastSpeaker, PieceOrigin, Trace};
@@ -46,9 +46,9 @@ impl CacheMonitor {
         let now = Trace::from_request(request, last.map(|past| &mut past.trace));
         let verdict = match &self.last {
             _ if request.purpose == RequestPurpose::Commit => {
-                Verdict::without_loss(Cause::FirstRequest, 0, request.billed().read)
+                Verdict::without_loss(Cause::FirstRequest, 0, request.billed().cache_read)
             }
-            None => Verdict::without_loss(Cause::FirstRequest, 0, request.billed().read),
+            None => Verdict::without_loss(Cause::FirstRequest, 0, request.billed().cache_read),
             Some(past) => reach_verdict(past, &now, request),
         };
         match (request.purpose, &mut self.last) {
@@ -142,7 +142,7 @@ impl CacheMonitor {
 fn reach_verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest<'_>) -> Verdict {
     let rules = request.rules();
     let billed = request.billed();
-    let fine = |cause| Verdict::without_loss(cause, billed.read, billed.read);
+    let fine = |cause| Verdict::without_loss(cause, billed.cache_read, billed.cache_read);
     if request.reported_usage.is_none() || request.sent_at < Moment(past.began) {
         return fine(Cause::AsExpected); // nothing is known, or nothing could be read yet
     }
@@ -155,15 +155,15 @@ fn reach_verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest
         Some(_) => estimate_shared_tokens(&rules, past, &cached_prefix, now, &billed),
     };
     let expected = TokenEstimate { tokens: expected.tokens.min(billed.prompt()), ..expected };
-    if expected.tokens <= billed.read + expected.margin {
+    if expected.tokens <= billed.cache_read + expected.margin {
         return fine(Cause::AsExpected);
     }
     let (cause, at) =
         LossAnalysis { rules, past, cached_prefix, now, request, expected }.find_cause(difference);
-    let lost_tokens = expected.tokens - billed.read;
+    let lost_tokens = expected.tokens - billed.cache_read;
     Verdict {
         expected_read: expected.tokens,
-        read: billed.read,
+        read: billed.cache_read,
         lost_tokens,
         lost_dollars: excess_dollars(request, lost_tokens),
         blame: assign_blame(&cause, at.as_ref(), now.last_word),
@@ -185,26 +185,26 @@ fn verdict_without_cached_prefix(
     let minimum = rules.minimum() as u64;
     let unchanged = |end| difference::find_first_difference(rules, &past.trace, now, end).is_none();
     match (past.too_small, past.entries.last()) {
-        (Some(tokens), Some(entry)) if unchanged(entry.0) && tokens > billed.read => {
-            let lost_tokens = (tokens - billed.read).min(billed.prompt() - billed.read);
+        (Some(tokens), Some(entry)) if unchanged(entry.0) && tokens > billed.cache_read => {
+            let lost_tokens = (tokens - billed.cache_read).min(billed.prompt() - billed.cache_read);
             Verdict {
-                expected_read: billed.read + lost_tokens,
+                expected_read: billed.cache_read + lost_tokens,
                 lost_tokens,
                 lost_dollars: excess_dollars(request, lost_tokens),
                 blame: Blame::Provider,
-                ..Verdict::without_loss(Cause::BelowMinimum { tokens, minimum }, 0, billed.read)
+                ..Verdict::without_loss(Cause::BelowMinimum { tokens, minimum }, 0, billed.cache_read)
             }
         }
         _ => {
             let tokens = past.billed.prompt();
             let cause = match rules.cache.kind {
                 CacheKind::None => Cause::AsExpected,
-                _ if billed.read > 0 => Cause::AsExpected,
+                _ if billed.cache_read > 0 => Cause::AsExpected,
                 _ if tokens < minimum => Cause::BelowMinimum { tokens, minimum },
                 CacheKind::Markers if past.trace.markers(rules).is_empty() => Cause::Unmarked,
                 CacheKind::Markers | CacheKind::Automatic => Cause::AsExpected,
             };
-            Verdict::without_loss(cause, billed.read, billed.read)
+            Verdict::without_loss(cause, billed.cache_read, billed.cache_read)
         }
     }
 }
@@ -244,10 +244,11 @@ fn excess_dollars(request: &CompletedRequest<'_>, lost: u64) -> f64 {
         rest -= taken;
         taken
     };
-    let write_1h = take(billed.write_1h);
-    let write = take(billed.write);
-    let paid = TokenUsage { write_1h, write, input: take(billed.input), ..TokenUsage::default() };
-    let read = TokenUsage { read: paid.prompt(), ..TokenUsage::default() };
+    let cache_write_1h = take(billed.cache_write_1h);
+    let cache_write_5m = take(billed.cache_write_5m);
+    let input = take(billed.input);
+    let paid = TokenUsage { cache_write_1h, cache_write_5m, input, ..TokenUsage::default() };
+    let read = TokenUsage { cache_read: paid.prompt(), ..TokenUsage::default() };
     (prices.dollars(&paid) - prices.dollars(&read)).max(0.0)
 }
 
@@ -297,7 +298,8 @@ impl LossAnalysis<'_> {
         let lifetime =
             past.entries.iter().rfind(|entry| alive < Some(entry.0)).and_then(|entry| entry.1)? as u64;
         let expired = Cause::Expired { minutes: idle / 60_000, lifetime: lifetime / 60_000 };
-        (self.request.billed().read + rest.margin + self.expected.margin >= rest.tokens).then_some(expired)
+        (self.request.billed().cache_read + rest.margin + self.expected.margin >= rest.tokens)
+            .then_some(expired)
     }
 
     /// Whether a difference explains the greater part of the loss: everything before it should have
@@ -307,7 +309,7 @@ impl LossAnalysis<'_> {
             return true;
         }
         let left = self.past.readable_before(&self.rules, difference.from, self.request.sent_at);
-        let read = self.request.billed().read;
+        let read = self.request.billed().cache_read;
         let unexplained = left.tokens.saturating_sub(read + left.margin);
         unexplained <= self.expected.tokens.saturating_sub(left.tokens.max(read))
     }

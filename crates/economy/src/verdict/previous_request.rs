@@ -2,11 +2,11 @@
 //! tell.
 
 use hardpan_models::CacheKind;
-use hardpan_prompt::CacheLifetime;
+use hardpan_prompt::{CacheLifetime, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheRules, Moment};
-use crate::ledger::{CompletedRequest, TokenUsage};
+use crate::ledger::{CompletedRequest, short_names};
 use crate::verdict::trace::{SharedLengths, Trace};
 
 /// The least uncertainty about our count of a part of a prompt, as a share of it. On whole prompts
@@ -43,6 +43,7 @@ pub(super) struct CachedPrefix {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PreviousRequest {
     pub trace: Trace,
+    #[serde(with = "short_names")]
     pub billed: TokenUsage,
     /// The entries that the next request may read, in order. For an automatic cache only the last
     /// one is listed.
@@ -123,8 +124,7 @@ impl PreviousRequest {
         // own count must do.
         let is_last = self.trace.markers(rules).last().is_some_and(|(last, _)| *last == block);
         let reported = self.billed.cached();
-        let says_writes =
-            self.billed.write + self.billed.write_1h > 0 || estimate.tokens <= reported + estimate.margin;
+        let says_writes = self.billed.cache_written() > 0 || estimate.tokens <= reported + estimate.margin;
         let exact = is_last && reported > 0 && says_writes;
         let estimate = if exact { TokenEstimate { tokens: reported, margin: step } } else { estimate };
         Some(CachedPrefix { block, estimate })

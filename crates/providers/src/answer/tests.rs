@@ -28,7 +28,7 @@ fn parts_keep_their_order_and_reasoning_its_signature() {
     ];
     let end = [
         AnswerEvent::Text("c".into()),
-        AnswerEvent::Usage(Usage::default()),
+        AnswerEvent::Usage(ReportedUsage::default()),
         AnswerEvent::Stop(StopReason::ToolUse),
     ];
     let answer: Answer = pieces.into_iter().chain(call(0, "{\"p\": 1}")).chain(end).collect();

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::json::{self, Str, or_empty, parse_arguments};
 use super::{StreamEnd, StreamProgress};
-use crate::usage::UsageReport;
+use crate::usage::UsageFields;
 use crate::{AnswerEvent, StopReason, StreamError};
 
 /// The JSON of one event. All types share one struct, because a tagged enum would parse each event
@@ -118,7 +118,7 @@ pub struct AnthropicDecoder {
     started: bool,
     open_blocks: BTreeMap<u64, OpenBlock>,
     calls: usize,
-    report: UsageReport,
+    report: UsageFields,
     stop: Option<StopReason>,
 }
 

@@ -11,8 +11,8 @@ use super::calls::{CallAssembler, CallFragment};
 use super::json::{self, Str, or_empty, parse_arguments};
 use super::think::{ThinkTagSplitter, ThinkTags};
 use super::{StreamEnd, StreamProgress};
-use crate::usage::UsageReport;
-use crate::{AnswerEvent, StopReason, StreamError, Usage};
+use crate::usage::UsageFields;
+use crate::{AnswerEvent, ReportedUsage, StopReason, StreamError};
 
 /// One chunk of the stream, or a whole answer: they differ only in `delta` and `message`.
 #[derive(Debug, Deserialize)]
@@ -155,8 +155,8 @@ pub struct OpenaiDecoder {
     id: Option<String>,
     splitter: ThinkTagSplitter,
     calls: CallAssembler,
-    report: UsageReport,
-    last_usage: Option<Usage>,
+    report: UsageFields,
+    last_usage: Option<ReportedUsage>,
     stop: Option<StopReason>,
     refused: bool,
 }
@@ -305,7 +305,7 @@ impl OpenaiDecoder {
     /// Emits the usage if it changed: some servers repeat it with every chunk.
     fn emit_usage(&mut self, events: &mut Vec<AnswerEvent>) {
         let usage = self.report.openai_usage();
-        if usage != Usage::default() && self.last_usage.as_ref() != Some(&usage) {
+        if usage != ReportedUsage::default() && self.last_usage.as_ref() != Some(&usage) {
             self.last_usage = Some(usage.clone());
             events.push(AnswerEvent::Usage(usage));
         }

@@ -2,8 +2,10 @@ mod anthropic;
 mod generated;
 mod openai;
 
+use hardpan_prompt::TokenUsage;
+
 use super::*;
-use crate::{Answer, StopReason, Usage};
+use crate::{Answer, StopReason};
 
 /// Decodes a stream, and checks that the events do not depend on how its bytes are cut.
 fn decode_stream(protocol: Protocol, tags: ThinkTags, stream: &[u8]) -> Vec<AnswerEvent> {

@@ -4,7 +4,7 @@ use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Entry, Header, LogErrorCause, RequestRecord, RequestUsage, SessionLog};
+use crate::{Entry, Header, LogErrorCause, RequestRecord, SessionLog};
 
 const CWD: &str = "/home/me/My Project";
 
@@ -35,7 +35,7 @@ fn request(id: &str, parent: &str) -> Entry {
         provider: "anthropic".into(),
         model: "claude-sonnet-5".into(),
         message: None,
-        usage: RequestUsage::default(),
+        usage: hardpan_prompt::TokenUsage::default(),
         dollars: 0.25,
         factor: None,
         started: Timestamp::UNIX_EPOCH,

@@ -1,7 +1,7 @@
-use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, Text};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, Text, TokenUsage};
 
 use super::*;
-use crate::{PartialRecord, RequestUsage};
+use crate::PartialRecord;
 
 fn header(id: &str) -> Header {
     Header { id: id.into(), time: None, cwd: "/".into(), extra: Default::default() }
@@ -21,7 +21,7 @@ fn request(id: &str, parent: &str, dollars: f64) -> Entry {
         provider: "p".into(),
         model: "x".into(),
         message: Some(parent.into()),
-        usage: RequestUsage { output: 1, ..RequestUsage::default() },
+        usage: TokenUsage { output: 1, ..TokenUsage::default() },
         dollars,
         factor: None,
         started: Default::default(),

@@ -64,8 +64,8 @@ impl RateMeter {
     }
 
     /// Counts the tokens of an answer.
-    pub fn count_output(&mut self, tokens: usize) {
-        self.used.output = self.used.output.saturating_add(tokens as u64);
+    pub fn count_output(&mut self, tokens: u64) {
+        self.used.output = self.used.output.saturating_add(tokens);
     }
 
     /// The rate-limit headers of a response.

@@ -96,7 +96,7 @@ impl Events {
     }
 }
 
-fn message(head: &AnswerHead, content: &Value, stop: Option<&FinishReason>, output: usize) -> Value {
+fn message(head: &AnswerHead, content: &Value, stop: Option<&FinishReason>, output: u64) -> Value {
     json!({
         "id": make_id("msg_", head.number, 0),
         "type": "message",
@@ -109,15 +109,15 @@ fn message(head: &AnswerHead, content: &Value, stop: Option<&FinishReason>, outp
     })
 }
 
-fn usage(head: &AnswerHead, output: usize) -> Value {
-    let billed = head.billed;
+fn usage(head: &AnswerHead, output: u64) -> Value {
+    let tokens = head.tokens;
     json!({
-        "input_tokens": billed.input,
-        "cache_creation_input_tokens": billed.write + billed.write_1h,
-        "cache_read_input_tokens": billed.read,
+        "input_tokens": tokens.input,
+        "cache_creation_input_tokens": tokens.cache_written(),
+        "cache_read_input_tokens": tokens.cache_read,
         "cache_creation": {
-            "ephemeral_5m_input_tokens": billed.write,
-            "ephemeral_1h_input_tokens": billed.write_1h,
+            "ephemeral_5m_input_tokens": tokens.cache_write_5m,
+            "ephemeral_1h_input_tokens": tokens.cache_write_1h,
         },
         "output_tokens": output,
         "service_tier": "standard",

@@ -102,22 +102,22 @@ fn envelope(head: &AnswerHead, object: &str, choices: &Value) -> Map<String, Val
 }
 
 fn usage(head: &AnswerHead) -> Value {
-    let billed = head.billed;
-    let prompt = billed.input + billed.read + billed.write + billed.write_1h;
-    let mut details = json!({"cached_tokens": billed.read, "audio_tokens": 0});
+    let tokens = head.tokens;
+    let prompt = tokens.prompt();
+    let mut details = json!({"cached_tokens": tokens.cache_read, "audio_tokens": 0});
     if head.usage == UsageFormat::ReadsAndWrites {
-        details["cache_write_tokens"] = json!(billed.write + billed.write_1h);
+        details["cache_write_tokens"] = json!(tokens.cache_written());
     }
     let mut usage = json!({
         "prompt_tokens": prompt,
-        "completion_tokens": head.tokens.output,
-        "total_tokens": prompt + head.tokens.output,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.total(),
         "prompt_tokens_details": details,
-        "completion_tokens_details": {"reasoning_tokens": head.tokens.reasoning, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning.unwrap_or_default(), "audio_tokens": 0},
     });
     if head.usage == UsageFormat::HitsAndMisses {
-        usage["prompt_cache_hit_tokens"] = json!(billed.read);
-        usage["prompt_cache_miss_tokens"] = json!(prompt - billed.read);
+        usage["prompt_cache_hit_tokens"] = json!(tokens.cache_read);
+        usage["prompt_cache_miss_tokens"] = json!(prompt - tokens.cache_read);
     }
     usage
 }

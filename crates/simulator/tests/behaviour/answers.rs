@@ -55,7 +55,7 @@ async fn an_answer_is_the_same_streamed_or_whole_over_http_or_not() {
         );
         assert_eq!(calls[0].call.arguments.as_str(), r#"{"path":"src/a.rs","why":"said \"so\""}"#);
         let usage = first.usage.as_ref().unwrap();
-        assert!(usage.prompt_tokens() > 10 && usage.output > 30, "{usage:?}");
+        assert!(usage.tokens.prompt() > 10 && usage.tokens.output > 30, "{usage:?}");
         for other in &answers[1..] {
             let (mut first, mut other) = (first.clone(), other.clone());
             // What only one of the forms tells besides.

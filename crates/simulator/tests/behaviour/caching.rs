@@ -31,6 +31,7 @@ async fn billed(provider: &TestProvider, request: &Value) -> [u64; 4] {
     let usage = got
         .answer(Protocol::Anthropic)
         .usage
+        .map(|usage| usage.tokens)
         .unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&got.bytes)));
     [usage.cache_read, usage.cache_write_5m, usage.cache_write_1h, usage.input]
 }
@@ -157,7 +158,7 @@ async fn each_key_and_each_model_has_a_cache_of_its_own() {
         ("anthropic-version".to_owned(), "2023-06-01".to_owned()),
     ];
     let got = provider.send_with("/messages", headers, request.to_string().into_bytes()).await;
-    assert_eq!(got.answer(Protocol::Anthropic).usage.unwrap().cache_write_5m, written);
+    assert_eq!(got.answer(Protocol::Anthropic).usage.unwrap().tokens.cache_write_5m, written);
 }
 
 #[tokio::test]
@@ -171,13 +172,23 @@ async fn openai_caches_by_itself_and_counts_what_it_read_as_part_of_the_prompt()
             if stream {
                 request["stream_options"] = json!({"include_usage": true});
             }
-            let first =
-                provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+            let first = provider
+                .send(Protocol::Openai, &request)
+                .await
+                .answer(Protocol::Openai)
+                .usage
+                .unwrap()
+                .tokens;
             assert_eq!((first.cache_read, first.cache_write_5m), (0, 0));
-            let second =
-                provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+            let second = provider
+                .send(Protocol::Openai, &request)
+                .await
+                .answer(Protocol::Openai)
+                .usage
+                .unwrap()
+                .tokens;
             assert!(second.cache_read >= 1024 && second.cache_read % 128 == 0, "{second:?}");
-            assert_eq!(second.prompt_tokens(), first.prompt_tokens());
+            assert_eq!(second.prompt(), first.prompt());
         }
     }
 }
@@ -191,9 +202,11 @@ async fn openai_from_5_6_on_tells_its_writes() {
         json!({"model": "gpt-5.6", "messages": [{"role": "user", "content": [part]}]}),
     );
     request.as_object_mut().unwrap().remove("max_tokens");
-    let first = provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+    let first =
+        provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap().tokens;
     assert!(first.cache_write_5m > 1024 && first.cache_read == 0, "{first:?}");
-    let second = provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap();
+    let second =
+        provider.send(Protocol::Openai, &request).await.answer(Protocol::Openai).usage.unwrap().tokens;
     assert_eq!((second.cache_read, second.cache_write_5m), (first.cache_write_5m, 0));
 }
 
@@ -211,6 +224,9 @@ async fn a_request_that_is_refused_leaves_nothing_behind() {
             }
         };
         assert_eq!(provider.send(protocol, &request).await.status, 500);
-        assert_eq!(provider.send(protocol, &request).await.answer(protocol).usage.unwrap().cache_read, 0);
+        assert_eq!(
+            provider.send(protocol, &request).await.answer(protocol).usage.unwrap().tokens.cache_read,
+            0
+        );
     }
 }

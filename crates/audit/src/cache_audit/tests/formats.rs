@@ -21,7 +21,8 @@ const CLAUDE_CODE: &str = r#"
 fn claude_code_hours_are_paid_and_kept_as_such() {
     let audit = audit("c.jsonl", CLAUDE_CODE);
     assert_eq!(audit.agent, SourceAgent::ClaudeCode);
-    let TokenUsage { input, read, write, write_1h, .. } = audit.billed.tokens;
+    let TokenUsage { input, cache_read: read, cache_write_5m: write, cache_write_1h: write_1h, .. } =
+        audit.billed.tokens;
     assert_eq!((input, read, write, write_1h), (12, 36_400, 5000, 37_200));
     assert!((audit.billed.cost - (12.0 + 3640.0 + 1.25 * 5000.0 + 2.0 * 37_200.0)).abs() < 1e-6);
     assert_eq!(outcomes(&audit), [(Hit, Hit), (Hit, Hit), (Hit, Hit), (Hit, Hit), (Loss, Loss)]);
@@ -51,7 +52,7 @@ const CODEX: &str = r#"
 fn codex_pays_less_for_what_was_cached_and_nothing_for_writing() {
     let audit = audit("rollout.jsonl", CODEX);
     assert_eq!((audit.agent, audit.requests.len()), (SourceAgent::Codex, 3));
-    let TokenUsage { input, read, write, .. } = audit.billed.tokens;
+    let TokenUsage { input, cache_read: read, cache_write_5m: write, .. } = audit.billed.tokens;
     assert_eq!((input, read, write), (16_492, 11_008, 0));
     assert!((audit.billed.cost - (16_492.0 + 1100.8)).abs() < 1e-6);
     assert_eq!(outcomes(&audit), [(Hit, Hit), (Hit, Hit), (Hit, Loss)]);

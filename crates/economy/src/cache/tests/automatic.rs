@@ -12,7 +12,8 @@ fn price(provider: &str, id: &str, billing: &Billing) -> f64 {
     let catalogue = Catalogue::builtin();
     let model = catalogue.model(Some(provider), id).unwrap();
     let profile = catalogue.provider(provider).unwrap().profile_for_model(&model);
-    Rates::for_model(&model, &profile, billing.total()).dollars(billing.amounts) * 1e6 / model.price.input
+    Rates::for_model(&model, &profile, billing.total()).input_dollars(&billing.amounts) * 1e6
+        / model.price.input
 }
 
 #[test]
@@ -21,7 +22,7 @@ fn openai_up_to_5_5_reads_in_steps_of_128_from_1024() {
     let first = send(&mut cache, &rules, &sized(0, &[900, 120, 4, 200, 5000]));
     assert_eq!(first.amounts, amounts(0, 6144, 0, 80));
     assert_eq!(price("openai", "gpt-5.5", &first), 6224.0); // writing costs nothing on top
-    let read = |sizes: &[usize]| cache.plan(&rules, &sized(10, sizes)).amounts.read;
+    let read = |sizes: &[usize]| cache.plan(&rules, &sized(10, sizes)).amounts.cache_read;
     assert_eq!(read(&[900, 120, 4, 200, 5000, 10]), 6144);
     assert_eq!(read(&[900, 120, 4, 200]), 1152);
     assert_eq!(read(&[900, 120, 4, 1]), 1024);
@@ -42,7 +43,7 @@ fn what_follows_the_first_change_is_lost() {
     assert_eq!(billing.hit.unwrap().block, 5);
     changed.blocks[1] = block(98, 24);
     changed.blocks[0] = block(97, 900);
-    assert_eq!(cache.plan(&rules, &changed).amounts.read, 0);
+    assert_eq!(cache.plan(&rules, &changed).amounts.cache_read, 0);
     let mut short = talk(5, 10, &[]);
     short.blocks[1] = block(98, 1000);
     let billing = cache.plan(&rules, &short);
@@ -57,18 +58,18 @@ fn a_text_handed_in_by_pieces_is_known_up_to_its_change() {
     send(&mut cache, &rules, &sized(0, &pieces));
     let mut grown = sized(5, &pieces);
     grown.blocks[40] = block(99, 20);
-    assert_eq!(cache.plan(&rules, &grown).amounts.read, 800);
+    assert_eq!(cache.plan(&rules, &grown).amounts.cache_read, 800);
 }
 
 #[test]
 fn automatic_entries_expire_are_refreshed_and_become_readable_like_others() {
     let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.5"));
     cache.commit(&rules, &talk(0, 10, &[]), seconds(3));
-    assert_eq!(cache.plan(&rules, &talk(2, 12, &[])).amounts.read, 0);
-    assert_eq!(send(&mut cache, &rules, &talk(200, 6, &[])).amounts.read, 5888);
-    assert_eq!(cache.plan(&rules, &talk(400, 12, &[])).amounts.read, 5888);
+    assert_eq!(cache.plan(&rules, &talk(2, 12, &[])).amounts.cache_read, 0);
+    assert_eq!(send(&mut cache, &rules, &talk(200, 6, &[])).amounts.cache_read, 5888);
+    assert_eq!(cache.plan(&rules, &talk(400, 12, &[])).amounts.cache_read, 5888);
     let late = cache.plan(&rules, &talk(500, 12, &[]));
-    assert_eq!(late.amounts.read, 0);
+    assert_eq!(late.amounts.cache_read, 0);
     assert_eq!(late.lookups[0].found[4], (5, EntryState::Expired(seconds(500))));
 }
 
@@ -91,7 +92,7 @@ fn groq_reads_at_half_price_for_two_hours() {
     let warm = cache.plan(&rules, &talk(7199, 10, &[]));
     assert_eq!(warm.amounts, amounts(9999, 0, 0, 1));
     assert!((price("groq", "openai/gpt-oss-120b", &warm) - 5000.5).abs() < 1e-6);
-    assert_eq!(cache.plan(&rules, &talk(7200, 10, &[])).amounts.read, 0);
+    assert_eq!(cache.plan(&rules, &talk(7200, 10, &[])).amounts.cache_read, 0);
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn xai_caches_the_models_that_are_known_to_be_cached() {
 fn vllm_keeps_whole_blocks_of_16_tokens() {
     let (mut cache, rules) = (CacheModel::new(), rules("vllm", "any"));
     send(&mut cache, &rules, &sized(0, &[15, 20, 100]));
-    let read = |sizes: &[usize]| cache.plan(&rules, &sized(1, sizes)).amounts.read;
+    let read = |sizes: &[usize]| cache.plan(&rules, &sized(1, sizes)).amounts.cache_read;
     assert_eq!(read(&[15]), 0);
     assert_eq!(read(&[15, 20]), 32);
     assert_eq!(read(&[15, 20, 100]), 128);
@@ -134,7 +135,7 @@ fn llamacpp_knows_the_last_prompt_of_its_slot() {
     other.blocks[1] = block(99, 70);
     assert_eq!(send(&mut cache, &rules, &other).amounts, amounts(100, 69, 0, 1));
     // The other prompt has taken the slot: only what both begin with is left.
-    assert_eq!(cache.plan(&rules, &sized(9020, &[100, 50, 30])).amounts.read, 100);
+    assert_eq!(cache.plan(&rules, &sized(9020, &[100, 50, 30])).amounts.cache_read, 100);
     // All of it is known, but the last token is computed afresh.
     assert_eq!(
         cache.plan(&rules, &CacheRequest { at: seconds(9020), ..other }).amounts,
@@ -152,12 +153,12 @@ fn llamacpp_gives_a_prompt_the_slot_it_is_most_like() {
     };
     send(&mut cache, &rules, &with_second(0, 1, 500));
     send(&mut cache, &rules, &with_second(10, 2, 500)); // less than a tenth in common: the free slot
-    assert_eq!(cache.plan(&rules, &with_second(20, 1, 500)).amounts.read, 509);
-    assert_eq!(cache.plan(&rules, &with_second(20, 2, 500)).amounts.read, 509);
+    assert_eq!(cache.plan(&rules, &with_second(20, 1, 500)).amounts.cache_read, 509);
+    assert_eq!(cache.plan(&rules, &with_second(20, 2, 500)).amounts.cache_read, 509);
     // No slot is free: the one that was used first goes, and what little it has in common is read.
-    assert_eq!(send(&mut cache, &rules, &with_second(30, 3, 500)).amounts.read, 10);
-    assert_eq!(cache.plan(&rules, &with_second(40, 2, 500)).amounts.read, 509);
-    assert_eq!(cache.plan(&rules, &with_second(40, 1, 500)).amounts.read, 10);
+    assert_eq!(send(&mut cache, &rules, &with_second(30, 3, 500)).amounts.cache_read, 10);
+    assert_eq!(cache.plan(&rules, &with_second(40, 2, 500)).amounts.cache_read, 509);
+    assert_eq!(cache.plan(&rules, &with_second(40, 1, 500)).amounts.cache_read, 10);
 }
 
 #[test]

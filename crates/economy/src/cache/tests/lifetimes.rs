@@ -1,7 +1,7 @@
 use super::*;
 
-fn read(cache: &CacheModel, rules: &CacheRules, request: &CacheRequest) -> usize {
-    cache.plan(rules, request).amounts.read
+fn read(cache: &CacheModel, rules: &CacheRules, request: &CacheRequest) -> u64 {
+    cache.plan(rules, request).amounts.cache_read
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn the_documented_walk_back_hits_within_twenty_blocks_only() {
 fn the_marked_block_is_the_first_of_the_twenty() {
     let (mut cache, rules) = (CacheModel::new(), anthropic());
     send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)]));
-    assert_eq!(cache.plan(&rules, &talk(1, 29, &[(29, SHORT)])).amounts.read, 10_000);
-    assert_eq!(cache.plan(&rules, &talk(1, 30, &[(30, SHORT)])).amounts.read, 0);
+    assert_eq!(cache.plan(&rules, &talk(1, 29, &[(29, SHORT)])).amounts.cache_read, 10_000);
+    assert_eq!(cache.plan(&rules, &talk(1, 30, &[(30, SHORT)])).amounts.cache_read, 0);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn tools_and_runs_of_tool_blocks_can_be_counted_as_one_position() {
         send(&mut cache, &rules, &CacheRequest { blocks: request.blocks[..10].to_vec(), ..request.clone() });
         let mut next = CacheRequest { at: seconds(5), ..request.clone() };
         next.blocks[4].marker = None;
-        cache.plan(&rules, &next).amounts.read
+        cache.plan(&rules, &next).amounts.cache_read
     };
     let literal = anthropic();
     assert_eq!(read(literal), 0);
@@ -192,7 +192,7 @@ fn openai_from_5_6_on_writes_the_last_four_markers_and_reads_them_all() {
     assert_eq!(cache.len(), 4);
     let read = |numbers: &[usize], rules: &CacheRules| {
         let markers: Vec<_> = numbers.iter().map(|number| (*number, SHORT)).collect();
-        cache.plan(rules, &talk(5, 20, &markers)).amounts.read
+        cache.plan(rules, &talk(5, 20, &markers)).amounts.cache_read
     };
     assert_eq!(read(&[3], &rules), 0);
     assert_eq!(read(&[5], &rules), 4000);

@@ -68,7 +68,7 @@ impl Naive {
         None
     }
 
-    fn bill(&self, rules: &CacheRules, request: &CacheRequest) -> InputTokens {
+    fn bill(&self, rules: &CacheRules, request: &CacheRequest) -> TokenUsage {
         let through = |last: usize| request.blocks[..=last].iter().map(|block| block.tokens).sum::<usize>();
         let total = request.blocks.iter().map(|block| block.tokens).sum::<usize>();
         let read = self.read(rules, request).map_or(0, through);
@@ -271,8 +271,8 @@ proptest! {
         let mut cache = CacheModel::new();
         for Step { request, answered } in &steps {
             let billing = cache.send(&rules, request, request.at.plus(*answered));
-            prop_assert_eq!(billing.total(), request.blocks.iter().map(|block| block.tokens).sum::<usize>());
-            prop_assert_eq!(billing.hit.map_or(0, |hit| hit.tokens), billing.amounts.read);
+            prop_assert_eq!(billing.total(), request.blocks.iter().map(|block| block.tokens as u64).sum::<u64>());
+            prop_assert_eq!(billing.hit.map_or(0, |hit| hit.tokens as u64), billing.amounts.cache_read);
             prop_assert!(billing.hit.is_none_or(|hit| hit.age_ms >= hit.idle_ms && hit.idle_ms >= 0));
         }
     }
@@ -284,7 +284,7 @@ proptest! {
             let first = cache.send(&rules, request, request.at.plus(*answered));
             let again = CacheRequest { at: request.at.plus(*answered), ..request.clone() };
             let second = cache.plan(&rules, &again);
-            prop_assert_eq!(second.amounts.read, first.total() - first.amounts.input);
+            prop_assert_eq!(second.amounts.cache_read, first.total() - first.amounts.input);
             prop_assert_eq!(second.amounts.input, first.amounts.input);
         }
     }

@@ -77,7 +77,7 @@ fn settings_count_even_without_a_system_prompt() {
     send(&mut cache, &rules, &talk(0, 10, &[(10, SHORT)]));
     let mut searching = talk(5, 10, &[(10, SHORT)]);
     searching.settings.web_search = true;
-    assert_eq!(cache.plan(&rules, &searching).amounts.read, 0);
+    assert_eq!(cache.plan(&rules, &searching).amounts.cache_read, 0);
 }
 
 #[test]

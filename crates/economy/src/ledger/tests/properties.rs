@@ -27,12 +27,13 @@ fn prompts() -> impl Strategy<Value = Prompt> {
 fn reports() -> impl Strategy<Value = Option<TokenUsage>> {
     let amount = || prop_oneof![Just(0_u64), 0..3_000_u64, 0..300_000_u64];
     let tokens = (amount(), amount(), amount(), amount(), amount());
-    let tokens = tokens.prop_map(|(input, read, write, write_1h, output)| TokenUsage {
+    let tokens = tokens.prop_map(|(input, cache_read, cache_write_5m, cache_write_1h, output)| TokenUsage {
         input,
-        read,
-        write,
-        write_1h,
+        cache_read,
+        cache_write_5m,
+        cache_write_1h,
         output,
+        reasoning: None,
     });
     prop_oneof![1 => Just(None), 15 => tokens.prop_map(Some)]
 }
@@ -60,16 +61,16 @@ proptest! {
             let expected = used.unwrap_or(TokenUsage { input: measured.total() as u64, ..TokenUsage::default() });
             let dollars = Prices::for_model(&model, &profile, expected.prompt()).dollars(&expected);
             let mut sum = TokenUsage::default();
-            charge.rows.iter().for_each(|row| sum.add(&row.tokens));
+            charge.rows.iter().for_each(|row| sum += row.tokens);
             prop_assert_eq!(sum, expected);
             prop_assert_eq!(charge.tokens, expected);
             prop_assert!((charge.rows.iter().map(|row| row.dollars).sum::<f64>() - dollars).abs() < 1e-9);
             prop_assert!(charge.rows.iter().all(|row| row.tokens.total() > 0));
-            billed.add(&expected);
+            billed += expected;
             paid += dollars;
         }
         let mut by_key = TokenUsage::default();
-        ledger.by_key.values().for_each(|totals| by_key.add(&totals.tokens));
+        ledger.by_key.values().for_each(|totals| by_key += totals.tokens);
         prop_assert_eq!(by_key, billed);
         prop_assert_eq!(ledger.total.tokens, billed);
         for sum in [
@@ -92,7 +93,7 @@ proptest! {
         // Tools are all different and come first, after what was not sent.
         let mut stage = 0;
         for row in charge.rows.iter().take_while(|row| row.account.kind.is_none_or(|kind| kind == ItemKind::Tool)) {
-            let TokenUsage { read, write_1h, write, input, .. } = row.tokens;
+            let TokenUsage { cache_read: read, cache_write_1h: write_1h, cache_write_5m: write, input, .. } = row.tokens;
             let stages = [read, write_1h, write, input];
             if let (Some(first), Some(last)) =
                 (stages.iter().position(|n| *n > 0), stages.iter().rposition(|n| *n > 0))

@@ -8,15 +8,15 @@ fn read(payloads: &[&str]) -> Vec<AnswerEvent> {
 }
 
 fn usage(output: u64) -> AnswerEvent {
-    let usage = Usage {
+    let usage = TokenUsage {
         input: 25,
         cache_read: 100,
         cache_write_5m: 10,
         cache_write_1h: 20,
         output,
-        ..Usage::default()
+        reasoning: None,
     };
-    AnswerEvent::Usage(usage)
+    AnswerEvent::Usage(usage.into())
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
         "stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":25,"output_tokens":9}}"#;
     let expected = [
         start("msg_1", "claude-x"),
-        AnswerEvent::Usage(Usage { input: 25, output: 9, ..Usage::default() }),
+        AnswerEvent::Usage(TokenUsage { input: 25, output: 9, ..TokenUsage::default() }.into()),
         reasoning("hm"),
         AnswerEvent::Signature("Eq==".into()),
         AnswerEvent::RedactedReasoning("xyz".into()),

@@ -228,7 +228,7 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
             }
         }
     }
-    events.push(AnswerEvent::Usage(Usage { input: 3, output: 5, ..Usage::default() }));
+    events.push(AnswerEvent::Usage(TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into()));
     if protocol == Protocol::Openai {
         events.extend((0..calls).map(|index| AnswerEvent::CallEnd { index }));
     }

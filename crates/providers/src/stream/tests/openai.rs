@@ -36,7 +36,9 @@ fn a_whole_stream_is_read() {
         text("Hello"),
         call(0, "c1", "read"),
         delta(0, "{\"a\":1}"),
-        AnswerEvent::Usage(Usage { input: 36, cache_read: 64, output: 7, ..Usage::default() }),
+        AnswerEvent::Usage(
+            TokenUsage { input: 36, cache_read: 64, output: 7, ..TokenUsage::default() }.into(),
+        ),
         AnswerEvent::CallEnd { index: 0 },
         stop(StopReason::ToolUse),
     ];
@@ -52,7 +54,7 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
         "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":7},"timings":{"cache_n":4}}"#;
     let mut events = decode_answer_body(Protocol::Openai, body.as_bytes());
     let AnswerEvent::Usage(usage) = events.remove(7) else { panic!("{events:?}") };
-    assert_eq!((usage.input, usage.cache_read, usage.output), (6, 4, 7));
+    assert_eq!((usage.tokens.input, usage.tokens.cache_read, usage.tokens.output), (6, 4, 7));
     let expected = [
         start("cc", "gpt-x"),
         reasoning("hm"),
@@ -133,8 +135,10 @@ fn a_cut_call_is_never_run() {
 
 #[test]
 fn usage_is_found_wherever_it_stands_and_told_once() {
-    let usage =
-        [AnswerEvent::Usage(Usage { input: 3, output: 2, ..Usage::default() }), stop(StopReason::End)];
+    let usage = [
+        AnswerEvent::Usage(TokenUsage { input: 3, output: 2, ..TokenUsage::default() }.into()),
+        stop(StopReason::End),
+    ];
     let counts = r#"{"prompt_tokens":3,"completion_tokens":2}"#;
     let choice = r#""delta":{},"finish_reason":"stop""#;
     for chunk in [
