@@ -53,7 +53,7 @@
 //! use hardpan_prompt::{
 //!     Block, CacheLifetime, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text,
 //!     TokenCounter, Vocabulary,
-//! };
+//!, TokenUsage};
 //!
 //! let catalogue = Catalogue::builtin();
 //! let model = catalogue.model(Some("anthropic"), "claude-sonnet-5")?;
