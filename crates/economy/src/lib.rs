@@ -52,8 +52,8 @@
 //! use hardpan_models::Catalogue;
 //! use hardpan_prompt::{
 //!     Block, CacheLifetime, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text,
-//!     TokenCounter, Vocabulary,
-//!, TokenUsage};
+//!     TokenCounter, TokenUsage, Vocabulary,
+//! };
 //!
 //! let catalogue = Catalogue::builtin();
 //! let model = catalogue.model(Some("anthropic"), "claude-sonnet-5")?;

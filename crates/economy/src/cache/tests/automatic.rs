@@ -82,7 +82,7 @@ fn a_prompt_of_exactly_the_minimum_reads_nothing_and_keeps_its_entry() {
     assert_eq!(send(&mut cache, &rules, &sized(7000, &[100, 28])).amounts, amounts(0, 0, 0, 128));
     // Two hours after the first request, but not after the second.
     assert_eq!(cache.plan(&rules, &sized(7200, &[100, 28, 50])).amounts, amounts(128, 49, 0, 1));
-    assert_eq!(cache.plan(&rules, &sized(14_200, &[100, 28, 50])).amounts.read, 0);
+    assert_eq!(cache.plan(&rules, &sized(14_200, &[100, 28, 50])).amounts.cache_read, 0);
 }
 
 #[test]
