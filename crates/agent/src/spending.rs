@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Tokens by how they were billed, and their price in dollars.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "SpendingJson")]
 pub struct Spending {
     /// The tokens of all requests and their answers.
@@ -71,8 +71,10 @@ pub fn usage_dollars(usage: &TokenUsage, target: &Target) -> f64 {
 #[schemars(rename = "TokenUsage")]
 pub struct UsageReport {
     /// The last request; null if the provider reported no usage.
+    #[schemars(with = "Option<SpendingJson>")]
     pub last_request: Option<Spending>,
     /// The whole session, with compactions, pings and other helper requests.
+    #[schemars(with = "SpendingJson")]
     pub session: Spending,
     /// Number of requests that `session` sums up.
     pub requests: u64,
