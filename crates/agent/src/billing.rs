@@ -96,9 +96,9 @@ impl Agent {
         let Some((charge, _)) = &conversation.billing.last else { return breakdown };
         let contents = breakdown.blocks.iter_mut().flat_map(|block| &mut block.contents);
         for content in contents.filter(|content| content.hit.is_some()) {
-            if let Some(row) = row_for_key(charge, &content.key) {
+            if let Some(row) = row_for_key(charge, &content.key()) {
                 content.hit = Some(row.tokens.cache_read > row.tokens.prompt() / 2);
-                content.cost = Some(conversation.billing.ledger.totals_for_key(&content.key).dollars);
+                content.cost = Some(conversation.billing.ledger.totals_for_key(&content.key()).dollars);
             }
         }
         breakdown

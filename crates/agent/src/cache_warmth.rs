@@ -54,7 +54,7 @@ impl Agent {
             idle: lifetime.saturating_mul(conversation.pings + 1).saturating_sub(PING_LEAD_SECONDS),
             lifetime,
             tokens,
-            garbage: conversation.memory.strata.account.garbage_tokens,
+            garbage: last_request.assembled.layout.layout().garbage_tokens(conversation.memory.current()),
             ratios: Rates::for_model(&last_request.target.model, &last_request.target.profile, tokens as u64)
                 .ratios(),
             pings: conversation.pings,

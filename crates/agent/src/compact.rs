@@ -231,8 +231,10 @@ impl Agent {
                     alone(with_request(&truncate::truncate_messages(&messages[..cut], max_chars)), self.now())
                 }
             };
-            // The `inline` layout adds no tools of its own, which the model could call instead.
-            let layout = if now == SummaryForm::OnPrefix { selection.layout } else { LayoutName::Inline };
+            let layout = match now {
+                SummaryForm::OnPrefix => selection.layout,
+                SummaryForm::Standalone | SummaryForm::Truncated(_) => LayoutName::for_single_request(),
+            };
             let selection = ModelSelection { layout, ..selection.clone() };
             let answered = self.send_side_request(run_state, &selection, &snapshot, purpose).await;
             let failed =

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hardpan_context::{LayoutState, ShownPanel, StabilityTracker};
+use hardpan_context::{AssembledPrompt, LayoutStateLog};
 use hardpan_economy::Verdict;
-use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, MessagePart, Text};
+use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessagePart, Text};
 use hardpan_session::{
     Entry, Fork, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord, Session, SessionLog,
 };
@@ -14,7 +14,6 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::knowledge::FileKnowledge;
-use crate::memory_log::MemoryChange;
 use crate::session_ledger::{FlushScope, RequestBill, SessionLedger};
 use crate::spending::Spending;
 
@@ -28,7 +27,7 @@ pub struct Conversation {
     /// The branch's messages, oldest first; after a compaction the summary comes first.
     pub messages: Vec<AgentMessage>,
     /// What the layouts remember from the last request.
-    pub memory: LayoutState,
+    pub memory: LayoutStateLog,
     /// Tokens and dollars of the whole session, all branches and helper requests included.
     pub spending: Spending,
     /// Number of requests that `spending` sums up.
@@ -56,9 +55,6 @@ pub struct Conversation {
     pub(crate) billing: SessionLedger,
     /// Which items changed their tier after the last answer.
     pub(crate) tier_moves: Vec<hardpan_context::TierChange>,
-    /// The parts of the layout state that are written once per run, as the file has them.
-    stored_tiers: StabilityTracker,
-    stored_shown: Vec<ShownPanel>,
     path: PathBuf,
     log: SessionLog,
     leaf: Option<Arc<str>>,
@@ -97,7 +93,7 @@ impl Conversation {
         Conversation {
             session,
             messages: Vec::new(),
-            memory: LayoutState::default(),
+            memory: LayoutStateLog::default(),
             spending: Spending::default(),
             requests: 0,
             model: None,
@@ -111,8 +107,6 @@ impl Conversation {
             problems: Vec::new(),
             billing: SessionLedger::default(),
             tier_moves: Vec::new(),
-            stored_tiers: StabilityTracker::default(),
-            stored_shown: Vec::new(),
             path: path.to_owned(),
             log,
             leaf: None,
@@ -132,15 +126,7 @@ impl Conversation {
         (self.last_request, self.pauses, self.pings) = Default::default();
         branch.requests.iter().for_each(|request| self.track_timing(request));
         self.load_knowledge(session, leaf)?;
-        for change in branch.memories {
-            // State that another version wrote is dropped: that costs a fold, nothing else.
-            match serde_json::from_value::<MemoryChange>(change) {
-                Ok(change) => change.apply(&mut self.memory),
-                Err(_) => self.memory = LayoutState::default(),
-            }
-        }
-        (self.stored_tiers, self.stored_shown) =
-            (self.memory.tiers.clone(), self.memory.panels.shown.clone());
+        self.memory = LayoutStateLog::from_records(branch.memories);
         let path = session.path_to(leaf).map_err(|error| error.to_string())?;
         let billed = match bill {
             BilledEntries::Session => session.entries.iter().collect(),
@@ -264,9 +250,7 @@ impl Conversation {
         let message = AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) };
         self.messages.splice(..cut, [message]);
         self.forget_lost();
-        // This count is about the session, not about its messages, so it stays.
-        self.memory = LayoutState { empty_tiers: self.memory.empty_tiers, ..LayoutState::default() };
-        (self.stored_tiers, self.stored_shown) = Default::default();
+        self.memory.compact();
         saved
     }
 
@@ -282,7 +266,7 @@ impl Conversation {
     pub fn go_to_entry(&mut self, entry: &str) -> Result<(), String> {
         let session = self.open_at(entry)?;
         let entries = self.entries;
-        (self.spending, self.requests, self.memory) = Default::default();
+        (self.spending, self.requests) = Default::default();
         self.load(&session, Some(entry), BilledEntries::Session)?;
         self.billing.mark_continued();
         self.entries = self.entries.max(entries);
@@ -306,21 +290,14 @@ impl Conversation {
 
     /// Commits the layout state of a request that the provider has begun to answer, and stores what
     /// changed in it. Nobody waits for it to be written: lost state costs a fold.
-    pub fn commit_layout_state(&mut self, memory: LayoutState, now: Timestamp) {
-        let placed = memory.strata.base.iter().flat_map(|group| &group.items);
-        for file in placed.filter(|placed| placed.kind == ItemKind::File) {
-            let path = file.key.strip_prefix("file:").unwrap_or(&file.key);
-            self.knowledge.record_shown(path, file.body.hash());
+    pub fn commit_layout_state(&mut self, assembled: &AssembledPrompt, now: Timestamp) {
+        let AssembledPrompt { layout, layout_state, .. } = assembled;
+        for (path, hash) in layout.layout().cached_files(layout_state) {
+            self.knowledge.record_shown(path, hash);
         }
-        if let Some(change) = MemoryChange::between(&self.memory, &memory) {
-            if let MemoryChange::Whole(whole) = &change {
-                self.stored_tiers = whole.tiers.clone();
-                self.stored_shown = whole.panels.shown.clone();
-            }
-            let memory = serde_json::to_value(change).unwrap_or_default();
+        if let Some(memory) = self.memory.commit(layout_state.clone()) {
             drop(self.append_record(Record::Memory { memory }, now));
         }
-        self.memory = memory;
     }
 
     /// Bills a request and stores the record. Returns the verdict if the request paid again for
@@ -351,17 +328,7 @@ impl Conversation {
     /// Stores what is written once per run: counters of the layouts, costs by key, and the cache
     /// monitor's trace. Nobody waits for it: what is lost is counted anew.
     pub(crate) fn store_run_records(&mut self, end: FlushScope, now: Timestamp) {
-        let mut changes = Vec::new();
-        if let Some(change) = MemoryChange::between_trackers(&self.stored_tiers, &self.memory.tiers) {
-            self.stored_tiers = self.memory.tiers.clone();
-            changes.push(change);
-        }
-        if self.stored_shown != self.memory.panels.shown {
-            self.stored_shown = self.memory.panels.shown.clone();
-            changes.push(MemoryChange::Shown(self.stored_shown.clone()));
-        }
-        for change in changes {
-            let memory = serde_json::to_value(change).unwrap_or_default();
+        for memory in self.memory.end_run() {
             drop(self.append_record(Record::Memory { memory }, now));
         }
         for record in self.billing.flush(end) {

@@ -44,7 +44,7 @@
 mod agent; // Agent: one conversation, as a handle that clones share
 pub mod approval; // ApprovalRule: which tool calls may run without asking
 mod billing; // recording what each request cost, and why cached tokens were paid for again
-mod cache_warmth;
+mod cache_warmth; // CacheWarmth: when the provider's cache expires, and pinging it
 mod compact; // compaction: a summary in place of old messages
 mod conversation; // Conversation: the messages in memory, and the session file
 pub mod events; // Events: every event type, streams for faces, handlers
@@ -52,7 +52,7 @@ pub mod expand; // skills and templates: /skill:name args, /name args
 mod failure_guard; // FailureGuard: stops a call that fails again and again
 mod input; // an input's way to the model: slash commands, input event, expansion
 mod knowledge; // FileKnowledge: which files the model has seen whole
-mod memory_log; // changes of the layouts' state, as the session file stores them
+mod layout_state; // the layout's state between requests
 mod navigate; // continuing from an earlier entry of the session
 mod queue; // the queues: inputs typed while a run is in progress
 mod run; // one run: from a prompt until nothing more happens by itself
@@ -60,10 +60,9 @@ pub mod session_ledger; // SessionLedger: what every request was charged for
 mod setup; // Setup: the agent's dependencies
 mod shell; // shell commands that the user runs with ! and !!
 mod spending; // Spending: tokens and dollars
-mod tier_tracking; // the `tiers` layout: initial placement and counting after each answer
 mod tool_calls; // running the tool calls of an answer
 mod tool_switches; // which tools are switched off, stored in the session
-mod turn; // one request and its streamed answer // CacheWarmth: when the provider's cache expires, and pinging it
+mod turn; // one request and its streamed answer
 
 pub use agent::{Agent, AgentError, Command, InputOutcome, SessionSwitchKind};
 pub use cache_warmth::CacheWarmth;
@@ -73,11 +72,12 @@ pub use events::{
     AgentEvent, CustomMessage, Event, EventStream, Events, HandlerError, HandlerFault, Input, InputSource,
     RunEnd,
 };
+pub use hardpan_context::Coupling;
 pub use navigate::BranchExit;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use setup::{
-    AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource,
-    Coupling, DenyAll, ObserveReason, ObserveRequest, ReadCallMode, Setup,
+    AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource, DenyAll,
+    ObserveReason, ObserveRequest, ReadCallMode, Setup,
 };
 pub use shell::ShellVisibility;
 pub use spending::{Spending, UsageReport, usage_dollars};

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use hardpan_context::{LayoutInput, LayoutName, RenderCache, Snapshot};
+use hardpan_context::{LayoutInput, RenderCache, Snapshot};
 use hardpan_prompt::{AgentMessage, MessageBody, MessageId, Text, Vocabulary};
 use tokio_util::sync::CancellationToken;
 
@@ -346,10 +346,10 @@ impl Agent {
         tokio::task::spawn_blocking(move || context_source.observe(&request))
     }
 
-    /// The files whose current content the request must include because the model has seen them.
-    /// Only `strata` keeps them up to date; in the other layouts a tool result is all there is.
+    /// The files whose current content the request must include because the model has seen them, if
+    /// the layout keeps such files up to date.
     fn known_files(&self) -> Vec<(String, bool)> {
-        if self.layout() != LayoutName::Strata {
+        if !self.layout().layout().tracks_known_files() {
             return Vec::new();
         }
         let conversation = lock(&self.inner.conversation);
@@ -374,7 +374,7 @@ impl Agent {
             texts,
             render_cache: &run_state.render_cache,
         };
-        let segments = hardpan_context::system_prompt_segments(&input, selection.layout);
+        let segments = hardpan_context::system_prompt_segments(&input, selection.layout.layout());
         segments.iter().map(|segment| segment.text.as_str()).collect()
     }
 }

@@ -4,12 +4,11 @@
 //! [`ContextSource`] for the workspace, a [`ClientFactory`] for a model, and an [`ApprovalHandler`]
 //! for permission; tests pass fakes for each.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use hardpan_context::{AssembledPrompt, LayoutName, PromptTexts, RenderCache, Snapshot, Target};
+use hardpan_context::{AssembledPrompt, Coupling, LayoutName, PromptTexts, RenderCache, Snapshot, Target};
 use hardpan_prompt::{Thinking, TokenUsage};
 use hardpan_providers::Client;
 use hardpan_tools::{CallSubject, Scope, Tool, ToolRegistry};
@@ -109,15 +108,6 @@ pub trait ContextSource: Send + Sync {
     fn day(&self, now: Timestamp) -> String {
         crate::session_ledger::day_of(now, &TimeZone::UTC)
     }
-}
-
-/// How the files of the workspace refer to each other.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Coupling {
-    /// Groups of paths that refer to each other and should be cached together.
-    pub clusters: Vec<Vec<String>>,
-    /// How strongly other files refer to a path. Only the order of the values matters.
-    pub references: BTreeMap<String, f64>,
 }
 
 /// Why the agent observes the workspace.

@@ -129,7 +129,7 @@ impl Agent {
             Err(stop) => return Ok(Err(stop)),
         };
         let mut snapshot = self.build_snapshot(run_state, &selection, fresh, messages);
-        self.place_initial_tiers(run_state, &selection, &mut snapshot).await;
+        self.prepare_layout_state(run_state, &selection, &mut snapshot).await;
         let assembled = match self.assemble_request(run_state, &selection, &snapshot) {
             Ok(assembled) => assembled,
             Err(stop) => return Ok(Err(stop)),
@@ -204,24 +204,25 @@ impl Agent {
                 conversation.knowledge.get(item.name()).filter(|known| known.hash == item.body.hash());
             item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
-        snapshot.fold |= self.is_fold_free(&conversation, &selection.target, snapshot.now);
+        snapshot.fold |= self.is_fold_free(&conversation, selection, snapshot.now);
         snapshot.system.whole = run_state.system_prompt_override.clone();
         snapshot.tools = self.tools().declarations();
         snapshot.thinking = selection.thinking;
         snapshot.messages = messages;
         snapshot.first_unsent = fresh;
-        snapshot.layout_state = conversation.memory.clone();
+        snapshot.layout_state = conversation.memory.current().clone();
         snapshot
     }
 
     /// Whether a fold costs nothing now: the cache is lost anyway (expired, or another model was
     /// selected), and there is garbage to drop.
-    fn is_fold_free(&self, conversation: &Conversation, target: &Target, now: Timestamp) -> bool {
+    fn is_fold_free(&self, conversation: &Conversation, selection: &ModelSelection, now: Timestamp) -> bool {
+        let ModelSelection { target, layout, .. } = selection;
         let Some((at, provider, model)) = &conversation.last_request else { return false };
         let other = **provider != *target.provider || **model != *target.model.id;
         let age = now.as_second() - at.as_second();
         let expired = target.profile.cache.lifetime.is_some_and(|lifetime| age >= i64::from(lifetime));
-        conversation.memory.strata.account.garbage_tokens > 0 && (other || expired)
+        (other || expired) && layout.layout().garbage_tokens(conversation.memory.current()) > 0
     }
 
     pub(crate) fn assemble_request(
@@ -328,7 +329,7 @@ impl Agent {
                 let now = self.now();
                 let message = {
                     let mut conversation = lock(&self.inner.conversation);
-                    conversation.commit_layout_state(assembled.layout_state.clone(), now);
+                    conversation.commit_layout_state(assembled, now);
                     conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
                 };
                 self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
@@ -412,7 +413,7 @@ impl Agent {
             )
         });
         if is_complete {
-            self.count_unchanged_response(last_request);
+            self.record_response(last_request);
         }
         saved.await?;
         self.events().emit(self, MessageEnd { message: message.clone(), input: None }).await;

@@ -8,7 +8,7 @@ mod tests;
 pub mod wrap; // breaks text into lines of a given width
 
 use hardpan_agent::Spending;
-use hardpan_context::{Breakdown, LayoutName};
+use hardpan_context::{Breakdown, SessionFigure};
 use hardpan_economy::Verdict;
 use hardpan_prompt::ItemKind;
 use serde_json::{Value, json};
@@ -43,8 +43,8 @@ pub struct Hud<'a> {
     pub requests: u64,
     /// How the last request used the cache, judged by the reported usage.
     pub verdict: Option<Verdict>,
-    /// In the `tiers` layout: how many tiers were empty, over all requests of the session.
-    pub empty_tiers: u32,
+    /// The layout's own figures.
+    pub layout_figures: &'a [SessionFigure],
 }
 
 impl Hud<'_> {
@@ -76,9 +76,8 @@ impl Hud<'_> {
             "blocks": regions,
             "verdict": self.verdict,
         });
-        if breakdown.layout == LayoutName::Tiers {
-            value["empty_tiers"] =
-                json!({ "last_request": breakdown.empty_tiers, "session": self.empty_tiers });
+        for SessionFigure { name, last_request, session, .. } in self.layout_figures {
+            value[*name] = json!({ "last_request": last_request, "session": session });
         }
         value
     }
@@ -203,11 +202,11 @@ impl Hud<'_> {
             let cells = cells(gap, [region.block.name, &count, cached, &hit, &bar]);
             row(&mut frame, &cells, &region.describe_contents());
         }
-        let empty = (self.breakdown.layout == LayoutName::Tiers).then(|| {
-            let (now, all) = (self.breakdown.empty_tiers, self.empty_tiers);
-            format!("empty tiers: {now} now, {all} in the session")
-        });
-        frame.close(empty.as_deref().unwrap_or_default())
+        let figures =
+            self.layout_figures.iter().map(|SessionFigure { label, last_request, session, .. }| {
+                format!("{label}: {last_request} now, {session} in the session")
+            });
+        frame.close(&figures.collect::<Vec<_>>().join("; "))
     }
 }
 

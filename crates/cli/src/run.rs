@@ -175,7 +175,7 @@ fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
             let render_cache = RenderCache::new(target.vocabulary());
             let input =
                 LayoutInput { snapshot: &snapshot, target: &target, texts, render_cache: &render_cache };
-            let segments = hardpan_context::system_prompt_segments(&input, layout);
+            let segments = hardpan_context::system_prompt_segments(&input, layout.layout());
             segments.iter().map(|segment| segment.text.as_str()).collect()
         }
         Some("system.md") => texts.system.to_string(),

@@ -153,7 +153,7 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
                 (Some(n), None) => format!(" (unchanged for {n})"),
                 _ => String::new(),
             };
-            let name = format!("  {}{stable}", content.key);
+            let name = format!("  {}{stable}", content.key());
             table.row(vec![thousands(content.tokens), String::new(), String::new(), name]);
         }
         if more > 0 {

@@ -1,17 +1,17 @@
 //! [`Breakdown`]: where the tokens of a prompt go. It is read from the finished prompt, so it
 //! cannot disagree with what is sent.
 
+mod regions; // the pieces of a prompt, grouped by region
+
 use std::collections::BTreeMap;
 
 use hardpan_economy::quote;
-use hardpan_prompt::{
-    AgentMessage, Block, Content, Item, ItemCopy, ItemKind, MessageId, Omission, Origin, Region, ResultPart,
-    Source, Tier, ToolBlock,
-};
-use serde::Serialize;
+use hardpan_prompt::{ItemKind, Omission, Source};
+use serde::{Serialize, Serializer};
 
-use crate::panels::detach;
-use crate::{AssembledPrompt, LayoutName, Snapshot, Target, stability};
+use crate::{AssembledPrompt, LayoutName, RenderCache, Snapshot, Target, TierInfo};
+
+pub use regions::PromptPiece;
 
 /// Everything `hardpan context` shows.
 #[derive(Clone, Debug, Serialize)]
@@ -71,10 +71,11 @@ pub struct BreakdownBlock {
 #[derive(Clone, Debug, Serialize)]
 pub struct BreakdownContent {
     /// The kind of content: `file`, `history`, `tool`.
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    /// The item's key, or what else it came from.
-    pub key: String,
+    #[serde(rename = "type", serialize_with = "serialize_kind")]
+    pub kind: ItemKind,
+    /// What put it there: as JSON, the item's key or `message:ID`.
+    #[serde(rename = "key", serialize_with = "serialize_source")]
+    pub source: Source,
     /// Its tokens within this region.
     pub tokens: usize,
     /// For how many responses it has been unchanged, where tracked.
@@ -125,52 +126,37 @@ pub struct TokenizerInfo {
     pub factor: f64,
 }
 
-/// `tiers`: what each tier holds.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct TierInfo {
-    /// L0, the system message.
-    #[serde(rename = "L0")]
-    pub l0: TierTokens,
-    /// L1, unchanged for 9 responses or more.
-    #[serde(rename = "L1")]
-    pub l1: TierTokens,
-    /// L2, unchanged for 6 responses or more.
-    #[serde(rename = "L2")]
-    pub l2: TierTokens,
-    /// L3, unchanged for 3 responses or more.
-    #[serde(rename = "L3")]
-    pub l3: TierTokens,
-    /// The active tier: what changed recently, the tree, pages and the prompt. It is not cached.
-    pub active: TierTokens,
-    /// How many of L1 to L3 were skipped.
-    pub empty_tiers: u32,
+/// What a layout adds to the breakdown of a prompt.
+#[derive(Clone, Debug, Default)]
+pub struct LayoutDetails {
+    /// What each tier holds, in a layout with tiers.
+    pub tier_info: Option<TierInfo>,
+    /// The tokens of the live conversation, in a layout that freezes the older part.
+    pub conversation_tokens: Option<usize>,
 }
 
-/// What one tier holds.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct TierTokens {
-    /// The tokens of everything in it.
-    pub tokens: usize,
-    /// How many symbol entries it shows.
-    pub symbols: usize,
-    /// How many files it shows.
-    pub files: usize,
-    /// How many messages of the conversation it holds.
-    pub history: usize,
-    /// Whether the tree is in it.
-    pub has_tree: bool,
-    /// L0: whether the system prompt is in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub has_system: Option<bool>,
-    /// L0: whether the legend is in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub has_legend: Option<bool>,
-    /// Active: whether pages are in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub has_urls: Option<bool>,
-    /// Active: whether conversation is in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub has_history: Option<bool>,
+/// What a layout adds to one content of the breakdown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContentDetails {
+    /// For how many responses it has to be unchanged to stand where it does.
+    pub threshold: Option<u32>,
+    /// Whether it and all before it are as they were in the last request.
+    pub hit: Option<bool>,
+    /// What it has cost so far, in dollars.
+    pub cost: Option<f64>,
+}
+
+/// A figure of a layout's own, for the last request and the whole session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionFigure {
+    /// Its name in JSON: `empty_tiers`.
+    pub name: &'static str,
+    /// What people read: `empty tiers`.
+    pub label: &'static str,
+    /// The figure of the last request.
+    pub last_request: u32,
+    /// The sum over all requests of the session.
+    pub session: u32,
 }
 
 impl Breakdown {
@@ -179,11 +165,11 @@ impl Breakdown {
         assembled: &AssembledPrompt,
         snapshot: &Snapshot,
         target: &Target,
-        render_cache: &crate::RenderCache,
+        render_cache: &RenderCache,
     ) -> Self {
         let AssembledPrompt { prompt, measured, layout, layout_state } = assembled;
-        let snapshot = &*stability::with_tracked_tiers(snapshot, *layout);
-        let pieces = collect_pieces(assembled);
+        let snapshot = &*layout.layout().annotate(snapshot);
+        let pieces = regions::collect_pieces(assembled);
         let breakpoints = prompt.breakpoints();
         let cached_end = breakpoints.last().map_or(0, |last| last.block + 1);
         let mut breakdown: BTreeMap<&'static str, usize> =
@@ -194,25 +180,21 @@ impl Breakdown {
         let quote = quote(&target.model, &target.profile, measured.total(), &breakpoints, |block| {
             measured.tokens_through(block)
         });
-        let tier_info = (*layout == LayoutName::Tiers).then(|| summarise_tiers(&pieces));
+        let LayoutDetails { tier_info, conversation_tokens } =
+            layout.layout().breakdown_details(&pieces, snapshot, layout_state, &render_cache.counter);
         let exact = target.model.vocabulary.is_some();
         Breakdown {
             model: target.model.id.clone(),
             layout: *layout,
             total_tokens: measured.total(),
             max_input_tokens: target.max_input_tokens() as usize,
-            blocks: group_into_regions(&pieces, snapshot, layout_state, *layout, cached_end),
+            blocks: regions::group_into_regions(&pieces, snapshot, assembled, cached_end),
             context_map_tokens: breakdown["symbol_map"] + breakdown["legend"],
             breakdown,
             empty_tiers: tier_info.as_ref().map_or(0, |info| info.empty_tiers),
             tier_info,
             user_text: snapshot.prompt.as_ref().map(|prompt| prompt.text.to_string()),
-            conversation_tokens: (*layout == LayoutName::Panels).then(|| {
-                let frozen =
-                    |id| layout_state.panels.histories.iter().any(|history| history.messages.contains(id));
-                let live = snapshot.messages.iter().filter(|message| !frozen(&message.id));
-                detach::conversation_tokens(live, &render_cache.counter)
-            }),
+            conversation_tokens,
             breakpoints: breakpoints
                 .iter()
                 .map(|breakpoint| BreakpointInfo {
@@ -237,183 +219,17 @@ impl Breakdown {
     }
 }
 
-/// A part of the prompt with one origin, and its tokens.
-struct PromptPiece {
-    block: usize,
-    region: Region,
-    origin: Origin,
-    tokens: usize,
-}
-
-/// Every segment of every block, with the tokens measured for it.
-fn collect_pieces(assembled: &AssembledPrompt) -> Vec<PromptPiece> {
-    let mut pieces = Vec::new();
-    let tools = assembled.prompt.tools.iter().map(|ToolBlock { region, tool, .. }| {
-        (*region, vec![Origin { kind: ItemKind::Tool, source: Source::Tool(tool.name.clone()) }])
-    });
-    let blocks =
-        assembled.prompt.blocks().map(|block| (block.region, origins(block).into_iter().cloned().collect()));
-    for (index, (region, origins)) in tools.chain(blocks).enumerate() {
-        for (origin, tokens) in origins.into_iter().zip(assembled.measured.segments(index)) {
-            pieces.push(PromptPiece { block: index, region, origin, tokens: *tokens as usize });
-        }
-    }
-    pieces
-}
-
-/// One origin for each measured segment of a block.
-fn origins(block: &Block) -> Vec<&Origin> {
-    match &*block.content {
-        Content::Text(segments) => segments.iter().map(|segment| &segment.origin).collect(),
-        Content::Result(result) => result
-            .parts
-            .iter()
-            .flat_map(|part| match part {
-                ResultPart::Text(segments) => segments.iter().map(|segment| &segment.origin).collect(),
-                ResultPart::Image(_) => vec![&result.origin],
-            })
-            .collect(),
-        Content::Image(_, origin) => vec![origin],
-        Content::Reasoning(reasoning) => vec![&reasoning.origin],
-        Content::Call(call) => vec![&call.origin],
+impl BreakdownContent {
+    /// The item's key, or what else it came from: `file:src/a.rs`, `message:m1`.
+    pub fn key(&self) -> String {
+        self.source.to_string()
     }
 }
 
-fn region_name(
-    layout: LayoutName,
-    region: Region,
-    block: usize,
-    first_message: usize,
-    kind: ItemKind,
-) -> &'static str {
-    match (layout, region) {
-        _ if kind == ItemKind::Tool => "tools",
-        (LayoutName::Tiers, region) => region.name(),
-        (_, Region::Base | Region::Inline) if block < first_message => "system",
-        (_, Region::Base) => "base",
-        (_, Region::Panel) => "panels",
-        (_, Region::Log) => "conversation",
-        (_, Region::Tail) => "tail",
-        (_, Region::Inline) => "messages",
-        (_, region) => region.name(),
-    }
+fn serialize_kind<S: Serializer>(kind: &ItemKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.name())
 }
 
-fn group_into_regions(
-    pieces: &[PromptPiece],
-    snapshot: &Snapshot,
-    layout_state: &crate::LayoutState,
-    layout: LayoutName,
-    cached_end: usize,
-) -> Vec<BreakdownBlock> {
-    let first_message =
-        pieces.iter().filter(|p| p.origin.kind == ItemKind::Tool).map(|p| p.block + 1).max().unwrap_or(0) + 1;
-    let index = SnapshotIndex {
-        items: snapshot.items.iter().map(|item| (&*item.key, item)).collect(),
-        messages: snapshot.messages.iter().map(|message| (&message.id, message)).collect(),
-    };
-    let mut regions: Vec<BreakdownBlock> = Vec::new();
-    for piece in pieces {
-        let name = region_name(layout, piece.region, piece.block, first_message, piece.origin.kind);
-        if regions.last().is_none_or(|region| region.name != name) {
-            let span = (piece.block, piece.block + 1);
-            regions.push(BreakdownBlock {
-                name,
-                tier: piece.region.name(),
-                tokens: 0,
-                cached: true,
-                span,
-                contents: vec![],
-            });
-        }
-        let Some(region) = regions.last_mut() else { continue };
-        region.tokens += piece.tokens;
-        region.span.1 = piece.block + 1;
-        region.cached = region.span.1 <= cached_end;
-        let content = describe_piece(piece, &index, snapshot, layout_state, layout);
-        match region.contents.last_mut().filter(|last| last.key == content.key && last.kind == content.kind) {
-            Some(last) => last.tokens += content.tokens,
-            None => region.contents.push(content),
-        }
-    }
-    regions
-}
-
-/// The items and messages of a snapshot by key and id: every piece of a prompt is looked up.
-struct SnapshotIndex<'a> {
-    items: BTreeMap<&'a str, &'a Item>,
-    messages: BTreeMap<&'a MessageId, &'a AgentMessage>,
-}
-
-fn describe_piece(
-    piece: &PromptPiece,
-    index: &SnapshotIndex<'_>,
-    snapshot: &Snapshot,
-    layout_state: &crate::LayoutState,
-    layout: LayoutName,
-) -> BreakdownContent {
-    let (unchanged_responses, tier) = match &piece.origin.source {
-        Source::Item { key, copy: ItemCopy::Current } => {
-            index.items.get(&**key).map_or((None, None), |item| (item.unchanged_responses, item.tier))
-        }
-        Source::Message(id) => {
-            index.messages.get(id).map_or((None, None), |message| (message.unchanged_responses, message.tier))
-        }
-        _ => (None, None),
-    };
-    let panel = match &piece.origin.source {
-        Source::Item { key, .. } if layout == LayoutName::Panels => {
-            let now = layout_state.panels.shown.iter().find(|shown| shown.key == *key);
-            let before = snapshot.layout_state.panels.shown.iter().find(|shown| shown.key == *key);
-            now.map(|now| (now.hits > before.map_or(0, |before| before.hits), now.cost))
-        }
-        _ => None,
-    };
-    BreakdownContent {
-        kind: piece.origin.kind.name(),
-        key: piece.origin.to_string(),
-        tokens: piece.tokens,
-        unchanged_responses,
-        threshold: tier.filter(|_| layout == LayoutName::Tiers).and_then(Tier::threshold),
-        hit: panel.map(|panel| panel.0),
-        cost: panel.map(|panel| panel.1),
-    }
-}
-
-fn summarise_tiers(pieces: &[PromptPiece]) -> TierInfo {
-    let mut info = TierInfo::default();
-    info.l0.has_system = Some(false);
-    info.l0.has_legend = Some(false);
-    info.active.has_urls = Some(false);
-    info.active.has_history = Some(false);
-    let mut messages: Vec<(Region, &Source)> = Vec::new();
-    for piece in pieces {
-        let tier = match piece.region {
-            Region::L0 => &mut info.l0,
-            Region::L1 => &mut info.l1,
-            Region::L2 => &mut info.l2,
-            Region::L3 => &mut info.l3,
-            _ => &mut info.active,
-        };
-        tier.tokens += piece.tokens;
-        let is_item = matches!(piece.origin.source, Source::Item { .. });
-        match piece.origin.kind {
-            ItemKind::Symbols if is_item => tier.symbols += 1,
-            ItemKind::File if is_item => tier.files += 1,
-            ItemKind::History if matches!(piece.origin.source, Source::Message(_)) => {
-                if !messages.contains(&(piece.region, &piece.origin.source)) {
-                    messages.push((piece.region, &piece.origin.source));
-                    tier.history += 1;
-                }
-                tier.has_history = tier.has_history.map(|_| true);
-            }
-            ItemKind::Tree => tier.has_tree = true,
-            ItemKind::System => tier.has_system = tier.has_system.map(|_| true),
-            ItemKind::Legend => tier.has_legend = tier.has_legend.map(|_| true),
-            ItemKind::Page => tier.has_urls = tier.has_urls.map(|_| true),
-            _ => {}
-        }
-    }
-    info.empty_tiers = [&info.l1, &info.l2, &info.l3].iter().map(|tier| u32::from(tier.tokens == 0)).sum();
-    info
+fn serialize_source<S: Serializer>(source: &Source, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(source)
 }

@@ -6,13 +6,12 @@
 //! what comes before it, so a conversation that grows keeps its cached prefix.
 
 mod conversion; // converts message by message
-mod incremental;
-mod pairing; // which result answers which call // reuses the part of the last conversion that cannot change any more
+mod incremental; // reuses the part of the last conversion that cannot change any more
+mod pairing; // which result answers which call
 
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_prompt::{AgentMessage, Content, MessageId, Omission, Role, SharedContent, Tier};
+use hardpan_prompt::{AgentMessage, Content, MessageId, Omission, Role, SharedContent};
 
 use crate::layout::LayoutInput;
 pub use conversion::unique_id;
@@ -86,26 +85,6 @@ pub fn convert_history(
         extend_conversion(input, messages, &settings, before.map(|(_, settled)| settled));
     *past = Some((settings, settled));
     history
-}
-
-/// Whether an exchange (a user's message up to the next one) begins at one of these positions.
-fn begins_exchange(messages: &[AgentMessage], mut range: RangeInclusive<usize>) -> bool {
-    range.any(|at| messages[at].is_user() && !messages[at - 1].is_user())
-}
-
-/// The tier of each message. An exchange moves as a whole, so all its messages have the tier of the
-/// least stable one.
-pub fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
-    let mut tiers = vec![Tier::Active; messages.len()];
-    let mut start = 0;
-    for index in 1..=messages.len() {
-        if index == messages.len() || begins_exchange(messages, index..=index) {
-            let tier = messages[start..index].iter().map(|m| m.tier.unwrap_or(Tier::Active)).max();
-            tiers[start..index].fill(tier.unwrap_or(Tier::Active));
-            start = index;
-        }
-    }
-    tiers
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use hardpan_prompt::{
 };
 
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
-use crate::layout::{Arrangement, Layout, LayoutInput, LayoutName};
+use crate::layout::{Arrangement, Layout, LayoutInput};
+use crate::layout_state::StateStorage;
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::{AgentMode, ContextImage, is_conversation_placeholder};
 use crate::system;
@@ -17,17 +18,15 @@ use crate::texts::fill_template;
 /// The `inline` layout. It keeps no state and asks for no cache entries.
 pub struct Inline;
 
-impl Layout for Inline {
-    fn name(&self) -> LayoutName {
-        LayoutName::Inline
-    }
+impl StateStorage for Inline {}
 
+impl Layout for Inline {
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
         let strict = |block: ToolBlock| ToolBlock { tool: require_all_properties(&block.tool), ..block };
         prompt.tools = input.tool_blocks(Region::Inline, None).into_iter().map(strict).collect();
-        let system = system::system_prompt_segments(input, LayoutName::Inline);
+        let system = system::system_prompt_segments(input, self);
         prompt.system_id = input.target.profile.message_ids.then(|| system::system_message_id(&system));
         prompt.system.push(Block::new(Region::Inline, Content::Text(system)));
 
@@ -59,6 +58,14 @@ impl Layout for Inline {
         }
         let prompt = builder.finish(input, Region::Inline, prompt);
         Arrangement { prompt, layout_state: snapshot.layout_state.clone(), measured: None }
+    }
+
+    fn suits_single_requests(&self) -> bool {
+        true
+    }
+
+    fn has_prompt_types(&self) -> bool {
+        true
     }
 }
 

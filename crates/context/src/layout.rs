@@ -1,51 +1,27 @@
-//! [`Layout`]: the trait behind the four ways of ordering a prompt, with its input and output.
+//! [`Layout`]: the trait behind the ways of ordering a prompt, with its input and output.
+//!
+//! Everything that belongs to one layout alone stands behind this trait: how it arranges a prompt,
+//! what it carries over, how that is stored, and what the breakdown and the HUD show of it. Code
+//! outside of a layout asks its properties and never its name.
 
-use std::fmt;
-use std::str::FromStr;
+mod registry; // LayoutName: the names, and the layout behind each
 
-use hardpan_models::{
-    MarkerFormat, Model, Protocol, ProviderProfile, ToolSchemaStyle, did_you_mean, nearest,
-};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use hardpan_models::ToolSchemaStyle;
 use hardpan_prompt::{
-    Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Thinking, TokenFactor, Tool,
-    ToolBlock,
+    Hash, Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Source, Thinking, Tier,
+    TokenCounter, Tool, ToolBlock,
 };
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::{LayoutState, PromptTexts, RenderCache, Snapshot};
+use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
+use crate::layout_state::StateStorage;
+use crate::{
+    AssembledPrompt, Breakdown, LayoutState, PromptTexts, RenderCache, Snapshot, Target, TierChange,
+};
 
-/// The model a request is for, and how its provider is spoken to.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// The provider's id in the catalogue: `anthropic`.
-    pub provider: String,
-    /// How the provider is spoken to, for this model.
-    pub profile: ProviderProfile,
-    /// The model's entry in the catalogue: window, prices, what it can do.
-    pub model: Model,
-    /// The limit for the answer, in tokens; thinking counts towards it.
-    pub max_tokens: u32,
-    /// What our token counts are multiplied by to estimate the model's own.
-    pub factor: TokenFactor,
-}
-
-impl Target {
-    /// Whether the provider understands cache breakpoints; if not, none are sent.
-    pub fn has_markers(&self) -> bool {
-        self.profile.markers != MarkerFormat::None
-    }
-
-    /// Whether the provider speaks Anthropic's protocol.
-    pub fn is_anthropic(&self) -> bool {
-        self.profile.protocol == Protocol::Anthropic
-    }
-
-    /// How many input tokens the window leaves once the answer has its room.
-    pub fn max_input_tokens(&self) -> u32 {
-        self.model.max_input_tokens(self.max_tokens)
-    }
-}
+pub use registry::{LayoutName, UnknownLayout};
 
 /// What a layout works from: the snapshot, and everything outside it that decides the bytes.
 #[derive(Clone, Copy)]
@@ -114,84 +90,131 @@ pub struct Arrangement {
     pub measured: Option<PromptTokens>,
 }
 
+/// How the files of the workspace refer to each other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Coupling {
+    /// Groups of paths that refer to each other and should be cached together.
+    pub clusters: Vec<Vec<String>>,
+    /// How strongly other files refer to a path. Only the order of the values matters.
+    pub references: BTreeMap<String, f64>,
+}
+
 /// A way of ordering a prompt.
 ///
-/// To add one, implement this trait and register it in [`LayoutName`].
-pub trait Layout {
-    /// The name it is registered under.
-    fn name(&self) -> LayoutName;
+/// To add one, implement this trait and [`StateStorage`] in a file of its own and add a line to the
+/// registry (`layout/registry.rs`). A layout that carries something over adds a field to
+/// [`LayoutState`]. Every method but [`arrange`](Layout::arrange) has a default that fits a layout
+/// without state.
+pub trait Layout: StateStorage + Send + Sync {
     /// Orders the snapshot into a prompt. Pure: the same input gives the same bytes.
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement;
+
     /// The name of the tool that the layout declares and fills in by itself, if it has one. No other
     /// tool can have it.
     fn own_tool(&self) -> Option<&'static str> {
         None
     }
-}
 
-/// The name of a layout, as settings, sessions and `--layout` spell it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LayoutName {
-    /// The default: a log-structured prompt of BASE, LOG and TAIL.
-    #[default]
-    Strata,
-    /// Every item as a tool call and its result, the oldest change first.
-    Panels,
-    /// Stability tiers, with a breakpoint after each.
-    Tiers,
-    /// All context right before the last user message.
-    Inline,
-}
-
-impl LayoutName {
-    /// Every layout, the default first.
-    pub const ALL: [LayoutName; 4] =
-        [LayoutName::Strata, LayoutName::Panels, LayoutName::Tiers, LayoutName::Inline];
-
-    /// The implementation registered under this name.
-    pub fn layout(self) -> &'static dyn Layout {
-        match self {
-            LayoutName::Strata => &crate::strata::Strata,
-            LayoutName::Panels => &crate::panels::Panels,
-            LayoutName::Tiers => &crate::tiers::Tiers,
-            LayoutName::Inline => &crate::inline::Inline,
-        }
+    /// What the ids of the layout's own calls begin with. No call of the conversation keeps an id
+    /// that begins so.
+    fn own_call_prefix(&self) -> Option<&'static str> {
+        None
     }
 
-    /// The name as settings spell it: `strata`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            LayoutName::Strata => "strata",
-            LayoutName::Panels => "panels",
-            LayoutName::Tiers => "tiers",
-            LayoutName::Inline => "inline",
-        }
+    /// Whether it suits a request that stands alone: it declares no tool of its own that the model
+    /// could call, keeps no state, and requests no cache entries.
+    fn suits_single_requests(&self) -> bool {
+        false
     }
-}
 
-impl fmt::Display for LayoutName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+    /// Whether the system prompt ends with the date and the working directory. If not, they stand
+    /// where nothing is cached.
+    fn dates_system_prompt(&self) -> bool {
+        true
     }
-}
 
-/// A layout name that nothing is registered under.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown layout \"{name}\"{}; use strata, panels, tiers or inline", did_you_mean(nearest))]
-pub struct UnknownLayout {
-    /// The name that was given.
-    pub name: String,
-    /// Known names that look similar, the nearest first.
-    pub nearest: Vec<String>,
-}
+    /// Whether the system prompt starts from the snapshot's prompt type. If not, it starts from the
+    /// active agent's text.
+    fn has_prompt_types(&self) -> bool {
+        false
+    }
 
-impl FromStr for LayoutName {
-    type Err = UnknownLayout;
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        LayoutName::ALL.into_iter().find(|layout| layout.as_str() == name).ok_or_else(|| {
-            let known = LayoutName::ALL.iter().map(|layout| layout.as_str());
-            UnknownLayout { name: name.to_owned(), nearest: nearest(name, known) }
-        })
+    /// Whether breakpoints below the provider's minimum are removed from the finished prompt. If
+    /// not, they are sent, and the provider ignores them.
+    fn drops_small_breakpoints(&self) -> bool {
+        false
+    }
+
+    /// Whether the layout keeps files up to date that the model has read or written. If so, they are
+    /// to be items of the snapshot; if not, the result of the tool is all the model sees.
+    fn tracks_known_files(&self) -> bool {
+        false
+    }
+
+    /// Whether the layout wants to know the coupling of the files before this request.
+    fn needs_coupling(&self, _snapshot: &Snapshot) -> bool {
+        false
+    }
+
+    /// The state to build the first request with, where the layout
+    /// [needs the coupling](Layout::needs_coupling) for it.
+    fn initial_state(&self, input: &LayoutInput<'_>, _coupling: &Coupling) -> LayoutState {
+        input.snapshot.layout_state.clone()
+    }
+
+    /// The snapshot with what the layout's state knows of its items and messages.
+    fn annotate<'a>(&self, snapshot: &'a Snapshot) -> Cow<'a, Snapshot> {
+        Cow::Borrowed(snapshot)
+    }
+
+    /// Updates the state after a complete answer to `assembled`, which was built from `snapshot`,
+    /// and returns what moved. Call it once for every complete answer, including those that end in
+    /// tool calls.
+    fn record_response(
+        &self,
+        _state: &mut LayoutState,
+        _snapshot: &Snapshot,
+        _assembled: &AssembledPrompt,
+        _target: &Target,
+    ) -> Vec<TierChange> {
+        Vec::new()
+    }
+
+    /// How many tokens the last request sent that a fold would drop.
+    fn garbage_tokens(&self, _state: &LayoutState) -> usize {
+        0
+    }
+
+    /// The files that the cached part of the prompt shows whole: path and hash of the body.
+    fn cached_files<'a>(&self, _state: &'a LayoutState) -> Vec<(&'a str, Hash)> {
+        Vec::new()
+    }
+
+    /// What the layout adds to the breakdown of a prompt.
+    fn breakdown_details(
+        &self,
+        _pieces: &[PromptPiece],
+        _snapshot: &Snapshot,
+        _state: &LayoutState,
+        _counter: &TokenCounter,
+    ) -> LayoutDetails {
+        LayoutDetails::default()
+    }
+
+    /// What the layout adds to one content of the breakdown. `before` and `after` are the states
+    /// around the request; `tier` is the tier of the item or message, if it has one.
+    fn content_details(
+        &self,
+        _source: &Source,
+        _tier: Option<Tier>,
+        _before: &LayoutState,
+        _after: &LayoutState,
+    ) -> ContentDetails {
+        ContentDetails::default()
+    }
+
+    /// Figures of its own that the HUD shows, by the breakdown of the last request and the state.
+    fn session_figures(&self, _breakdown: &Breakdown, _state: &LayoutState) -> Vec<SessionFigure> {
+        Vec::new()
     }
 }

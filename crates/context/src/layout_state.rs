@@ -2,39 +2,39 @@
 //!
 //! Assembly is a pure function, so a layout cannot keep state of its own. It reads the state of
 //! the previous request from the snapshot and returns the next one, which the agent commits once
-//! the provider has begun to answer. The JSON form (the snapshot's `memory`) is stored in sessions.
+//! the provider has begun to answer. The JSON form (the snapshot's `memory`) is stored in sessions,
+//! as what each request changed: [`LayoutStateLog`].
 
-use std::sync::Arc;
+mod log; // LayoutStateLog: the state, and what a session file has of it
+mod storage; // StateStorage: how a layout's part of the state is stored
 
-use hardpan_prompt::{Hash, ItemKind, MessageId, Text};
 use serde::{Deserialize, Serialize};
 
-use crate::StabilityTracker;
+use crate::LayoutName;
+use crate::panels::PanelsState;
+use crate::strata::StrataState;
+use crate::tiers::StabilityTracker;
 
-/// The state of all layouts.
-///
-/// [`assemble`](crate::assemble) takes one and returns the next;
-/// [`record_response`](crate::record_response) updates `tiers` after each complete answer. Nothing
-/// else changes it.
+pub use log::LayoutStateLog;
+pub use storage::{StateChange, StateStorage};
+
+/// The state of all layouts. Each layout reads and changes its own part alone; to everyone else it
+/// is opaque.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LayoutState {
     /// `panels`: detached conversation, and the panels of the last request.
     #[serde(skip_serializing_if = "PanelsState::is_empty")]
-    pub panels: PanelsState,
+    pub(crate) panels: PanelsState,
     /// `strata`: BASE, and what the model has been told since it was laid.
     #[serde(skip_serializing_if = "StrataState::is_empty")]
-    pub strata: StrataState,
+    pub(crate) strata: StrataState,
     /// `tiers`: how long each file, symbol entry and exchange has been unchanged.
     #[serde(skip_serializing_if = "StabilityTracker::is_empty")]
-    pub tiers: StabilityTracker,
+    pub(crate) tiers: StabilityTracker,
     /// `tiers`: how many empty tiers its requests have skipped since the session began.
     #[serde(skip_serializing_if = "is_zero")]
-    pub empty_tiers: u32,
-}
-
-fn is_empty(groups: &Arc<Vec<BaseGroup>>) -> bool {
-    groups.is_empty()
+    pub(crate) empty_tiers: u32,
 }
 
 fn is_zero(n: &u32) -> bool {
@@ -46,190 +46,12 @@ impl LayoutState {
     pub fn is_empty(&self) -> bool {
         *self == LayoutState::default()
     }
-}
 
-/// What `panels` carries over: frozen conversation, and the panels of the last request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PanelsState {
-    /// Stretches of conversation that were moved into panels, oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub histories: Vec<Arc<FrozenHistory>>,
-    /// The panels of the last request, in the order they were sent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shown: Vec<ShownPanel>,
-}
-
-impl PanelsState {
-    fn is_empty(&self) -> bool {
-        *self == PanelsState::default()
+    /// The state after a compaction: empty, but for what is about the session and not about its
+    /// messages.
+    pub fn after_compaction(&self) -> LayoutState {
+        let mut fresh = LayoutState::default();
+        LayoutName::ALL.iter().for_each(|name| name.layout().keep_after_compaction(self, &mut fresh));
+        fresh
     }
-}
-
-/// A stretch of old conversation, frozen into a panel of the `panels` layout.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FrozenHistory {
-    /// The panel's id: `H1`, `H2`, …
-    pub id: Arc<str>,
-    /// The panel's header, which names the first and the last message.
-    pub title: Arc<str>,
-    /// The messages as text, as the panel shows them.
-    pub content: Text,
-    /// When it was frozen, in milliseconds since 1970.
-    pub at_ms: i64,
-    /// The ids of the messages it replaces; these are no longer sent as messages.
-    pub messages: Vec<MessageId>,
-}
-
-/// A panel as the last request sent it, and how well it has been cached so far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShownPanel {
-    /// The key of the item it shows.
-    pub key: Arc<str>,
-    /// The hash of its content, to see whether the next request sends the same.
-    pub hash: Hash,
-    /// In how many requests it and every panel before it were unchanged (a cache hit).
-    pub hits: u32,
-    /// In how many requests it, or a panel before it, had changed.
-    pub misses: u32,
-    /// What it has cost so far, in dollars.
-    pub cost: f64,
-}
-
-/// What `strata` carries over: what the model has been told, and where.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct StrataState {
-    /// The groups of BASE as the last fold laid them; empty before the first request.
-    #[serde(skip_serializing_if = "is_empty")]
-    pub base: Arc<Vec<BaseGroup>>,
-    /// Whether BASE has been laid. An empty BASE counts: a first request may have no items.
-    #[serde(rename = "laid", skip_serializing_if = "std::ops::Not::not")]
-    pub has_base: bool,
-    /// What the LOG has told about items since the last fold, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub updates: Vec<ItemUpdate>,
-    /// Messages whose body was replaced by one line, because BASE shows it now.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub stubs: Vec<Stub>,
-    /// How far the last request was cached; none before the first one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub frontier: Option<Frontier>,
-    /// The hash of the last TAIL without its clock: an unchanged TAIL is not sent again in a turn.
-    #[serde(rename = "tail", skip_serializing_if = "Option::is_none")]
-    pub tail_hash: Option<Hash>,
-    /// How many folds there have been in this session.
-    pub folds: u32,
-    /// What garbage has cost since the last fold.
-    #[serde(skip_serializing_if = "RentAccount::is_empty")]
-    pub account: RentAccount,
-}
-
-/// What garbage costs, and what a fold would cost, as of the last request.
-///
-/// A fold is due once `rent` has reached the price of one (`docs/economy.md`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RentAccount {
-    /// Paid for garbage since the last fold, in units of the price of one input token.
-    pub rent: f64,
-    /// Tokens after the system prompt: what a fold would write anew.
-    #[serde(rename = "after")]
-    pub tokens_after_system: usize,
-    /// How many of these tokens a fold would drop.
-    #[serde(rename = "garbage")]
-    pub garbage_tokens: usize,
-}
-
-impl RentAccount {
-    fn is_empty(&self) -> bool {
-        *self == RentAccount::default()
-    }
-}
-
-impl StrataState {
-    fn is_empty(&self) -> bool {
-        *self == StrataState::default()
-    }
-}
-
-/// A group of items in BASE: one tool call and its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BaseGroup {
-    /// The group's name, by the volatility of its items: `still`, `calm` or `lively`.
-    pub name: Arc<str>,
-    /// Its items, ordered by kind and key.
-    pub items: Vec<BaseItem>,
-}
-
-/// An item as it stands in BASE.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BaseItem {
-    /// The item's key: `file:src/a.rs`.
-    pub key: Arc<str>,
-    /// The item's title, where the key does not say it (panels and pages).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<Arc<str>>,
-    /// The kind of the item, which decides its column in the breakdown.
-    pub kind: ItemKind,
-    /// The item's body when BASE was laid; it may have changed since.
-    pub body: Text,
-}
-
-/// Something the LOG tells the model about an item: a change, a new body, or that it was closed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ItemUpdate {
-    /// The key of the item it is about.
-    pub key: Arc<str>,
-    /// The kind of that item.
-    pub kind: ItemKind,
-    /// The message it is sent with: the prompt, or the last result of a tool round.
-    pub anchor: MessageId,
-    /// How the update tells it: as a diff, a whole body, or a notice.
-    pub form: UpdateForm,
-    /// The text as sent; empty where the message itself shows the body.
-    pub text: Text,
-    /// The item's body after the update; none once the item is closed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub body: Option<Text>,
-}
-
-/// How an update tells the model what is new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UpdateForm {
-    /// A unified diff against the body that was told last.
-    Diff,
-    /// The whole body, where a diff would not be shorter or nothing was told before.
-    Body,
-    /// The message it is anchored to already shows the body (a read, a write): no text is added.
-    #[serde(rename = "said")]
-    ShownByMessage,
-    /// A notice that the item was closed and is no longer kept up to date.
-    Closed,
-}
-
-/// A message whose body is replaced by one line, because BASE shows it now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stub {
-    /// The message that showed the body.
-    pub message: MessageId,
-    /// The key of the item whose body it showed.
-    pub key: Arc<str>,
-}
-
-/// How far a request was cached. The next request marks the same place again if it begins alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Frontier {
-    /// Blocks up to and including the last breakpoint, tools counted.
-    pub blocks: usize,
-    /// The hash over these blocks.
-    pub hash: Hash,
 }

@@ -27,43 +27,40 @@ mod breakdown; // where the tokens of a prompt go: by region, kind and tier
 mod fallbacks; // the same prompt for models without tools or without images
 mod history; // the conversation, converted to messages that every provider accepts
 mod inline; // the `inline` layout: context right before the last user message
-mod layout; // the Layout trait, its input, and the target of a request
+mod layout; // the Layout trait, its input, and the registry of layouts
 mod layout_state; // what the layouts carry over from request to request
-mod message_builder;
+mod message_builder; // the messages of a prompt under construction
 mod panels; // the `panels` layout: every item as a tool call and its result
 mod render_cache; // rendered texts and token counts, kept between requests
 mod snapshot; // everything a request depends on
-mod stability; // which tier each file, symbol entry and exchange has earned
 mod strata; // the `strata` layout, the default: BASE, LOG and TAIL
 mod system; // how the system prompt is put together
+mod target; // the model that a request is for
 #[cfg(test)]
 mod test_snapshots; // small snapshots for tests
 mod texts; // the texts of prompts/ that a model reads, and their overrides
 mod tiers; // the `tiers` layout: stability tiers with a breakpoint each
-mod time; // timestamps as the model reads them // the messages of a prompt under construction
+mod time; // timestamps as the model reads them
 
 pub use assemble::{AssembleError, AssembledPrompt, assemble};
-pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, TierInfo, TierTokens};
+pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, SessionFigure};
 pub use fallbacks::{without_images, without_tools};
 pub use inline::require_all_properties;
-pub use layout::{Arrangement, Layout, LayoutInput, LayoutName, Target, UnknownLayout};
-pub use layout_state::{
-    BaseGroup, BaseItem, Frontier, FrozenHistory, ItemUpdate, LayoutState, PanelsState, RentAccount,
-    ShownPanel, StrataState, Stub, UpdateForm,
-};
-pub use panels::detach;
+pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, UnknownLayout};
+pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};
 pub use render_cache::RenderCache;
 pub use snapshot::{
     AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry,
     PromptType, Skill, Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry,
     SystemParts, ThinkingEntry, TreeEntry, UnavailableEntry, UserPrompt, WebSearchEntry, snapshot_schema,
 };
-pub use stability::{
-    ShownEntry, StabilityTracker, SymbolMapFile, TierChange, TierChangeReason, TierOpening, TrackedEntry,
-    cache_target_tokens, record_response,
-};
 pub use system::system_prompt_segments;
+pub use target::Target;
 pub use texts::{
     EXTRA_INSTRUCTIONS_FILE, PROMPT_FILES, Phrases, PromptTexts, PromptTextsError, TextOverride,
     fill_template,
+};
+pub use tiers::{
+    ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierInfo, TierOpening, TierTokens,
+    TrackedEntry,
 };

@@ -3,44 +3,44 @@
 //!
 //! Old conversation is detached into frozen history panels ([`detach`]).
 
-pub mod detach; // which old messages leave the conversation for a frozen panel
+mod breakdown; // what the breakdown shows of panels
+mod detach; // which old messages leave the conversation for a frozen panel
+mod state; // what is carried over from request to request
+mod storage; // how sessions store it
 
 use std::sync::Arc;
 
 use hardpan_prompt::{
     AgentMessage, Block, CacheLifetime, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId,
-    Omission, OmissionReason, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tool,
-    ToolOutcome, ToolResult, Volatility,
+    Omission, OmissionReason, Origin, PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tier,
+    TokenCounter, Tool, ToolOutcome, ToolResult, Volatility,
 };
 
 use rustc_hash::FxHashSet;
 
+use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece};
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
-use crate::layout::{Arrangement, Layout, LayoutInput, LayoutName};
-use crate::layout_state::{FrozenHistory, PanelsState, ShownPanel};
+use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::is_conversation_placeholder;
-use crate::system;
 use crate::texts::fill_template;
 use crate::time::{format_utc, format_utc_ms};
+use crate::{LayoutState, Snapshot, system};
+
+pub use state::PanelsState;
+use state::{FrozenHistory, ShownPanel};
 
 /// The `panels` layout.
 pub struct Panels;
 
 /// The tool that the panels pretend to be results of.
 const PANEL_TOOL: &str = "dynamic_panel";
+/// What the ids of these calls begin with.
+const CALL_PREFIX: &str = "panel_";
 /// The id of the call that ends the panels.
 const FOOTER_ID: &str = "panel_footer";
 
 impl Layout for Panels {
-    fn name(&self) -> LayoutName {
-        LayoutName::Panels
-    }
-
-    fn own_tool(&self) -> Option<&'static str> {
-        Some(PANEL_TOOL)
-    }
-
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
@@ -50,7 +50,7 @@ impl Layout for Panels {
         layout_state.panels.shown = count_hits(input, &panels);
 
         prompt.tools = input.tool_blocks(Region::Base, Some(panel_tool(input)));
-        let system = system::system_prompt_segments(input, LayoutName::Panels);
+        let system = system::system_prompt_segments(input, self);
         let reinjection = &input.texts.phrases.panels.reinjection;
         let hashes =
             [reinjection].into_iter().chain(system.iter().map(|segment| &segment.text)).map(Text::hash);
@@ -88,6 +88,35 @@ impl Layout for Panels {
         builder.mark_last_block(0, CacheLifetime::FiveMinutes);
         prompt.messages = builder.0;
         Arrangement { prompt, layout_state, measured: None }
+    }
+
+    fn own_tool(&self) -> Option<&'static str> {
+        Some(PANEL_TOOL)
+    }
+
+    fn own_call_prefix(&self) -> Option<&'static str> {
+        Some(CALL_PREFIX)
+    }
+
+    fn breakdown_details(
+        &self,
+        _pieces: &[PromptPiece],
+        snapshot: &Snapshot,
+        state: &LayoutState,
+        counter: &TokenCounter,
+    ) -> LayoutDetails {
+        let conversation_tokens = Some(breakdown::conversation_tokens(snapshot, &state.panels, counter));
+        LayoutDetails { conversation_tokens, ..LayoutDetails::default() }
+    }
+
+    fn content_details(
+        &self,
+        source: &Source,
+        _tier: Option<Tier>,
+        before: &LayoutState,
+        after: &LayoutState,
+    ) -> ContentDetails {
+        breakdown::content_details(source, &before.panels, &after.panels)
     }
 }
 
@@ -265,7 +294,7 @@ fn push_panel(
 /// A unique call id for a panel: `panel_P1`. Users may give panels any id, and one id twice.
 fn panel_call_id(id: &str, used: &mut FxHashSet<Arc<str>>) -> Arc<str> {
     let valid = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    let name = format!("panel_{}", id.chars().map(valid).collect::<String>());
+    let name = format!("{CALL_PREFIX}{}", id.chars().map(valid).collect::<String>());
     history::unique_id(&name, used)
 }
 

@@ -12,6 +12,8 @@
 mod base; // laying BASE: which items, in which groups, and what a fold replaces by stubs
 mod breakpoints; // the four breakpoints
 mod garbage; // what a fold would drop, and whether it pays
+mod state; // what is carried over from request to request
+mod storage; // how sessions store it
 mod updates; // which items changed since the model was last told, and how it is told
 
 use std::borrow::Cow;
@@ -19,34 +21,30 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Call, Content, Item, ItemCopy, ItemKind, Json, MessageId, Omission, OmissionReason, Origin,
+    Block, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId, Omission, OmissionReason, Origin,
     PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tool, ToolOutcome, ToolResult,
-    Volatility,
+    Volatility, key_name,
 };
 
 use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
-use crate::layout::{Arrangement, Layout, LayoutInput, LayoutName};
-use crate::layout_state::{BaseGroup, ItemUpdate, StrataState, UpdateForm};
+use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::{ContextImage, is_conversation_placeholder};
-use crate::system;
 use crate::texts::fill_template;
+use crate::{LayoutState, system};
+
+pub use state::StrataState;
+use state::{BaseGroup, ItemUpdate, UpdateForm};
 
 /// The `strata` layout.
 pub struct Strata;
 
 /// The tool that the groups of BASE pretend to be results of.
 const CONTEXT_TOOL: &str = "context";
+/// What the ids of these calls begin with.
+const CALL_PREFIX: &str = "context_";
 
 impl Layout for Strata {
-    fn name(&self) -> LayoutName {
-        LayoutName::Strata
-    }
-
-    fn own_tool(&self) -> Option<&'static str> {
-        Some(CONTEXT_TOOL)
-    }
-
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
@@ -76,7 +74,7 @@ impl Layout for Strata {
         base::replace_with_stubs(input, strata, &mut history.messages);
 
         prompt.tools = input.tool_blocks(Region::Base, Some(context_tool(input)));
-        prompt.system.extend(system::system_block(input, LayoutName::Strata, Region::Base));
+        prompt.system.extend(system::system_block(input, self, Region::Base));
         let copies = CopyIndex::new(strata, &live);
         let mut builder = MessageBuilder::default();
         push_base(input, &strata.base, &copies, &mut builder);
@@ -87,6 +85,36 @@ impl Layout for Strata {
         let measured = breakpoints::place_breakpoints(input, strata, &mut prompt);
         strata.account = garbage::charge_rent(input, strata, &live, &prompt, &measured);
         Arrangement { prompt, layout_state, measured: Some(measured) }
+    }
+
+    fn own_tool(&self) -> Option<&'static str> {
+        Some(CONTEXT_TOOL)
+    }
+
+    fn own_call_prefix(&self) -> Option<&'static str> {
+        Some(CALL_PREFIX)
+    }
+
+    fn dates_system_prompt(&self) -> bool {
+        false // TAIL has the clock
+    }
+
+    fn drops_small_breakpoints(&self) -> bool {
+        true
+    }
+
+    fn tracks_known_files(&self) -> bool {
+        true
+    }
+
+    fn garbage_tokens(&self, state: &LayoutState) -> usize {
+        state.strata.account.garbage_tokens
+    }
+
+    fn cached_files<'a>(&self, state: &'a LayoutState) -> Vec<(&'a str, Hash)> {
+        let placed = state.strata.base.iter().flat_map(|group| &group.items);
+        let files = placed.filter(|placed| placed.kind == ItemKind::File);
+        files.map(|file| (key_name(&file.key), file.body.hash())).collect()
     }
 }
 
@@ -183,7 +211,7 @@ fn push_base(
 ) {
     let phrases = &input.texts.phrases.strata;
     for group in groups {
-        let id: Arc<str> = format!("context_{}", group.name).into();
+        let id: Arc<str> = format!("{CALL_PREFIX}{}", group.name).into();
         let origin = Origin::rule(ItemKind::Panel, "base group");
         let arguments = Json::new(&serde_json::json!({ "group": &*group.name }));
         let call = Call { id: id.clone(), name: CONTEXT_TOOL.into(), arguments, origin: origin.clone() };
@@ -295,7 +323,7 @@ fn push_tail(
         });
         segments.push(Segment { text, origin: Origin::item(item.kind, &item.key, ItemCopy::Current) });
     }
-    let hash = hardpan_prompt::Hash::chain(segments.iter().map(|segment| segment.text.hash()));
+    let hash = Hash::chain(segments.iter().map(|segment| segment.text.hash()));
     let changed = strata.tail_hash != Some(hash);
     strata.tail_hash = Some(hash);
     if snapshot.new_input().is_none() && !changed {

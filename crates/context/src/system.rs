@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use hardpan_prompt::{Block, Content, Hash, ItemKind, Origin, Region, Segment, Text};
 
-use crate::layout::{LayoutInput, LayoutName};
+use crate::layout::{Layout, LayoutInput};
 use crate::snapshot::{AgentMode, PromptType};
 use crate::texts::fill_template;
 
 /// The system prompt of a layout, one segment per part: the agent's text, extra text, tool
 /// snippets, guidelines, appended text, project files, skills, the tools hint, where Hardpan's own
-/// documentation is; then, except in `strata`, the date and the working directory.
-pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: LayoutName) -> Vec<Segment> {
+/// documentation is; then, where the layout wants them there, the date and the working directory.
+pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: &dyn Layout) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
     let mut builder = SystemPromptBuilder { input, segments: Vec::new() };
@@ -72,7 +72,7 @@ pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: LayoutName) -> Ve
         builder.add("tools hint", &phrases.tools_hint);
         builder.add("docs", &phrases.docs);
     }
-    if layout != LayoutName::Strata {
+    if layout.dates_system_prompt() {
         let mut lines =
             vec![fill_template(&phrases.date, &[("now", &crate::time::format_utc(input.snapshot.now))])];
         if let Some(path) = &input.snapshot.working_directory {
@@ -84,7 +84,7 @@ pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: LayoutName) -> Ve
 }
 
 /// The system prompt as one block; none if it is empty.
-pub fn system_block(input: &LayoutInput<'_>, layout: LayoutName, region: Region) -> Option<Block> {
+pub fn system_block(input: &LayoutInput<'_>, layout: &dyn Layout, region: Region) -> Option<Block> {
     let segments = system_prompt_segments(input, layout);
     (!segments.is_empty()).then(|| Block::new(region, Content::Text(segments)))
 }
@@ -131,11 +131,11 @@ impl SystemPromptBuilder<'_> {
     }
 }
 
-fn agent_texts(input: &LayoutInput<'_>, layout: LayoutName) -> Vec<(&'static str, Text)> {
+fn agent_texts(input: &LayoutInput<'_>, layout: &dyn Layout) -> Vec<(&'static str, Text)> {
     let snapshot = input.snapshot;
     let system = &snapshot.system;
     let default_agent = || default_agent(input);
-    if layout != LayoutName::Inline {
+    if !layout.has_prompt_types() {
         return vec![("agent", system.agent.clone().unwrap_or_else(default_agent))];
     }
     let (base, is_agent) = match system.prompt_type {

@@ -1,21 +1,32 @@
 //! The `tiers` layout: five stability tiers, with a breakpoint after each but the last.
 //!
 //! L0 holds what has been unchanged for longest, the active tier what changes. The
-//! [`StabilityTracker`](crate::StabilityTracker) decides what stands in which tier.
+//! [`StabilityTracker`] decides what stands in which tier.
 
+mod breakdown; // what the breakdown shows of tiers
+mod stability; // which tier each file, symbol entry and exchange has earned
+mod storage; // how sessions store that
+
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, Item, ItemCopy, ItemKind, Omission, OmissionReason, Origin, Region, Role,
-    Segment, Text, Tier,
+    AgentMessage, Block, CacheLifetime, Content, Item, ItemCopy, ItemKind, Omission, OmissionReason, Origin,
+    Region, Role, Segment, Source, Text, Tier, TokenCounter, exchange_ranges,
 };
 
+use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
-use crate::layout::{Arrangement, Layout, LayoutInput, LayoutName};
+use crate::layout::{Arrangement, Coupling, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::{ContextImage, is_conversation_placeholder};
-use crate::system;
 use crate::texts::fill_template;
+use crate::{AssembledPrompt, Breakdown, LayoutState, Snapshot, Target, system};
+
+pub use breakdown::{TierInfo, TierTokens};
+pub use stability::{
+    ShownEntry, StabilityTracker, SymbolMapFile, TierChange, TierChangeReason, TierOpening, TrackedEntry,
+};
 
 /// The `tiers` layout.
 pub struct Tiers;
@@ -24,10 +35,6 @@ pub struct Tiers;
 const MAX_PAGES: usize = 3;
 
 impl Layout for Tiers {
-    fn name(&self) -> LayoutName {
-        LayoutName::Tiers
-    }
-
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
@@ -39,13 +46,13 @@ impl Layout for Tiers {
             ExchangeMerging::Separate,
         );
         prompt.left_out.extend(history.left_out);
-        let tiers = &history::exchange_tiers(&snapshot.messages);
+        let tiers = &exchange_tiers(&snapshot.messages);
         let history_of =
             |tier: Tier| history.messages.iter().filter(move |message| tiers[message.first] == tier);
 
         prompt.tools = input.tool_blocks(Region::L0, None);
         let mut builder = MessageBuilder::default();
-        let mut l0 = system::system_prompt_segments(input, LayoutName::Tiers);
+        let mut l0 = system::system_prompt_segments(input, self);
         l0.extend(items.l0_segments(input));
         let mut l0 = Block::new(Region::L0, Content::Text(l0));
         if history_of(Tier::L0).next().is_none() {
@@ -83,6 +90,81 @@ impl Layout for Tiers {
         let prompt = builder.finish(input, Region::Active, prompt);
         Arrangement { prompt, layout_state, measured: None }
     }
+
+    fn needs_coupling(&self, snapshot: &Snapshot) -> bool {
+        snapshot.layout_state.tiers.is_empty() && snapshot.items_of(ItemKind::Symbols).next().is_some()
+    }
+
+    fn initial_state(&self, input: &LayoutInput<'_>, coupling: &Coupling) -> LayoutState {
+        let entry = |item: &Item| SymbolMapFile {
+            path: item.name().into(),
+            tokens: input.target.factor.scale(input.render_cache.counter.count(&item.body)),
+            references: coupling.references.get(item.name()).copied().unwrap_or(0.0),
+        };
+        let files: Vec<SymbolMapFile> = input.snapshot.items_of(ItemKind::Symbols).map(entry).collect();
+        let target_tokens = stability::cache_target_tokens(input.target);
+        let tiers = StabilityTracker::initial(&files, &coupling.clusters, target_tokens);
+        LayoutState { tiers, ..input.snapshot.layout_state.clone() }
+    }
+
+    fn annotate<'a>(&self, snapshot: &'a Snapshot) -> Cow<'a, Snapshot> {
+        let tracker = &snapshot.layout_state.tiers;
+        if tracker.is_empty() { Cow::Borrowed(snapshot) } else { Cow::Owned(tracker.assign_tiers(snapshot)) }
+    }
+
+    fn record_response(
+        &self,
+        state: &mut LayoutState,
+        snapshot: &Snapshot,
+        assembled: &AssembledPrompt,
+        target: &Target,
+    ) -> Vec<TierChange> {
+        let shown = stability::collect_shown_entries(snapshot, assembled);
+        let (tiers, changes) = state.tiers.record_response(&shown, stability::cache_target_tokens(target));
+        state.tiers = tiers;
+        changes
+    }
+
+    fn breakdown_details(
+        &self,
+        pieces: &[PromptPiece],
+        _snapshot: &Snapshot,
+        _state: &LayoutState,
+        _counter: &TokenCounter,
+    ) -> LayoutDetails {
+        LayoutDetails { tier_info: Some(breakdown::summarise_tiers(pieces)), ..LayoutDetails::default() }
+    }
+
+    fn content_details(
+        &self,
+        _source: &Source,
+        tier: Option<Tier>,
+        _before: &LayoutState,
+        _after: &LayoutState,
+    ) -> ContentDetails {
+        ContentDetails { threshold: tier.and_then(Tier::threshold), ..ContentDetails::default() }
+    }
+
+    fn session_figures(&self, breakdown: &Breakdown, state: &LayoutState) -> Vec<SessionFigure> {
+        vec![SessionFigure {
+            name: "empty_tiers",
+            label: "empty tiers",
+            last_request: breakdown.empty_tiers,
+            session: state.empty_tiers,
+        }]
+    }
+}
+
+/// The tier of each message. An exchange moves as a whole, so all its messages have the tier of the
+/// least stable one.
+fn exchange_tiers(messages: &[AgentMessage]) -> Vec<Tier> {
+    let mut tiers = vec![Tier::Active; messages.len()];
+    for exchange in exchange_ranges(messages) {
+        let least_stable =
+            messages[exchange.clone()].iter().map(|message| message.tier.unwrap_or(Tier::Active)).max();
+        tiers[exchange].fill(least_stable.unwrap_or(Tier::Active));
+    }
+    tiers
 }
 
 fn ok_origin(kind: ItemKind) -> Origin {
@@ -252,4 +334,22 @@ static GAP: LazyLock<Text> = LazyLock::new(|| Text::new("\n\n"));
 
 fn push_gap(segments: &mut Vec<Segment>, kind: ItemKind) {
     segments.push(rule_segment(&GAP, kind, "gap"));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_exchange_stands_where_its_least_stable_message_does() {
+        let mut messages = ["user", "assistant", "user", "assistant"].map(|role| -> AgentMessage {
+            serde_json::from_value(json!({"id": "m", "role": role, "content": "x"})).unwrap()
+        });
+        for (message, tier) in messages.iter_mut().zip([Tier::L1, Tier::L3, Tier::L2, Tier::L2]) {
+            message.tier = Some(tier);
+        }
+        assert_eq!(exchange_tiers(&messages), [Tier::L3, Tier::L3, Tier::L2, Tier::L2]);
+    }
 }

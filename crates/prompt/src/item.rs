@@ -92,6 +92,11 @@ impl Item {
     /// The path or address in the key: what follows the first colon (`src/a.rs` of
     /// `file:src/a.rs`).
     pub fn name(&self) -> &str {
-        self.key.split_once(':').map_or(&self.key, |(_, name)| name)
+        key_name(&self.key)
     }
+}
+
+/// The path or address in an item's key, see [`Item::name`].
+pub fn key_name(key: &str) -> &str {
+    key.split_once(':').map_or(key, |(_, name)| name)
 }

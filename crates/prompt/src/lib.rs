@@ -26,6 +26,7 @@
 //! This crate does no input or output and reads no clock.
 
 mod block; // Prompt, PromptMessage, Block, Segment: the request before it becomes bytes
+mod exchanges; // where the exchanges of a conversation begin and end
 mod image; // Image: data, media type, size, token cost
 mod item; // Item: keyed, mutable context
 mod message; // AgentMessage: the conversation as the agent stores it
@@ -43,8 +44,9 @@ pub use block::{
     Block, Breakpoint, Call, Content, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment, Thinking,
     ToolBlock, ToolOutcome, ToolResult, WebSearch,
 };
+pub use exchanges::{begins_exchange, exchange_ranges};
 pub use image::{Image, ImageError, MediaType};
-pub use item::{Item, Tier, Volatility};
+pub use item::{Item, Tier, Volatility, key_name};
 pub use message::{AgentMessage, CallResult, MessageBody, MessageId, MessagePart, MessageState, ToolCall};
 pub use omission::{Omission, OmissionKey, OmissionReason, UnavailableCode};
 pub use origin::{CacheLifetime, ItemCopy, ItemKind, Origin, Region, Source};

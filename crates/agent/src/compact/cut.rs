@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, begins_exchange};
 
 /// Roughly how many tokens of recent messages are kept unchanged.
 pub const KEPT_TOKENS: usize = 20_000;
@@ -20,11 +20,9 @@ pub fn first_kept(messages: &[AgentMessage], sizes: &[usize], wanted: usize) -> 
     }
     let begins_turn = |index: &usize| !matches!(*messages[*index].body, MessageBody::ToolResult { .. });
     let near = |index: &usize| (wanted / 2..=wanted * 2).contains(&after[*index]);
-    let begins_exchange =
-        |index: &usize| messages[*index].is_user() && (*index == 0 || !messages[*index - 1].is_user());
     let by_topic = (1..messages.len())
         .filter(near)
-        .filter(begins_exchange)
+        .filter(|index| begins_exchange(messages, *index))
         .min_by_key(|index| (topic_overlap(messages, *index), after[*index].abs_diff(wanted)));
     let by_size =
         || (1..messages.len()).filter(begins_turn).min_by_key(|index| after[*index].abs_diff(wanted));

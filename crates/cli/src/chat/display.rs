@@ -340,7 +340,7 @@ fn with_hud<T>(agent: &Agent, show: impl FnOnce(&Hud<'_>) -> T) -> Option<T> {
         last: usage.last_request,
         session: usage.session,
         requests: usage.requests,
-        empty_tiers: agent.layout_state().empty_tiers,
+        layout_figures: &agent.layout_figures(&breakdown),
     }))
 }
 

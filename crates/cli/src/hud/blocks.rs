@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hardpan_agent::Spending;
 use hardpan_context::{Breakdown, BreakdownBlock, BreakdownContent};
-use hardpan_prompt::ItemKind;
+use hardpan_prompt::{ItemCopy, ItemKind, Source};
 use serde_json::{Map, Value, json};
 
 use crate::output::{safe, thousands};
@@ -91,8 +91,7 @@ impl Region<'_> {
     /// nothing else.
     pub fn describe_contents(&self) -> String {
         if self.holds.is_empty() {
-            let mut rules: Vec<&str> =
-                self.block.contents.iter().filter_map(|content| content.key.strip_prefix("rule:")).collect();
+            let mut rules: Vec<&str> = self.block.contents.iter().filter_map(rule_name).collect();
             rules.dedup();
             return safe(&rules.join(", "));
         }
@@ -121,13 +120,21 @@ impl Region<'_> {
     }
 }
 
+/// The name of the rule by which the layout added the content, if it did.
+fn rule_name(content: &BreakdownContent) -> Option<&'static str> {
+    match content.source {
+        Source::Rule(name) => Some(name),
+        _ => None,
+    }
+}
+
 /// Counts the different items by noun, in the order of their first appearance.
 fn count_contents(contents: &[BreakdownContent]) -> Vec<(Noun, usize)> {
     let mut seen = BTreeSet::new();
     let mut holds: Vec<(Noun, usize)> = Vec::new();
     for content in contents {
-        let is_system = content.kind == ItemKind::System.name();
-        if content.key.starts_with("rule:") && !is_system || !seen.insert((content.kind, &content.key)) {
+        let is_frame = rule_name(content).is_some() && content.kind != ItemKind::System;
+        if is_frame || !seen.insert((content.kind, &content.source)) {
             continue;
         }
         let noun = noun(content);
@@ -142,16 +149,15 @@ fn count_contents(contents: &[BreakdownContent]) -> Vec<(Noun, usize)> {
 
 /// The noun for an item.
 fn noun(content: &BreakdownContent) -> Noun {
-    let copies = [
-        (" (update)", ("update", "updates")),
-        (" (former copy)", ("old copy", "old copies")),
-        (" (stub)", ("stub", "stubs")),
-    ];
-    if let Some((_, noun)) = copies.iter().find(|(suffix, _)| content.key.ends_with(suffix)) {
-        return *noun;
+    if let Source::Item { copy, .. } = &content.source {
+        match copy {
+            ItemCopy::Update => return ("update", "updates"),
+            ItemCopy::Former => return ("old copy", "old copies"),
+            ItemCopy::Stub => return ("stub", "stubs"),
+            ItemCopy::Current => {}
+        }
     }
-    let kind = ItemKind::ALL.into_iter().find(|kind| kind.name() == content.kind);
-    match kind.unwrap_or(ItemKind::History) {
+    match content.kind {
         ItemKind::System => ("system prompt", "system prompt"),
         ItemKind::Legend => ("legend", "legend"),
         ItemKind::Symbols => ("symbol", "symbols"),

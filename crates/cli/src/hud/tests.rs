@@ -5,19 +5,39 @@ mod widths; // whatever the width, nothing is left out
 use std::collections::BTreeMap;
 
 use hardpan_context::{
-    BreakdownBlock, BreakdownContent, BreakpointInfo, PromptTexts, RenderCache, SnapshotFile, Target,
-    assemble,
+    BreakdownBlock, BreakdownContent, BreakpointInfo, LayoutName, PromptTexts, RenderCache, SnapshotFile,
+    Target, assemble,
 };
 use hardpan_models::Catalogue;
-use hardpan_prompt::{TokenUsage, Vocabulary};
+use hardpan_prompt::{ItemCopy, Source, TokenUsage, Vocabulary};
 
 use super::*;
 
+/// The source that is written as this key.
+fn source(key: &'static str) -> Source {
+    let copies =
+        [(" (update)", ItemCopy::Update), (" (former copy)", ItemCopy::Former), (" (stub)", ItemCopy::Stub)];
+    match key.split_once(':') {
+        Some(("rule", name)) => Source::Rule(name),
+        Some(("tool", name)) => Source::Tool(name.into()),
+        Some(("message", id)) => Source::Message(id.into()),
+        _ => {
+            let copy = copies.into_iter().find_map(|(suffix, copy)| Some((key.strip_suffix(suffix)?, copy)));
+            let (key, copy) = copy.unwrap_or((key, ItemCopy::Current));
+            Source::Item { key: key.into(), copy }
+        }
+    }
+}
+
+fn kind(name: &str) -> ItemKind {
+    ItemKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap()
+}
+
 /// A region that holds (kind, key, tokens).
-fn block(name: &'static str, cached: bool, contents: &[(&'static str, &str, usize)]) -> BreakdownBlock {
-    let content = |&(kind, key, tokens): &(&'static str, &str, usize)| BreakdownContent {
-        kind,
-        key: key.into(),
+fn block(name: &'static str, cached: bool, contents: &[(&str, &'static str, usize)]) -> BreakdownBlock {
+    let content = |&(name, key, tokens): &(&str, &'static str, usize)| BreakdownContent {
+        kind: kind(name),
+        source: source(key),
         tokens,
         unchanged_responses: None,
         threshold: None,
@@ -39,8 +59,7 @@ fn breakdown(layout: LayoutName, blocks: Vec<BreakdownBlock>, frontier: usize) -
     let mut kinds: BTreeMap<&'static str, usize> =
         ItemKind::ALL.iter().map(|kind| (kind.column_name(), 0)).collect();
     for content in blocks.iter().flat_map(|block| &block.contents) {
-        let kind = ItemKind::ALL.into_iter().find(|kind| kind.name() == content.kind).unwrap();
-        *kinds.get_mut(kind.column_name()).unwrap() += content.tokens;
+        *kinds.get_mut(content.kind.column_name()).unwrap() += content.tokens;
     }
     let mut made = of_a_small_request(layout);
     made.max_input_tokens = 168_000;
@@ -124,6 +143,9 @@ fn tiers() -> Breakdown {
     tiers
 }
 
+const EMPTY_TIERS: [SessionFigure; 1] =
+    [SessionFigure { name: "empty_tiers", label: "empty tiers", last_request: 2, session: 17 }];
+
 fn hud(breakdown: &Breakdown) -> Hud<'_> {
     Hud {
         verdict: None,
@@ -133,7 +155,7 @@ fn hud(breakdown: &Breakdown) -> Hud<'_> {
         last: None,
         session: Spending::default(),
         requests: 0,
-        empty_tiers: 0,
+        layout_figures: &[],
     }
 }
 
@@ -158,7 +180,7 @@ fn warm_tiers(breakdown: &Breakdown) -> Hud<'_> {
         last: Some(spending([1_960, 4_000, 2_040, 12], 0.0198)),
         session: spending([1_234_567_890, 98_765_432, 999_999, 12_345], 4321.5),
         requests: 1_234,
-        empty_tiers: 17,
+        layout_figures: &EMPTY_TIERS,
         ..hud(breakdown)
     }
 }
@@ -306,7 +328,8 @@ from the cache: 0.0% of all
 │                               2 messages                 │
 └─ empty tiers: 2 now, 0 in the session ───────────────────┘
 ";
-    assert_eq!(hud(&tiers()).render(60), expected);
+    let (tiers, figures) = (tiers(), [SessionFigure { session: 0, ..EMPTY_TIERS[0] }]);
+    assert_eq!(Hud { layout_figures: &figures, ..hud(&tiers) }.render(60), expected);
 }
 
 #[test]

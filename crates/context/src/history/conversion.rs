@@ -5,13 +5,13 @@ use std::sync::Arc;
 use hardpan_prompt::{
     AgentMessage, Call, Content, Image, Json, MessageBody, MessageId, MessagePart, MessageState, Omission,
     OmissionKey, OmissionReason, Origin, Reasoning, ResultPart, Role, Segment, SharedContent, Text, ToolCall,
-    ToolOutcome, ToolResult,
+    ToolOutcome, ToolResult, begins_exchange,
 };
 use rustc_hash::FxHashSet;
 
 use super::pairing::{CallAnswer, CallPairing};
-use super::{ConvertedHistory, ConvertedMessage, ExchangeMerging, ToolCallHandling, begins_exchange};
-use crate::layout::LayoutInput;
+use super::{ConvertedHistory, ConvertedMessage, ExchangeMerging, ToolCallHandling};
+use crate::layout::{LayoutInput, LayoutName};
 use crate::texts::fill_template;
 
 /// A conversion in progress.
@@ -218,7 +218,7 @@ impl Conversion<'_> {
     ) {
         let apart = |first: usize| {
             self.exchanges == ExchangeMerging::Separate
-                && begins_exchange(self.messages, first + 1..=self.index)
+                && (first + 1..=self.index).any(|at| begins_exchange(self.messages, at))
         };
         let messages = &mut self.history.messages;
         let answered = messages.last().is_some_and(|last| last.role == Role::User);
@@ -301,8 +301,10 @@ impl Conversion<'_> {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' })
             .collect();
-        // These prefixes belong to the layouts' own calls.
-        if valid.is_empty() || valid.starts_with("panel_") || valid.starts_with("context_") {
+        let mut layouts = LayoutName::ALL.into_iter().map(LayoutName::layout);
+        let is_layouts_own =
+            layouts.any(|layout| layout.own_call_prefix().is_some_and(|prefix| valid.starts_with(prefix)));
+        if valid.is_empty() || is_layouts_own {
             valid.insert_str(0, "call_");
         }
         let id = unique_id(&valid, &mut self.used_ids);

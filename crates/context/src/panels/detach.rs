@@ -59,14 +59,6 @@ pub fn estimate_tokens(message: &AgentMessage, counter: &TokenCounter) -> usize 
     sum.sum()
 }
 
-/// Counts the tokens of the conversation without its frozen part, for the breakdown.
-pub fn conversation_tokens<'a>(
-    live: impl Iterator<Item = &'a AgentMessage>,
-    counter: &TokenCounter,
-) -> usize {
-    live.filter(|message| is_active(message)).map(|message| estimate_tokens(message, counter)).sum()
-}
-
 /// One entry of a frozen history.
 pub enum HistoryLine<'a> {
     /// Text of a message or of a result.

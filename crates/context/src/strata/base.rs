@@ -9,9 +9,9 @@ use hardpan_prompt::{
     Volatility,
 };
 
+use super::state::{BaseGroup, BaseItem, ItemUpdate, StrataState, Stub, UpdateForm};
 use crate::history::ConvertedMessage;
 use crate::layout::LayoutInput;
-use crate::layout_state::{BaseGroup, BaseItem, ItemUpdate, StrataState, Stub, UpdateForm};
 use crate::texts::fill_template;
 
 /// Lays BASE from the current bodies of the `live` items. Updates since the last fold are dropped.

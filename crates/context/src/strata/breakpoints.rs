@@ -6,8 +6,8 @@ use hardpan_prompt::{
     Block, CacheLifetime, Content, Hash, Prompt, PromptTokens, Region, ResultPart, Role, Segment, ToolBlock,
 };
 
+use super::state::{Frontier, StrataState};
 use crate::layout::LayoutInput;
-use crate::layout_state::{Frontier, StrataState};
 
 /// Marks the end of the system prompt, the end of BASE, the frontier of the last request and the
 /// new frontier, which it stores in `strata`. It places none where the prefix is under the

@@ -11,8 +11,8 @@ use hardpan_economy::Rates;
 use hardpan_economy::folds::{FoldPrices, FoldSite};
 use hardpan_prompt::{Content, Item, Prompt, PromptTokens, ResultPart, Source, Text, ToolResult};
 
+use super::state::{RentAccount, StrataState, UpdateForm};
 use crate::layout::LayoutInput;
-use crate::layout_state::{RentAccount, StrataState, UpdateForm};
 
 /// About how many tokens a stub has: the phrase and the key.
 const STUB_TOKENS: usize = 25;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use hardpan_prompt::{Content, Item, ItemKind, MessageId, Role, Text};
 use similar::TextDiff;
 
+use super::state::{ItemUpdate, StrataState, UpdateForm};
 use crate::history::ConvertedMessage;
 use crate::layout::LayoutInput;
-use crate::layout_state::{ItemUpdate, StrataState, UpdateForm};
 use crate::texts::fill_template;
 
 /// The anchor of updates that no message can carry; they are sent again with the next request.

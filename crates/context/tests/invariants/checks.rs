@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hardpan_context::{ItemUpdate, LayoutName, LayoutState, Snapshot, Target, UpdateForm};
+use hardpan_context::{LayoutName, LayoutState, Snapshot, Target};
 use hardpan_models::MarkerFormat;
 use hardpan_prompt::{
     Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt, Region, ResultPart,
@@ -11,6 +11,7 @@ use hardpan_prompt::{
 
 use crate::coverage::Coverage;
 use crate::random_session::WORKING_DIRECTORY;
+use crate::stored_state::{StoredForm, StoredState, StoredStrata};
 use crate::unified_diff;
 use crate::violation::{CheckResult, require};
 
@@ -51,7 +52,7 @@ pub fn every_item_once(
     layout: LayoutName,
     snapshot: &Snapshot,
     prompt: &Prompt,
-    layout_state: &LayoutState,
+    strata: &StoredStrata,
     coverage: &mut Coverage,
 ) -> CheckResult {
     let mut by_key: BTreeMap<&str, Vec<(&LocatedSegment<'_>, ItemCopy)>> = BTreeMap::new();
@@ -66,7 +67,7 @@ pub fn every_item_once(
         let copies = by_key.get(&*item.key).map_or(&[][..], Vec::as_slice);
         let current: Vec<_> =
             copies.iter().filter(|(_, copy)| matches!(copy, ItemCopy::Current | ItemCopy::Update)).collect();
-        let shown_by = position_of_shown_by(layout, prompt, layout_state, item);
+        let shown_by = position_of_shown_by(layout, prompt, strata, item);
         let count = current.len() + usize::from(shown_by.is_some());
         let left = left_out.contains(&*item.key);
         let how = || {
@@ -85,7 +86,7 @@ pub fn every_item_once(
             })?;
         }
         for (found, copy) in current {
-            check_current_copy(layout, item, found, *copy, layout_state)?;
+            check_current_copy(layout, item, found, *copy, strata)?;
             coverage.record(if *copy == ItemCopy::Update { "outcome: diff" } else { "outcome: current" });
         }
         coverage.record_if(shown_by.is_some(), "outcome: said");
@@ -102,19 +103,15 @@ pub fn every_item_once(
     Ok(())
 }
 
-fn updates<'a>(layout_state: &'a LayoutState, key: &str) -> Vec<&'a ItemUpdate> {
-    layout_state.strata.updates.iter().filter(|update| *update.key == *key).collect()
-}
-
 /// The last block of the message that tells the item's body, if one does and it is sent.
 fn position_of_shown_by(
     layout: LayoutName,
     prompt: &Prompt,
-    layout_state: &LayoutState,
+    strata: &StoredStrata,
     item: &Item,
 ) -> Option<usize> {
-    let last = updates(layout_state, &item.key).pop().filter(|_| layout == LayoutName::Strata)?;
-    let told = last.form == UpdateForm::ShownByMessage && last.body.as_ref() == Some(&item.body);
+    let last = strata.updates_of(&item.key).pop().filter(|_| layout == LayoutName::Strata)?;
+    let told = last.form == StoredForm::Said && last.body.as_deref() == Some(item.body.as_str());
     let source = Source::Message(last.anchor.clone());
     let blocks: Vec<&Block> = prompt.blocks().collect();
     blocks.iter().rposition(|block| told && block.origin().is_some_and(|origin| origin.source == source))
@@ -126,11 +123,11 @@ fn check_current_copy(
     item: &Item,
     found: &LocatedSegment<'_>,
     copy: ItemCopy,
-    layout_state: &LayoutState,
+    strata: &StoredStrata,
 ) -> CheckResult {
     let text = &found.segment.text;
     if copy == ItemCopy::Update {
-        return check_diff(item, text, layout_state);
+        return check_diff(item, text, strata);
     }
     let holds = match layout {
         // `inline` shows the tree as a directory map, which is a summary.
@@ -144,13 +141,10 @@ fn check_current_copy(
 }
 
 /// Whether a diff, applied to what was told before it, gives the body.
-fn check_diff(item: &Item, text: &str, layout_state: &LayoutState) -> CheckResult {
-    let told = updates(layout_state, &item.key);
-    let placed =
-        layout_state.strata.base.iter().flat_map(|group| &group.items).find(|placed| placed.key == item.key);
-    let before = match &told[..] {
-        [.., before, _] => before.body.as_ref(),
-        _ => placed.map(|placed| &placed.body),
+fn check_diff(item: &Item, text: &str, strata: &StoredStrata) -> CheckResult {
+    let before = match &strata.updates_of(&item.key)[..] {
+        [.., before, _] => before.body.as_deref(),
+        _ => strata.base_body(&item.key),
     };
     let diff = text.split_once("```diff\n").and_then(|(_, rest)| rest.rsplit_once("```"));
     let after = before.zip(diff).and_then(|(before, (diff, _))| unified_diff::apply(before, diff));
@@ -181,6 +175,8 @@ pub fn only_tail_is_volatile(snapshot: &Snapshot, prompt: &Prompt, coverage: &mu
 pub struct SentRequest {
     pub prompt: Prompt,
     pub layout_state: LayoutState,
+    /// The same, as it is stored.
+    pub stored: StoredState,
     pub body: serde_json::Value,
     /// Whether the window was too small for all of it.
     pub shortened: bool,
@@ -225,7 +221,7 @@ pub fn breakpoints_are_right(
     require(early.is_none(), "no breakpoint under the minimum", || format!("{early:?} of {marked:?}"))?;
     // Forms without tools or images have other blocks than the memory counts.
     let same_form = target.has_markers() && target.model.tools && target.model.vision;
-    let frontier = before.and_then(|before| before.layout_state.strata.frontier).filter(|_| same_form);
+    let frontier = before.and_then(|before| before.stored.strata.frontier).filter(|_| same_form);
     let (Some(before), Some(frontier)) = (before, frontier) else { return Ok(()) };
     let (old, new) = (block_fingerprints(&before.prompt, |_| true), block_fingerprints(prompt, |_| true));
     let unchanged = new.get(..frontier.blocks).is_some_and(|new| old.get(..frontier.blocks) == Some(new));
@@ -277,8 +273,8 @@ pub fn observe(coverage: &mut Coverage, layout: LayoutName, snapshot: &Snapshot,
     let dropped = snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(is_thinking);
     coverage.record_if(dropped, "outcome: thinking dropped");
     coverage.record_if(sent.shortened, "outcome: window full");
-    coverage.record_if(!sent.layout_state.panels.histories.is_empty(), "outcome: history detached");
-    let forms = || sent.layout_state.strata.updates.iter().map(|update| update.form);
-    coverage.record_if(forms().any(|form| form == UpdateForm::Body), "outcome: body told");
-    coverage.record_if(forms().any(|form| form == UpdateForm::Closed), "outcome: closed");
+    coverage.record_if(!sent.stored.panels.histories.is_empty(), "outcome: history detached");
+    let forms = || sent.stored.strata.updates.iter().map(|update| update.form);
+    coverage.record_if(forms().any(|form| form == StoredForm::Body), "outcome: body told");
+    coverage.record_if(forms().any(|form| form == StoredForm::Closed), "outcome: closed");
 }

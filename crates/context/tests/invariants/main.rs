@@ -10,13 +10,14 @@ mod conversations; // random conversations
 mod coverage; // which kinds of cases have occurred
 mod random_items; // random context
 mod random_session; // random sessions
-mod random_text;
+mod random_text; // random texts
 mod rng; // repeatable random numbers
 mod session_runner; // runs a session through every layout
 mod shrink; // finds smaller sessions that break the same rule
+mod stored_state; // the state of the layouts, as sessions store it
 mod targets; // models and providers
 mod unified_diff; // applying a diff
-mod violation; // which rule a request breaks // random texts
+mod violation; // which rule a request breaks
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};

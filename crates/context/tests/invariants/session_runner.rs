@@ -13,6 +13,7 @@ use hardpan_providers::Encoder;
 use crate::checks::{self, SentRequest};
 use crate::coverage::{self, Coverage};
 use crate::random_session::{Request, Session, Step};
+use crate::stored_state::StoredState;
 use crate::violation::{CheckResult, Violation, require};
 use crate::{body_rules, targets};
 
@@ -142,7 +143,8 @@ fn run_request(
     body_rules::check(&body, target, prompt.breakpoints().len())?;
     let limit = target.max_input_tokens() as usize;
     require(measured.total() <= limit, "it fits the window", || format!("{} of {limit}", measured.total()))?;
-    checks::every_item_once(layout, &snapshot, &prompt, &layout_state, coverage)?;
+    let stored = StoredState::new(&layout_state);
+    checks::every_item_once(layout, &snapshot, &prompt, &stored.strata, coverage)?;
     checks::breakpoints_are_right(
         layout,
         target,
@@ -155,7 +157,7 @@ fn run_request(
         checks::only_tail_is_volatile(&snapshot, &prompt, coverage)?;
     }
     let shortened = prompt.left_out.iter().any(|left| left.reason == OmissionReason::NoRoom);
-    let sent = SentRequest { prompt, layout_state, body, shortened };
+    let sent = SentRequest { prompt, layout_state, stored, body, shortened };
     checks::observe(coverage, layout, &snapshot, &sent);
     Ok(Some(sent))
 }
@@ -187,9 +189,9 @@ fn check_repeatable(
         };
         format!("byte {same}: {:?} and {:?}", from(bytes), from(&other))
     })?;
-    let same = again.layout_state.strata == layout_state.strata
-        && again.layout_state.panels.histories == layout_state.panels.histories;
-    require(same, "the same snapshot gives the same memory", || format!("{layout_state:?}"))
+    require(again.layout_state == *layout_state, "the same snapshot gives the same memory", || {
+        format!("{layout_state:?}")
+    })
 }
 
 /// Whether invariant 3 speaks of these two: what was said stayed said, each message by a name of
@@ -204,7 +206,7 @@ fn must_keep_prefix(request: &Request, before: &SentRequest, after: &SentRequest
     let unique = file.messages.iter().map(|message| &message.id).chain(&prompt).all(|id| ids.insert(id));
     let whole = |sent: &SentRequest| !sent.shortened && images(&sent.prompt) < 100;
     // A window that is nearly full folds by itself.
-    let folded = before.layout_state.strata.folds != after.layout_state.strata.folds;
+    let folded = before.stored.strata.folds != after.stored.strata.folds;
     request.step == Step::Appended && !folded && unique && whole(before) && whole(after)
 }
 

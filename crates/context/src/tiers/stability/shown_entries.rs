@@ -2,10 +2,12 @@
 //! [`StabilityTracker::assign_tiers`], which puts tiers onto the next snapshot.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Block, Content, Hash, ItemCopy, ItemKind, Origin, Region, Source, Tier};
+use hardpan_prompt::{
+    AgentMessage, Block, Content, Hash, ItemCopy, ItemKind, Origin, Region, Source, Tier, exchange_ranges,
+    key_name,
+};
 
 use rustc_hash::FxHashMap;
 
@@ -26,7 +28,7 @@ pub struct ShownEntry {
 }
 
 /// Everything a request showed that is tracked: items, then exchanges in conversation order.
-pub(super) fn collect_shown_entries(snapshot: &Snapshot, assembled: &AssembledPrompt) -> Vec<ShownEntry> {
+pub fn collect_shown_entries(snapshot: &Snapshot, assembled: &AssembledPrompt) -> Vec<ShownEntry> {
     let exchanges = exchange_ranges(&snapshot.messages);
     // Only ever looked up by key.
     let (mut first_of, mut exchange_of): (FxHashMap<&str, usize>, FxHashMap<&str, usize>) =
@@ -111,26 +113,13 @@ fn tier_of_region(region: Region) -> Tier {
     }
 }
 
-/// The range of each exchange: a user message and everything up to the next one.
-fn exchange_ranges(messages: &[AgentMessage]) -> Vec<Range<usize>> {
-    let mut exchanges = Vec::new();
-    let mut start = 0;
-    for end in 1..=messages.len() {
-        if end == messages.len() || (messages[end].is_user() && !messages[end - 1].is_user()) {
-            exchanges.push(start..end);
-            start = end;
-        }
-    }
-    exchanges
-}
-
 fn exchange_key(exchange: &[AgentMessage]) -> Arc<str> {
     exchange.first().map(|message| format!("history:{}", message.id)).unwrap_or_default().into()
 }
 
 /// The tracker's key of an item, if its kind is tracked.
 fn tracked_item_key(kind: ItemKind, key: &str) -> Option<Arc<str>> {
-    let name = key.split_once(':').map_or(key, |(_, name)| name);
+    let name = key_name(key);
     match kind {
         ItemKind::File => Some(format!("file:{name}").into()),
         ItemKind::Symbols => Some(format!("symbol:{name}").into()),

@@ -3,7 +3,7 @@
 
 use hardpan_prompt::{Hash, Tier};
 
-use crate::stability::{ShownEntry, StabilityTracker, SymbolMapFile, TrackedEntry};
+use crate::tiers::stability::{ShownEntry, StabilityTracker, SymbolMapFile, TrackedEntry};
 
 struct Case {
     rule: &'static str,

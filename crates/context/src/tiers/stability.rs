@@ -1,26 +1,27 @@
 //! [`StabilityTracker`]: how long each entry has been unchanged, and the tier it has earned.
 //!
-//! The tracker is part of the [`LayoutState`]. Before a request, [`StabilityTracker::assign_tiers`]
-//! puts its tiers onto the snapshot. When the answer is complete, [`record_response`] reads from
-//! the request what was shown, counts unchanged entries, moves them between tiers, and says why.
+//! The tracker is part of the [`LayoutState`](crate::LayoutState). Before a request,
+//! [`StabilityTracker::assign_tiers`] puts its tiers onto the snapshot. When the answer is complete,
+//! [`collect_shown_entries`] reads from the request what was shown, and
+//! [`StabilityTracker::record_response`] counts unchanged entries, moves them between tiers, and
+//! says why.
 //! The rules are described in `docs/layouts.md` and implemented in [`Rebalance`].
 
 mod initial_tiers; // the tiers of the symbol map before the first request
 mod rebalance; // the rules of moving between tiers
-mod shown_entries;
-mod tier_change; // which entry moved between tiers, and why // which entries a request showed, and putting tiers onto the next one
+mod shown_entries; // which entries a request showed, and putting tiers onto the next one
+mod tier_change; // which entry moved between tiers, and why
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use hardpan_prompt::{Hash, Tier};
 use serde::{Deserialize, Serialize};
 
-use crate::{AssembledPrompt, LayoutName, LayoutState, Snapshot, Target};
+use crate::Target;
 
 pub use initial_tiers::SymbolMapFile;
 use rebalance::Rebalance;
-pub use shown_entries::ShownEntry;
+pub use shown_entries::{ShownEntry, collect_shown_entries};
 pub use tier_change::{TierChange, TierChangeReason, TierOpening};
 
 /// The tier of every file, symbol entry and exchange of the `tiers` layout, and for how many
@@ -65,6 +66,17 @@ impl StabilityTracker {
         self.entries.is_empty()
     }
 
+    /// A tracker of these entries, in the order that it keeps: files and symbol entries by key,
+    /// then the exchanges as given.
+    pub fn from_entries(mut entries: Vec<TrackedEntry>) -> Self {
+        // The sort is stable: the exchanges stay in their order.
+        entries.sort_by(|a, b| match (a.is_exchange(), b.is_exchange()) {
+            (false, false) => a.key.cmp(&b.key),
+            (a, b) => a.cmp(&b),
+        });
+        StabilityTracker { entries }
+    }
+
     /// All entries: files and symbol entries by key, then exchanges in conversation order.
     pub fn entries(&self) -> &[TrackedEntry] {
         &self.entries
@@ -88,35 +100,6 @@ impl StabilityTracker {
 /// because counts are not exact.
 pub fn cache_target_tokens(target: &Target) -> usize {
     (target.profile.cache.min_tokens as usize * 11).div_ceil(10)
-}
-
-/// The state after a complete answer to `assembled`, which was built from `snapshot`, and what
-/// moved between the tiers.
-///
-/// Call it once for every complete answer, including those that end in tool calls. For layouts
-/// other than `tiers` it returns the state as it is.
-pub fn record_response(
-    layout_state: &LayoutState,
-    snapshot: &Snapshot,
-    assembled: &AssembledPrompt,
-    target: &Target,
-) -> (LayoutState, Vec<TierChange>) {
-    if assembled.layout != LayoutName::Tiers {
-        return (layout_state.clone(), Vec::new());
-    }
-    let shown = shown_entries::collect_shown_entries(snapshot, assembled);
-    let (tiers, changes) = layout_state.tiers.record_response(&shown, cache_target_tokens(target));
-    (LayoutState { tiers, ..layout_state.clone() }, changes)
-}
-
-/// The snapshot with the tracker's tiers, if the layout has tiers and something is tracked.
-pub(crate) fn with_tracked_tiers(snapshot: &Snapshot, layout: LayoutName) -> Cow<'_, Snapshot> {
-    let tracker = &snapshot.layout_state.tiers;
-    if layout == LayoutName::Tiers && !tracker.is_empty() {
-        Cow::Owned(tracker.assign_tiers(snapshot))
-    } else {
-        Cow::Borrowed(snapshot)
-    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use hardpan_prompt::{Content, Hash, ItemCopy, ItemKind, Prompt, Region, Role, So
 use serde_json::{Value, json};
 
 use super::{REASONS, kind};
-use crate::stability::{StabilityTracker, SymbolMapFile, TierChange, cache_target_tokens, record_response};
 use crate::test_snapshots::{calls, model, result, snapshot, tool, user};
+use crate::tiers::stability::{StabilityTracker, SymbolMapFile, TierChange, cache_target_tokens};
 use crate::{Breakdown, LayoutName, LayoutState, PromptTexts, RenderCache, Snapshot, Target, assemble};
 
 /// Repeatable chance (SplitMix64).
@@ -207,7 +207,7 @@ fn the_breakdown_agrees(breakdown: &Breakdown, tracker: &StabilityTracker) {
     for (block, content) in
         breakdown.blocks.iter().flat_map(|block| block.contents.iter().map(move |c| (block, c)))
     {
-        let key = content.key.replace("symbols:", "symbol:");
+        let key = content.key().replace("symbols:", "symbol:");
         if let Some(tracked) = tracker.entries().iter().find(|tracked| *tracked.key == *key) {
             assert_eq!(content.unchanged_responses, Some(tracked.unchanged_responses), "{key}");
             assert_eq!(serde_json::to_value(tracked.tier).expect("a tier"), block.tier, "{key}");
@@ -238,7 +238,8 @@ fn two_hundred_responses(seed: u64, seen: &mut Coverage) {
             &Breakdown::new(&assembled, &snapshot, &target, &render_cache),
             &layout_state.tiers,
         );
-        let (next, changes) = record_response(&assembled.layout_state, &snapshot, &assembled, &target);
+        let mut next = assembled.layout_state.clone();
+        let changes = LayoutName::Tiers.layout().record_response(&mut next, &snapshot, &assembled, &target);
         let now = tiers(&assembled.prompt);
         if let Some((before, logged)) = &before {
             for tier in [Tier::L0, Tier::L1, Tier::L2, Tier::L3] {
@@ -284,7 +285,8 @@ fn other_layouts_leave_the_tracker_alone() {
     for layout in LayoutName::ALL {
         let assembled =
             assemble(&snapshot, layout, &target, &texts, &render_cache).expect("it fits the window");
-        let (after, changes) = record_response(&assembled.layout_state, &snapshot, &assembled, &target);
+        let mut after = assembled.layout_state.clone();
+        let changes = layout.layout().record_response(&mut after, &snapshot, &assembled, &target);
         let counted = layout == LayoutName::Tiers;
         assert_eq!((after != assembled.layout_state, changes.is_empty()), (counted, !counted), "{layout}");
     }
@@ -305,7 +307,8 @@ fn tiers_given_in_a_snapshot_are_where_the_tracker_begins() {
     let (texts, render_cache) = (PromptTexts::builtin().expect("texts"), RenderCache::new(Vocabulary::O200k));
     let assembled =
         assemble(&given, LayoutName::Tiers, &target, &texts, &render_cache).expect("it fits the window");
-    let (layout_state, _) = record_response(&assembled.layout_state, &given, &assembled, &target);
+    let mut layout_state = assembled.layout_state.clone();
+    LayoutName::Tiers.layout().record_response(&mut layout_state, &given, &assembled, &target);
     let entries = layout_state.tiers.entries().iter();
     let tiers: Vec<_> = entries.map(|entry| (&*entry.key, entry.tier, entry.unchanged_responses)).collect();
     assert_eq!(

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::{REASONS, kind};
-use crate::stability::{ShownEntry, StabilityTracker, SymbolMapFile, TierChange};
+use crate::tiers::stability::{ShownEntry, StabilityTracker, SymbolMapFile, TierChange};
 
 /// Active, L3, L2, L1, L0 are the levels 0 to 4: level `l` begins with N = 3 × l and ends with 3 ×
 /// (l + 1), at most 12.

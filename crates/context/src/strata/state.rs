@@ -1,0 +1,147 @@
+//! [`StrataState`]: what `strata` carries over from one request to the next.
+
+use std::sync::Arc;
+
+use hardpan_prompt::{Hash, ItemKind, MessageId, Text};
+use serde::{Deserialize, Serialize};
+
+fn is_empty(groups: &Arc<Vec<BaseGroup>>) -> bool {
+    groups.is_empty()
+}
+
+/// What `strata` carries over: what the model has been told, and where.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StrataState {
+    /// The groups of BASE as the last fold laid them; empty before the first request.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub base: Arc<Vec<BaseGroup>>,
+    /// Whether BASE has been laid. An empty BASE counts: a first request may have no items.
+    #[serde(rename = "laid", skip_serializing_if = "std::ops::Not::not")]
+    pub has_base: bool,
+    /// What the LOG has told about items since the last fold, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<ItemUpdate>,
+    /// Messages whose body was replaced by one line, because BASE shows it now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stubs: Vec<Stub>,
+    /// How far the last request was cached; none before the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frontier: Option<Frontier>,
+    /// The hash of the last TAIL without its clock: an unchanged TAIL is not sent again in a turn.
+    #[serde(rename = "tail", skip_serializing_if = "Option::is_none")]
+    pub tail_hash: Option<Hash>,
+    /// How many folds there have been in this session.
+    pub folds: u32,
+    /// What garbage has cost since the last fold.
+    #[serde(skip_serializing_if = "RentAccount::is_empty")]
+    pub account: RentAccount,
+}
+
+/// What garbage costs, and what a fold would cost, as of the last request.
+///
+/// A fold is due once `rent` has reached the price of one (`docs/economy.md`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RentAccount {
+    /// Paid for garbage since the last fold, in units of the price of one input token.
+    pub rent: f64,
+    /// Tokens after the system prompt: what a fold would write anew.
+    #[serde(rename = "after")]
+    pub tokens_after_system: usize,
+    /// How many of these tokens a fold would drop.
+    #[serde(rename = "garbage")]
+    pub garbage_tokens: usize,
+}
+
+impl RentAccount {
+    fn is_empty(&self) -> bool {
+        *self == RentAccount::default()
+    }
+}
+
+impl StrataState {
+    /// True before the first request in `strata`.
+    pub fn is_empty(&self) -> bool {
+        *self == StrataState::default()
+    }
+}
+
+/// A group of items in BASE: one tool call and its result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaseGroup {
+    /// The group's name, by the volatility of its items: `still`, `calm` or `lively`.
+    pub name: Arc<str>,
+    /// Its items, ordered by kind and key.
+    pub items: Vec<BaseItem>,
+}
+
+/// An item as it stands in BASE.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaseItem {
+    /// The item's key: `file:src/a.rs`.
+    pub key: Arc<str>,
+    /// The item's title, where the key does not say it (panels and pages).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Arc<str>>,
+    /// The kind of the item, which decides its column in the breakdown.
+    pub kind: ItemKind,
+    /// The item's body when BASE was laid; it may have changed since.
+    pub body: Text,
+}
+
+/// Something the LOG tells the model about an item: a change, a new body, or that it was closed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ItemUpdate {
+    /// The key of the item it is about.
+    pub key: Arc<str>,
+    /// The kind of that item.
+    pub kind: ItemKind,
+    /// The message it is sent with: the prompt, or the last result of a tool round.
+    pub anchor: MessageId,
+    /// How the update tells it: as a diff, a whole body, or a notice.
+    pub form: UpdateForm,
+    /// The text as sent; empty where the message itself shows the body.
+    pub text: Text,
+    /// The item's body after the update; none once the item is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Text>,
+}
+
+/// How an update tells the model what is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpdateForm {
+    /// A unified diff against the body that was told last.
+    Diff,
+    /// The whole body, where a diff would not be shorter or nothing was told before.
+    Body,
+    /// The message it is anchored to already shows the body (a read, a write): no text is added.
+    #[serde(rename = "said")]
+    ShownByMessage,
+    /// A notice that the item was closed and is no longer kept up to date.
+    Closed,
+}
+
+/// A message whose body is replaced by one line, because BASE shows it now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stub {
+    /// The message that showed the body.
+    pub message: MessageId,
+    /// The key of the item whose body it showed.
+    pub key: Arc<str>,
+}
+
+/// How far a request was cached. The next request marks the same place again if it begins alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Frontier {
+    /// Blocks up to and including the last breakpoint, tools counted.
+    pub blocks: usize,
+    /// The hash over these blocks.
+    pub hash: Hash,
+}

@@ -1,0 +1,65 @@
+//! [`Target`]: the model that a request is for, and how its provider is spoken to.
+
+use hardpan_models::{Catalogue, MarkerFormat, Model, Protocol, ProviderProfile, UnknownName, Vocabulary};
+use hardpan_prompt::{Thinking, TokenFactor, validate::MIN_THINKING_TOKENS};
+
+use crate::AssembleError;
+
+/// The model a request is for, and how its provider is spoken to.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The provider's id in the catalogue: `anthropic`.
+    pub provider: String,
+    /// How the provider is spoken to, for this model.
+    pub profile: ProviderProfile,
+    /// The model's entry in the catalogue: window, prices, what it can do.
+    pub model: Model,
+    /// The limit for the answer, in tokens; thinking counts towards it.
+    pub max_tokens: u32,
+    /// What our token counts are multiplied by to estimate the model's own.
+    pub factor: TokenFactor,
+}
+
+impl Target {
+    /// Looks up a model by name, at the given provider or at the one that the name implies.
+    pub fn new(catalogue: &Catalogue, provider: Option<&str>, model: &str) -> Result<Self, UnknownName> {
+        let model = catalogue.model(provider, model)?;
+        let provider = catalogue.provider(&model.provider)?;
+        let (profile, max_tokens) = (provider.profile_for_model(&model), model.default_max_tokens());
+        let factor = TokenFactor::new(model.token_factor);
+        Ok(Target { provider: provider.id.clone(), profile, model, max_tokens, factor })
+    }
+
+    /// The vocabulary to count tokens with: the model's own where it is public, else o200k.
+    pub fn vocabulary(&self) -> hardpan_prompt::Vocabulary {
+        match self.model.vocabulary {
+            Some(Vocabulary::Cl100k) => hardpan_prompt::Vocabulary::Cl100k,
+            Some(Vocabulary::O200k) | None => hardpan_prompt::Vocabulary::O200k,
+        }
+    }
+
+    /// Checks that the answer has room for this much thinking.
+    pub fn check_thinking(&self, thinking: Thinking) -> Result<(), AssembleError> {
+        match thinking {
+            Thinking::Budget(budget) if !(MIN_THINKING_TOKENS..self.max_tokens).contains(&budget) => {
+                Err(AssembleError::Thinking { budget, max_tokens: self.max_tokens })
+            }
+            Thinking::Off | Thinking::Budget(_) => Ok(()),
+        }
+    }
+
+    /// Whether the provider understands cache breakpoints; if not, none are sent.
+    pub fn has_markers(&self) -> bool {
+        self.profile.markers != MarkerFormat::None
+    }
+
+    /// Whether the provider speaks Anthropic's protocol.
+    pub fn is_anthropic(&self) -> bool {
+        self.profile.protocol == Protocol::Anthropic
+    }
+
+    /// How many input tokens the window leaves once the answer has its room.
+    pub fn max_input_tokens(&self) -> u32 {
+        self.model.max_input_tokens(self.max_tokens)
+    }
+}
