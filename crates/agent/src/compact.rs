@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::RunEnd;
 use crate::agent::{Agent, AgentError, ModelSelection, lock};
@@ -97,8 +98,8 @@ impl Agent {
     pub async fn compact(&self, instructions: Option<String>) -> Result<CompactionResult, AgentError> {
         let mut run_state = self.inner.run_state.try_lock().map_err(|_| AgentError::Busy)?;
         let token = self.new_abort_token();
-        let compacted =
-            self.compact_now(&mut run_state, instructions, CompactReason::Requested, &token).await;
+        let compacting = self.compact_now(&mut run_state, instructions, CompactReason::Requested, &token);
+        let compacted = compacting.instrument(tracing::info_span!("compaction")).await;
         drop(run_state);
         self.flush_shell_messages_if_idle().await?;
         compacted

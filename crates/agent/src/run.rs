@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hardpan_context::{LayoutInput, RenderCache, Snapshot};
 use hardpan_prompt::{AgentMessage, MessageBody, MessageId, Text, Vocabulary};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::agent::{Agent, AgentError, lock};
 use crate::compact::{CompactReason, estimate_tokens};
@@ -76,7 +77,8 @@ impl Agent {
         mut token: CancellationToken,
     ) -> Result<RunEnd, AgentError> {
         loop {
-            let ran = self.run_once(run_state, prepared, token).await;
+            let span = tracing::info_span!("run", session = %lock(&self.inner.conversation).session);
+            let ran = self.run_once(run_state, prepared, token).instrument(span).await;
             let mut queues = lock(&self.inner.queues);
             if matches!(ran, Ok(RunEnd::Aborted)) {
                 queues.after_abort();
@@ -106,6 +108,7 @@ impl Agent {
             Ok(stop) => (stop, None),
             Err(error) => (RunEnd::Error { message: error.to_string() }, Some(error)),
         };
+        tracing::info!(end = ?stop, "run ended");
         lock(&self.inner.conversation).store_run_records(FlushScope::Run, self.now());
         if self.events().has_listeners::<AgentEnd>() {
             let messages = messages_after(&lock(&self.inner.conversation).messages, before.as_ref());
@@ -121,6 +124,7 @@ impl Agent {
         prepared: PreparedInput,
         token: &CancellationToken,
     ) -> Result<RunEnd, AgentError> {
+        tracing::trace!(prompt = %prepared.text, "run started");
         // The prompt is stored before anything else, so that it survives whatever comes next.
         let prompt = MessageBody::User { content: prepared.parts() };
         let mut fresh = Some(self.add_message(prompt, prepared.id).await?);
@@ -230,7 +234,8 @@ impl Agent {
         why: CompactReason,
         token: &CancellationToken,
     ) -> bool {
-        match self.compact_now(run_state, None, why, token).await {
+        let compacting = self.compact_now(run_state, None, why, token);
+        match compacting.instrument(tracing::info_span!("compaction")).await {
             Ok(compacted) => {
                 let messages = compacted.messages;
                 let text = format!("{messages} messages were compacted into a summary; /tree goes back");

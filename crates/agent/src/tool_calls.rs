@@ -13,6 +13,7 @@ use hardpan_tools::{Effect, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::agent::{Agent, AgentError, lock};
 use crate::events::{
@@ -129,7 +130,9 @@ impl Agent {
             match decision {
                 CallDecision::Answer(outcome) => (outcome, counts, None),
                 CallDecision::Run(tool) => {
-                    (self.execute_tool(&*tool, call, token).await, counts, Some(tool.result_display()))
+                    let span = tracing::info_span!("tool_call", tool = %call.call.name, id = %call.call.id);
+                    let outcome = self.execute_tool(&*tool, call, token).instrument(span).await;
+                    (outcome, counts, Some(tool.result_display()))
                 }
             }
         });
@@ -237,13 +240,14 @@ impl Agent {
         // Called within the future, so that a panic in the tool's first line is caught too.
         let running = AssertUnwindSafe(async { tool.run(given).await }).catch_unwind();
         tokio::pin!(running);
-        loop {
+        tracing::trace!(arguments = %call.raw, "tool call started");
+        let outcome = loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => return self.aborted_outcome(),
+                () = token.cancelled() => break self.aborted_outcome(),
                 outcome = &mut running => {
                     let broke = || ToolOutcome::failed(self.inner.setup.texts.phrases.agent.tool_broke.as_str());
-                    return outcome.unwrap_or_else(|_| broke());
+                    break outcome.unwrap_or_else(|_| broke());
                 }
                 Some(partial) = updates.recv() => {
                     let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
@@ -251,7 +255,10 @@ impl Agent {
                     self.wait_for_faces(token).await;
                 }
             }
-        }
+        };
+        tracing::debug!(is_error = outcome.is_error, "tool call ended");
+        tracing::trace!(content = ?outcome.content, "tool result");
+        outcome
     }
 
     /// Lets handlers change a result, including a failed one. Each sees the changes of those before

@@ -20,6 +20,7 @@ use hardpan_providers::{
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::agent::{Agent, AgentError, ModelSelection, lock};
 use crate::billing::RequestTimes;
@@ -273,7 +274,9 @@ impl Agent {
         let (sender, mut events) = mpsc::unbounded_channel();
         let mut sink = move |event| drop(sender.send(event));
         let mut partial = None;
-        let asking = client.send(&question, &mut sink);
+        let target = &selection.target;
+        let span = tracing::info_span!("request", provider = %target.provider, model = %target.model.id);
+        let asking = client.send(&question, &mut sink).instrument(span);
         tokio::pin!(asking);
         let mut save = tokio::time::interval(PARTIAL_SAVE_INTERVAL);
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

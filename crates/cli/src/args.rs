@@ -35,6 +35,10 @@ key, a built-in simulator answers, so that you can try everything for free."
 pub struct Args {
     #[command(flatten)]
     pub chat: ChatArgs,
+    /// Write what happens inside to FILE; HARDPAN_LOG sets the level [default: info], see `hardpan
+    /// docs logging`
+    #[arg(long, value_name = "FILE", global = true)]
+    pub log: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }

@@ -20,6 +20,7 @@ macro_rules! documents {
 const DOCUMENTS: &[Document] = documents![
     "readme" at "README.md",
     "configuration" at "docs/configuration.md",
+    "logging" at "docs/logging.md",
     "agent" at "docs/agent.md",
     "tools" at "docs/tools.md",
     "skills-and-templates" at "docs/skills-and-templates.md",

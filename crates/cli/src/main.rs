@@ -13,6 +13,7 @@ mod diff; // `hardpan request --diff`
 mod docs; // `hardpan docs`
 mod event_reader; // EventReader: how faces read the agent's events
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
+mod logging; // HARDPAN_LOG and --log: what happens inside, written to a file
 mod map; // `hardpan map` and `hardpan symbols`
 mod origins; // where each block of a request came from, as JSON
 mod output; // standard output, tables, text without control characters
@@ -34,7 +35,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let args = args::Args::read();
-    match run::run(&args) {
+    let started = logging::start(args.log.as_deref()).map_err(anyhow::Error::from);
+    match started.and_then(|()| run::run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_output_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {

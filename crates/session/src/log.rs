@@ -152,7 +152,13 @@ fn run_writer(mut file: SessionFile, jobs: &Receiver<WriteJob>) {
 
 fn save_entries(file: &mut SessionFile, unsaved: &mut VecDeque<Entry>) -> Result<(), LogError> {
     let lines: String = unsaved.iter().map(Entry::to_line).collect();
-    file.append(lines.as_bytes()).map_err(LogError::with_retry_note)?;
+    let (entries, bytes) = (unsaved.len(), lines.len());
+    let name = file.path().file_name().unwrap_or_default();
+    let span = tracing::debug_span!("session_write", file = %name.display(), entries, bytes);
+    let saved = span.in_scope(|| file.append(lines.as_bytes()));
+    saved
+        .map_err(LogError::with_retry_note)
+        .inspect_err(|error| tracing::warn!(parent: &span, %error, "entries not saved"))?;
     unsaved.clear();
     Ok(())
 }

@@ -33,6 +33,10 @@ impl SessionFile {
         }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Opens and locks an existing file, and returns its content.
     pub(crate) fn open(path: &Path) -> Result<(Self, Vec<u8>), LogError> {
         let failed = |error: io::Error| LogError::io(path, LogAction::Open, error);

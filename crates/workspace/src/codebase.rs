@@ -36,6 +36,8 @@ pub fn index_codebase(
     cache_folder: Option<&Path>,
     progress: &mut dyn FnMut(usize),
 ) -> Codebase {
+    let span = tracing::debug_span!("index", root = %root.display(), files = files.len());
+    let _entered = span.enter();
     let path = cache_folder.map(|folder| index_cache::cache_path(folder, root));
     // Stamps are taken before anything is read, so that a later write is noticed in the next run.
     let stamps = || files.iter().map(|name| (name.as_str(), read_stamp(root, name))).collect();
@@ -59,9 +61,14 @@ pub fn index_codebase(
         folder.build_index(&cache, files, progress)
     };
     if let Some(path) = path.filter(|_| is_new) {
-        // A cache that cannot be written only costs time in the next run.
-        let _ = index_cache::write_cache(&path, &codebase.index, |name| stamps.get(name).copied().flatten());
+        let stamp = |name: &str| stamps.get(name).copied().flatten();
+        if let Err(error) = index_cache::write_cache(&path, &codebase.index, stamp) {
+            // It only costs time in the next run.
+            tracing::debug!(path = %path.display(), %error, "index cache not written");
+        }
     }
+    let (changed, gone, parsed) = (changed.len(), gone.len(), codebase.parsed_files);
+    tracing::debug!(changed, gone, parsed, "index is up to date");
     codebase
 }
 
