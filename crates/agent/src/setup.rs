@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{AssembledPrompt, Coupling, LayoutName, PromptTexts, RenderCache, Snapshot, Target};
-use hardpan_prompt::{Thinking, TokenUsage};
+use hardpan_prompt::{DeniedBy, Thinking, TokenUsage};
 use hardpan_providers::Client;
 use hardpan_tools::{CallSubject, Scope, Tool, ToolRegistry};
 use jiff::Timestamp;
@@ -184,8 +184,13 @@ pub struct ApprovalRequest {
 pub enum ApprovalDecision {
     /// The call runs.
     Allow,
-    /// The call does not run; the model is told the reason.
-    Deny(String),
+    /// The call does not run.
+    Deny {
+        /// Who or what decided.
+        by: DeniedBy,
+        /// Why; the model reads it.
+        reason: String,
+    },
 }
 
 /// Denies every call that needs permission: for runs without a user to ask.
@@ -195,6 +200,6 @@ pub struct DenyAll;
 impl ApprovalHandler for DenyAll {
     fn approve<'a>(&'a self, _question: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalDecision> {
         let reason = "nobody is there to ask whether it may; only tools that read can be used";
-        Box::pin(std::future::ready(ApprovalDecision::Deny(reason.into())))
+        Box::pin(std::future::ready(ApprovalDecision::Deny { by: DeniedBy::Default, reason: reason.into() }))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hardpan_context::fill_template;
-use hardpan_prompt::{AgentMessage, MessageBody};
+use hardpan_prompt::{AgentMessage, MessageBody, NotRunReason};
 use hardpan_providers::AnswerCall;
 use hardpan_tools::{Effect, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
 use serde_json::Value;
@@ -27,8 +27,37 @@ use crate::setup::{ApprovalDecision, ApprovalRequest, ReadCallMode};
 /// What happens to a call, decided before it runs.
 enum CallDecision {
     Run(Arc<dyn Tool>),
-    /// It does not run; this is its result.
-    Answer(ToolOutcome),
+    DoNotRun(NotRun),
+}
+
+/// Why a tool did not run or not to its end, and what the model reads about it.
+struct NotRun {
+    reason: NotRunReason,
+    text: String,
+}
+
+impl NotRun {
+    fn new(reason: NotRunReason, text: impl Into<String>) -> Self {
+        NotRun { reason, text: text.into() }
+    }
+}
+
+/// The result of a call, before it is stored.
+struct CallOutcome {
+    outcome: ToolOutcome,
+    not_run: Option<NotRunReason>,
+}
+
+impl From<NotRun> for CallOutcome {
+    fn from(NotRun { reason, text }: NotRun) -> Self {
+        CallOutcome { outcome: ToolOutcome::failed(text), not_run: Some(reason) }
+    }
+}
+
+impl From<ToolOutcome> for CallOutcome {
+    fn from(outcome: ToolOutcome) -> Self {
+        CallOutcome { outcome, not_run: None }
+    }
 }
 
 impl Agent {
@@ -47,15 +76,16 @@ impl Agent {
             self.wait_for_faces(token).await;
             let phrases = &self.inner.setup.texts.phrases.agent;
             let skip = if token.is_cancelled() {
-                Some(&phrases.not_started)
+                Some((NotRunReason::Aborted, &phrases.not_started))
             } else if lock(&self.inner.queues).has_steering() && rest.len() < calls.len() {
-                Some(&phrases.skipped)
+                Some((NotRunReason::Steered, &phrases.skipped))
             } else {
                 None
             };
-            if let Some(phrase) = skip {
+            if let Some((reason, phrase)) = skip {
                 for call in rest {
-                    results.push(self.store_result(call, ToolOutcome::failed(phrase.as_str())).await?);
+                    let skipped = NotRun::new(reason.clone(), phrase.as_str());
+                    results.push(self.store_result(call, skipped.into()).await?);
                 }
                 break;
             }
@@ -64,7 +94,7 @@ impl Agent {
             let outcomes = self.run_group(run_state, group, token, &mut looping).await;
             for (call, (outcome, counts)) in group.iter().zip(outcomes) {
                 if counts {
-                    run_state.guard.record_outcome(&call.call.name, &call.raw, outcome.is_error);
+                    run_state.guard.record_outcome(&call.call.name, &call.raw, outcome.outcome.is_error);
                 }
                 let outcome = self.revise_result(call, outcome).await;
                 let result = self.store_result(call, outcome).await?;
@@ -103,7 +133,7 @@ impl Agent {
         group: &[AnswerCall],
         token: &CancellationToken,
         looping: &mut Option<Arc<str>>,
-    ) -> Vec<(ToolOutcome, bool)> {
+    ) -> Vec<(CallOutcome, bool)> {
         let mut decisions = Vec::with_capacity(group.len());
         for call in group {
             let advice = run_state.guard.advice(&call.call.name, &call.raw);
@@ -111,13 +141,14 @@ impl Agent {
                 let count = MAX_FAILURES.to_string();
                 let text = fill_template(&self.inner.setup.texts.phrases.agent.looping, &[("count", &count)]);
                 *looping = looping.take().or((advice == GuardAdvice::EndRun).then(|| call.call.name.clone()));
-                decisions.push((CallDecision::Answer(ToolOutcome::failed(text)), true));
+                let refused = NotRun::new(NotRunReason::RepeatedFailure, text);
+                decisions.push((CallDecision::DoNotRun(refused), true));
                 continue;
             }
             // Repeated refusals count like repeated failures; an aborted call does not count.
             let (decision, counts) = match unless_aborted(token, self.decide_call(call)).await {
                 Ok(decision) => (decision, true),
-                Err(_) => (CallDecision::Answer(self.aborted_outcome()), false),
+                Err(_) => (CallDecision::DoNotRun(self.aborted_call(NotRunReason::Aborted)), false),
             };
             if let CallDecision::Run(_) = decision {
                 let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
@@ -128,7 +159,7 @@ impl Agent {
         }
         let running = group.iter().zip(decisions).map(|(call, (decision, counts))| async move {
             match decision {
-                CallDecision::Answer(outcome) => (outcome, counts, None),
+                CallDecision::DoNotRun(not_run) => (not_run.into(), counts, None),
                 CallDecision::Run(tool) => {
                     let span = tracing::info_span!("tool_call", tool = %call.call.name, id = %call.call.id);
                     let outcome = self.execute_tool(&*tool, call, token).instrument(span).await;
@@ -137,8 +168,9 @@ impl Agent {
             }
         });
         let mut outcomes = Vec::with_capacity(group.len());
-        for (call, (outcome, counts, display)) in group.iter().zip(join_all(running).await) {
+        for (call, (result, counts, display)) in group.iter().zip(join_all(running).await) {
             if let Some(display) = display {
+                let CallOutcome { outcome, not_run: _ } = &result;
                 let event = ToolExecutionEnd {
                     call_id: call.call.id.clone(),
                     tool_name: call.call.name.clone(),
@@ -149,13 +181,13 @@ impl Agent {
                 };
                 self.events().emit(self, event).await;
             }
-            outcomes.push((outcome, counts));
+            outcomes.push((result, counts));
         }
         outcomes
     }
 
-    fn aborted_outcome(&self) -> ToolOutcome {
-        ToolOutcome::failed(self.inner.setup.texts.phrases.agent.aborted.as_str())
+    fn aborted_call(&self, reason: NotRunReason) -> NotRun {
+        NotRun::new(reason, self.inner.setup.texts.phrases.agent.aborted.as_str())
     }
 
     /// Decides whether a call runs: it must be complete, its tool known, no handler may block it,
@@ -164,14 +196,11 @@ impl Agent {
         let phrases = &self.inner.setup.texts.phrases.agent;
         let name = &call.call.name;
         if let Err(why) = &call.runnable {
-            return CallDecision::Answer(ToolOutcome::failed(format!("{why}.")));
+            return CallDecision::DoNotRun(NotRun::new(NotRunReason::InvalidCall, format!("{why}.")));
         }
         let tool = match self.tools().find(name) {
             Ok(tool) => tool,
-            Err(why) => {
-                let text = self.unavailable_tool_message(name, why);
-                return CallDecision::Answer(ToolOutcome::failed(text));
-            }
+            Err(why) => return CallDecision::DoNotRun(self.unavailable_tool(name, why)),
         };
         let event = ToolCallEvent {
             call_id: call.call.id.clone(),
@@ -192,37 +221,36 @@ impl Agent {
         self.events().report_faults(&faults);
         // A handler that failed might have wanted to block the call, so its failure blocks it.
         let fault = faults.first().map(|fault| format!("{} failed: {}", fault.owner, fault.message));
-        if let Some(reason) = blocked.or(fault) {
-            return CallDecision::Answer(ToolOutcome::failed(fill_template(
-                &phrases.blocked,
-                &[("reason", &reason)],
-            )));
+        if let Some(message) = blocked.or(fault) {
+            let text = fill_template(&phrases.blocked, &[("reason", &message)]);
+            return CallDecision::DoNotRun(NotRun::new(NotRunReason::Blocked { message }, text));
         }
         let ToolCallEvent { call_id, tool_name, input: args } = event;
         if tool.effect(&args) == Effect::Changes {
             let subject = tool.subject(&args);
             let question = ApprovalRequest { call_id, tool_name, args, subject };
-            if let ApprovalDecision::Deny(reason) = self.inner.setup.approval_handler.approve(&question).await
+            if let ApprovalDecision::Deny { by, reason: message } =
+                self.inner.setup.approval_handler.approve(&question).await
             {
-                return CallDecision::Answer(ToolOutcome::failed(fill_template(
-                    &phrases.denied,
-                    &[("reason", &reason)],
-                )));
+                let text = fill_template(&phrases.denied, &[("reason", &message)]);
+                return CallDecision::DoNotRun(NotRun::new(NotRunReason::Denied { by, message }, text));
             }
         }
         CallDecision::Run(tool)
     }
 
     /// The result of a call that finds no tool to run.
-    fn unavailable_tool_message(&self, name: &str, why: ToolUnavailable) -> String {
+    fn unavailable_tool(&self, name: &str, why: ToolUnavailable) -> NotRun {
         let phrases = &self.inner.setup.texts.phrases.agent;
-        let phrase = match why {
-            ToolUnavailable::FilledByLayout => &phrases.layout_tool,
-            ToolUnavailable::SwitchedOff => &phrases.tool_off,
-            ToolUnavailable::Unknown | ToolUnavailable::Removed => &phrases.unknown_tool,
+        let (reason, phrase) = match why {
+            ToolUnavailable::FilledByLayout => (NotRunReason::FilledByLayout, &phrases.layout_tool),
+            ToolUnavailable::SwitchedOff => (NotRunReason::SwitchedOff, &phrases.tool_off),
+            ToolUnavailable::Unknown | ToolUnavailable::Removed => {
+                (NotRunReason::UnknownTool, &phrases.unknown_tool)
+            }
         };
         let names: Vec<Arc<str>> = self.tools().declarations().into_iter().map(|tool| tool.name).collect();
-        fill_template(phrase, &[("name", name), ("tools", &names.join(", "))])
+        NotRun::new(reason, fill_template(phrase, &[("name", name), ("tools", &names.join(", "))]))
     }
 
     /// Runs a tool, and emits its progress meanwhile.
@@ -231,7 +259,7 @@ impl Agent {
         tool: &dyn Tool,
         call: &AnswerCall,
         token: &CancellationToken,
-    ) -> ToolOutcome {
+    ) -> CallOutcome {
         let (sender, mut updates) = mpsc::unbounded_channel::<String>();
         let progress = move |text: &str| drop(sender.send(text.to_owned()));
         let scope = &self.inner.setup.scope;
@@ -241,13 +269,13 @@ impl Agent {
         let running = AssertUnwindSafe(async { tool.run(given).await }).catch_unwind();
         tokio::pin!(running);
         tracing::trace!(arguments = %call.raw, "tool call started");
-        let outcome = loop {
+        let result: CallOutcome = loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => break self.aborted_outcome(),
+                () = token.cancelled() => break self.aborted_call(NotRunReason::Stopped).into(),
                 outcome = &mut running => {
                     let broke = || ToolOutcome::failed(self.inner.setup.texts.phrases.agent.tool_broke.as_str());
-                    break outcome.unwrap_or_else(|_| broke());
+                    break outcome.unwrap_or_else(|_| broke()).into();
                 }
                 Some(partial) = updates.recv() => {
                     let (call_id, tool_name) = (call.call.id.clone(), call.call.name.clone());
@@ -256,17 +284,18 @@ impl Agent {
                 }
             }
         };
-        tracing::debug!(is_error = outcome.is_error, "tool call ended");
-        tracing::trace!(content = ?outcome.content, "tool result");
-        outcome
+        tracing::debug!(is_error = result.outcome.is_error, "tool call ended");
+        tracing::trace!(content = ?result.outcome.content, "tool result");
+        result
     }
 
     /// Lets handlers change a result, including a failed one. Each sees the changes of those before
     /// it.
-    async fn revise_result(&self, call: &AnswerCall, outcome: ToolOutcome) -> ToolOutcome {
+    async fn revise_result(&self, call: &AnswerCall, result: CallOutcome) -> CallOutcome {
         if !self.events().has_handlers::<ToolResultEvent>() {
-            return outcome;
+            return result;
         }
+        let CallOutcome { outcome, not_run } = result;
         let event = ToolResultEvent {
             call_id: call.call.id.clone(),
             tool_name: call.call.name.clone(),
@@ -285,21 +314,19 @@ impl Agent {
             })
             .await;
         self.events().report_faults(&faults);
-        ToolOutcome { content: event.content, details: event.details, is_error: event.is_error }
+        let ToolResultEvent { content, details, is_error, .. } = event;
+        CallOutcome { outcome: ToolOutcome { content, details, is_error }, not_run }
     }
 
     /// Stores a call's result as a message.
-    async fn store_result(
-        &self,
-        call: &AnswerCall,
-        outcome: ToolOutcome,
-    ) -> Result<AgentMessage, AgentError> {
-        let ToolOutcome { content, details, is_error } = outcome;
+    async fn store_result(&self, call: &AnswerCall, result: CallOutcome) -> Result<AgentMessage, AgentError> {
+        let CallOutcome { outcome: ToolOutcome { content, details, is_error }, not_run } = result;
         let body = MessageBody::ToolResult {
             call_id: call.call.id.clone(),
             tool_name: Some(call.call.name.clone()),
             content,
             is_error,
+            not_run,
         };
         let message = lock(&self.inner.conversation).new_message(body, self.now());
         self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use futures_util::future::BoxFuture;
 use hardpan_agent::approval::ApprovalRule;
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
+use hardpan_prompt::DeniedBy;
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
 use crate::settings::Settings;
@@ -171,7 +172,8 @@ impl ApprovalHandler for Approver {
                 rule.denies(&question.tool_name, &question.subject, |path| self.workspace_path(path))
             };
             if let Some(rule) = self.denied.iter().find(|rule| denies(rule)) {
-                return ApprovalDecision::Deny(format!("the settings deny it ({rule})"));
+                let reason = format!("the settings deny it ({rule})");
+                return ApprovalDecision::Deny { by: DeniedBy::Rule, reason };
             }
             let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner).iter().any(covers);
             if allowed || self.mode == ApprovalMode::AllowAll {
@@ -184,9 +186,8 @@ impl ApprovalHandler for Approver {
                 let rule = rule.map_or_else(String::new, |rule| {
                     format!(", or with allow = [\"{rule}\"] in config.toml")
                 });
-                return ApprovalDecision::Deny(format!(
-                    "nobody is there to ask; it can be allowed with --yes{rule}"
-                ));
+                let reason = format!("nobody is there to ask; it can be allowed with --yes{rule}");
+                return ApprovalDecision::Deny { by: DeniedBy::Default, reason };
             };
             match prompter.ask_approval(question, rule.as_ref()).await {
                 ApprovalVerdict::Once => ApprovalDecision::Allow,
@@ -198,7 +199,7 @@ impl ApprovalHandler for Approver {
                     rule.iter().for_each(|rule| self.allow(rule, &question.subject, keep));
                     ApprovalDecision::Allow
                 }
-                ApprovalVerdict::No(reason) => ApprovalDecision::Deny(reason),
+                ApprovalVerdict::No(reason) => ApprovalDecision::Deny { by: DeniedBy::Person, reason },
             }
         })
     }

@@ -30,6 +30,7 @@ mod exchanges; // where the exchanges of a conversation begin and end
 mod image; // Image: data, media type, size, token cost
 mod item; // Item: keyed, mutable context
 mod message; // AgentMessage: the conversation as the agent stores it
+mod not_run; // NotRunReason: why a tool call has a result although its tool did not run
 mod omission; // Omission: what is left out of a prompt, and why
 mod origin; // Origin, Region: where each block came from and where it goes
 mod prompt_tokens; // PromptTokens: the tokens of each block and segment of a prompt
@@ -48,6 +49,7 @@ pub use exchanges::{begins_exchange, exchange_ranges};
 pub use image::{Image, ImageError, MediaType};
 pub use item::{Item, Tier, Volatility, key_name};
 pub use message::{AgentMessage, CallResult, MessageBody, MessageId, MessagePart, MessageState, ToolCall};
+pub use not_run::{DeniedBy, NotRunReason};
 pub use omission::{Omission, OmissionKey, OmissionReason, UnavailableCode};
 pub use origin::{CacheLifetime, ItemCopy, ItemKind, Origin, Region, Source};
 pub use prompt_tokens::PromptTokens;

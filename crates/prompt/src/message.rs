@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Image, Json, Text, Tier};
+use crate::{Image, Json, NotRunReason, Text, Tier};
 
 /// A message's id, unique within its session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -122,6 +122,10 @@ pub enum MessageBody {
         /// Whether the tool failed; the content then explains why.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
+        /// Why the tool did not run, or not to its end. `None`: it ran, or an older version stored
+        /// the result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_run: Option<NotRunReason>,
     },
     /// Text that an extension added; the model reads it as if the person had written it.
     Custom {
@@ -274,7 +278,7 @@ impl AgentMessage {
         let own: &[&str] = match role {
             "user" => &["content"],
             "assistant" => &["content", "provider", "model", "stop_reason"],
-            "tool_result" | "tool" => &["call_id", "tool_name", "content", "is_error"],
+            "tool_result" | "tool" => &["call_id", "tool_name", "content", "is_error", "not_run"],
             "custom" => &["custom_type", "content", "display"],
             "bash_execution" => &["command", "output", "exit_code", "exclude_from_context"],
             "compaction_summary" | "branch_summary" => &["summary"],

@@ -121,6 +121,7 @@ fn exchange(count: &mut usize, leaf: Option<&str>) -> Vec<Entry> {
                 tool_name: Some("read".into()),
                 content: vec![MessagePart::text(source)],
                 is_error: false,
+                not_run: None,
             },
         ),
         Entry::new(id("p"), Some(&result), now, Record::Partial(partial)),

@@ -164,9 +164,13 @@ fn message_section(message: &AgentMessage) -> (String, &'static str, Vec<Section
             let model = model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
             (format!("Assistant{model}"), "assistant", section_parts(content))
         }
-        MessageBody::ToolResult { tool_name, content, is_error, .. } => {
+        MessageBody::ToolResult { tool_name, content, is_error, not_run, .. } => {
             let name = tool_name.as_deref().unwrap_or("a tool");
-            let title = if *is_error { format!("Failure of {name}") } else { format!("Result of {name}") };
+            let title = match not_run {
+                Some(reason) => format!("{name} {}", reason.summary()),
+                None if *is_error => format!("Failure of {name}"),
+                None => format!("Result of {name}"),
+            };
             (title.clone(), "result", collapsed_parts(&title, content))
         }
         MessageBody::Custom { custom_type, content, .. } => {

@@ -250,6 +250,7 @@ pub fn entries(messages: usize) -> Vec<Entry> {
                 tool_name: Some("look".into()),
                 content: vec![MessagePart::text(code(n, 15))],
                 is_error: false,
+                not_run: None,
             },
             kind => {
                 let mut content =

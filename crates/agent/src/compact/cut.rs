@@ -78,7 +78,13 @@ mod tests {
         let content = vec![MessagePart::text("output")];
         AgentMessage::new(
             "r",
-            MessageBody::ToolResult { call_id: "c".into(), tool_name: None, content, is_error: false },
+            MessageBody::ToolResult {
+                call_id: "c".into(),
+                tool_name: None,
+                content,
+                is_error: false,
+                not_run: None,
+            },
         )
     }
 

@@ -13,7 +13,7 @@ use hardpan_agent::{
     ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource, ObserveRequest,
 };
 use hardpan_context::{Snapshot, Target};
-use hardpan_prompt::{Item, ItemKind, Json, Tool as Declaration, Volatility};
+use hardpan_prompt::{DeniedBy, Item, ItemKind, Json, Tool as Declaration, Volatility};
 use hardpan_providers::{
     ApiKey, CapabilityCache, Client, Endpoint, HttpRequest, HttpResponse, HttpTransport, RetryPolicy,
     Transport, TransportError,
@@ -159,7 +159,7 @@ impl ApprovalHandler for ColourApprover {
         self.asked.add(question.args["colour"].as_str().unwrap_or_default());
         Box::pin(async move {
             match question.args["colour"].as_str() {
-                Some("red") => ApprovalDecision::Deny("not red".into()),
+                Some("red") => ApprovalDecision::Deny { by: DeniedBy::Person, reason: "not red".into() },
                 Some("beige") => std::future::pending().await,
                 _ => ApprovalDecision::Allow,
             }

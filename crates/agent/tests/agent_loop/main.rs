@@ -9,6 +9,7 @@ mod event_log;
 mod fakes; // a workspace, a provider, tools, an approval handler
 mod handlers; // event handlers: order, time limits, faults
 mod input; // commands, the input event, skills and templates
+mod not_run; // why a call was not run
 mod order; // the order of everything, and its events
 mod prompt_flow; // a prompt from start to end
 mod queues; // steering and follow-ups

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_agent::events::{HandlerFailed, MessageDelta, MessageEnd, MessageUpdate, QueueUpdate};
 use hardpan_agent::{Agent, AgentEvent, CacheWarmth, HandlerFault, QueuedInputs, Spending};
-use hardpan_context::Phrases;
 use hardpan_economy::Verdict;
-use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, ToolCall};
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, ToolCall};
 use hardpan_tools::ResultDisplay;
 use serde_json::Value;
 
@@ -39,7 +38,6 @@ struct PrinterState {
     last_answer: Arc<Mutex<String>>,
     /// Calls that have not started, as shown to the user, by call id.
     calls: BTreeMap<Arc<str>, String>,
-    phrases: Phrases,
     /// Queued inputs as typed, by the text that goes to the model.
     waiting: BTreeMap<String, String>,
     /// Whether a run is under way. User messages that appear within it were typed earlier.
@@ -55,7 +53,6 @@ impl EventPrinter {
             live,
             last_answer: last_answer.clone(),
             calls: BTreeMap::new(),
-            phrases: app.settings.texts.phrases.clone(),
             waiting: BTreeMap::new(),
             runs: false,
         };
@@ -137,11 +134,9 @@ impl PrinterState {
                 screen::end_answer_line();
             }
             // A call that did not start: nothing else would tell the user what became of it.
-            MessageBody::ToolResult { call_id, content, is_error, .. } => {
-                let call = self.calls.remove(call_id);
-                if let Some(call) = call.filter(|_| *is_error) {
-                    let reason = not_run_reason(&joined_texts(content), &self.phrases);
-                    print_note(&format!("· {call}: {reason}"));
+            MessageBody::ToolResult { call_id, content, not_run, .. } => {
+                if let (Some(call), Some(reason)) = (self.calls.remove(call_id), not_run) {
+                    print_note(&format!("· {call}: {}", not_run_line(reason, &joined_texts(content))));
                 }
             }
             // Shows where the answer to a queued message begins.
@@ -161,16 +156,22 @@ impl PrinterState {
     }
 }
 
-/// Why a call was not run, for the user.
-fn not_run_reason(answer: &str, phrases: &Phrases) -> String {
-    if answer == &*phrases.agent.skipped {
-        return "skipped: you said something else".to_owned();
+/// Why a call was not run, for the user. `answer` is what the model reads about it.
+fn not_run_line(reason: &NotRunReason, answer: &str) -> String {
+    match reason {
+        NotRunReason::Steered => "skipped: you said something else".to_owned(),
+        NotRunReason::Blocked { message } | NotRunReason::Denied { message, .. } => {
+            format!("not run: {}", first_line(message))
+        }
+        NotRunReason::Aborted
+        | NotRunReason::Stopped
+        | NotRunReason::UnknownTool
+        | NotRunReason::FilledByLayout
+        | NotRunReason::SwitchedOff
+        | NotRunReason::InvalidCall
+        | NotRunReason::RepeatedFailure
+        | NotRunReason::Other => format!("not run: {}", first_line(answer)),
     }
-    let given = [&phrases.agent.denied, &phrases.agent.blocked].into_iter().find_map(|phrase| {
-        let (before, after) = phrase.split_once("{reason}")?;
-        answer.strip_prefix(before)?.strip_suffix(after)
-    });
-    format!("not run: {}", first_line(given.unwrap_or(answer)))
 }
 
 /// The concatenated text parts of a message's content.
@@ -346,19 +347,20 @@ fn with_hud<T>(agent: &Agent, show: impl FnOnce(&Hud<'_>) -> T) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use hardpan_context::PromptTexts;
+    use hardpan_prompt::DeniedBy;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn a_call_that_was_not_run_says_why_in_one_line() {
-        let phrases = PromptTexts::builtin().unwrap().phrases;
-        assert_eq!(not_run_reason(&phrases.agent.skipped, &phrases), "skipped: you said something else");
-        let denied = "The call was not allowed: the person said instead: wait\nand see";
-        assert_eq!(not_run_reason(denied, &phrases), "not run: the person said instead: wait");
-        assert_eq!(not_run_reason("The call was blocked: not today", &phrases), "not run: not today");
-        assert_eq!(not_run_reason("It was cut off.", &phrases), "not run: It was cut off.");
+        assert_eq!(not_run_line(&NotRunReason::Steered, "Skipped."), "skipped: you said something else");
+        let message = "the person said instead: wait\nand see".to_owned();
+        let denied = NotRunReason::Denied { by: DeniedBy::Person, message };
+        assert_eq!(not_run_line(&denied, "Not allowed."), "not run: the person said instead: wait");
+        let blocked = NotRunReason::Blocked { message: "not today".into() };
+        assert_eq!(not_run_line(&blocked, "Blocked."), "not run: not today");
+        assert_eq!(not_run_line(&NotRunReason::InvalidCall, "It was cut off."), "not run: It was cut off.");
     }
 
     #[test]

@@ -155,6 +155,7 @@ mod tests {
                 tool_name: None,
                 content: vec![],
                 is_error: false,
+                not_run: None,
             };
             messages[index].body = result.into();
         }

@@ -281,6 +281,7 @@ impl<'a> ConversationGenerator<'a> {
             tool_name: None,
             content,
             is_error,
+            not_run: None,
         }));
     }
 

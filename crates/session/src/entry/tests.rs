@@ -1,4 +1,4 @@
-use hardpan_prompt::{Json, MessageBody, MessagePart, MessageState, Text, ToolCall};
+use hardpan_prompt::{Json, MessageBody, MessagePart, MessageState, NotRunReason, Text, ToolCall};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -157,6 +157,7 @@ fn body() -> impl Strategy<Value = MessageBody> {
         (text(), any::<bool>()).prop_map(|(text, is_error)| MessageBody::ToolResult {
             call_id: "c".into(),
             tool_name: None,
+            not_run: is_error.then(|| NotRunReason::Blocked { message: text.to_string() }),
             content: vec![MessagePart::Text { text }],
             is_error,
         }),

@@ -1,4 +1,4 @@
-use hardpan_prompt::{Json, MediaType, Text, ToolCall};
+use hardpan_prompt::{DeniedBy, Json, MediaType, NotRunReason, Text, ToolCall};
 use serde_json::json;
 
 use super::*;
@@ -22,6 +22,7 @@ fn result(id: &str, parent: &str, text: &str) -> Entry {
         tool_name,
         content: vec![MessagePart::text(text)],
         is_error: false,
+        not_run: None,
     };
     Entry::message(Some(parent), AgentMessage::new(id, body))
 }
@@ -184,4 +185,22 @@ fn a_format_is_named() {
     assert_eq!("markdown".parse(), Ok(ExportFormat::Markdown));
     let error = "pdf".parse::<ExportFormat>().unwrap_err().to_string();
     assert_eq!(error, "unknown format \"pdf\": use markdown, html or jsonl");
+}
+
+#[test]
+fn a_call_that_was_not_run_is_headed_by_the_reason() {
+    let body = MessageBody::ToolResult {
+        call_id: "t".into(),
+        tool_name: Some("bash".into()),
+        content: vec![MessagePart::text("The call was not allowed: no")],
+        is_error: true,
+        not_run: Some(NotRunReason::Denied { by: DeniedBy::Rule, message: "no".into() }),
+    };
+    let session = session(&[
+        user("u", None, vec![MessagePart::text("Go")]),
+        answer("a", "u", vec![call(&json!({}))]),
+        Entry::message(Some("a"), AgentMessage::new("r", body)),
+    ]);
+    let text = session.export(ExportScope::All, ExportFormat::Markdown).unwrap();
+    assert!(text.contains("<summary>bash was not run: a rule denies it</summary>"), "{text}");
 }
