@@ -7,13 +7,12 @@
 //! than after the first tenth, by when everything has happened often. Over that, the run fails with
 //! `HARDPAN_BENCH=strict`.
 
-mod instant_provider;
-
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use hardpan_agent::{Conversation, SessionSwitchKind};
 use hardpan_context::LayoutName;
+use hardpan_prompt::Volatility;
+use hardpan_test_support::{InstantProvider, TestAgent, TestClock, Toolset, code, header};
 
 /// Turns of one prompt: nine call a tool, the last one answers.
 const TURNS_OF_A_PROMPT: usize = 10;
@@ -28,6 +27,10 @@ fn resident() -> Option<f64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? / 1024.0)
 }
 
+fn file(n: usize) -> String {
+    format!("file:src/part_{n}.rs")
+}
+
 #[tokio::main]
 async fn main() {
     let turns: usize = std::env::var("HARDPAN_TURNS").map_or(2000, |turns| turns.parse().expect("a number"));
@@ -36,16 +39,16 @@ async fn main() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: usize| -> PathBuf { folder.path().join(format!("c{name}.jsonl")) };
         let begin = |name: usize| {
-            Conversation::begin(&path(name), instant_provider::header(&format!("c{name}")))
-                .expect("a conversation")
+            Conversation::begin(&path(name), header(&format!("c{name}"))).expect("a conversation")
         };
-        let files = Arc::new(instant_provider::Files { count: 10, ..instant_provider::Files::default() });
-        let agent = instant_provider::agent(
-            layout,
-            instant_provider::InstantProvider::new(TURNS_OF_A_PROMPT),
-            files.clone(),
-            begin(0),
-        );
+        let provider = InstantProvider::new(TURNS_OF_A_PROMPT);
+        let builder =
+            TestAgent::in_process().transport(provider).without_recording().tools(Toolset::ReadAndLook);
+        let builder = builder.layout(layout).clock(TestClock::Running).volatility(Volatility::Slow);
+        let builder = (0..10).fold(builder, |builder, n| builder.item(&file(n), &code(n, 20)));
+        let test_agent = builder.start().await;
+        let agent = &test_agent.agent;
+        agent.switch_session(begin(0), SessionSwitchKind::Other).await;
         let prompts = turns.div_ceil(TURNS_OF_A_PROMPT);
         let mut samples: Vec<f64> = Vec::new();
         for prompt in 1..=prompts {
@@ -54,8 +57,8 @@ async fn main() {
                 agent.switch_session(begin(prompt), SessionSwitchKind::Other).await;
                 std::fs::remove_file(old).expect("the session is there");
             }
-            *files.changing.lock().expect("the text") = instant_provider::code(prompt, 40);
-            instant_provider::prompt(&agent, &format!("Question {prompt}: what has changed?")).await;
+            test_agent.set_item(&file(10), &code(prompt, 40));
+            test_agent.say(&format!("Question {prompt}: what has changed?")).await;
             if [prompts.div_ceil(10), prompts.div_ceil(2), prompts].contains(&prompt) {
                 samples.extend(resident());
             }

@@ -10,24 +10,27 @@
 //! `HARDPAN_BENCH=strict`. `HARDPAN_LAYOUT=strata` measures one layout alone, `HARDPAN_WARM=1`
 //! after one run and not after two.
 
-mod instant_provider;
-
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hardpan_agent::events::BeforeProviderRequest;
-use hardpan_agent::{Agent, Conversation, SessionSwitchKind};
+use hardpan_agent::{Conversation, SessionSwitchKind};
 use hardpan_context::{LayoutName, Target};
 use hardpan_models::Catalogue;
-use hardpan_prompt::Prompt;
-use hardpan_session::{Session, SessionLog};
+use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, Prompt, ToolCall, Volatility};
+use hardpan_session::{Entry, Session, SessionLog};
+use hardpan_test_support::{InstantProvider, TestAgent, TestClock, Toolset, code, header};
+use serde_json::json;
 use tempfile::TempDir;
 
 /// The allocator of the `hardpan` binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The model that is asked.
+const MODEL: &str = "claude-sonnet-5";
 
 const MESSAGES: usize = 1000;
 const TURNS: u32 = 10;
@@ -71,17 +74,66 @@ fn on_disk() -> TempDir {
 /// A session of many messages.
 fn session(folder: &Path) -> Session {
     let path = folder.join("long.jsonl");
-    let log = SessionLog::create(&path, instant_provider::header("long")).expect("a session");
-    let saved = instant_provider::entries(MESSAGES).into_iter().map(|entry| log.append(entry)).last();
+    let log = SessionLog::create(&path, header("long")).expect("a session");
+    let saved = entries(MESSAGES).into_iter().map(|entry| log.append(entry)).last();
     saved.expect("there are entries").wait().expect("they are stored");
     drop(log);
     Session::open(&path).expect("it opens")
 }
 
+/// The entries of a conversation: questions, calls, results, answers.
+fn entries(messages: usize) -> Vec<Entry> {
+    let mut parent: Option<String> = None;
+    let body = |n: usize| {
+        let call = || format!("call_{}", n / 4).into();
+        match n % 4 {
+            0 => MessageBody::User {
+                content: vec![MessagePart::text(format!(
+                    "Please look at part {n} and tell me what it does."
+                ))],
+            },
+            2 => MessageBody::ToolResult {
+                call_id: call(),
+                tool_name: Some("look".into()),
+                content: vec![MessagePart::text(code(n, 15))],
+                is_error: false,
+                not_run: None,
+            },
+            kind => {
+                let mut content =
+                    vec![MessagePart::text(format!("It computes {n} values in a row.\n{}", code(n, 2)))];
+                if kind == 1 {
+                    let arguments = Json::new(&json!({"at": format!("src/part_{n}.rs")}));
+                    content.push(MessagePart::ToolCall(ToolCall {
+                        id: call(),
+                        name: "look".into(),
+                        arguments,
+                        result: None,
+                    }));
+                }
+                let stop_reason = Some(if kind == 1 { "tool_use".into() } else { "end".into() });
+                MessageBody::Assistant {
+                    content,
+                    provider: Some("anthropic".into()),
+                    model: Some(MODEL.into()),
+                    stop_reason,
+                }
+            }
+        }
+    };
+    let entry = |n: usize| {
+        let message = AgentMessage::new(format!("m{n}").as_str(), body(n));
+        let entry = Entry::message(parent.as_deref(), message);
+        parent = Some(format!("m{n}"));
+        entry
+    };
+    (0..messages).map(entry).collect()
+}
+
 /// The agent that is measured. Each round starts from the same session, so that all rounds are
 /// alike.
 struct TurnBench {
-    agent: Agent,
+    test_agent: TestAgent,
     folder: TempDir,
     session: Session,
     rounds: usize,
@@ -89,14 +141,16 @@ struct TurnBench {
 }
 
 impl TurnBench {
-    fn new(layout: LayoutName, folder: TempDir) -> Self {
+    async fn new(layout: LayoutName, folder: TempDir) -> Self {
         let session = session(folder.path());
-        let files = Arc::new(instant_provider::Files { count: 20, ..instant_provider::Files::default() });
-        let first =
-            Conversation::begin(&folder.path().join("first.jsonl"), instant_provider::header("first"));
-        let provider = instant_provider::InstantProvider::new(TURNS as usize);
-        let agent = instant_provider::agent(layout, provider, files, first.expect("a session"));
-        TurnBench { agent, folder, session, rounds: 0, prompt: Arc::default() }
+        let provider = InstantProvider::new(TURNS as usize);
+        let builder =
+            TestAgent::in_process().transport(provider).without_recording().tools(Toolset::ReadAndLook);
+        let builder = builder.layout(layout).clock(TestClock::Running).volatility(Volatility::Slow);
+        let file = |n: usize| format!("file:src/part_{n}.rs");
+        let builder = (0..20).fold(builder, |builder, n| builder.item(&file(n), &code(n, 20)));
+        let test_agent = builder.start().await;
+        TurnBench { test_agent, folder, session, rounds: 0, prompt: Arc::default() }
     }
 
     fn path(&self) -> PathBuf {
@@ -106,23 +160,23 @@ impl TurnBench {
     /// One run, and encoding a request of it as often as the run has turns.
     async fn round(&mut self, target: &Target) -> Round {
         self.rounds += 1;
-        let header = instant_provider::header(&format!("round_{}", self.rounds));
+        let header = header(&format!("round_{}", self.rounds));
         let fork = Conversation::fork(&self.session, None, &self.path(), header).expect("a fork");
-        self.agent.switch_session(fork, SessionSwitchKind::Fork { entry: None }).await;
+        self.test_agent.agent.switch_session(fork, SessionSwitchKind::Fork { entry: None }).await;
         // The context is laid and shown, and the tiers have come to rest; only then are turns
         // alike.
         let seen = self.prompt.clone();
-        self.agent.events().subscribe::<BeforeProviderRequest, _>("bench", move |event, _| {
+        self.test_agent.agent.events().subscribe::<BeforeProviderRequest, _>("bench", move |event, _| {
             *seen.lock().expect("the prompt") = Some(event.prompt);
             std::future::ready(Ok(()))
         });
         let warm = std::env::var("HARDPAN_WARM").map_or(WARM, |runs| runs.parse().expect("a number of runs"));
         for _ in 0..warm {
-            instant_provider::prompt(&self.agent, "Please look at everything.").await;
+            self.test_agent.say("Please look at everything.").await;
         }
-        self.agent.events().unsubscribe("bench");
+        self.test_agent.agent.events().unsubscribe("bench");
         let (start, before) = (clock(), worked());
-        instant_provider::prompt(&self.agent, "And once more, please.").await;
+        self.test_agent.say("And once more, please.").await;
         let (turn, took) = (worked() - before, start.elapsed());
         let prompt = self.prompt.lock().expect("the prompt").clone().expect("a prompt was sent");
         let before = worked();
@@ -160,16 +214,15 @@ struct Round {
 
 #[tokio::main]
 async fn main() {
-    let target =
-        Target::new(Catalogue::builtin(), None, instant_provider::MODEL).expect("the catalogue has it");
+    let target = Target::new(Catalogue::builtin(), None, MODEL).expect("the catalogue has it");
     let only = std::env::var("HARDPAN_LAYOUT").ok();
     let mut over = false;
     for layout in LayoutName::ALL
         .into_iter()
         .filter(|layout| only.as_deref().is_none_or(|only| only == layout.as_str()))
     {
-        let memory = TurnBench::new(layout, in_memory()).rounds(&target).await;
-        let disk = TurnBench::new(layout, on_disk()).rounds(&target).await;
+        let memory = TurnBench::new(layout, in_memory()).await.rounds(&target).await;
+        let disk = TurnBench::new(layout, on_disk()).await.rounds(&target).await;
         let ratio = memory.turn.as_secs_f64() / memory.encoding.as_secs_f64();
         over |= ratio > LIMIT;
         println!(

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Record, Session, SessionProblemKind, SessionStore};
-use hardpan_simulator::{Engine, EngineSettings, Script, ServerConfig, serve};
+use hardpan_test_support::SimulatorServer;
 use serde_json::Value;
 use support::Sandbox;
 
@@ -32,9 +32,9 @@ const KILLS_PER_SESSION: usize = 8;
 const WORKERS: usize = 4;
 
 /// A busy session: two tools in one answer, a third in the next, then a text that takes seconds to come.
-fn script() -> Script {
+fn script() -> String {
     let long: String = (0..120).map(|n| format!("Line {n} of a long answer. ")).collect();
-    let yaml = format!(
+    format!(
         "
 turns:
   - when: {{has_tool_result: ls}}
@@ -55,19 +55,7 @@ turns:
       - {{name: grep, arguments: {{pattern: ring}}}}
 default: {{text: 'Fine, I go on.'}}
 "
-    );
-    Script::from_yaml("script.yaml", &yaml).expect("the script is valid")
-}
-
-/// A simulator within this process, for all rounds.
-fn simulator(runtime: &tokio::runtime::Runtime) -> String {
-    let engine = Engine::new(EngineSettings { script: Some(script()), ..EngineSettings::default() });
-    runtime.block_on(async { serve(ServerConfig::new(engine)).await.expect("a free port").url() })
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(2).enable_all().build().expect("a runtime")
+    )
 }
 
 /// A folder with something to look at, and the simulator as its provider.
@@ -348,8 +336,8 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
     let kills = from_environment("HARDPAN_KILLS", 50) as usize;
     let seed = from_environment("HARDPAN_SEED", 20_260_219);
-    let runtime = runtime();
-    let url = simulator(&runtime);
+    let simulator = SimulatorServer::start(&script());
+    let url = simulator.url();
     let sessions = Mutex::new((0..kills.div_ceil(KILLS_PER_SESSION)).collect::<Vec<_>>());
     let work = || {
         let next = || sessions.lock().expect("the list").pop();
@@ -357,7 +345,7 @@ fn nothing_acknowledged_is_lost_by_a_kill_at_any_moment() {
         while let Some(number) = next() {
             let rounds = KILLS_PER_SESSION.min(kills - number * KILLS_PER_SESSION);
             let mut random = SplitMix64(seed ^ ((number as u64) << 32));
-            let mut session = KilledSession::new(&url);
+            let mut session = KilledSession::new(url);
             for round in 0..rounds {
                 let moment = KillMoment::choose(&mut random);
                 let _context = FailureContext { seed, session: number, round, moment };
@@ -402,8 +390,8 @@ impl Drop for FailureContext {
 
 #[test]
 fn two_processes_cannot_write_one_session() {
-    let runtime = runtime();
-    let sandbox = sandbox(&simulator(&runtime));
+    let simulator = SimulatorServer::start(&script());
+    let sandbox = sandbox(simulator.url());
     let mut first = hardpan(&sandbox, &["-p", "Look around, please.", "--output", "json"]);
     let mut first =
         first.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary can be run");

@@ -4,12 +4,10 @@ use hardpan_agent::events::{
     AgentEnd, BeforeAgentStart, ContextEvent, InputReply, MessageEnd, MessageUpdate, ToolCallEvent,
     ToolResultEvent, ToolResultReply, TurnEnd,
 };
-use hardpan_agent::{AgentSettings, Input, InputOutcome, QueuedInputs, ReadCallMode, RunEnd};
+use hardpan_agent::{Input, InputOutcome, QueuedInputs, ReadCallMode, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
-
-use crate::fakes::{AnswerGate, NoteLog};
-use crate::test_agent::{TestAgent, TestSetup, queued_input, text_of};
+use hardpan_test_support::{AnswerGate, NoteLog, TestAgent, TestAgentBuilder, queued_input, text_of};
 
 const STOPPED: &str = "failed: The user stopped this call before it ended.";
 const NOT_RUN: &str = "failed: The user stopped the agent before this call was run.";
@@ -34,14 +32,14 @@ default: {text: Fine.}
 ///
 /// `prepare` is called before it begins, `reached` waits for the moment.
 async fn stopped(
-    setup: fn() -> TestSetup,
+    setup: fn() -> TestAgentBuilder,
     prepare: impl Fn(&TestAgent, &AnswerGate),
     reached: impl AsyncFn(&TestAgent, &AnswerGate),
     said: &[&str],
 ) {
     let layouts = LayoutName::ALL.into_iter().map(|layout| (layout, "claude-sonnet-5"));
     for (layout, model) in layouts.chain([(LayoutName::Strata, "gpt-5")]) {
-        let test_agent = TestAgent::new(TestSetup { layout, model, ..setup() }).await;
+        let test_agent = setup().layout(layout).model(model).start().await;
         let gate = AnswerGate::default();
         prepare(&test_agent, &gate);
         let running = test_agent.begin("Go");
@@ -109,14 +107,15 @@ async fn while_the_start_of_the_run_is_prepared() {
             std::future::pending()
         });
     };
-    stopped(TestSetup::default, prepare, there, &["user: Go"]).await;
+    stopped(TestAgent::builder, prepare, there, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_the_agent_looks_around() {
     let prepare = |test_agent: &TestAgent, _: &AnswerGate| test_agent.write("wait", "");
-    let reached = async |test_agent: &TestAgent, _: &AnswerGate| test_agent.until("message_end", 1).await;
-    stopped(TestSetup::default, prepare, reached, &["user: Go"]).await;
+    let reached =
+        async |test_agent: &TestAgent, _: &AnswerGate| test_agent.until_event("message_end", 1).await;
+    stopped(TestAgent::builder, prepare, reached, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,29 +127,29 @@ async fn while_a_handler_looks_at_the_context() {
             std::future::pending()
         });
     };
-    stopped(TestSetup::default, prepare, there, &["user: Go"]).await;
+    stopped(TestAgent::builder, prepare, there, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn before_the_first_byte_of_the_answer() {
     let prepare = |test_agent: &TestAgent, gate: &AnswerGate| test_agent.answer_once(&[], &gate.reached);
-    stopped(TestSetup::default, prepare, there, &["user: Go"]).await;
+    stopped(TestAgent::builder, prepare, there, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_it_waits_to_try_again() {
-    let setup = || TestSetup { faults: "status=529,retry-after=50,times=1", ..TestSetup::default() };
-    let reached = async |test_agent: &TestAgent, _: &AnswerGate| test_agent.until("note", 1).await;
+    let setup = || TestAgent::builder().faults("status=529,retry-after=50,times=1");
+    let reached = async |test_agent: &TestAgent, _: &AnswerGate| test_agent.until_event("note", 1).await;
     stopped(setup, nothing, reached, &["user: Go"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_the_middle_of_text() {
-    let setup = || TestSetup { faults: "stall=900,times=1", script: TEXT, ..TestSetup::default() };
+    let setup = || TestAgent::builder().faults("stall=900,times=1").script(TEXT);
     // How much comes before the silence depends on the protocol: whatever came is kept.
     for model in ["claude-sonnet-5", "gpt-5"] {
         for layout in LayoutName::ALL {
-            let test_agent = TestAgent::new(TestSetup { layout, model, ..setup() }).await;
+            let test_agent = setup().layout(layout).model(model).start().await;
             let running = test_agent.begin("Go");
             test_agent.until_heard("one").await;
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -188,16 +187,13 @@ async fn in_the_middle_of_the_arguments_of_a_call() {
     // The first call is whole, the second is not: neither was run, and both are left out of what is
     // sent.
     let setup = || {
-        TestSetup {
-        script: "
+        TestAgent::builder().script("
 turns:
   - text: Two things.
     tool_calls: [{id: c1, name: paint, arguments: {colour: blue}}, {id: c2, name: paint, arguments: {colour: a very long name of a colour indeed}}]
     pace: 25ms
 default: {text: Fine.}
-",
-        ..TestSetup::default()
-    }
+")
     };
     let prepare = |test_agent: &TestAgent, gate: &AnswerGate| gate.hold(test_agent, "very");
     stopped(setup, prepare, there, &["user: Go", "assistant: Two things. [paint] [paint] (aborted)"]).await;
@@ -212,7 +208,7 @@ async fn while_a_handler_decides_about_a_call() {
             std::future::pending()
         });
     };
-    let setup = || TestSetup { script: PAINT, ..TestSetup::default() };
+    let setup = || TestAgent::builder().script(PAINT);
     stopped(setup, prepare, there, &["user: Go", "assistant: Two things. [paint] [paint]", STOPPED, NOT_RUN])
         .await;
 }
@@ -220,15 +216,12 @@ async fn while_a_handler_decides_about_a_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_person_is_asked() {
     let setup = || {
-        TestSetup {
-        script: "
+        TestAgent::builder().script("
 turns:
   - text: Two things.
     tool_calls: [{id: c1, name: paint, arguments: {colour: beige}}, {id: c2, name: paint, arguments: {colour: blue}}]
 default: {text: Fine.}
-",
-        ..TestSetup::default()
-    }
+")
     };
     let reached = async |test_agent: &TestAgent, _: &AnswerGate| test_agent.asked().until(1).await;
     stopped(
@@ -242,9 +235,10 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_tool_works() {
-    let setup = || TestSetup { script: WORK, ..TestSetup::default() };
-    let reached =
-        async |test_agent: &TestAgent, _: &AnswerGate| test_agent.until("tool_execution_update", 1).await;
+    let setup = || TestAgent::builder().script(WORK);
+    let reached = async |test_agent: &TestAgent, _: &AnswerGate| {
+        test_agent.until_event("tool_execution_update", 1).await
+    };
     stopped(
         setup,
         nothing,
@@ -256,15 +250,17 @@ async fn while_a_tool_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_tools_work_side_by_side() {
-    let setup = || TestSetup {
-        script: "
+    let setup = || {
+        TestAgent::builder()
+            .script(
+                "
 turns:
   - text: Two things.
     tool_calls: [{id: c1, name: slow, arguments: {ms: 60000}}, {id: c2, name: slow, arguments: {ms: 1}}]
 default: {text: Fine.}
 ",
-        settings: AgentSettings { read_calls: ReadCallMode::Parallel, ..TestSetup::default().settings },
-        ..TestSetup::default()
+            )
+            .settings(|settings| settings.read_calls = ReadCallMode::Parallel)
     };
     let reached = async |test_agent: &TestAgent, _: &AnswerGate| test_agent.until_slept(1).await;
     // What has ended by then is kept.
@@ -290,7 +286,7 @@ async fn between_two_calls() {
             }
         });
     };
-    let setup = || TestSetup { script: PAINT, ..TestSetup::default() };
+    let setup = || TestAgent::builder().script(PAINT);
     stopped(
         setup,
         prepare,
@@ -314,14 +310,14 @@ async fn right_after_the_answer() {
             }
         });
     };
-    let setup = || TestSetup { script: PAINT, ..TestSetup::default() };
+    let setup = || TestAgent::builder().script(PAINT);
     stopped(setup, prepare, there, &["user: Go", "assistant: Two things. [paint] [paint]", NOT_RUN, NOT_RUN])
         .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_handler_looks_at_the_input_nothing_has_begun() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     let notes = NoteLog::default();
     let reached = notes.clone();
     test_agent.agent.events().subscribe::<Input, _>("hold", move |_, _| {
@@ -340,7 +336,7 @@ async fn while_a_handler_looks_at_the_input_nothing_has_begun() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_abort_of_nothing_stops_nothing() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     test_agent.agent.abort();
     assert_eq!(test_agent.prompt("Go").await, InputOutcome::Ran(RunEnd::Done));
     test_agent.agent.abort();
@@ -351,9 +347,9 @@ async fn an_abort_of_nothing_stops_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_ends_in_the_middle_keeps_what_came() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: WORK, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(WORK).start().await;
         let running = test_agent.begin("Go");
-        test_agent.until("tool_execution_start", 1).await;
+        test_agent.until_event("tool_execution_start", 1).await;
         test_agent.agent.shutdown().await.unwrap();
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Aborted));
         assert_eq!(test_agent.order().last().unwrap(), "session_shutdown");

@@ -1,13 +1,11 @@
 use std::time::Duration;
 
 use hardpan_agent::events::{ContextEvent, HandlerFailed};
-use hardpan_agent::{AgentSettings, Conversation, InputOutcome, RunEnd};
+use hardpan_agent::{Conversation, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Entry, SessionLog};
-
-use crate::fakes::NoteLog;
-use crate::test_agent::{Clock, TestAgent, TestSetup, handler_failed, header, line, system};
+use hardpan_test_support::{NoteLog, TestAgent, TestClock, handler_failed, header, line, system_prompt};
 
 const READ: &str = "
 turns:
@@ -25,7 +23,7 @@ fn user(id: &str, text: &str) -> AgentMessage {
 #[tokio::test(flavor = "multi_thread")]
 async fn context_is_asked_before_every_request_and_nothing_of_it_is_stored() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: READ, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(READ).start().await;
         let notes = NoteLog::default();
         let seen = notes.clone();
         test_agent.agent.events().subscribe::<ContextEvent, _>("a", move |mut event, _| {
@@ -75,7 +73,7 @@ async fn context_is_asked_before_every_request_and_nothing_of_it_is_stored() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_a_context_handler_leaves_is_a_request_that_is_accepted() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: READ, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(READ).start().await;
         assert_eq!(test_agent.prompt("How many lines?").await, InputOutcome::Ran(RunEnd::Done));
         // The call without its result, the result without its call, the answer without its
         // question, all backwards.
@@ -101,16 +99,15 @@ async fn whatever_a_context_handler_leaves_is_a_request_that_is_accepted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn context_cannot_change_the_system_prompt() {
     for layout in LayoutName::ALL {
-        let test_agent =
-            TestAgent::new(TestSetup { layout, clock: Clock::Frozen, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).clock(TestClock::Frozen).start().await;
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
         test_agent
             .agent
             .events()
             .subscribe::<ContextEvent, _>("a", |_, _| async { Ok(Some(vec![user("x", "Only this")])) });
         assert_eq!(test_agent.prompt("Hello again").await, InputOutcome::Ran(RunEnd::Done));
-        let sent = test_agent.sent_requests();
-        assert_eq!(system(&sent[0]), system(&sent[1]));
+        let sent = test_agent.sent_bodies();
+        assert_eq!(system_prompt(&sent[0]), system_prompt(&sent[1]));
         assert!(test_agent.request_lines()[1].contains(&"user: Only this".into()));
         assert!(!test_agent.request_lines()[1].contains(&"user: Hello".into()));
         test_agent.assert_continues().await;
@@ -119,9 +116,11 @@ async fn context_cannot_change_the_system_prompt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_context_handler_that_fails_breaks_or_sleeps_is_reported_and_passed_over() {
-    let settings = AgentSettings { handler_timeout: Duration::from_secs(2), ..AgentSettings::default() };
-    let test_agent =
-        TestAgent::new(TestSetup { layout: LayoutName::Inline, settings, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder()
+        .layout(LayoutName::Inline)
+        .settings(|settings| settings.handler_timeout = Duration::from_secs(2))
+        .start()
+        .await;
     test_agent.agent.events().subscribe::<ContextEvent, _>("failing", |_, _| async { Err("no idea".into()) });
     test_agent
         .agent
@@ -145,7 +144,7 @@ async fn a_context_handler_that_fails_breaks_or_sleeps_is_reported_and_passed_ov
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_message_is_converted_by_the_table() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).start().await;
         let path = test_agent.file("by-hand.jsonl");
         let log = SessionLog::create(&path, header("by-hand")).unwrap();
         let bash = |command: &str, exit_code, exclude_from_context| MessageBody::BashExecution {
@@ -171,7 +170,7 @@ async fn every_kind_of_message_is_converted_by_the_table() {
             parent = Some(id);
         }
         drop(log);
-        let test_agent = test_agent.with(Conversation::resume(&path, None).unwrap());
+        let test_agent = test_agent.with_conversation(Conversation::resume(&path, None).unwrap());
         assert_eq!(test_agent.prompt("Well?").await, InputOutcome::Ran(RunEnd::Done));
         let ours = [
             "user: The conversation came back from a branch that is summarised here:\n\n<summary>\nIt was a dead end.\n</summary>",

@@ -1,10 +1,8 @@
 use hardpan_agent::events::{AgentEnd, MessageUpdate, Note, ToolExecutionStart, TurnEnd};
 use hardpan_agent::{InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
+use hardpan_test_support::{NoteLog, TestAgent, text_of};
 use serde_json::json;
-
-use crate::fakes::NoteLog;
-use crate::test_agent::{TestAgent, TestSetup, text_of};
 
 const TEXT: &str = "
 turns:
@@ -24,8 +22,7 @@ fn error(test_agent: &TestAgent, outcome: InputOutcome) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_is_too_busy_is_asked_again_with_a_note() {
     for layout in LayoutName::ALL {
-        let test_agent =
-            TestAgent::new(TestSetup { layout, faults: "status=529,times=2", ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).faults("status=529,times=2").start().await;
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.transcript_lines(), ["user: Hello", "assistant: Fine."]);
         let notes: Vec<String> =
@@ -33,7 +30,7 @@ async fn a_provider_that_is_too_busy_is_asked_again_with_a_note() {
         assert_eq!(notes.len(), 2);
         assert!(notes[0].contains("529") && notes[0].contains("(2 of 5)"), "{notes:?}");
         assert!(notes[1].contains("(3 of 5)"), "{notes:?}");
-        let sent = test_agent.sent_requests();
+        let sent = test_agent.sent_bodies();
         assert_eq!(sent.len(), 3);
         assert!(sent.iter().all(|body| *body == sent[0]), "what is sent again is the same");
         test_agent.assert_continues().await;
@@ -43,15 +40,14 @@ async fn a_provider_that_is_too_busy_is_asked_again_with_a_note() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_that_does_not_pass_ends_the_run_and_keeps_the_prompt() {
     for layout in LayoutName::ALL {
-        let test_agent =
-            TestAgent::new(TestSetup { layout, faults: "status=401,times=1", ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).faults("status=401,times=1").start().await;
         let outcome = test_agent.prompt("Hello").await;
         let message = error(&test_agent, outcome);
         assert!(
             message.contains("401") && message.contains("`hardpan providers` names its variable"),
             "{message}"
         );
-        assert_eq!(test_agent.sent_requests().len(), 1);
+        assert_eq!(test_agent.sent_bodies().len(), 1);
         assert_eq!(test_agent.transcript_lines(), ["user: Hello"]);
         assert_eq!(
             test_agent.order(),
@@ -75,9 +71,7 @@ async fn an_error_that_does_not_pass_ends_the_run_and_keeps_the_prompt() {
 async fn an_answer_that_is_cut_is_kept_and_gone_on_from() {
     for layout in LayoutName::ALL {
         for fault in ["cut=900,times=1", "stall=900,for=10ms,times=1"] {
-            let test_agent =
-                TestAgent::new(TestSetup { layout, faults: fault, script: TEXT, ..TestSetup::default() })
-                    .await;
+            let test_agent = TestAgent::builder().layout(layout).faults(fault).script(TEXT).start().await;
             let outcome = test_agent.prompt("Talk").await;
             let message = error(&test_agent, outcome);
             assert!(message.contains("broke off"), "{message}");
@@ -103,13 +97,8 @@ async fn an_answer_that_is_cut_is_kept_and_gone_on_from() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_in_the_middle_of_an_answer_keeps_what_came() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup {
-            layout,
-            faults: "error=900,times=1",
-            script: TEXT,
-            ..TestSetup::default()
-        })
-        .await;
+        let test_agent =
+            TestAgent::builder().layout(layout).faults("error=900,times=1").script(TEXT).start().await;
         let outcome = test_agent.prompt("Talk").await;
         let message = error(&test_agent, outcome);
         assert!(message.contains("overloaded"), "{message}");
@@ -130,9 +119,8 @@ default: {text: Fine.}
     for layout in LayoutName::ALL {
         // Wherever it is cut: before, within and after each of the calls.
         for at in (700..2700).step_by(250) {
-            let faults = Box::leak(format!("cut={at},times=1").into_boxed_str());
-            let test_agent =
-                TestAgent::new(TestSetup { layout, faults, script, ..TestSetup::default() }).await;
+            let faults = format!("cut={at},times=1");
+            let test_agent = TestAgent::builder().layout(layout).faults(faults).script(script).start().await;
             let outcome = test_agent.prompt("Paint").await;
             if matches!(outcome, InputOutcome::Ran(RunEnd::Done)) {
                 assert!(
@@ -155,7 +143,7 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_answer_is_an_answer() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     let usage = json!({"input_tokens": 5, "output_tokens": 1});
     let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "usage": usage});
     let events = [
@@ -174,9 +162,8 @@ async fn an_empty_answer_is_an_answer() {
 async fn an_answer_that_is_too_long_or_refused_says_so() {
     for (stop, reason) in [("length", RunEnd::Length), ("refusal", RunEnd::Refused)] {
         let script = format!("turns: [{{text: Well, stop: {stop}}}]\ndefault: {{text: Fine.}}");
-        let script = Box::leak(script.into_boxed_str());
         for layout in LayoutName::ALL {
-            let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+            let test_agent = TestAgent::builder().layout(layout).script(&script).start().await;
             assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(reason.clone()));
             assert_eq!(
                 test_agent.transcript_lines(),
@@ -196,8 +183,7 @@ turns:
 default: {text: Fine.}
 ";
         let test_agent =
-            TestAgent::new(TestSetup { layout, script, faults: "cut=1100,times=1", ..TestSetup::default() })
-                .await;
+            TestAgent::builder().layout(layout).script(script).faults("cut=1100,times=1").start().await;
         let (running, gate) = test_agent.begin_and_hold("Talk").await;
         test_agent.steer("steered").await;
         test_agent.follow_up("followed").await;

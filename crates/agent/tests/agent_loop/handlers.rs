@@ -5,18 +5,20 @@ use std::time::Duration;
 use hardpan_agent::events::{
     AgentEnd, AgentStart, ContextEvent, HandlerFailed, MessageEnd, MessageStart, MessageUpdate, TurnStart,
 };
-use hardpan_agent::{AgentSettings, Delivery, InputOutcome, RunEnd};
+use hardpan_agent::{Delivery, InputOutcome, RunEnd};
+use hardpan_test_support::{NoteLog, TestAgent, handler_failed, input};
 
-use crate::fakes::NoteLog;
-use crate::test_agent::{TestAgent, TestSetup, handler_failed, input};
-
-fn quick() -> AgentSettings {
-    AgentSettings { handler_timeout: Duration::from_millis(150), ..AgentSettings::default() }
+/// An agent whose handlers have little time.
+async fn impatient() -> TestAgent {
+    TestAgent::builder()
+        .settings(|settings| settings.handler_timeout = Duration::from_millis(150))
+        .start()
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_are_called_in_the_order_of_their_registration() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     let notes = NoteLog::default();
     for owner in ["c", "a", "b", "a"] {
         let notes = notes.clone();
@@ -37,7 +39,7 @@ async fn handlers_are_called_in_the_order_of_their_registration() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_owner_takes_all_of_its_handlers_away() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     let notes = NoteLog::default();
     for owner in ["a", "b"] {
         let told = notes.clone();
@@ -67,7 +69,7 @@ async fn an_owner_takes_all_of_its_handlers_away() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handler_that_blocks_its_thread_does_not_stop_the_loop() {
-    let test_agent = TestAgent::new(TestSetup { settings: quick(), ..TestSetup::default() }).await;
+    let test_agent = impatient().await;
     let (release, gate) = (Arc::new(AtomicBool::new(false)), NoteLog::default());
     let (stay, reached) = (release.clone(), gate.clone());
     test_agent.agent.events().subscribe::<AgentStart, _>("rude", move |_, _| {
@@ -95,7 +97,7 @@ async fn a_handler_that_blocks_its_thread_does_not_stop_the_loop() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_took_too_long_three_times_is_not_called_any_more() {
-    let test_agent = TestAgent::new(TestSetup { settings: quick(), ..TestSetup::default() }).await;
+    let test_agent = impatient().await;
     let notes = NoteLog::default();
     let called = notes.clone();
     test_agent.agent.events().subscribe::<ContextEvent, _>("slow", move |_, _| {
@@ -124,7 +126,7 @@ turns:
   - {text: Well., tool_calls: [{name: slow, arguments: {ms: 1}}]}
 default: {text: Fine.}
 ";
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(script).start().await;
     let events = test_agent.agent.events();
     events.subscribe::<AgentStart, _>("broken", |_, _| async { panic!("at the start") });
     events.subscribe::<TurnStart, _>("broken", |_, _| async { panic!("at a turn") });
@@ -153,7 +155,7 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_may_speak_to_the_agent_it_is_called_by() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     let notes = NoteLog::default();
     let seen = notes.clone();
     test_agent.agent.events().subscribe::<MessageEnd, _>("talker", move |_, agent| {
@@ -188,7 +190,7 @@ async fn what_a_handler_says_at_the_end_of_a_run_begins_another() {
         (RunEnd::Done, &["user: Hello", "assistant: Fine.", "user: One more thing", "assistant: Fine."][..]),
         (RunEnd::Aborted, &["user: Hello"]),
     ] {
-        let test_agent = TestAgent::new(TestSetup::default()).await;
+        let test_agent = TestAgent::builder().start().await;
         let said = Arc::new(AtomicBool::new(false));
         test_agent.agent.events().subscribe::<AgentEnd, _>("talker", move |_, agent| {
             let first = !said.swap(true, Ordering::SeqCst);

@@ -2,9 +2,7 @@ use hardpan_agent::events::{HandlerFailed, InputReply};
 use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{MessageBody, MessagePart};
-
-use crate::fakes::NoteLog;
-use crate::test_agent::{TestAgent, TestSetup, handler_failed, input, pixel};
+use hardpan_test_support::{NoteLog, TestAgent, handler_failed, input, pixel};
 
 const TALK: &str = "
 turns:
@@ -39,7 +37,7 @@ fn transform(text: String) -> InputReply {
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_run_at_once_while_an_answer_streams() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: TALK, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(TALK).start().await;
         let notes = NoteLog::default();
         on_input(&test_agent, "input", &notes, |_| InputReply::Continue);
         test_agent.agent.register_command("greet", "Greets.", |name, agent| async move {
@@ -55,7 +53,7 @@ async fn commands_run_at_once_while_an_answer_streams() {
         gate.release();
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
         assert_eq!(notes.all(), ["input Talk"]);
-        assert_eq!(test_agent.sent_requests().len(), 1);
+        assert_eq!(test_agent.sent_bodies().len(), 1);
         assert_eq!(
             test_agent.order(),
             [
@@ -81,7 +79,7 @@ async fn commands_run_at_once_while_an_answer_streams() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_fails_or_breaks_breaks_nothing_else() {
-    let test_agent = TestAgent::new(TestSetup { script: TALK, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(TALK).start().await;
     test_agent.agent.register_command("fail", "Fails.", |_, _| async { Err("no such thing".into()) });
     test_agent.agent.register_command("break", "Breaks.", |_, _| async { panic!("a command that breaks") });
     test_agent.agent.register_command("snap", "Breaks at once.", |why, _| {
@@ -102,7 +100,7 @@ async fn a_command_that_fails_or_breaks_breaks_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_input_is_rewritten_by_one_handler_after_the_other() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).start().await;
         let notes = NoteLog::default();
         on_input(&test_agent, "a", &notes, |input| transform(format!("{}, please", input.text)));
         on_input(&test_agent, "b", &notes, |_| InputReply::Continue);
@@ -121,7 +119,7 @@ async fn an_input_is_rewritten_by_one_handler_after_the_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_input_that_a_handler_deals_with_goes_no_further() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     let notes = NoteLog::default();
     on_input(&test_agent, "a", &notes, |input| match input.text.as_str() {
         "mine" => InputReply::Handled,
@@ -132,10 +130,10 @@ async fn an_input_that_a_handler_deals_with_goes_no_further() {
     assert_eq!(notes.all(), ["a mine"]);
     assert!(
         test_agent.order().is_empty()
-            && test_agent.sent_requests().is_empty()
+            && test_agent.sent_bodies().is_empty()
             && test_agent.transcript_lines().is_empty()
     );
-    assert!(!test_agent.path().exists(), "nothing was said, so there is no session");
+    assert!(!test_agent.session_path().exists(), "nothing was said, so there is no session");
     assert_eq!(test_agent.prompt("yours").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(notes.all(), ["a mine", "a yours", "b yours"]);
     test_agent.assert_continues().await;
@@ -143,7 +141,7 @@ async fn an_input_that_a_handler_deals_with_goes_no_further() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
-    let test_agent = TestAgent::new(TestSetup { layout: LayoutName::Inline, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().layout(LayoutName::Inline).start().await;
     let notes = NoteLog::default();
     let seen = notes.clone();
     test_agent.agent.events().subscribe::<Input, _>("a", move |input, _| {
@@ -189,8 +187,7 @@ async fn handlers_see_the_source_and_the_images_and_may_replace_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stands_below_an_input_follows_it_whole() {
-    let test_agent =
-        TestAgent::new(TestSetup { layout: LayoutName::Inline, files: FILES, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().layout(LayoutName::Inline).files(FILES).start().await;
     let notes = NoteLog::default();
     on_input(&test_agent, "a", &notes, |_| InputReply::Continue);
     let below = "/fix  'one\n\t$1 ";
@@ -209,7 +206,7 @@ async fn what_stands_below_an_input_follows_it_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn skills_and_templates_are_expanded_after_the_input_event() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, files: FILES, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).files(FILES).start().await;
         let notes = NoteLog::default();
         on_input(&test_agent, "a", &notes, |input| match input.text.as_str() {
             "fix it" => transform("/fix it all".into()),
@@ -258,8 +255,7 @@ async fn skills_and_templates_are_expanded_after_the_input_event() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_queued_passes_commands_input_and_expansion_when_it_is_queued() {
     for layout in LayoutName::ALL {
-        let test_agent =
-            TestAgent::new(TestSetup { layout, script: TALK, files: FILES, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(TALK).files(FILES).start().await;
         let notes = NoteLog::default();
         on_input(&test_agent, "a", &notes, |input| match input.text.as_str() {
             "mine" => InputReply::Handled,
@@ -288,7 +284,7 @@ async fn what_is_queued_passes_commands_input_and_expansion_when_it_is_queued() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_is_refused_while_the_agent_works_and_when_there_is_nothing_in_it() {
-    let test_agent = TestAgent::new(TestSetup { script: TALK, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(TALK).start().await;
     let notes = NoteLog::default();
     on_input(&test_agent, "a", &notes, |_| InputReply::Continue);
     assert!(matches!(test_agent.agent.prompt(input(" \n")).await, Err(AgentError::Empty)));
@@ -304,7 +300,7 @@ async fn a_prompt_is_refused_while_the_agent_works_and_when_there_is_nothing_in_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_alone_is_a_prompt() {
-    let test_agent = TestAgent::new(TestSetup { layout: LayoutName::Inline, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().layout(LayoutName::Inline).start().await;
     let outcome = test_agent.agent.prompt(Input { images: vec![pixel()], ..input("") }).await.unwrap();
     assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(
@@ -317,7 +313,7 @@ async fn an_image_alone_is_a_prompt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_input_handler_that_fails_is_reported_and_passed_over() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     test_agent.agent.events().subscribe::<Input, _>("broken", |_, _| async { Err("no idea".into()) });
     test_agent
         .agent

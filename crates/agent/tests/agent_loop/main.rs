@@ -4,9 +4,6 @@
 mod abort; // aborting at every moment
 mod context; // the context event, and what becomes of each kind of message
 mod errors; // providers that fail, before and in the middle of an answer
-#[path = "../event_log/mod.rs"]
-mod event_log;
-mod fakes; // a workspace, a provider, tools, an approval handler
 mod handlers; // event handlers: order, time limits, faults
 mod input; // commands, the input event, skills and templates
 mod not_run; // why a call was not run
@@ -15,7 +12,5 @@ mod prompt_flow; // a prompt from start to end
 mod queues; // steering and follow-ups
 mod run_start; // what happens before a run begins
 mod sessions; // the session file: storing, resuming, forking
-mod test_agent; // TestAgent
 mod tools; // blocked calls, approvals, results and their revision
-mod transcript; // messages and requests as comparable lines
 mod usage; // token usage

@@ -1,9 +1,8 @@
 use hardpan_agent::events::{MessageEnd, ToolCallEvent, ToolCallReply};
 use hardpan_agent::{InputOutcome, RunEnd};
 use hardpan_prompt::{DeniedBy, MessageBody, NotRunReason};
+use hardpan_test_support::TestAgent;
 use hardpan_tools::ToolState;
-
-use crate::test_agent::{TestAgent, TestSetup};
 
 /// Why each result says that its tool did not run, as emitted; what is stored says the same.
 async fn reasons(test_agent: &TestAgent) -> Vec<Option<NotRunReason>> {
@@ -20,8 +19,7 @@ async fn reasons(test_agent: &TestAgent) -> Vec<Option<NotRunReason>> {
 /// The reasons after a run with one call for each of these.
 async fn reasons_for(calls: &str) -> Vec<Option<NotRunReason>> {
     let script = format!("turns: [{{tool_calls: [{calls}]}}]\ndefault: {{text: Fine.}}");
-    let script = Box::leak(script.into_boxed_str());
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(script).start().await;
     test_agent.agent.tools().switch("find", ToolState::Off).unwrap();
     test_agent.agent.events().subscribe::<ToolCallEvent, _>("guard", |call, _| async move {
         let block = ToolCallReply::Block { reason: "not today".into() };
@@ -56,8 +54,8 @@ turns:
     - {name: paint, arguments: {colour: a long and winding road that leads nowhere at all}}
 default: {text: Fine.}
 ";
-    let setup = TestSetup { script, max_tokens: Some(16), ..TestSetup::default() };
-    let test_agent = TestAgent::new(setup).await;
+    let setup = TestAgent::builder().script(script).max_tokens(16);
+    let test_agent = setup.start().await;
     assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
     let invalid = Some(NotRunReason::InvalidCall);
     assert_eq!(reasons(&test_agent).await, [invalid.clone(), invalid]);
@@ -70,7 +68,7 @@ turns:
   - {tool_calls: [{name: paint, arguments: {colour: plaid}}], repeat: always}
 default: {text: Fine.}
 ";
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(script).start().await;
     assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Looping { tool: "paint".into() }));
     let again = Some(NotRunReason::RepeatedFailure);
     assert_eq!(reasons(&test_agent).await, [None, None, None, again.clone(), again]);
@@ -84,9 +82,9 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_was_skipped_for_steering_says_so() {
-    let test_agent = TestAgent::new(TestSetup { script: TWO_CALLS, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(TWO_CALLS).start().await;
     let running = test_agent.begin("Work");
-    test_agent.until("tool_execution_start", 1).await;
+    test_agent.until_event("tool_execution_start", 1).await;
     test_agent.steer("Stop that").await;
     assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
     assert_eq!(reasons(&test_agent).await, [None, Some(NotRunReason::Steered)]);
@@ -94,9 +92,9 @@ async fn a_call_that_was_skipped_for_steering_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_abort_stops_the_call_that_runs_and_keeps_the_next_from_starting() {
-    let test_agent = TestAgent::new(TestSetup { script: TWO_CALLS, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(TWO_CALLS).start().await;
     let running = test_agent.begin("Work");
-    test_agent.until("tool_execution_update", 1).await;
+    test_agent.until_event("tool_execution_update", 1).await;
     test_agent.agent.abort();
     assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Aborted));
     assert_eq!(reasons(&test_agent).await, [Some(NotRunReason::Stopped), Some(NotRunReason::Aborted)]);

@@ -7,14 +7,12 @@ use hardpan_agent::events::{
     ToolResultEvent, ToolResultReply, TurnEnd, TurnStart,
 };
 use hardpan_agent::{
-    Agent, AgentEvent, AgentSettings, Event, EventStream, HandlerError, Input, InputOutcome, ReadCallMode,
-    RunEnd, SessionSwitchKind,
+    Agent, AgentEvent, Event, EventStream, HandlerError, Input, InputOutcome, ReadCallMode, RunEnd,
+    SessionSwitchKind,
 };
 use hardpan_context::LayoutName;
+use hardpan_test_support::{NoteLog, TestAgent};
 use serde_json::{Value, json};
-
-use crate::fakes::NoteLog;
-use crate::test_agent::{TestAgent, TestSetup};
 
 /// Notes every handler call and emitted event in one order; of `message_update` only that it came.
 #[derive(Clone)]
@@ -124,7 +122,7 @@ turns:
   - {text: Well., tool_calls: [{id: c1, name: slow, arguments: {ms: 1}}]}
 default: {text: Fine.}
 ";
-        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(script).start().await;
         let notes = OrderLog::new(&test_agent);
         assert_eq!(test_agent.prompt("Go").await, InputOutcome::Ran(RunEnd::Done));
         let call = [
@@ -150,7 +148,7 @@ turns:
   - tool_calls: [{id: c3, name: slow, arguments: {ms: 5}}, {id: c4, name: slow, arguments: {ms: 5}}]
 default: {text: Fine.}
 ";
-        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(script).start().await;
         let notes = OrderLog::new(&test_agent);
         assert_eq!(test_agent.prompt("Go").await, InputOutcome::Ran(RunEnd::Done));
         let painted = [
@@ -202,8 +200,12 @@ turns:
     - {id: c5, name: slow, arguments: {ms: 1}}
 default: {text: Fine.}
 ";
-        let settings = AgentSettings { read_calls: ReadCallMode::Parallel, ..TestSetup::default().settings };
-        let test_agent = TestAgent::new(TestSetup { layout, script, settings, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder()
+            .layout(layout)
+            .script(script)
+            .settings(|settings| settings.read_calls = ReadCallMode::Parallel)
+            .start()
+            .await;
         test_agent.agent.events().subscribe::<ToolCallEvent, _>("no seven", |call, _| async move {
             let block = ToolCallReply::Block { reason: "no seven".into() };
             Ok(if call.input["ms"] == 7 { block } else { ToolCallReply::Allow })
@@ -254,7 +256,7 @@ turns:
   - tool_calls: [{name: slow, arguments: {ms: 30}}, {name: slow, arguments: {ms: 30}}, {name: slow, arguments: {ms: 30}}]
 default: {text: Fine.}
 ";
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(script).start().await;
     assert_eq!(test_agent.prompt("Go").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(test_agent.most_parallel_calls(), 1);
     test_agent.assert_continues().await;
@@ -278,7 +280,7 @@ turns:
   - {text: Well., tool_calls: [{id: c1, name: slow, arguments: {ms: 1}}]}
 default: {text: Fine.}
 ";
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(script).start().await;
     test_agent.agent.events().subscribe::<BeforeProviderRequest, _>("look", |event, _| async move {
         assert_eq!(&*event.prompt.model, "claude-sonnet-5");
         Ok(())
@@ -346,7 +348,7 @@ default: {text: Fine.}
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_shown_before_a_request_is_what_is_sent() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).start().await;
         test_agent.write("open.md", "# Open\n");
         let shown = NoteLog::default();
         let notes = shown.clone();
@@ -357,14 +359,14 @@ async fn what_is_shown_before_a_request_is_what_is_sent() {
         });
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.prompt("Hello again").await, InputOutcome::Ran(RunEnd::Done));
-        assert_eq!(shown.all(), test_agent.sent_requests(), "{layout}");
+        assert_eq!(shown.all(), test_agent.sent_bodies(), "{layout}");
         test_agent.assert_continues().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn turning_to_another_session_is_told() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
     test_agent.assert_stored_matches_memory().await;
     let first = test_agent.agent.messages()[0].id.0.clone();

@@ -1,7 +1,6 @@
 use hardpan_agent::{InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
-
-use crate::test_agent::{TestAgent, TestSetup};
+use hardpan_test_support::TestAgent;
 
 const READ: &str = "
 turns:
@@ -15,7 +14,7 @@ default: {text: Go on.}
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_is_answered_with_a_tool_in_every_layout() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: READ, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(READ).start().await;
         test_agent.write("open.md", "# Open\n");
         assert_eq!(
             test_agent.prompt("How many lines has a.txt?").await,

@@ -1,10 +1,9 @@
 use std::time::Duration;
 
 use hardpan_agent::events::{AgentEnd, AgentStart, QueueUpdate, ToolExecutionStart, TurnEnd, TurnStart};
-use hardpan_agent::{AgentSettings, Delivery, InputOutcome, QueueMode, QueuedInputs, ReadCallMode, RunEnd};
+use hardpan_agent::{Delivery, InputOutcome, QueueMode, QueuedInputs, ReadCallMode, RunEnd};
 use hardpan_context::LayoutName;
-
-use crate::test_agent::{TestAgent, TestSetup, input, queued_input};
+use hardpan_test_support::{TestAgent, input, queued_input};
 
 const SKIPPED: &str = "failed: Skipped due to queued user message";
 
@@ -24,16 +23,12 @@ turns:
 default: {text: Fine.}
 ";
 
-fn modes(steering: QueueMode, follow_up: QueueMode) -> AgentSettings {
-    AgentSettings { steering, follow_up, ..TestSetup::default().settings }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn steering_in_the_middle_skips_the_calls_that_have_not_begun() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: CALLS, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(CALLS).start().await;
         let running = test_agent.begin("Work");
-        test_agent.until("tool_execution_start", 1).await;
+        test_agent.until_event("tool_execution_start", 1).await;
         test_agent.steer("Stop that").await;
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
         assert_eq!(
@@ -62,10 +57,13 @@ async fn steering_in_the_middle_skips_the_calls_that_have_not_begun() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_that_run_side_by_side_end_before_steering_skips_the_rest() {
-    let settings = AgentSettings { read_calls: ReadCallMode::Parallel, ..TestSetup::default().settings };
-    let test_agent = TestAgent::new(TestSetup { script: CALLS, settings, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder()
+        .script(CALLS)
+        .settings(|settings| settings.read_calls = ReadCallMode::Parallel)
+        .start()
+        .await;
     let running = test_agent.begin("Work");
-    test_agent.until("tool_execution_start", 2).await;
+    test_agent.until_event("tool_execution_start", 2).await;
     test_agent.steer("Stop that").await;
     assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
     assert_eq!(
@@ -78,7 +76,7 @@ async fn reads_that_run_side_by_side_end_before_steering_skips_the_rest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn steering_while_text_streams_comes_right_after_the_answer() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: TALK, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(TALK).start().await;
         let (running, gate) = test_agent.begin_and_hold("Talk").await;
         test_agent.steer("Shorter").await;
         gate.release();
@@ -107,7 +105,7 @@ turns:
     tool_calls: [{name: paint, arguments: {colour: blue}}, {name: paint, arguments: {colour: green}}]
 default: {text: Fine.}
 ";
-        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(script).start().await;
         let (running, gate) = test_agent.begin_and_hold("Work").await;
         test_agent.steer("Stop").await;
         gate.release();
@@ -130,13 +128,17 @@ async fn each_queue_is_delivered_one_at_a_time_or_all_at_once() {
         for delivery in [Delivery::Steer, Delivery::FollowUp] {
             for (mode, expected, turns) in [(OneAtATime, &one_by_one[..], 4), (All, &all[..], 2)] {
                 // The other queue's mode must not matter.
-                let settings = match delivery {
-                    Delivery::Steer => modes(mode, if mode == All { OneAtATime } else { All }),
-                    Delivery::FollowUp => modes(if mode == All { OneAtATime } else { All }, mode),
+                let other = if mode == All { OneAtATime } else { All };
+                let (steering, follow_up) = match delivery {
+                    Delivery::Steer => (mode, other),
+                    Delivery::FollowUp => (other, mode),
                 };
-                let test_agent =
-                    TestAgent::new(TestSetup { layout, script: TALK, settings, ..TestSetup::default() })
-                        .await;
+                let test_agent = TestAgent::builder()
+                    .layout(layout)
+                    .script(TALK)
+                    .settings(|settings| (settings.steering, settings.follow_up) = (steering, follow_up))
+                    .start()
+                    .await;
                 let (running, gate) = test_agent.begin_and_hold("Talk").await;
                 for text in ["a", "b", "c"] {
                     let outcome = test_agent.agent.queue(input(text), delivery).await.unwrap();
@@ -146,7 +148,7 @@ async fn each_queue_is_delivered_one_at_a_time_or_all_at_once() {
                 assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
                 assert_eq!(test_agent.transcript_lines()[2..], *expected, "{layout} {delivery:?} {mode:?}");
                 assert_eq!(
-                    (test_agent.sent_requests().len(), test_agent.events_of::<TurnEnd>().len()),
+                    (test_agent.sent_bodies().len(), test_agent.events_of::<TurnEnd>().len()),
                     (turns, turns)
                 );
                 assert!(test_agent.agent.queued_inputs().is_empty());
@@ -165,12 +167,12 @@ turns:
   - tool_calls: [{name: slow, arguments: {ms: 81}}]
 default: {text: Fine.}
 ";
-        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(script).start().await;
         let running = test_agent.begin("Work");
-        test_agent.until("tool_execution_start", 1).await;
+        test_agent.until_event("tool_execution_start", 1).await;
         test_agent.follow_up("then this").await;
         test_agent.follow_up("then that").await;
-        test_agent.until("tool_execution_start", 2).await;
+        test_agent.until_event("tool_execution_start", 2).await;
         test_agent.steer("first me").await;
         test_agent.steer("then me").await;
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
@@ -202,7 +204,7 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_is_told_and_can_be_taken_out() {
-    let test_agent = TestAgent::new(TestSetup { script: TALK, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(TALK).start().await;
     let (running, gate) = test_agent.begin_and_hold("Talk").await;
     test_agent.steer("a").await;
     test_agent.follow_up("b").await;
@@ -233,7 +235,7 @@ async fn what_waits_is_told_and_can_be_taken_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_queued_for_an_idle_agent_begins_a_run() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     for delivery in [Delivery::Steer, Delivery::FollowUp] {
         let outcome = test_agent.agent.queue(input("Hello"), delivery).await.unwrap();
         assert_eq!(outcome, InputOutcome::Ran(RunEnd::Done));
@@ -248,11 +250,11 @@ async fn what_is_queued_for_an_idle_agent_begins_a_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_whenever_it_is_queued() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     // A run takes some milliseconds: each message comes at another moment of it, or after it.
     for n in 0..40_u64 {
         let running = test_agent.begin(&format!("prompt {n}"));
-        test_agent.until("message_start", 1).await;
+        test_agent.until_event("message_start", 1).await;
         tokio::time::sleep(Duration::from_micros(n * 250)).await;
         let delivery = if n % 2 == 0 { Delivery::Steer } else { Delivery::FollowUp };
         test_agent.agent.queue(input(&format!("queued {n}")), delivery).await.unwrap();

@@ -2,9 +2,7 @@ use hardpan_agent::events::{BeforeAgentStart, BeforeAgentStartReply, HandlerFail
 use hardpan_agent::{CustomMessage, HandlerError, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{MessageBody, MessagePart};
-
-use crate::fakes::NoteLog;
-use crate::test_agent::{Clock, TestAgent, TestSetup, handler_failed, system};
+use hardpan_test_support::{NoteLog, TestAgent, TestClock, handler_failed, system_prompt};
 
 const READ: &str = "
 turns:
@@ -34,7 +32,7 @@ fn on_start(
 #[tokio::test(flavor = "multi_thread")]
 async fn before_agent_start_is_raised_once_per_run_with_tools_and_follow_ups() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: READ, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(READ).start().await;
         let notes = NoteLog::default();
         let seen = notes.clone();
         on_start(&test_agent, "a", move |event| {
@@ -42,11 +40,11 @@ async fn before_agent_start_is_raised_once_per_run_with_tools_and_follow_ups() {
             Ok(BeforeAgentStartReply::default())
         });
         let running = test_agent.begin("How many lines?");
-        test_agent.until("tool_execution_start", 1).await;
+        test_agent.until_event("tool_execution_start", 1).await;
         test_agent.steer("Hurry").await;
         test_agent.follow_up("Thanks").await;
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
-        assert_eq!(test_agent.sent_requests().len(), 3);
+        assert_eq!(test_agent.sent_bodies().len(), 3);
         assert_eq!(notes.all(), ["How many lines?"]);
         assert_eq!(test_agent.prompt("Again").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(notes.all(), ["How many lines?", "Again"]);
@@ -57,7 +55,7 @@ async fn before_agent_start_is_raised_once_per_run_with_tools_and_follow_ups() {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_come_in_the_order_person_next_prompt_handlers() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).start().await;
         let message = |text, display| BeforeAgentStartReply {
             message: Some(custom(text, display)),
             system_prompt: None,
@@ -133,11 +131,10 @@ async fn messages_come_in_the_order_person_next_prompt_handlers() {
 async fn the_system_prompt_is_changed_by_one_after_the_other_and_for_one_run_only() {
     for layout in LayoutName::ALL {
         let test_agent =
-            TestAgent::new(TestSetup { layout, script: READ, clock: Clock::Frozen, ..TestSetup::default() })
-                .await;
+            TestAgent::builder().layout(layout).script(READ).clock(TestClock::Frozen).start().await;
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
-        let [plain] = &test_agent.sent_requests()[..1] else { panic!("one request") };
-        let plain = system(plain);
+        let [plain] = &test_agent.sent_bodies()[..1] else { panic!("one request") };
+        let plain = system_prompt(plain);
         let notes = NoteLog::default();
         for owner in ["a", "b"] {
             let notes = notes.clone();
@@ -151,7 +148,7 @@ async fn the_system_prompt_is_changed_by_one_after_the_other_and_for_one_run_onl
         assert_eq!(test_agent.prompt("Change").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.prompt("Do not").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.agent.messages().len(), 2 + 2 + 2 + 2, "{:?}", test_agent.transcript_lines());
-        let seen: Vec<String> = test_agent.sent_requests().iter().map(|body| system(body)).collect();
+        let seen: Vec<String> = test_agent.sent_bodies().iter().map(|body| system_prompt(body)).collect();
         let changed = format!("{plain}\na was here.\nb was here.");
         assert_eq!(seen, [plain.clone(), plain.clone(), changed, plain.clone()], "{layout}");
         let base = plain.clone();
@@ -164,16 +161,15 @@ async fn the_system_prompt_is_changed_by_one_after_the_other_and_for_one_run_onl
 async fn a_changed_system_prompt_holds_for_every_turn_of_its_run() {
     for layout in LayoutName::ALL {
         let test_agent =
-            TestAgent::new(TestSetup { layout, script: READ, clock: Clock::Frozen, ..TestSetup::default() })
-                .await;
+            TestAgent::builder().layout(layout).script(READ).clock(TestClock::Frozen).start().await;
         on_start(&test_agent, "a", |_| {
             Ok(BeforeAgentStartReply { message: None, system_prompt: Some("Be brief.".into()) })
         });
         let running = test_agent.begin("How many lines?");
-        test_agent.until("tool_execution_start", 1).await;
+        test_agent.until_event("tool_execution_start", 1).await;
         test_agent.follow_up("Thanks").await;
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Done));
-        let systems: Vec<String> = test_agent.sent_requests().iter().map(|body| system(body)).collect();
+        let systems: Vec<String> = test_agent.sent_bodies().iter().map(|body| system_prompt(body)).collect();
         assert_eq!(systems, ["Be brief."; 3], "{layout}");
         test_agent.assert_continues().await;
     }
@@ -181,7 +177,7 @@ async fn a_changed_system_prompt_holds_for_every_turn_of_its_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_fails_at_the_start_is_reported_and_passed_over() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     on_start(&test_agent, "broken", |_| Err("no idea".into()));
     on_start(&test_agent, "panicking", |event| panic!("about {}", event.prompt));
     on_start(&test_agent, "whole", |_| {
@@ -200,7 +196,7 @@ async fn a_handler_that_fails_at_the_start_is_reported_and_passed_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_handler_sees_the_expanded_prompt() {
     let files: &[(&str, &str)] = &[("templates/fix.md", "Fix $1.")];
-    let test_agent = TestAgent::new(TestSetup { files, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().files(files).start().await;
     let notes = NoteLog::default();
     let seen = notes.clone();
     on_start(&test_agent, "a", move |event| {

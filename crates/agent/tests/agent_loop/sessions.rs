@@ -4,9 +4,8 @@ use hardpan_context::{LayoutName, Target};
 use hardpan_models::Catalogue;
 use hardpan_prompt::Thinking;
 use hardpan_session::Record;
+use hardpan_test_support::{TestAgent, TestClock, line};
 use serde_json::json;
-
-use crate::test_agent::{Clock, TestAgent, TestSetup, line};
 
 const READ: &str = "
 turns:
@@ -20,7 +19,7 @@ default: {text: Fine.}
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_is_on_the_disk_in_the_order_it_happened() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: READ, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(READ).start().await;
         test_agent.write("open.md", "# Open\n");
         assert_eq!(test_agent.prompt("How many lines?").await, InputOutcome::Ran(RunEnd::Done));
         test_agent.assert_stored_matches_memory().await;
@@ -67,8 +66,7 @@ async fn everything_is_on_the_disk_in_the_order_it_happened() {
 async fn a_session_opened_again_sends_the_same_bytes() {
     for layout in LayoutName::ALL {
         let test_agent =
-            TestAgent::new(TestSetup { layout, script: READ, clock: Clock::Frozen, ..TestSetup::default() })
-                .await;
+            TestAgent::builder().layout(layout).script(READ).clock(TestClock::Frozen).start().await;
         test_agent.write("open.md", &"A line of the first version.\n".repeat(300));
         assert_eq!(test_agent.prompt("How many lines?").await, InputOutcome::Ran(RunEnd::Done));
         // A change while nobody looks; one that the next request has to tell.
@@ -83,10 +81,10 @@ async fn a_session_opened_again_sends_the_same_bytes() {
             if text == "And again" {
                 test_agent.write("open.md", "Nothing is left of it.\n");
             }
-            let before = test_agent.sent_requests().len();
+            let before = test_agent.sent_bodies().len();
             assert_eq!(other.prompt(text).await, InputOutcome::Ran(RunEnd::Done));
             assert_eq!(test_agent.prompt(text).await, InputOutcome::Ran(RunEnd::Done));
-            let [resumed, continued] = &test_agent.sent_requests()[before..] else { panic!("two requests") };
+            let [resumed, continued] = &test_agent.sent_bodies()[before..] else { panic!("two requests") };
             assert_eq!(resumed, continued, "{layout}: {text}");
             if layout == LayoutName::Strata {
                 assert!(resumed.contains("A line of the first version."), "BASE stays as it was laid");
@@ -108,17 +106,16 @@ default: {text: Fine.}
 ";
     let faults = "stall=900,after=1,times=1";
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup {
-            layout,
-            script,
-            faults,
-            clock: Clock::Frozen,
-            ..TestSetup::default()
-        })
-        .await;
+        let test_agent = TestAgent::builder()
+            .layout(layout)
+            .script(script)
+            .faults(faults)
+            .clock(TestClock::Frozen)
+            .start()
+            .await;
         test_agent.write("open.md", "# Open\n");
         let running = test_agent.begin("Work");
-        test_agent.until("tool_execution_start", 1).await;
+        test_agent.until_event("tool_execution_start", 1).await;
         test_agent.agent.abort();
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Aborted));
         let running = test_agent.begin("Talk");
@@ -127,10 +124,10 @@ default: {text: Fine.}
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Aborted));
         test_agent.agent.shutdown().await.unwrap();
         let other = test_agent.copy();
-        let before = test_agent.sent_requests().len();
+        let before = test_agent.sent_bodies().len();
         assert_eq!(other.prompt("Go on").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.prompt("Go on").await, InputOutcome::Ran(RunEnd::Done));
-        let [resumed, continued] = &test_agent.sent_requests()[before..] else { panic!("two requests") };
+        let [resumed, continued] = &test_agent.sent_bodies()[before..] else { panic!("two requests") };
         assert_eq!(resumed, continued, "{layout}");
         test_agent.assert_continues().await;
     }
@@ -145,8 +142,7 @@ default: {text: Fine.}
 ";
     for layout in LayoutName::ALL {
         let test_agent =
-            TestAgent::new(TestSetup { layout, script, faults: "stall=900,times=1", ..TestSetup::default() })
-                .await;
+            TestAgent::builder().layout(layout).script(script).faults("stall=900,times=1").start().await;
         let running = test_agent.begin("Talk");
         test_agent.until_on_disk(|session| !session.recovered.is_empty()).await;
         let other = test_agent.copy(); // the file as a crash would leave it
@@ -166,7 +162,7 @@ default: {text: Fine.}
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fork_begins_anywhere_and_is_a_session_of_its_own() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: READ, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(READ).start().await;
         assert_eq!(test_agent.prompt("How many lines?").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.prompt("And?").await, InputOutcome::Ran(RunEnd::Done));
         test_agent.assert_stored_matches_memory().await;
@@ -195,7 +191,7 @@ async fn a_fork_begins_anywhere_and_is_a_session_of_its_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_model_that_was_chosen_is_used_and_remembered() {
-    let test_agent = TestAgent::new(TestSetup { layout: LayoutName::Inline, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().layout(LayoutName::Inline).start().await;
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
     let target = Target::new(Catalogue::builtin(), Some("openai"), "gpt-5").unwrap();
     test_agent.agent.select_model(target).await.unwrap();
@@ -209,7 +205,7 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
         let model = |body: &String| {
             serde_json::from_str::<serde_json::Value>(body).unwrap()["model"].as_str().unwrap().to_owned()
         };
-        test_agent.sent_requests().iter().map(model).collect()
+        test_agent.sent_bodies().iter().map(model).collect()
     };
     assert_eq!(models(), ["claude-sonnet-5", "gpt-5"]);
     test_agent.assert_stored_matches_memory().await;
@@ -232,7 +228,7 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_labels_and_the_state_of_extensions_are_kept_and_never_sent() {
-    let test_agent = TestAgent::new(TestSetup { layout: LayoutName::Inline, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().layout(LayoutName::Inline).start().await;
     test_agent.agent.rename_session("Lines").await.unwrap();
     test_agent.agent.store_extension_state("counter", json!({"n": 1})).await.unwrap();
     test_agent.agent.store_extension_state("counter", json!({"n": 2})).await.unwrap();
@@ -252,9 +248,9 @@ async fn names_labels_and_the_state_of_extensions_are_kept_and_never_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_agents_cannot_write_to_one_session() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
-    let refused = Conversation::resume(&test_agent.path(), None).err().unwrap();
+    let refused = Conversation::resume(&test_agent.session_path(), None).err().unwrap();
     assert!(
         refused.contains("s1.jsonl")
             && refused.contains("another process writes to this session")

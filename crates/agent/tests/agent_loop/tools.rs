@@ -5,15 +5,13 @@ use hardpan_agent::events::{
     AgentEnd, HandlerFailed, ToolCallEvent, ToolCallReply, ToolExecutionEnd, ToolExecutionStart,
     ToolResultEvent, ToolResultReply,
 };
-use hardpan_agent::{AgentSettings, Conversation, HandlerError, InputOutcome, RunEnd, SessionSwitchKind};
+use hardpan_agent::{Conversation, HandlerError, InputOutcome, RunEnd, SessionSwitchKind};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessagePart;
 use hardpan_session::Record;
+use hardpan_test_support::{NoteLog, PaintTool, TestAgent, line};
 use hardpan_tools::{ToolSource, ToolState};
 use serde_json::{Value, json};
-
-use crate::fakes::{NoteLog, PaintTool};
-use crate::test_agent::{TestAgent, TestSetup};
 
 const PAINT: &str = "
 turns:
@@ -29,7 +27,7 @@ fn first_result(test_agent: &TestAgent) -> (String, bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: PAINT, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(PAINT).start().await;
         let notes = NoteLog::default();
         for (owner, reply) in [
             ("a", ToolCallReply::Allow),
@@ -68,13 +66,16 @@ async fn a_call_is_blocked_with_a_reason_and_no_later_handler_is_asked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_fails_breaks_or_takes_too_long_blocks_the_call() {
-    let settings = AgentSettings { handler_timeout: Duration::from_secs(2), ..AgentSettings::default() };
     for (fault, told) in [
         ("fail", "failed: The call was blocked: guard failed: no idea"),
         ("break", "failed: The call was blocked: guard failed: it broke (panicked)"),
         ("sleep", "failed: The call was blocked: guard failed: it took longer than 2 s"),
     ] {
-        let test_agent = TestAgent::new(TestSetup { script: PAINT, settings, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder()
+            .script(PAINT)
+            .settings(|settings| settings.handler_timeout = Duration::from_secs(2))
+            .start()
+            .await;
         test_agent.agent.events().subscribe::<ToolCallEvent, _>("guard", move |_, _| async move {
             match fault {
                 "fail" => Err(HandlerError::from("no idea")),
@@ -96,11 +97,6 @@ async fn a_handler_that_fails_breaks_or_takes_too_long_blocks_the_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_a_call_comes_to_it_is_answered() {
-    const WITH: fn(&str, &str) -> String = |name, arguments| {
-        format!(
-            "turns: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
-        )
-    };
     let tools = "read, grep, find, ls, slow, paint";
     let unknown = format!("failed: There is no tool named fly. The tools are: {tools}.");
     let layout_tool = |name: &str| {
@@ -124,8 +120,10 @@ async fn whatever_a_call_comes_to_it_is_answered() {
         ("context", "{}", LayoutName::Strata, layout_tool("context"), false),
         ("dynamic_panel", "{}", LayoutName::Panels, layout_tool("dynamic_panel"), false),
     ] {
-        let script = Box::leak(WITH(name, arguments).into_boxed_str());
-        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        let script = format!(
+            "turns: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
+        );
+        let test_agent = TestAgent::builder().layout(layout).script(script).start().await;
         test_agent.write("open.md", "# Open\n");
         assert_eq!(test_agent.prompt("Do it").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(first_result(&test_agent), (told, ran), "{name} {arguments}");
@@ -144,8 +142,7 @@ turns:
     - {name: paint, arguments: {colour: a long and winding road that leads nowhere at all}}
 default: {text: Fine.}
 ";
-        let test_agent =
-            TestAgent::new(TestSetup { layout, script, max_tokens: Some(16), ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(script).max_tokens(16).start().await;
         assert_eq!(test_agent.prompt("Paint").await, InputOutcome::Ran(RunEnd::Done));
         let early = "failed: the answer ended early (length), so this call was not run; make it again, in smaller steps if it was long.";
         assert_eq!(
@@ -159,7 +156,7 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn arguments_that_are_no_json_are_answered_with_what_is_wrong() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     let events = [
         json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c1", "name": "paint", "input": {}}}),
@@ -190,7 +187,7 @@ fn on_result(test_agent: &TestAgent, owner: &'static str, notes: &NoteLog, reply
 fn details_on_disk(test_agent: &TestAgent) -> Vec<Value> {
     let session = test_agent.session();
     let results = session.entries.iter().filter(
-        |entry| matches!(&entry.record, Record::Message(message) if crate::test_agent::line(message).contains("ed: ") || crate::test_agent::line(message).starts_with("result")),
+        |entry| matches!(&entry.record, Record::Message(message) if line(message).contains("ed: ") || line(message).starts_with("result")),
     );
     results.map(|entry| entry.extra.get("details").cloned().unwrap_or_default()).collect()
 }
@@ -203,7 +200,7 @@ turns:
   - tool_calls: [{id: c1, name: slow, arguments: {ms: 1}}]
 default: {text: Fine.}
 ";
-        let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(script).start().await;
         let notes = NoteLog::default();
         let text = |text: &str| Some(vec![MessagePart::text(text)]);
         on_result(
@@ -252,7 +249,7 @@ turns:
     - {id: c3, name: fly}
 default: {text: Fine.}
 ";
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(script).start().await;
     test_agent.agent.events().subscribe::<ToolResultEvent, _>("a", |result, _| async move {
         assert!(result.is_error);
         let content = Some(vec![MessagePart::text(format!("never mind {}", result.call_id))]);
@@ -283,9 +280,8 @@ async fn the_same_failing_call_is_run_three_times_then_warned_about_then_ends_th
         let script = format!(
             "turns: [{{repeat: 5, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
         );
-        let script = Box::leak(script.into_boxed_str());
         for layout in LayoutName::ALL {
-            let test_agent = TestAgent::new(TestSetup { layout, script, ..TestSetup::default() }).await;
+            let test_agent = TestAgent::builder().layout(layout).script(&script).start().await;
             assert_eq!(
                 test_agent.prompt("Do it").await,
                 InputOutcome::Ran(RunEnd::Looping { tool: name.into() })
@@ -311,7 +307,7 @@ fn declared(test_agent: &TestAgent) -> Vec<Vec<String>> {
         let body: Value = serde_json::from_str(body).expect("JSON");
         body["tools"].as_array().into_iter().flatten().map(name).collect()
     };
-    test_agent.sent_requests().iter().map(names).collect()
+    test_agent.sent_bodies().iter().map(names).collect()
 }
 
 const PAINT_AGAIN: &str = "
@@ -323,7 +319,7 @@ default: {text: Fine.}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run() {
-    let test_agent = TestAgent::new(TestSetup { script: PAINT_AGAIN, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(PAINT_AGAIN).start().await;
     test_agent.prompt("Hello").await;
     assert!(test_agent.agent.switch_tool("paint", ToolState::Off).await.unwrap());
     assert!(!test_agent.agent.switch_tool("paint", ToolState::Off).await.unwrap());
@@ -351,7 +347,7 @@ async fn a_tool_that_is_switched_off_is_not_declared_and_its_calls_are_not_run()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_of_another_source_come_and_go_between_requests() {
-    let test_agent = TestAgent::new(TestSetup { script: PAINT_AGAIN, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::builder().script(PAINT_AGAIN).start().await;
     let (own, server) = (ToolSource::built_in(), ToolSource::named("mcp:colours"));
     let tools = test_agent.agent.tools();
     assert!(tools.remove(&own, "paint"));
@@ -369,7 +365,7 @@ async fn tools_of_another_source_come_and_go_between_requests() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_is_taken_away_while_the_model_answers_is_not_run() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: PAINT, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(PAINT).start().await;
         let (run, gate) = test_agent.begin_and_hold("Paint").await;
         test_agent.agent.tools().remove(&ToolSource::built_in(), "paint");
         gate.release();
@@ -383,7 +379,7 @@ async fn a_tool_that_is_taken_away_while_the_model_answers_is_not_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_with_calls_goes_on_when_every_tool_is_off() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: PAINT, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(PAINT).start().await;
         test_agent.prompt("Paint").await;
         for tool in test_agent.agent.tools().list() {
             test_agent.agent.switch_tool(&tool.name, ToolState::Off).await.unwrap();
@@ -395,9 +391,9 @@ async fn a_conversation_with_calls_goes_on_when_every_tool_is_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_conversation_has_its_own_switches_and_a_new_one_takes_them_as_they_are() {
-    let test_agent = TestAgent::new(TestSetup::default()).await;
+    let test_agent = TestAgent::builder().start().await;
     test_agent.prompt("Hello").await;
-    let old = test_agent.path();
+    let old = test_agent.session_path();
     let agent = &test_agent.agent;
     agent.switch_tool("slow", ToolState::Off).await.unwrap();
     let off = || agent.tools().switched_off().into_iter().map(|name| name.to_string()).collect::<Vec<_>>();

@@ -1,9 +1,8 @@
 use hardpan_agent::events::AgentEnd;
 use hardpan_agent::{InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
+use hardpan_test_support::TestAgent;
 use serde_json::{Value, json};
-
-use crate::test_agent::{TestAgent, TestSetup};
 
 const READ: &str = "
 turns:
@@ -41,19 +40,21 @@ fn sum(bills: &[[u64; 4]]) -> [u64; 4] {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_run_tells_what_the_provider_billed() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, script: READ, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).script(READ).start().await;
         test_agent.write("open.md", &"A line.\n".repeat(400));
         for (text, requests) in [("How many lines?", 2), ("And?", 3), ("Well?", 4)] {
             assert_eq!(test_agent.prompt(text).await, InputOutcome::Ran(RunEnd::Done));
             let usage = json!(test_agent.events_of::<AgentEnd>().pop().unwrap().token_usage);
-            let bills: Vec<[u64; 4]> = test_agent.responses().iter().map(|answer| billed(answer)).collect();
+            let bills: Vec<[u64; 4]> =
+                test_agent.sent_requests().iter().map(|sent| billed(&sent.answer)).collect();
             assert_eq!(bills.len(), requests);
             assert_eq!(spent(&usage["last_request"]), bills[requests - 1], "{layout}: {text}");
             assert_eq!(spent(&usage["session"]), sum(&bills), "{layout}: {text}");
             assert_eq!(usage["requests"], json!(requests));
             assert!(usage["session"]["dollars"].as_f64() > usage["last_request"]["dollars"].as_f64());
         }
-        let bills: Vec<[u64; 4]> = test_agent.responses().iter().map(|answer| billed(answer)).collect();
+        let bills: Vec<[u64; 4]> =
+            test_agent.sent_requests().iter().map(|sent| billed(&sent.answer)).collect();
         if layout == LayoutName::Strata {
             assert!(sum(&bills)[1] > 0, "it reads from the cache");
         }
@@ -75,7 +76,7 @@ async fn the_end_of_a_run_tells_what_the_provider_billed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_run_tells_what_the_last_request_held() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(TestSetup { layout, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::builder().layout(layout).start().await;
         test_agent.write("open.md", "# Open\n");
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
         let breakdown = &test_agent.events_of::<AgentEnd>()[0].token_usage.tiers;
@@ -102,14 +103,13 @@ default: {text: Fine.}
 ";
     for layout in LayoutName::ALL {
         let test_agent =
-            TestAgent::new(TestSetup { layout, script, faults: "stall=900,times=1", ..TestSetup::default() })
-                .await;
+            TestAgent::builder().layout(layout).script(script).faults("stall=900,times=1").start().await;
         let running = test_agent.begin("Talk");
         test_agent.until_heard("two").await;
         test_agent.agent.abort();
         assert_eq!(running.await.unwrap(), InputOutcome::Ran(RunEnd::Aborted));
         let usage = json!(test_agent.events_of::<AgentEnd>().pop().unwrap().token_usage);
-        let bill = billed(&test_agent.responses()[0]);
+        let bill = billed(&test_agent.sent_requests()[0].answer);
         assert!(bill[0] + bill[2] > 0);
         assert_eq!(spent(&usage["session"]), bill, "{layout}: the beginning of the answer told the input");
         test_agent.assert_continues().await;

@@ -3,8 +3,9 @@ use hardpan_economy::PlannedAction;
 use hardpan_economy::forecast::FreeWhen;
 use hardpan_models::Catalogue;
 use hardpan_prompt::Thinking;
+use hardpan_test_support::numbered_lines;
 
-use crate::test_agent::{TestAgent, text};
+use crate::agents::with_files;
 
 fn opus() -> Target {
     Target::new(Catalogue::builtin(), None, "claude-opus-5").unwrap()
@@ -12,13 +13,13 @@ fn opus() -> Target {
 
 #[tokio::test]
 async fn nothing_is_foreseen_before_the_first_request() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     assert!(test_agent.agent.forecast_cost(PlannedAction::Thinking).is_none());
 }
 
 #[tokio::test]
 async fn what_is_foreseen_of_a_setting_is_what_is_paid() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     test_agent.say("Look.").await;
     let foreseen = test_agent.agent.forecast_cost(PlannedAction::Thinking).unwrap();
     assert!(foreseen.tokens_written_again > 2000 && matches!(foreseen.free_at, Some(FreeWhen::AtExpiry(_))));
@@ -31,7 +32,7 @@ async fn what_is_foreseen_of_a_setting_is_what_is_paid() {
 
 #[tokio::test]
 async fn another_model_costs_its_own_cache_and_the_way_back_costs_nothing() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     test_agent.say("Look.").await;
     let (sonnet, opus) = (test_agent.agent.target(), opus());
     let act = |target: &Target| {
@@ -50,7 +51,7 @@ async fn another_model_costs_its_own_cache_and_the_way_back_costs_nothing() {
 
 #[tokio::test]
 async fn everything_is_free_once_the_cache_has_expired() {
-    let test_agent = TestAgent::with_files(LayoutName::Panels);
+    let test_agent = with_files(LayoutName::Panels).await;
     test_agent.say("Look.").await;
     let open = PlannedAction::Open { tokens: 1000 };
     assert!(test_agent.agent.forecast_cost(open).unwrap().tokens_written_again > 0);
@@ -60,7 +61,7 @@ async fn everything_is_free_once_the_cache_has_expired() {
     assert!(
         test_agent.agent.forecast_cost(PlannedAction::Close("file:a.rs")).unwrap().tokens_written_again > 0
     );
-    test_agent.wait(6);
+    test_agent.pass_minutes(6);
     for act in
         [open, PlannedAction::ToggleTool("look"), PlannedAction::Close("file:a.rs"), PlannedAction::Thinking]
     {
@@ -70,7 +71,7 @@ async fn everything_is_free_once_the_cache_has_expired() {
 
 #[tokio::test]
 async fn in_the_default_layout_a_file_is_opened_and_closed_for_what_it_holds() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     test_agent.say("Look.").await;
     assert_eq!(
         test_agent.agent.forecast_cost(PlannedAction::Open { tokens: 1000 }).unwrap().tokens_written_again,
@@ -80,8 +81,8 @@ async fn in_the_default_layout_a_file_is_opened_and_closed_for_what_it_holds() {
         test_agent.agent.forecast_cost(PlannedAction::Close("file:a.rs")).unwrap().tokens_written_again,
         0
     );
-    test_agent.write("file:c.rs", &text("gamma", 100));
-    test_agent.close("file:a.rs");
+    test_agent.set_item("file:c.rs", &numbered_lines("gamma", 100));
+    test_agent.remove_item("file:a.rs");
     test_agent.say("Go on.").await;
     assert_eq!(test_agent.losses(), []);
 }

@@ -6,14 +6,15 @@ use hardpan_economy::Cause;
 use hardpan_economy::verdict::{Blame, ContentChange};
 use hardpan_models::Catalogue;
 use hardpan_prompt::{MessageBody, MessagePart, Thinking};
+use hardpan_test_support::{TestAgent, numbered_lines, pixel};
 
-use crate::test_agent::{TestAgent, pixel, text};
+use crate::agents::{steady, with_files};
 
 const STRATA: LayoutName = LayoutName::Strata;
 
 /// Two prompts, each answered, with nothing lost.
 async fn begun(layout: LayoutName) -> TestAgent {
-    let test_agent = TestAgent::steady(layout).await;
+    let test_agent = steady(layout).await;
     test_agent.say("Look.").await;
     assert_eq!(test_agent.losses(), [], "{layout}");
     test_agent
@@ -25,7 +26,7 @@ async fn the_tools_changed() {
         let test_agent = begun(layout).await;
         test_agent.change_tools();
         test_agent.say("Go on.").await;
-        let Cause::ToolsChanged { added, removed, changed } = test_agent.cause().await else {
+        let Cause::ToolsChanged { added, removed, changed } = test_agent.the_loss().await.cause else {
             panic!("{layout}")
         };
         assert_eq!(
@@ -47,7 +48,7 @@ async fn the_system_prompt_changed() {
         });
         test_agent.say("Go on.").await;
         assert!(
-            matches!(test_agent.cause().await, Cause::SystemChanged(_)),
+            matches!(test_agent.the_loss().await.cause, Cause::SystemChanged(_)),
             "{layout}: {:?}",
             test_agent.losses()
         );
@@ -56,25 +57,25 @@ async fn the_system_prompt_changed() {
 
 #[tokio::test]
 async fn an_item_changed_in_panels() {
-    let test_agent = TestAgent::with_files(LayoutName::Panels);
+    let test_agent = with_files(LayoutName::Panels).await;
     test_agent.say("Hello.").await;
-    test_agent.write("file:b.rs", &text("gamma", 400));
+    test_agent.set_item("file:b.rs", &numbered_lines("gamma", 400));
     test_agent.say("Go on.").await;
     assert_eq!(
-        test_agent.cause().await,
+        test_agent.the_loss().await.cause,
         Cause::ItemChanged { key: "file:b.rs".into(), how: ContentChange::Changed }
     );
 }
 
 #[tokio::test]
 async fn an_item_changed_in_tiers() {
-    let test_agent = TestAgent::with_files(LayoutName::Tiers);
+    let test_agent = with_files(LayoutName::Tiers).await;
     // A file is cached once it has been unchanged for a while.
     for _ in 0..6 {
         test_agent.say("Go on.").await;
     }
     let before = test_agent.losses().len();
-    test_agent.write("file:a.rs", &text("gamma", 400));
+    test_agent.set_item("file:a.rs", &numbered_lines("gamma", 400));
     test_agent.say("Go on.").await;
     let losses = test_agent.losses();
     let [loss] = &losses[before..] else { panic!("{losses:?}") };
@@ -83,10 +84,10 @@ async fn an_item_changed_in_tiers() {
 
 #[tokio::test]
 async fn the_clock_and_the_footer_of_panels_lose_what_is_cached() {
-    let test_agent = TestAgent::with_files(LayoutName::Panels);
+    let test_agent = with_files(LayoutName::Panels).await;
     test_agent.say("Hello.").await;
     test_agent.say("Go on.").await;
-    test_agent.wait(1);
+    test_agent.pass_minutes(1);
     test_agent.say("Go on.").await;
     let causes: Vec<Cause> = test_agent.losses().into_iter().map(|loss| loss.cause).collect();
     let expected =
@@ -103,7 +104,7 @@ async fn a_message_changed() {
         Ok(Some(messages))
     });
     test_agent.say("Go on.").await;
-    let Cause::MessageChanged { id, how } = test_agent.cause().await else {
+    let Cause::MessageChanged { id, how } = test_agent.the_loss().await.cause else {
         panic!("{:?}", test_agent.losses())
     };
     assert_eq!((&*id, how), (&*test_agent.agent.messages()[0].id.0, ContentChange::Changed));
@@ -113,7 +114,7 @@ async fn a_message_changed() {
 async fn an_image_was_added() {
     let test_agent = begun(STRATA).await;
     test_agent.show("What is this?", vec![pixel()]).await;
-    assert_eq!(test_agent.cause().await, Cause::ImageAdded);
+    assert_eq!(test_agent.the_loss().await.cause, Cause::ImageAdded);
     assert_eq!(test_agent.losses()[0].blame, Blame::Person);
 }
 
@@ -122,7 +123,7 @@ async fn thinking_changed() {
     let test_agent = begun(STRATA).await;
     test_agent.agent.select_thinking(Thinking::Budget(2000)).await.unwrap();
     test_agent.say("Go on.").await;
-    assert_eq!(test_agent.cause().await, Cause::ThinkingChanged);
+    assert_eq!(test_agent.the_loss().await.cause, Cause::ThinkingChanged);
 }
 
 #[tokio::test]
@@ -132,41 +133,45 @@ async fn the_model_changed() {
     test_agent.agent.select_model(other).await.unwrap();
     test_agent.say("Go on.").await;
     let (from, to) = ("claude-sonnet-5".into(), "claude-opus-5".into());
-    assert_eq!(test_agent.cause().await, Cause::ModelChanged { from, to });
+    assert_eq!(test_agent.the_loss().await.cause, Cause::ModelChanged { from, to });
 }
 
 #[tokio::test]
 async fn a_fold_laid_the_items_anew() {
     let test_agent = begun(STRATA).await;
-    test_agent.write("file:a.rs", &text("gamma", 400));
+    test_agent.set_item("file:a.rs", &numbered_lines("gamma", 400));
     test_agent.say("It has changed.").await;
     assert_eq!(test_agent.losses(), []);
-    test_agent.world().fold = true;
+    test_agent.workspace().fold = true;
     test_agent.say("Go on.").await;
-    assert_eq!(test_agent.cause().await, Cause::Folded);
+    assert_eq!(test_agent.the_loss().await.cause, Cause::Folded);
 }
 
 #[tokio::test]
 async fn the_conversation_was_compacted() {
     let test_agent = begun(STRATA).await;
     for _ in 0..10 {
-        test_agent.say(&text("A long story", 500)).await;
+        test_agent.say(&numbered_lines("A long story", 500)).await;
     }
     test_agent.agent.events().subscribe::<SessionBeforeCompact, _>("scribe", |_, _| async {
         Ok(BeforeCompactReply::Summary { text: "It was a long story.".into() })
     });
     test_agent.agent.compact(None).await.unwrap();
     test_agent.say("Go on.").await;
-    assert_eq!(test_agent.cause().await, Cause::Compacted);
+    assert_eq!(test_agent.the_loss().await.cause, Cause::Compacted);
 }
 
 #[tokio::test]
 async fn the_cache_expired() {
     for layout in LayoutName::ALL {
         let test_agent = begun(layout).await;
-        test_agent.wait(12);
+        test_agent.pass_minutes(12);
         test_agent.say("Go on.").await;
-        assert_eq!(test_agent.cause().await, Cause::Expired { minutes: 12, lifetime: 5 }, "{layout}");
+        assert_eq!(
+            test_agent.the_loss().await.cause,
+            Cause::Expired { minutes: 12, lifetime: 5 },
+            "{layout}"
+        );
         assert_eq!(test_agent.losses()[0].blame, Blame::Person);
         assert!(test_agent.losses()[0].sentence().contains("expired after 5 minutes (12 minutes unused)"));
     }
@@ -177,16 +182,16 @@ async fn more_blocks_came_at_once_than_the_provider_looks_back() {
     let calls = vec!["{name: look, arguments: {at: a}}"; 25].join(", ");
     let script =
         format!("turns:\n  - when: {{equals: Look.}}\n    tool_calls: [{calls}]\ndefault: {{text: Fine.}}");
-    let test_agent = TestAgent::with(LayoutName::Panels, "claude-sonnet-5", &script);
-    test_agent.say(&text("A long story", 400)).await;
+    let test_agent = TestAgent::in_process().layout(LayoutName::Panels).script(&script).start().await;
+    test_agent.say(&numbered_lines("A long story", 400)).await;
     test_agent.say("Look.").await;
-    let Cause::TooManyNewBlocks { blocks, look_back: 20 } = test_agent.cause().await else {
+    let Cause::TooManyNewBlocks { blocks, look_back: 20 } = test_agent.the_loss().await.cause else {
         panic!("{:?}", test_agent.losses());
     };
     assert!(blocks >= 50, "{blocks}");
     // The default layout marks where the last request ended, however many blocks come.
-    let test_agent = TestAgent::with(STRATA, "claude-sonnet-5", &script);
-    test_agent.say(&text("A long story", 400)).await;
+    let test_agent = TestAgent::in_process().layout(STRATA).script(&script).start().await;
+    test_agent.say(&numbered_lines("A long story", 400)).await;
     test_agent.say("Look.").await;
     assert_eq!(test_agent.losses(), []);
 }
@@ -194,7 +199,12 @@ async fn more_blocks_came_at_once_than_the_provider_looks_back() {
 #[tokio::test]
 async fn the_prompt_is_below_the_minimum() {
     // This model keeps nothing under 4,096 tokens.
-    let test_agent = TestAgent::with(LayoutName::Panels, "claude-haiku-4-5", "default: {text: Fine.}");
+    let test_agent = TestAgent::in_process()
+        .layout(LayoutName::Panels)
+        .model("claude-haiku-4-5")
+        .script("default: {text: Fine.}")
+        .start()
+        .await;
     test_agent.say("Hello.").await;
     test_agent.say("Go on.").await;
     let losses = test_agent.losses();
@@ -204,7 +214,12 @@ async fn the_prompt_is_below_the_minimum() {
     assert!(*tokens < 4096 && losses[0].blame == Blame::Provider, "{losses:?}");
     // The default layout asks for no entry that would not be kept: nothing was promised, nothing is
     // lost.
-    let test_agent = TestAgent::with(STRATA, "claude-haiku-4-5", "default: {text: Fine.}");
+    let test_agent = TestAgent::in_process()
+        .layout(STRATA)
+        .model("claude-haiku-4-5")
+        .script("default: {text: Fine.}")
+        .start()
+        .await;
     test_agent.say("Hello.").await;
     test_agent.say("Go on.").await;
     assert_eq!(test_agent.losses(), []);
@@ -220,7 +235,7 @@ async fn the_provider_evicted_it() {
         let test_agent = begun(layout).await;
         test_agent.clear_caches();
         test_agent.say("Go on.").await;
-        assert_eq!(test_agent.cause().await, Cause::Evicted, "{layout}");
+        assert_eq!(test_agent.the_loss().await.cause, Cause::Evicted, "{layout}");
         assert_eq!(test_agent.losses()[0].blame, Blame::Provider);
     }
 }
@@ -236,13 +251,13 @@ async fn two_conversations_are_kept_apart() {
 
 #[tokio::test]
 async fn a_clean_session_of_two_hundred_requests_loses_nothing() {
-    let test_agent = TestAgent::with_files(STRATA);
+    let test_agent = with_files(STRATA).await;
     for turn in 0..100 {
         // Now and then a file is opened; every prompt is followed by a round of tools.
         if turn % 10 == 5 {
-            test_agent.write(&format!("file:new{turn}.rs"), &text("delta", 50));
+            test_agent.set_item(&format!("file:new{turn}.rs"), &numbered_lines("delta", 50));
         }
-        test_agent.wait(i64::from(turn % 4));
+        test_agent.pass_minutes(i64::from(turn % 4));
         test_agent.say("Look.").await;
         assert_eq!(test_agent.losses(), [], "turn {turn}");
         assert!(turn == 0 || test_agent.agent.last_verdict().unwrap().cause == Cause::AsExpected);

@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
 
-mod cache_warmth;
-#[path = "../event_log/mod.rs"]
-mod event_log;
+mod agents; // the conversations that most tests begin with
+mod cache_warmth; // how long the cache lives, and keeping it warm
 mod foresight; // the price of an act, and what it turns out to be
 mod ledger_totals; // the ledger adds up to what the provider billed
 mod loss_causes; // every cause of a cache loss
 mod resume; // verdicts after a resume
-mod test_agent; // TestAgent
-mod tiers; // the tracker of the `tiers` layout // how long the cache lives, and keeping it warm
+mod tiers; // the tracker of the `tiers` layout

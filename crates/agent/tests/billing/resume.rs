@@ -1,15 +1,16 @@
 use hardpan_context::LayoutName;
 use hardpan_economy::Cause;
 use hardpan_economy::verdict::Blame;
+use hardpan_test_support::numbered_lines;
 
-use crate::test_agent::{TestAgent, text};
+use crate::agents::{steady, with_files};
 
 #[tokio::test]
 async fn a_resumed_session_that_sends_the_same_bytes_loses_nothing() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::steady(layout).await;
+        let test_agent = steady(layout).await;
         test_agent.say("Look.").await;
-        let test_agent = test_agent.resume().await;
+        let test_agent = test_agent.restart().await;
         test_agent.say("Go on.").await;
         assert_eq!(test_agent.losses(), [], "{layout}");
         let verdict = test_agent.agent.last_verdict().unwrap();
@@ -19,25 +20,25 @@ async fn a_resumed_session_that_sends_the_same_bytes_loses_nothing() {
 
 #[tokio::test]
 async fn the_session_was_resumed_and_sent_something_else() {
-    let test_agent = TestAgent::with_files(LayoutName::Panels);
+    let test_agent = with_files(LayoutName::Panels).await;
     test_agent.say("Hello.").await;
-    let test_agent = test_agent.resume().await;
-    test_agent.write("file:a.rs", &text("gamma", 400));
+    let test_agent = test_agent.restart().await;
+    test_agent.set_item("file:a.rs", &numbered_lines("gamma", 400));
     test_agent.say("Go on.").await;
     let loss = test_agent.the_loss().await;
     assert_eq!((&loss.cause, loss.blame), (&Cause::Resumed, Blame::Us));
     assert!(loss.sentence().contains("file:a.rs"), "{}", loss.sentence());
     // Only the first request after a resume can say so.
-    test_agent.write("file:a.rs", &text("delta", 400));
+    test_agent.set_item("file:a.rs", &numbered_lines("delta", 400));
     test_agent.say("Go on.").await;
     assert!(matches!(test_agent.losses()[1].cause, Cause::ItemChanged { .. }));
 }
 
 #[tokio::test]
 async fn the_session_was_resumed_and_another_process_found_nothing() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     test_agent.say("Look.").await;
-    let test_agent = test_agent.resume().await;
+    let test_agent = test_agent.restart().await;
     test_agent.clear_caches();
     test_agent.say("Go on.").await;
     let loss = test_agent.the_loss().await;
@@ -46,20 +47,21 @@ async fn the_session_was_resumed_and_another_process_found_nothing() {
 
 #[tokio::test]
 async fn a_session_that_rested_too_long_has_expired() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     test_agent.say("Look.").await;
-    let test_agent = test_agent.resume().await;
-    test_agent.wait(90);
+    let test_agent = test_agent.restart().await;
+    test_agent.pass_minutes(90);
     test_agent.say("Go on.").await;
-    assert_eq!(test_agent.cause().await, Cause::Expired { minutes: 90, lifetime: 5 });
+    assert_eq!(test_agent.the_loss().await.cause, Cause::Expired { minutes: 90, lifetime: 5 });
 }
 
 #[tokio::test]
 async fn a_fork_is_held_against_what_it_began_with() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     test_agent.say("Hello.").await;
     test_agent.say("Look.").await;
-    let fork = test_agent.fork(None).await;
+    test_agent.stored().await;
+    let fork = test_agent.fork(None);
     fork.say("Go on.").await;
     assert_eq!(fork.losses(), []);
     assert_eq!(fork.agent.last_verdict().unwrap().cause, Cause::AsExpected);
@@ -70,11 +72,11 @@ async fn a_fork_is_held_against_what_it_began_with() {
 
 #[tokio::test]
 async fn what_is_kept_for_the_next_process_stays_small() {
-    let test_agent = TestAgent::with_files(LayoutName::Strata);
+    let test_agent = with_files(LayoutName::Strata).await;
     for _ in 0..30 {
         test_agent.say("Look.").await;
     }
-    let session = test_agent.session().await;
+    let session = test_agent.stored().await;
     let of = |name: &str| -> Vec<usize> {
         let custom = session.entries.iter().filter_map(|entry| match &entry.record {
             hardpan_session::Record::Custom { custom_type, data } if &**custom_type == name => Some(data),

@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 use hardpan_agent::Coupling;
 use hardpan_context::{LayoutName, TierChangeReason};
 use hardpan_prompt::Tier;
+use hardpan_test_support::{TestAgent, numbered_lines};
 use serde_json::Value;
 
-use crate::test_agent::{TestAgent, text};
+use crate::agents::with_files;
 
 /// The tracker as the next request will see it: key, tier, count.
 fn tracked(test_agent: &TestAgent) -> BTreeMap<String, (Tier, u32)> {
@@ -20,14 +21,14 @@ fn tracked(test_agent: &TestAgent) -> BTreeMap<String, (Tier, u32)> {
 
 #[tokio::test]
 async fn every_complete_answer_counts_tool_turns_included() {
-    let test_agent = TestAgent::with_files(LayoutName::Tiers);
+    let test_agent = with_files(LayoutName::Tiers).await;
     test_agent.say("Look.").await;
     assert_eq!(tracked(&test_agent)["file:a.rs"], (Tier::Active, 1));
     test_agent.say("Look.").await;
     let after = tracked(&test_agent);
     assert!(matches!(after["file:a.rs"].0, Tier::L3), "{after:?}");
     assert_eq!(after.keys().filter(|key| key.starts_with("history:")).count(), 2);
-    test_agent.write("file:a.rs", &text("gamma", 400));
+    test_agent.set_item("file:a.rs", &numbered_lines("gamma", 400));
     test_agent.say("Go on.").await;
     assert_eq!(tracked(&test_agent)["file:a.rs"], (Tier::Active, 0));
     assert!(test_agent.agent.tier_moves().iter().any(|change| change.reason == TierChangeReason::Changed));
@@ -35,12 +36,12 @@ async fn every_complete_answer_counts_tool_turns_included() {
 
 #[tokio::test]
 async fn the_map_begins_by_what_belongs_together() {
-    let test_agent = TestAgent::new(LayoutName::Tiers);
+    let test_agent = TestAgent::in_process().layout(LayoutName::Tiers).start().await;
     for name in ["a", "b", "c", "d", "e", "f"] {
-        test_agent.write(&format!("symbols:{name}.rs"), &text(name, 300));
+        test_agent.set_item(&format!("symbols:{name}.rs"), &numbered_lines(name, 300));
     }
     let pair = |one: &str, other: &str| vec![one.to_owned(), other.to_owned()];
-    test_agent.world().coupling = Coupling {
+    test_agent.workspace().coupling = Coupling {
         clusters: vec![pair("a.rs", "d.rs"), pair("b.rs", "e.rs"), pair("c.rs", "f.rs")],
         ..Coupling::default()
     };
@@ -56,13 +57,13 @@ async fn the_map_begins_by_what_belongs_together() {
 
 #[tokio::test]
 async fn a_resumed_session_goes_on_where_the_tiers_were() {
-    let test_agent = TestAgent::with_files(LayoutName::Tiers);
+    let test_agent = with_files(LayoutName::Tiers).await;
     for _ in 0..5 {
         test_agent.say("Look.").await;
-        test_agent.write("file:b.rs", &text("beta", 300));
+        test_agent.set_item("file:b.rs", &numbered_lines("beta", 300));
     }
     let before = tracked(&test_agent);
     assert!(before.len() > 5);
-    let test_agent = test_agent.resume().await;
+    let test_agent = test_agent.restart().await;
     assert_eq!(tracked(&test_agent), before);
 }

@@ -2,8 +2,7 @@ use hardpan_agent::events::SessionTree;
 use hardpan_agent::{AgentError, BranchExit};
 use hardpan_context::LayoutName;
 use hardpan_session::Session;
-
-use crate::test_agent::{TestAgent, TestSetup, line};
+use hardpan_test_support::{TestAgent, line};
 
 const SCRIPT: &str = "
 turns:
@@ -18,8 +17,7 @@ default: {text: Fine.}
 
 /// A conversation with something to go back to: `One.`, a look, `Three.`
 async fn sailing(layout: LayoutName) -> TestAgent {
-    let test_agent =
-        TestAgent::new(TestSetup { layout, script: SCRIPT.into(), ..TestSetup::default() }).await;
+    let test_agent = TestAgent::with_real_tools().layout(layout).script(SCRIPT).start().await;
     test_agent.write("a.txt", "a\n");
     for text in ["One.", "Look.", "Three."] {
         test_agent.say(text).await;
@@ -37,19 +35,19 @@ fn said(test_agent: &TestAgent, text: &str) -> String {
 async fn leaving_a_branch_silently_takes_nothing_along() {
     for layout in LayoutName::ALL {
         let test_agent = sailing(layout).await;
-        let (left, sent) = (test_agent.agent.messages(), test_agent.sent_requests().len());
+        let (left, sent) = (test_agent.agent.messages(), test_agent.request_count());
         let spent = test_agent.agent.token_usage().session;
         let back = left[1].id.to_string();
         test_agent.agent.go_to_entry(&back, BranchExit::WithoutSummary).await.unwrap();
         assert_eq!(test_agent.agent.messages(), left[..2]);
         assert_eq!(test_agent.agent.token_usage().session, spent, "what was paid stays paid");
-        assert_eq!(test_agent.sent_requests().len(), sent);
+        assert_eq!(test_agent.request_count(), sent);
         test_agent.say("Another way.").await;
         assert!(!test_agent.last_sent().body.contains("Three."), "{layout}");
         let session = test_agent.stored().await;
         let tip = session.branch(Some(&left.last().unwrap().id.0)).unwrap();
         assert_eq!(tip.messages, left, "the branch that was left is as it was");
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
@@ -79,7 +77,7 @@ async fn what_was_learned_on_a_branch_is_taken_along() {
         );
         let requests: Vec<String> = session.requests().map(|request| request.purpose.to_string()).collect();
         assert_eq!(requests.iter().filter(|purpose| *purpose == "branch_summary").count(), 1);
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
@@ -91,32 +89,32 @@ async fn a_point_between_a_call_and_its_result_can_be_gone_to() {
         test_agent.agent.go_to_entry(&call, BranchExit::WithoutSummary).await.unwrap();
         test_agent.say("Another way.").await;
         assert_eq!(test_agent.last_sent().status, 200);
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_is_not_there_changes_nothing_and_costs_nothing() {
     let test_agent = sailing(LayoutName::Strata).await;
-    let (messages, sent) = (test_agent.agent.messages(), test_agent.sent_requests().len());
+    let (messages, sent) = (test_agent.agent.messages(), test_agent.request_count());
     let usage = test_agent.agent.token_usage();
     for leave in [BranchExit::WithoutSummary, BranchExit::WithSummary] {
         assert!(matches!(test_agent.agent.go_to_entry("e999", leave).await, Err(AgentError::Entry { .. })));
     }
-    assert_eq!((test_agent.agent.messages(), test_agent.sent_requests().len()), (messages, sent));
+    assert_eq!((test_agent.agent.messages(), test_agent.request_count()), (messages, sent));
     assert_eq!(test_agent.agent.token_usage().session, usage.session);
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_branch_summary_that_fails_or_is_stopped_leaves_everything_as_it_is() {
     let script = SCRIPT.replace("text: The rudder is broken.", "text: Too late.\n    delay: 10s");
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::with_real_tools().script(script).start().await;
     test_agent.say("One.").await;
-    let (messages, sent) = (test_agent.agent.messages(), test_agent.sent_requests().len());
+    let (messages, sent) = (test_agent.agent.messages(), test_agent.request_count());
     let (agent, first) = (test_agent.agent.clone(), messages[0].id.to_string());
     let leaving = tokio::spawn(async move { agent.go_to_entry(&first, BranchExit::WithSummary).await });
-    test_agent.until(|| test_agent.sent_requests().len() > sent).await;
+    test_agent.until(|| test_agent.request_count() > sent).await;
     test_agent.agent.abort();
     assert!(
         matches!(leaving.await.unwrap(), Err(AgentError::Entry { reason }) if reason.contains("aborted"))
@@ -126,5 +124,5 @@ async fn a_branch_summary_that_fails_or_is_stopped_leaves_everything_as_it_is() 
         Session::open(&test_agent.agent.session().1).unwrap().branch(None).unwrap().messages,
         messages
     );
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }

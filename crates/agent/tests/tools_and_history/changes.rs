@@ -1,8 +1,7 @@
 use hardpan_agent::events::ToolExecutionEnd;
 use hardpan_context::LayoutName;
+use hardpan_test_support::{TestAgent, assert_calls_paired, line};
 use hardpan_tools::UndoOutcome;
-
-use crate::test_agent::{TestAgent, TestSetup, assert_calls_paired, line};
 
 /// Every diagnosis of a failing edit, then one that succeeds.
 const EDITS: &str = "
@@ -27,8 +26,7 @@ const TEXT: &str = "one\n\ttwo\nsame\nsame\n";
 #[tokio::test(flavor = "multi_thread")]
 async fn each_failing_edit_is_told_why_and_what_succeeds_is_written() {
     for layout in LayoutName::ALL {
-        let test_agent =
-            TestAgent::new(TestSetup { layout, script: EDITS.into(), ..TestSetup::default() }).await;
+        let test_agent = TestAgent::with_real_tools().layout(layout).script(EDITS).start().await;
         test_agent.write("a.txt", TEXT);
         test_agent.say("Edit.").await;
         let lines: Vec<String> = test_agent.agent.messages().iter().map(line).collect();
@@ -43,7 +41,7 @@ async fn each_failing_edit_is_told_why_and_what_succeeds_is_written() {
         assert_eq!(test_agent.read("a.txt"), TEXT.replace("one", "ONE"));
         assert!(!test_agent.file("b.txt").exists());
         assert_calls_paired(&test_agent.agent.messages());
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
@@ -55,8 +53,8 @@ fn count(body: &str, text: &str) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_file_that_the_model_edits_is_not_shown_twice() {
     for layout in LayoutName::ALL {
-        let setup = TestSetup { layout, script: EDITS.into(), open: vec!["a.txt"], ..TestSetup::default() };
-        let test_agent = TestAgent::new(setup).await;
+        let setup = TestAgent::with_real_tools().layout(layout).script(EDITS).open("a.txt");
+        let test_agent = setup.start().await;
         let filler: String = (0..400).map(|n| format!("line {n} of the file\n")).collect();
         test_agent.write("a.txt", &format!("{TEXT}{filler}"));
         // `inline` shows files beside the words of the person, not in the rounds of tools that
@@ -66,14 +64,13 @@ async fn an_open_file_that_the_model_edits_is_not_shown_twice() {
             test_agent.say(prompt).await;
             assert_eq!(count(&test_agent.last_sent().body, "line 399 of the file"), shown, "{layout}");
         }
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_the_model_has_read_and_edits_is_told_once() {
-    let test_agent =
-        TestAgent::new(TestSetup { script: EDITS.into(), open: vec!["a.txt"], ..TestSetup::default() }).await;
+    let test_agent = TestAgent::with_real_tools().script(EDITS).open("a.txt").start().await;
     let filler: String = (0..400).map(|n| format!("line {n} of the file\n")).collect();
     test_agent.write("a.txt", &format!("{TEXT}{filler}"));
     for (prompt, change) in
@@ -89,19 +86,19 @@ async fn a_file_that_the_model_has_read_and_edits_is_told_once() {
     test_agent.say("Well?").await;
     let body = test_agent.last_sent().body;
     assert_eq!(count(&body, "somebody else"), 1, "what others change is told");
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_file_that_is_taken_back_is_told_with_the_next_prompt() {
     for layout in LayoutName::ALL {
-        let setup = TestSetup { layout, script: EDITS.into(), open: vec!["a.txt"], ..TestSetup::default() };
-        let test_agent = TestAgent::new(setup).await;
+        let setup = TestAgent::with_real_tools().layout(layout).script(EDITS).open("a.txt");
+        let test_agent = setup.start().await;
         let filler: String = (0..50).map(|n| format!("line {n} of the file\n")).collect();
         test_agent.write("a.txt", &format!("{TEXT}{filler}"));
-        test_agent.journal.begin_turn(1);
+        test_agent.journal().begin_turn(1);
         test_agent.say("Edit.").await;
-        let undone = test_agent.journal.undo(1).unwrap();
+        let undone = test_agent.journal().undo(1).unwrap();
         assert_eq!(undone.len(), 1);
         assert_eq!(undone[0].outcome, UndoOutcome::Restored);
         assert_eq!(test_agent.read("a.txt"), format!("{TEXT}{filler}"));
@@ -110,7 +107,7 @@ async fn an_open_file_that_is_taken_back_is_told_with_the_next_prompt() {
             let body = test_agent.last_sent().body;
             assert!(body.contains("changed outside this conversation") && body.contains("-ONE"), "{body}");
         }
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
@@ -122,8 +119,7 @@ turns:
     tool_calls: [{name: bash, arguments: {command: seq 1 30000}}]
 default: {text: Fine.}
 ";
-    let test_agent =
-        TestAgent::new(TestSetup { script: script.into(), window: 400_000, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::with_real_tools().script(script).window(400_000).start().await;
     test_agent.say("Count.").await;
     let ended = test_agent.events_of::<ToolExecutionEnd>().pop().unwrap();
     let path = ended.details.unwrap()["full_output"].as_str().unwrap().to_owned();

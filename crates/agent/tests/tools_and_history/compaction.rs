@@ -3,9 +3,10 @@ use hardpan_agent::{AgentError, BranchExit, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
 use hardpan_session::Record;
+use hardpan_test_support::{
+    SUMMARY_REQUEST_TEXT, TestAgent, TestAgentBuilder, assert_calls_paired, line, long_text,
+};
 use serde_json::Value;
-
-use crate::test_agent::{SUMMARY_REQUEST_TEXT, TestAgent, TestSetup, assert_calls_paired, line, long};
 
 /// A script that writes `summary` where one is asked for and says little otherwise.
 fn summing(summary: &str) -> String {
@@ -19,12 +20,12 @@ const SUMMARY: &str = "    text: \"## Goal\\nShips that sail.\"";
 /// Says so much that there is something to summarise.
 async fn talk(test_agent: &TestAgent) {
     for about in ["anchor", "bowsprit", "compass", "davit", "ensign"] {
-        test_agent.say(&long(about, 2000)).await;
+        test_agent.say(&long_text(about, 2000)).await;
     }
 }
 
-async fn talking(setup: TestSetup) -> TestAgent {
-    let test_agent = TestAgent::new(setup).await;
+async fn talking(setup: TestAgentBuilder) -> TestAgent {
+    let test_agent = setup.start().await;
     talk(&test_agent).await;
     test_agent
 }
@@ -42,7 +43,8 @@ async fn every_layout_goes_on_from_a_summary() {
     for layout in LayoutName::ALL {
         for model in ["claude-sonnet-5", "gpt-4.1"] {
             let test_agent =
-                talking(TestSetup { layout, model, script: summing(SUMMARY), ..TestSetup::default() }).await;
+                talking(TestAgent::with_real_tools().layout(layout).model(model).script(summing(SUMMARY)))
+                    .await;
             let before = test_agent.agent.messages();
             let compacted = test_agent.agent.compact(Some("mind the anchor".into())).await.unwrap();
             assert_eq!(compacted.summary, "## Goal\nShips that sail.");
@@ -54,7 +56,7 @@ async fn every_layout_goes_on_from_a_summary() {
             assert_eq!(messages[1..], before[compacted.messages..], "the recent part stays whole");
             assert_eq!(messages[1].id.0, compacted.first_kept);
             assert!(messages[1].is_user());
-            test_agent.assert_continues().await;
+            test_agent.assert_copy_sends_the_same().await;
             let body = test_agent.last_sent().body;
             assert!(
                 body.contains("Ships that sail") && body.contains("ensign 7") && !body.contains("anchor 7"),
@@ -68,10 +70,9 @@ async fn every_layout_goes_on_from_a_summary() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_request_for_a_summary_reads_the_sessions_prefix_from_the_cache() {
     for model in ["claude-sonnet-5", "gpt-4.1"] {
-        let setup =
-            TestSetup { model, script: summing(SUMMARY), open: vec!["hull.rs"], ..TestSetup::default() };
-        let test_agent = TestAgent::new(setup).await;
-        test_agent.write("hull.rs", &long("plank", 1500));
+        let setup = TestAgent::with_real_tools().model(model).script(summing(SUMMARY)).open("hull.rs");
+        let test_agent = setup.start().await;
+        test_agent.write("hull.rs", &long_text("plank", 1500));
         talk(&test_agent).await;
         test_agent.say("Go on.").await;
         let turn = test_agent.last_sent();
@@ -95,7 +96,7 @@ async fn a_model_that_calls_a_tool_is_asked_once_more_without_the_prefix() {
     let script = format!(
         "turns:\n  - when: {{contains: {SUMMARY_REQUEST_TEXT}}}\n    tool_calls: [{{name: ls, arguments: {{path: .}}}}]\n  - when: {{contains: {SUMMARY_REQUEST_TEXT}}}\n{SUMMARY}\ndefault: {{text: Fine.}}"
     );
-    let test_agent = talking(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = talking(TestAgent::with_real_tools().script(script)).await;
     test_agent.agent.compact(None).await.unwrap();
     let sent = test_agent.sent_requests();
     let [.., first, second] = &sent[..] else { panic!("two requests") };
@@ -105,7 +106,7 @@ async fn a_model_that_calls_a_tool_is_asked_once_more_without_the_prefix() {
     assert_eq!(sent.iter().filter(|sent| sent.body.contains(SUMMARY_REQUEST_TEXT)).count(), 2);
     assert_eq!(test_agent.billed("compaction").await.len(), 2, "both are billed");
     assert_eq!(line(&test_agent.agent.messages()[0]), "summary: ## Goal\nShips that sail.");
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,13 +118,13 @@ async fn a_summary_that_fails_changes_nothing() {
         ("    text: \"I will not.\"\n    stop: refusal", "it ended with refusal"),
         (call, "the model called a tool instead"),
     ] {
-        let test_agent = talking(TestSetup { script: summing(answer), ..TestSetup::default() }).await;
+        let test_agent = talking(TestAgent::with_real_tools().script(summing(answer))).await;
         let lines = test_agent.stored().await.entries.len();
         let (before, messages) = (test_agent.copy(), test_agent.agent.messages());
-        let sent = test_agent.sent_requests().len();
+        let sent = test_agent.request_count();
         let said = fails(&test_agent).await;
         assert!(said.contains(why) && said.ends_with("nothing has changed"), "{said}");
-        assert_eq!(test_agent.sent_requests().len(), sent + 2, "it was asked for twice: {why}");
+        assert_eq!(test_agent.request_count(), sent + 2, "it was asked for twice: {why}");
         assert_eq!(test_agent.agent.messages(), messages);
         let session = test_agent.stored().await;
         let new = &session.entries[lines..];
@@ -133,21 +134,21 @@ async fn a_summary_that_fails_changes_nothing() {
         );
         test_agent.say("And now?").await;
         before.say("And now?").await;
-        assert_eq!(test_agent.sent_requests()[sent + 2], before.last_sent(), "{why}");
+        assert_eq!(test_agent.sent_bodies()[sent + 2], before.last_sent().body, "{why}");
         assert!(test_agent.events_of::<SessionCompact>().is_empty());
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_refuses_changes_nothing() {
     let faults = "status=400,after=5,times=2".to_owned();
-    let test_agent = talking(TestSetup { script: summing(SUMMARY), faults, ..TestSetup::default() }).await;
+    let test_agent = talking(TestAgent::with_real_tools().script(summing(SUMMARY)).faults(faults)).await;
     let messages = test_agent.agent.messages();
     assert!(fails(&test_agent).await.ends_with("nothing has changed"));
     assert_eq!(test_agent.agent.messages(), messages);
     assert!(test_agent.billed("compaction").await.is_empty());
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +167,7 @@ async fn a_second_summary_is_made_of_the_first_and_knows_the_files_of_both() {
   - {{when: {{contains: {SUMMARY_REQUEST_TEXT}}}, text: The second summary.}}
 default: {{text: Fine.}}"
     );
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::with_real_tools().script(script).start().await;
     test_agent.write("a.txt", "alpha\n");
     test_agent.write("b.txt", "beta\n");
     test_agent.say("Look.").await;
@@ -196,7 +197,7 @@ default: {{text: Fine.}}"
     });
     let expected = serde_json::json!({"read": ["b.txt"], "changed": ["a.txt", "made.txt"]});
     assert_eq!(details.next_back(), Some(expected));
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
     assert!(!test_agent.last_sent().body.contains("The first summary."));
 }
 
@@ -216,9 +217,9 @@ async fn a_call_is_never_parted_from_its_result() {
             "turns:\n{}\n  - when: {{contains: {SUMMARY_REQUEST_TEXT}}}\n{SUMMARY}\ndefault: {{text: Fine.}}",
             calls.join("\n")
         );
-        let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+        let test_agent = TestAgent::with_real_tools().script(script).start().await;
         for n in 0..rounds {
-            test_agent.write(&format!("r{n}.txt"), &long("rope", 700 * (1 + n * rounds % 3)));
+            test_agent.write(&format!("r{n}.txt"), &long_text("rope", 700 * (1 + n * rounds % 3)));
         }
         test_agent.say("Work.").await;
         test_agent.agent.compact(None).await.unwrap();
@@ -226,13 +227,13 @@ async fn a_call_is_never_parted_from_its_result() {
         assert!(messages.len() > 2, "something stays");
         assert!(!matches!(*messages[1].body, MessageBody::ToolResult { .. }));
         assert_calls_paired(&messages);
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_conversation_before_a_summary_can_be_gone_back_to() {
-    let test_agent = talking(TestSetup { script: summing(SUMMARY), ..TestSetup::default() }).await;
+    let test_agent = talking(TestAgent::with_real_tools().script(summing(SUMMARY))).await;
     let before = test_agent.agent.messages();
     let last = before.last().unwrap().id.clone();
     test_agent.agent.compact(None).await.unwrap();
@@ -242,7 +243,7 @@ async fn the_conversation_before_a_summary_can_be_gone_back_to() {
     assert_eq!(test_agent.agent.messages(), before);
     test_agent.say("Before it.").await;
     assert!(test_agent.last_sent().body.contains("anchor 7"));
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
     let session = test_agent.stored().await;
     let end = session.branch(Some(&after.last().unwrap().id.0)).unwrap();
     assert_eq!(end.messages, after, "the summary and what came after it are still there");
@@ -251,8 +252,7 @@ async fn the_conversation_before_a_summary_can_be_gone_back_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_extension_cancels_a_compaction_or_writes_the_summary() {
     for layout in LayoutName::ALL {
-        let test_agent =
-            talking(TestSetup { layout, script: summing(SUMMARY), ..TestSetup::default() }).await;
+        let test_agent = talking(TestAgent::with_real_tools().layout(layout).script(summing(SUMMARY))).await;
         test_agent.agent.events().subscribe::<SessionBeforeCompact, _>("captain", |event, _| async move {
             assert!(event.messages > 0 && event.tokens_before > 8000, "{event:?}");
             Ok(match event.instructions.as_deref() {
@@ -261,7 +261,7 @@ async fn an_extension_cancels_a_compaction_or_writes_the_summary() {
                 _ => BeforeCompactReply::Summary { text: "The captain's log.".into() },
             })
         });
-        let (sent, messages) = (test_agent.sent_requests().len(), test_agent.agent.messages());
+        let (sent, messages) = (test_agent.request_count(), test_agent.agent.messages());
         for (instructions, why) in
             [("no", "not on my ship"), ("blank", "the summary was empty; nothing has changed")]
         {
@@ -272,20 +272,20 @@ async fn an_extension_cancels_a_compaction_or_writes_the_summary() {
             assert_eq!(test_agent.agent.messages(), messages);
         }
         assert_eq!(test_agent.agent.compact(None).await.unwrap().summary, "The captain's log.");
-        assert_eq!(test_agent.sent_requests().len(), sent, "the model was not asked");
+        assert_eq!(test_agent.request_count(), sent, "the model was not asked");
         assert_eq!(line(&test_agent.agent.messages()[0]), "summary: The captain's log.");
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compaction_can_be_stopped() {
     let script = summing("    text: Too late.\n    delay: 10s");
-    let test_agent = talking(TestSetup { script, ..TestSetup::default() }).await;
-    let (sent, messages) = (test_agent.sent_requests().len(), test_agent.agent.messages());
+    let test_agent = talking(TestAgent::with_real_tools().script(script)).await;
+    let (sent, messages) = (test_agent.request_count(), test_agent.agent.messages());
     let agent = test_agent.agent.clone();
     let compacting = tokio::spawn(async move { agent.compact(None).await });
-    test_agent.until(|| test_agent.sent_requests().len() > sent).await;
+    test_agent.until(|| test_agent.request_count() > sent).await;
     assert!(matches!(test_agent.agent.compact(None).await, Err(AgentError::Busy)), "one at a time");
     test_agent.agent.abort();
     let stopped = compacting.await.unwrap();
@@ -293,12 +293,12 @@ async fn a_compaction_can_be_stopped() {
         matches!(stopped, Err(AgentError::Compact { reason }) if reason == "it was aborted; nothing has changed")
     );
     assert_eq!(test_agent.agent.messages(), messages);
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_little_is_not_summarised() {
-    let test_agent = TestAgent::new(TestSetup { script: summing(SUMMARY), ..TestSetup::default() }).await;
+    let test_agent = TestAgent::with_real_tools().script(summing(SUMMARY)).start().await;
     assert_eq!(
         fails(&test_agent).await,
         "there is too little to summarise yet: continue the conversation first"
@@ -308,5 +308,5 @@ async fn too_little_is_not_summarised() {
         fails(&test_agent).await,
         "there is too little to summarise yet: continue the conversation first"
     );
-    assert_eq!(test_agent.sent_requests().len(), 1);
+    assert_eq!(test_agent.request_count(), 1);
 }

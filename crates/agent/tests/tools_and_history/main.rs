@@ -5,8 +5,5 @@ mod branches; // going back, with and without a summary
 mod changes; // files that the model changes, and what it learns about them
 mod compaction; // a summary in place of old messages
 mod context_window; // a window that is nearly full, and one that is too small
-#[path = "../event_log/mod.rs"]
-mod event_log;
 mod shell; // the user's shell commands
 mod soak; // many turns, many faults
-mod test_agent; // TestAgent

@@ -6,8 +6,7 @@ use hardpan_agent::events::{
 use hardpan_agent::{InputOutcome, RunEnd, ShellVisibility};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
-
-use crate::test_agent::{TestAgent, TestSetup, assert_calls_paired, line};
+use hardpan_test_support::{TestAgent, TestAgentBuilder, assert_calls_paired, line};
 
 const SCRIPT: &str = "
 turns:
@@ -19,14 +18,14 @@ turns:
 default: {text: Fine.}
 ";
 
-fn setup(layout: LayoutName) -> TestSetup {
-    TestSetup { layout, script: SCRIPT.into(), ..TestSetup::default() }
+fn setup(layout: LayoutName) -> TestAgentBuilder {
+    TestAgent::with_real_tools().layout(layout).script(SCRIPT)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_is_shown_to_the_model_unless_it_is_the_persons_own() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(setup(layout)).await;
+        let test_agent = setup(layout).start().await;
         let ran = test_agent
             .agent
             .run_shell_command("echo open; exit 3".into(), ShellVisibility::Model)
@@ -42,14 +41,14 @@ async fn a_command_is_shown_to_the_model_unless_it_is_the_persons_own() {
         assert!(body.contains("Ran `echo open; exit 3`") && body.contains("exited with code 3"), "{layout}");
         assert!(!body.contains("secret"), "{layout}");
         assert!(line(&test_agent.agent.messages()[1]).contains("secret"), "it is stored all the same");
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_prints_while_the_agent_works_waits_for_the_end_of_the_turn() {
     for layout in LayoutName::ALL {
-        let test_agent = TestAgent::new(setup(layout)).await;
+        let test_agent = setup(layout).start().await;
         let running = test_agent.begin("Wait.");
         test_agent.until(|| !test_agent.events_of::<ToolExecutionStart>().is_empty()).await;
         let before = test_agent.agent.messages().len();
@@ -69,14 +68,14 @@ async fn what_a_command_prints_while_the_agent_works_waits_for_the_end_of_the_tu
         assert_eq!(lines, expected, "{layout}");
         assert_calls_paired(&test_agent.agent.messages());
         assert!(test_agent.last_sent().body.contains("meanwhile"));
-        test_agent.assert_continues().await;
+        test_agent.assert_copy_sends_the_same().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_command_prints_during_the_last_answer_is_stored_when_the_run_ends() {
     let script = "default: {text: one two three four five six seven, pace: 20ms}".to_owned();
-    let test_agent = TestAgent::new(TestSetup { script, ..TestSetup::default() }).await;
+    let test_agent = TestAgent::with_real_tools().script(script).start().await;
     let running = test_agent.begin("Talk.");
     test_agent.until(|| !test_agent.events_of::<MessageUpdate>().is_empty()).await;
     test_agent.agent.run_shell_command("echo late".into(), ShellVisibility::Model).await.unwrap();
@@ -85,12 +84,12 @@ async fn what_a_command_prints_during_the_last_answer_is_stored_when_the_run_end
     assert_eq!(last.as_deref(), Some("ran echo late: late\n"));
     let session = test_agent.stored().await;
     assert_eq!(session.branch(None).unwrap().messages, test_agent.agent.messages());
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stopping_a_command_ends_every_process_of_it_and_keeps_what_it_printed() {
-    let test_agent = TestAgent::new(setup(LayoutName::Strata)).await;
+    let test_agent = setup(LayoutName::Strata).start().await;
     let commands = ["one", "two"].map(|name| {
         let command = format!("trap '' TERM; sleep 1000 & echo $! > {name}.pid; echo begun; wait");
         let agent = test_agent.agent.clone();
@@ -119,7 +118,7 @@ async fn stopping_a_command_ends_every_process_of_it_and_keeps_what_it_printed()
     // The next one is not stopped with them.
     let ran = test_agent.agent.run_shell_command("echo on".into(), ShellVisibility::Model).await.unwrap();
     assert_eq!(line(&ran), "ran echo on: on\n");
-    test_agent.assert_continues().await;
+    test_agent.assert_copy_sends_the_same().await;
 }
 
 /// Whether a process has ended, reaped or not.
@@ -130,7 +129,7 @@ fn is_gone(pid: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_runs_the_command_in_its_own_way() {
-    let test_agent = TestAgent::new(setup(LayoutName::Strata)).await;
+    let test_agent = setup(LayoutName::Strata).start().await;
     test_agent.agent.events().subscribe::<UserBash, _>("ssh", |event, _| async move {
         let there =
             event.command.strip_prefix("there ").map(|command| format!("{command} on the other machine\n"));

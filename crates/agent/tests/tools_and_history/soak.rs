@@ -4,10 +4,9 @@
 use std::path::Path;
 
 use hardpan_agent::events::{SessionCompact, ToolExecutionStart};
-use hardpan_agent::{AgentSettings, RunEnd, ShellVisibility};
+use hardpan_agent::{RunEnd, ShellVisibility};
 use hardpan_session::Session;
-
-use crate::test_agent::{SUMMARY_REQUEST_TEXT, TestAgent, TestSetup, assert_calls_paired, long};
+use hardpan_test_support::{SUMMARY_REQUEST_TEXT, TestAgent, assert_calls_paired, long_text};
 
 /// Turns of a normal run of the tests.
 const TURNS: usize = 200;
@@ -38,21 +37,19 @@ async fn hundreds_of_turns_with_faults_leave_nothing_behind() {
     let script = format!(
         "turns:\n  - {{when: {{contains: {SUMMARY_REQUEST_TEXT}}}, repeat: always, text: What was done.}}{SCRIPT}"
     );
-    let settings = AgentSettings { compact_at: 0.7, ..TestSetup::default().settings };
-    let test_agent = TestAgent::new(TestSetup {
-        script,
-        faults: FAULTS.into(),
-        settings,
-        open: vec!["a.txt"],
-        ..TestSetup::default()
-    })
-    .await;
-    test_agent.write("a.txt", &format!("first line\n{}", long("line", 300)));
+    let test_agent = TestAgent::with_real_tools()
+        .script(script)
+        .faults(FAULTS)
+        .settings(|settings| settings.compact_at = 0.7)
+        .open("a.txt")
+        .start()
+        .await;
+    test_agent.write("a.txt", &format!("first line\n{}", long_text("line", 300)));
     let mut early = None;
     let (mut done, mut stopped) = (0, 0);
     for turn in 0..turns() {
         let kind = turn % 7;
-        let text = format!("kind {kind}, turn {turn}: {}", long("rope", 60));
+        let text = format!("kind {kind}, turn {turn}: {}", long_text("rope", 60));
         if kind == 5 {
             // A command that would run for ever: the person stops it, or a fault has kept it from
             // being run.
@@ -66,7 +63,7 @@ async fn hundreds_of_turns_with_faults_leave_nothing_behind() {
             test_agent.agent.abort();
             running.await.unwrap();
             stopped += 1;
-        } else if test_agent.prompt(&text).await == RunEnd::Done {
+        } else if test_agent.run(&text).await == RunEnd::Done {
             done += 1;
         }
         if turn % 20 == 10 {
@@ -88,7 +85,7 @@ async fn hundreds_of_turns_with_faults_leave_nothing_behind() {
     assert!(!test_agent.events_of::<SessionCompact>().is_empty(), "the window was full at times");
     is_sound(&test_agent).await;
     leaves_nothing(&test_agent, early.expect("a look after a quarter")).await;
-    while test_agent.prompt("And now?").await != RunEnd::Done {}
+    while test_agent.run("And now?").await != RunEnd::Done {}
 }
 
 /// What is stored can be read and says what the agent says, whatever happened on the way.

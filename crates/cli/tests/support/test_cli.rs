@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Session, SessionStore};
-use hardpan_simulator::{Engine, EngineSettings, Script, Server, ServerConfig, serve};
-use tokio::runtime::Runtime;
+use hardpan_test_support::SimulatorServer;
 
 use crate::support::{CommandOutput, Sandbox};
 
@@ -41,22 +40,18 @@ default: {text: I have nothing to add.}
 /// A sandbox whose provider is a simulator.
 pub struct TestCli {
     pub sandbox: Sandbox,
-    _server: Server,
-    _runtime: Runtime,
+    _server: SimulatorServer,
 }
 
 impl TestCli {
     pub fn new(config: &str) -> Self {
-        let runtime = Runtime::new().expect("a runtime");
-        let script = Script::from_yaml("script.yaml", SCRIPT).expect("the script is valid");
-        let engine = Engine::new(EngineSettings { script: Some(script), ..EngineSettings::default() });
-        let server = runtime.block_on(serve(ServerConfig::new(engine))).expect("a server");
+        let server = SimulatorServer::start(SCRIPT);
         let sandbox = Sandbox::new();
         let provider = format!("[providers.anthropic]\nbase_url = \"{}/v1\"\n", server.url());
         let all = format!("model = \"claude-sonnet-5\"\nmap_tokens = 0\n{config}\n{provider}");
         sandbox.write("config/config.toml", all);
         sandbox.write("work/a.txt", "one\n");
-        TestCli { sandbox, _server: server, _runtime: runtime }
+        TestCli { sandbox, _server: server }
     }
 
     pub fn command(&self, args: &[&str]) -> Command {

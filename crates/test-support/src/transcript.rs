@@ -1,7 +1,9 @@
 //! Messages and requests as lines of text that tests can compare.
 
-use hardpan_prompt::{AgentMessage, Image, MessageBody, MessagePart};
-use serde_json::{Value, json};
+use std::sync::Arc;
+
+use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
+use serde_json::Value;
 
 fn text_of(parts: &[MessagePart]) -> String {
     let word = |part: &MessagePart| match part {
@@ -13,21 +15,22 @@ fn text_of(parts: &[MessagePart]) -> String {
     parts.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// A message in one line: `user: text`, `assistant: text [call] (length)`, `result: text`, `failed:
+/// text`, `ran command: output`, `summary: text`, `branch: text`, `custom: text`.
 pub fn line(message: &AgentMessage) -> String {
     match &*message.body {
         MessageBody::User { content } => format!("user: {}", text_of(content)),
         MessageBody::Custom { content, .. } => format!("custom: {}", text_of(content)),
         MessageBody::Assistant { content, stop_reason, .. } => {
             let stop = stop_reason.as_deref().filter(|stop| !matches!(*stop, "end" | "tool_use"));
-            format!(
-                "assistant: {}{}",
-                text_of(content),
-                stop.map_or_else(String::new, |stop| format!(" ({stop})"))
-            )
+            let stop = stop.map_or_else(String::new, |stop| format!(" ({stop})"));
+            format!("assistant: {}{stop}", text_of(content))
         }
         MessageBody::ToolResult { content, is_error: true, .. } => format!("failed: {}", text_of(content)),
         MessageBody::ToolResult { content, .. } => format!("result: {}", text_of(content)),
-        other => format!("{other:?}"),
+        MessageBody::BashExecution { command, output, .. } => format!("ran {command}: {output}"),
+        MessageBody::CompactionSummary { summary } => format!("summary: {summary}"),
+        MessageBody::BranchSummary { summary } => format!("branch: {summary}"),
     }
 }
 
@@ -56,15 +59,27 @@ pub fn request_lines(body: &str) -> Vec<String> {
 }
 
 /// The system prompt of an Anthropic request.
-pub fn system(body: &str) -> String {
+pub fn system_prompt(body: &str) -> String {
     let body: Value = serde_json::from_str(body).expect("JSON");
     body["system"].as_array().expect("a list").iter().filter_map(|block| block["text"].as_str()).collect()
 }
 
-/// An image of one pixel.
-pub fn pixel() -> Image {
-    let data =
-        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    serde_json::from_value(json!({"media_type": "image/png", "data": data, "width": 1, "height": 1}))
-        .expect("an image")
+/// Asserts that every call has exactly one result, right after its answer.
+pub fn assert_calls_paired(messages: &[AgentMessage]) {
+    let mut open: Vec<Arc<str>> = Vec::new();
+    for message in messages {
+        match &*message.body {
+            MessageBody::ToolResult { call_id, .. } => {
+                let at = open.iter().position(|id| id == call_id);
+                open.remove(at.unwrap_or_else(|| panic!("a result without its call: {message:?}")));
+            }
+            _ => assert!(open.is_empty(), "{message:?} comes between a call and its result"),
+        }
+        if let MessageBody::Assistant { content, .. } = &*message.body {
+            open.extend(content.iter().filter_map(|part| {
+                if let MessagePart::ToolCall(call) = part { Some(call.id.clone()) } else { None }
+            }));
+        }
+    }
+    assert!(open.is_empty(), "calls without results: {open:?}");
 }
