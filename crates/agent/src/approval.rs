@@ -42,7 +42,7 @@ struct RulePattern {
     /// Plain commands begin with these words. `None` if the text is no plain command.
     words: Option<Vec<String>>,
     /// Paths match this. The error says why no path can.
-    glob: Result<GlobMatcher, String>,
+    glob: Result<GlobMatcher, globset::Error>,
     /// URLs have this host or one of its subdomains.
     host: String,
 }
@@ -55,8 +55,32 @@ struct RulePattern {
 pub struct RuleParseError {
     /// The text as written.
     pub rule: String,
-    /// What is wrong with it, as the end of a sentence.
-    pub problem: String,
+    /// What is wrong with it; its text ends a sentence.
+    #[source]
+    pub problem: RuleProblem,
+}
+
+/// What is wrong with a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RuleProblem {
+    /// It has a line end or another control character. Rules are stored one per line.
+    #[error("it holds a control character")]
+    ControlCharacter,
+    /// The text does not end with a parenthesis.
+    #[error("a parenthesis is not closed")]
+    OpenParenthesis,
+    /// There is no name before the parenthesis, or one that no tool has.
+    #[error("it does not begin with a tool's name")]
+    NoTool,
+    /// The parentheses are empty.
+    #[error("there is nothing in the parentheses")]
+    EmptyParentheses,
+    /// The parentheses hold more than one command.
+    #[error("only one plain command can be allowed")]
+    NotOneCommand,
+    /// The parentheses hold no pattern of paths.
+    #[error(transparent)]
+    Glob(#[from] globset::Error),
 }
 
 impl FromStr for ApprovalRule {
@@ -64,24 +88,23 @@ impl FromStr for ApprovalRule {
 
     fn from_str(source: &str) -> Result<Self, RuleParseError> {
         let source = source.trim();
-        let wrong = |problem: &str| RuleParseError { rule: source.to_owned(), problem: problem.to_owned() };
-        // Rules are stored one per line, so a rule must not contain a line end.
+        let wrong = |problem| RuleParseError { rule: source.to_owned(), problem };
         if source.contains(char::is_control) {
-            return Err(wrong("it holds a control character"));
+            return Err(wrong(RuleProblem::ControlCharacter));
         }
         let (tool, inside) = match source.split_once('(') {
             None => (source, None),
-            Some((tool, rest)) => (
-                tool,
-                Some(rest.strip_suffix(')').ok_or_else(|| wrong("a parenthesis is not closed"))?.trim()),
-            ),
+            Some((tool, rest)) => {
+                let inside = rest.strip_suffix(')').ok_or_else(|| wrong(RuleProblem::OpenParenthesis))?;
+                (tool, Some(inside.trim()))
+            }
         };
         let named = tool.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
         if tool.is_empty() || !named {
-            return Err(wrong("it does not begin with a tool's name"));
+            return Err(wrong(RuleProblem::NoTool));
         }
         if inside == Some("") {
-            return Err(wrong("there is nothing in the parentheses"));
+            return Err(wrong(RuleProblem::EmptyParentheses));
         }
         let pattern = inside.map(RulePattern::new);
         Ok(ApprovalRule { tool: tool.to_owned(), pattern, source: source.to_owned() })
@@ -93,7 +116,7 @@ impl RulePattern {
         let glob = GlobBuilder::new(text).literal_separator(true).build();
         RulePattern {
             words: command::plain_words(text),
-            glob: glob.map(|glob| glob.compile_matcher()).map_err(|error| error.to_string()),
+            glob: glob.map(|glob| glob.compile_matcher()),
             host: text.trim_matches('.').to_lowercase(),
         }
     }
@@ -109,13 +132,11 @@ impl ApprovalRule {
     /// Checks that what is in the parentheses makes sense for calls that act on this kind of
     /// subject. A rule that does not covers none of them.
     pub fn check_subject(&self, kind: SubjectKind) -> Result<(), RuleParseError> {
-        let wrong = |problem: &str| RuleParseError { rule: self.source.clone(), problem: problem.to_owned() };
+        let wrong = |problem| RuleParseError { rule: self.source.clone(), problem };
         let Some(pattern) = &self.pattern else { return Ok(()) };
         match (kind, &pattern.glob) {
-            (SubjectKind::Command, _) if pattern.words.is_none() => {
-                Err(wrong("only one plain command can be allowed"))
-            }
-            (SubjectKind::File | SubjectKind::Other, Err(problem)) => Err(wrong(problem)),
+            (SubjectKind::Command, _) if pattern.words.is_none() => Err(wrong(RuleProblem::NotOneCommand)),
+            (SubjectKind::File | SubjectKind::Other, Err(error)) => Err(wrong(error.clone().into())),
             _ => Ok(()),
         }
     }

@@ -26,15 +26,16 @@
 mod arguments; // splitting a call's arguments, and filling them into a template
 mod discover; // finding and reading skills and templates
 mod frontmatter; // the YAML at the top of a file
+mod problem; // ExpansionProblem: a file that was skipped, and why
 mod read_file; // reading one file safely
 mod skill; // Skill: what the model reads of it
 mod template; // Template: a prompt with placeholders
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use problem::{ExpansionFault, ExpansionProblem};
 pub use skill::{Skill, within_element};
 pub use template::Template;
 
@@ -102,23 +103,8 @@ impl Folder {
     }
 }
 
-/// A file that was skipped, and what to do about it. No problem is fatal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExpansionProblem {
-    /// Path of the skipped file or folder.
-    pub path: PathBuf,
-    /// What is wrong and how to fix it, as the end of a sentence that begins with the path.
-    pub what: String,
-}
-
-impl fmt::Display for ExpansionProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.what)
-    }
-}
-
 /// Every skill and template that can be called, and what was skipped.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Expansions {
     /// The skills, sorted by name.
     pub skills: Vec<Skill>,

@@ -96,13 +96,14 @@ fn what_is_no_rule_is_said_with_the_reason() {
         ("bash(cargo test", "a parenthesis is not closed"),
         ("bash()", "there is nothing in the parentheses"),
     ] {
-        assert_eq!(written.parse::<ApprovalRule>().unwrap_err().problem, why, "{written}");
+        assert_eq!(written.parse::<ApprovalRule>().unwrap_err().problem.to_string(), why, "{written}");
     }
 }
 
 #[test]
 fn what_the_parentheses_mean_depends_on_what_the_call_acts_on() {
-    let check = |written: &str, kind| rule(written).check_subject(kind).map_err(|error| error.problem);
+    let check =
+        |written: &str, kind| rule(written).check_subject(kind).map_err(|error| error.problem.to_string());
     let no_command = Err("only one plain command can be allowed".to_owned());
     assert_eq!(check("run(a; b)", SubjectKind::Command), no_command);
     assert_eq!(check("run(a; b)", SubjectKind::File), Ok(()));

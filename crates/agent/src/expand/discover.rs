@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::frontmatter::{self, FrontMatterSplit, one_line};
-use super::{ExpansionProblem, Expansions, Folder, FolderContents, FolderOwner, Skill, Template, read_file};
+use super::{
+    ExpansionFault, ExpansionProblem, Expansions, Folder, FolderContents, FolderOwner, Skill, Template,
+    read_file,
+};
 
 /// The longest name of a skill, in characters.
-const MAX_NAME_CHARS: usize = 64;
+pub(super) const MAX_NAME_CHARS: usize = 64;
 /// The longest description of a skill, in characters: it is in every prompt.
-const MAX_DESCRIPTION_CHARS: usize = 1_024;
+pub(super) const MAX_DESCRIPTION_CHARS: usize = 1_024;
 /// How much of a template's first line serves as its description, in characters.
 const MAX_DERIVED_DESCRIPTION_CHARS: usize = 80;
 
@@ -55,7 +58,7 @@ impl Search<'_> {
                 Vec::new()
             }
             Err(error) => {
-                self.report(folder, read_file::describe_read_error(folder, &error));
+                self.report(folder, read_file::read_fault(folder, error));
                 Vec::new()
             }
         };
@@ -78,14 +81,14 @@ impl Search<'_> {
             return;
         };
         if entry.is_dir() && path.symlink_metadata().is_err() {
-            return self.report(entry, "contains no SKILL.md: add one, or move the folder elsewhere".into());
+            return self.report(entry, ExpansionFault::NoSkillFile);
         }
         match read_skill(&path, owner) {
             Ok(skill) => match self.skills.get(&skill.name).map(|first| first.path.clone()) {
-                Some(first) => self.report_duplicate(&path, &format!("the skill {}", skill.name), &first),
+                Some(first) => self.report_duplicate(&path, format!("the skill {}", skill.name), first),
                 None => drop(self.skills.insert(skill.name.clone(), skill)),
             },
-            Err(what) => self.report(&path, what),
+            Err(fault) => self.report(&path, fault),
         }
     }
 
@@ -95,26 +98,23 @@ impl Search<'_> {
         }
         match read_template(path, owner, self.reserved) {
             Ok(template) => match self.templates.get(&template.name).map(|first| first.path.clone()) {
-                Some(first) => {
-                    self.report_duplicate(path, &format!("the template {}", template.name), &first)
-                }
+                Some(first) => self.report_duplicate(path, format!("the template {}", template.name), first),
                 None => drop(self.templates.insert(template.name.clone(), template)),
             },
-            Err(what) => self.report(path, what),
+            Err(fault) => self.report(path, fault),
         }
     }
 
     /// Reports a file whose name is already taken, unless both paths lead to the same file.
-    fn report_duplicate(&mut self, path: &Path, what: &str, first: &Path) {
+    fn report_duplicate(&mut self, path: &Path, what: String, first: PathBuf) {
         let real = |path: &Path| path.canonicalize().ok();
-        if real(path) != real(first) {
-            let first = first.display();
-            self.report(path, format!("{what} is already in {first}, which is used: rename one of them"));
+        if real(path) != real(&first) {
+            self.report(path, ExpansionFault::Duplicate { what, first });
         }
     }
 
-    fn report(&mut self, path: &Path, what: String) {
-        self.problems.push(ExpansionProblem { path: path.to_owned(), what });
+    fn report(&mut self, path: &Path, fault: ExpansionFault) {
+        self.problems.push(ExpansionProblem { path: path.to_owned(), fault });
     }
 }
 
@@ -135,29 +135,25 @@ struct TemplateMatter {
     argument_hint: Option<String>,
 }
 
-fn read_skill(path: &Path, owner: &FolderOwner) -> Result<Skill, String> {
+fn read_skill(path: &Path, owner: &FolderOwner) -> Result<Skill, ExpansionFault> {
     let text = read_file::read_text(path, owner)?;
     let FrontMatterSplit { yaml, body } = frontmatter::split(&text)?;
     let Some(yaml) = yaml else {
-        return Err(
-            "has no front matter: begin it with lines of ---, `name: …`, `description: …`, ---".into()
-        );
+        return Err(ExpansionFault::NoFrontMatter);
     };
     let matter: SkillMatter = frontmatter::parse(yaml)?;
-    let name = matter.name.ok_or("its front matter has no `name`: add one")?;
+    let name = matter.name.ok_or(ExpansionFault::NoName)?;
     check_skill_name(&name)?;
     let description = one_line(&matter.description.unwrap_or_default());
     if description.is_empty() {
-        return Err("its front matter has no `description`: say there when to use the skill".into());
+        return Err(ExpansionFault::NoDescription);
     }
-    let length = description.chars().count();
-    if length > MAX_DESCRIPTION_CHARS {
-        return Err(format!(
-            "its description has {length} characters: shorten it to {MAX_DESCRIPTION_CHARS}, and say the rest below the front matter"
-        ));
+    let characters = description.chars().count();
+    if characters > MAX_DESCRIPTION_CHARS {
+        return Err(ExpansionFault::LongDescription { characters });
     }
     if body.is_empty() {
-        return Err("has no text below its front matter: write what to do there".into());
+        return Err(ExpansionFault::NoBody);
     }
     Ok(Skill {
         name,
@@ -169,27 +165,25 @@ fn read_skill(path: &Path, owner: &FolderOwner) -> Result<Skill, String> {
     })
 }
 
-fn check_skill_name(name: &str) -> Result<(), String> {
+fn check_skill_name(name: &str) -> Result<(), ExpansionFault> {
     let fits = (1..=MAX_NAME_CHARS).contains(&name.chars().count());
     let is_allowed = |c: char| c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit();
     if fits && name.chars().all(is_allowed) {
         return Ok(());
     }
-    Err(format!(
-        "the name {name:?} cannot be used: take lower case letters, digits and hyphens, {MAX_NAME_CHARS} at most"
-    ))
+    Err(ExpansionFault::SkillName { name: name.to_owned() })
 }
 
-fn read_template(path: &Path, owner: &FolderOwner, reserved: &[&str]) -> Result<Template, String> {
+fn read_template(path: &Path, owner: &FolderOwner, reserved: &[&str]) -> Result<Template, ExpansionFault> {
     let name = template_name(path)?;
     if reserved.contains(&name) {
-        return Err(format!("/{name} is a built-in command: rename the file"));
+        return Err(ExpansionFault::Reserved { name: name.to_owned() });
     }
     let text = read_file::read_text(path, owner)?;
     let FrontMatterSplit { yaml, body } = frontmatter::split(&text)?;
     let matter: TemplateMatter = frontmatter::parse(yaml.unwrap_or_default())?;
     let Some(first) = body.lines().next() else {
-        return Err("has no text: write the prompt into it, or remove it".into());
+        return Err(ExpansionFault::EmptyTemplate);
     };
     let described = matter.description.map(|text| one_line(&text)).filter(|text| !text.is_empty());
     Ok(Template {
@@ -202,12 +196,10 @@ fn read_template(path: &Path, owner: &FolderOwner, reserved: &[&str]) -> Result<
 }
 
 /// The name of a template: its file's name, if that can be typed after a slash as one word.
-fn template_name(path: &Path) -> Result<&str, String> {
+fn template_name(path: &Path) -> Result<&str, ExpansionFault> {
     let name = path.file_stem().and_then(OsStr::to_str);
     let is_allowed = |c: char| matches!(c, '-' | '_' | '.') || c.is_alphanumeric();
-    name.filter(|name| name.chars().all(is_allowed)).ok_or_else(|| {
-        "its name cannot be typed as a command: take letters, digits, hyphens, underscores and points".into()
-    })
+    name.filter(|name| name.chars().all(is_allowed)).ok_or(ExpansionFault::TemplateName)
 }
 
 fn shortened(line: &str) -> String {

@@ -28,7 +28,7 @@ fn discovered(place: &Path) -> Expansions {
 fn problems(place: &Path, found: &Expansions) -> Vec<(String, String)> {
     let tell = |problem: &ExpansionProblem| {
         let path = problem.path.strip_prefix(place).unwrap().display().to_string();
-        (path, problem.what.replace(&format!("{}/", place.display()), ""))
+        (path, problem.fault.to_string().replace(&format!("{}/", place.display()), ""))
     };
     found.problems.iter().map(tell).collect()
 }
@@ -57,7 +57,7 @@ fn skills_of_user_and_project_are_found_and_called() {
         ("config/skills/.git/HEAD", b"x"),
     ]);
     let found = discovered(place.path());
-    assert_eq!(found.problems, []);
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
 
     let listing: Vec<_> =
         found.model_listing().into_iter().map(|s| (s.name, s.description, s.location)).collect();
@@ -92,7 +92,7 @@ fn templates_are_found_and_described() {
         ("project/.hardpan/templates/.hidden.md", b"not this"),
     ]);
     let found = discovered(place.path());
-    assert_eq!(found.problems, []);
+    assert!(found.problems.is_empty(), "{:?}", found.problems);
     let name = |name: &str, description: &str, hint: Option<&str>| ExpansionName {
         name: name.into(),
         description: description.into(),
