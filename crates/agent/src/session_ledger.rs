@@ -220,8 +220,8 @@ pub fn ledger_from_entries<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> 
         }
     }
     for (account, totals) in &named.by_key {
-        let rest = Account { kind: account.kind, key: "all".into() };
-        if let Some(rest) = ledger.by_key.get_mut(&rest) {
+        let rest = account.kind.map(Account::unnamed);
+        if let Some(rest) = rest.and_then(|rest| ledger.by_key.get_mut(&rest)) {
             subtract(rest, totals);
         }
     }

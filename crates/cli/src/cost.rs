@@ -137,7 +137,7 @@ fn kinds(ledger: &Ledger) -> Vec<BillRow> {
 /// The label of an account in the table.
 fn account_label(account: &Account) -> String {
     match account.kind {
-        Some(kind) if &*account.key == "all" => format!("{} (not named)", kind.name()),
+        Some(kind) if account.is_unnamed() => format!("{} (not named)", kind.name()),
         Some(ItemKind::History) | None => account.key.to_string(),
         Some(kind) => format!("{}  {}", kind.name(), account.key),
     }

@@ -93,5 +93,7 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<
     };
     let request = hardpan_app::request::assemble(&request_args.options(), settings)?;
     let body = serde_json::from_slice(&request.body()).context("the body is not JSON")?;
-    Ok(DiffSide { body, origins: crate::origins::origins(&request.assembled, &request.addresses()) })
+    let origins = crate::origins::origins(&request.assembled, &request.addresses());
+    let origins = origins.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+    Ok(DiffSide { body, origins })
 }

@@ -1,39 +1,70 @@
-//! [`origins`]: where each block of a request came from, as JSON.
+//! [`BlockOrigins`]: where each block of a request came from.
 
 use hardpan_context::AssembledPrompt;
-use hardpan_prompt::{Content, Origin, ResultPart, Source};
-use serde_json::{Value, json};
+use hardpan_prompt::{CacheLifetime, Content, ItemKind, Origin, Region, ResultPart, Source};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
-/// One object per block: its address in the body, its region, its tokens, its breakpoint, and the
-/// origins of its parts.
-pub fn origins(assembled: &AssembledPrompt, addresses: &[String]) -> Vec<Value> {
+/// A block of a request, and where its parts came from. As JSON it is a row of `--origins`.
+#[derive(Serialize)]
+pub struct BlockOrigins {
+    /// Its address in the body: `messages[3].content[0]`.
+    pub block: String,
+    /// The region of the layout that it stands in.
+    #[serde(rename = "place", serialize_with = "serialize_region")]
+    pub region: Region,
+    pub tokens: usize,
+    #[serde(rename = "from")]
+    pub parts: Vec<PartOrigin>,
+    /// How long the provider is asked to keep a cache entry up to here, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breakpoint: Option<CacheLifetime>,
+}
+
+/// A part of a block with one origin.
+pub struct PartOrigin {
+    pub origin: Origin,
+    pub tokens: u32,
+    /// Its length as sent; 0 for tools.
+    pub bytes: usize,
+}
+
+impl Serialize for PartOrigin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("origin", &self.origin.to_string())?;
+        fields.serialize_entry("kind", self.origin.kind.name())?;
+        fields.serialize_entry("tokens", &self.tokens)?;
+        if self.bytes > 0 {
+            fields.serialize_entry("bytes", &self.bytes)?;
+        }
+        fields.end()
+    }
+}
+
+fn serialize_region<S: Serializer>(region: &Region, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(region.name())
+}
+
+/// The origins of every block, tools included, in the order of the request.
+pub fn origins(assembled: &AssembledPrompt, addresses: &[String]) -> Vec<BlockOrigins> {
     let prompt = &assembled.prompt;
     let tools = prompt.tools.iter().map(|block| {
-        let origin =
-            Origin { kind: hardpan_prompt::ItemKind::Tool, source: Source::Tool(block.tool.name.clone()) };
+        let origin = Origin { kind: ItemKind::Tool, source: Source::Tool(block.tool.name.clone()) };
         (block.region, block.breakpoint, vec![(origin, 0)])
     });
     let blocks = prompt.blocks().map(|block| (block.region, block.breakpoint, parts(&block.content)));
     let rows = tools.chain(blocks).zip(addresses).enumerate();
-    rows.map(|(index, ((place, breakpoint, parts), address))| {
-        let from: Vec<Value> = parts
-            .iter()
-            .zip(assembled.measured.segments(index))
-            .map(|((origin, bytes), tokens)| {
-                let mut part =
-                    json!({"origin": origin.to_string(), "kind": origin.kind.name(), "tokens": tokens});
-                if *bytes > 0 {
-                    part["bytes"] = json!(bytes);
-                }
-                part
-            })
-            .collect();
-        let mut row =
-            json!({"block": address, "place": place.name(), "tokens": assembled.measured.tokens(index), "from": from});
-        if let Some(lifetime) = breakpoint {
-            row["breakpoint"] = json!(lifetime.name());
+    rows.map(|(index, ((region, breakpoint, parts), address))| {
+        let parts = parts.into_iter().zip(assembled.measured.segments(index));
+        let parts = parts.map(|((origin, bytes), tokens)| PartOrigin { origin, tokens: *tokens, bytes });
+        BlockOrigins {
+            block: address.clone(),
+            region,
+            tokens: assembled.measured.tokens(index),
+            parts: parts.collect(),
+            breakpoint,
         }
-        row
     })
     .collect()
 }

@@ -6,6 +6,7 @@ use hardpan_models::Model;
 use hardpan_prompt::{ItemKind, Omission};
 use serde::Serialize;
 
+use crate::origins::{BlockOrigins, PartOrigin};
 use crate::output::{Align, Table, cut, dollars, safe, thousands};
 
 /// The width to print tables in: `COLUMNS` if set, else the terminal's width, else 100.
@@ -94,12 +95,10 @@ pub fn request(
         ("from", Align::Left),
     ]);
     let origins = crate::origins::origins(assembled, addresses);
-    for (index, row) in origins.iter().enumerate() {
-        let from = row["from"].as_array().map(|parts| describe(parts)).unwrap_or_default();
-        let cell = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
-        let marker = row["breakpoint"].as_str().map_or_else(String::new, |ttl| format!("◆ {ttl}"));
-        let tokens = row["tokens"].as_u64().unwrap_or_default() as usize;
-        table.row(vec![index.to_string(), cell("block"), cell("place"), thousands(tokens), marker, from]);
+    for (index, BlockOrigins { block, region, tokens, parts, breakpoint }) in origins.iter().enumerate() {
+        let marker = breakpoint.map_or_else(String::new, |lifetime| format!("◆ {}", lifetime.name()));
+        let (place, tokens) = (region.name().to_owned(), thousands(*tokens));
+        table.row(vec![index.to_string(), block.clone(), place, tokens, marker, describe(parts)]);
     }
     let breakpoints = match breakdown.breakpoints.len() {
         0 => "no breakpoints\n".to_owned(),
@@ -113,12 +112,10 @@ pub fn request(
 }
 
 /// The origins of a block's parts. Rules of the layout are named only if there is nothing else.
-fn describe(parts: &[serde_json::Value]) -> String {
-    let mut names: Vec<&str> = parts.iter().filter_map(|part| part["origin"].as_str()).collect();
-    let real: Vec<&str> = names.iter().copied().filter(|name| !name.starts_with("rule:")).collect();
-    if !real.is_empty() {
-        names = real;
-    }
+fn describe(parts: &[PartOrigin]) -> String {
+    let has_others = parts.iter().any(|part| !part.origin.is_rule());
+    let named = parts.iter().filter(|part| !has_others || !part.origin.is_rule());
+    let mut names: Vec<String> = named.map(|part| part.origin.to_string()).collect();
     names.dedup();
     match names.len() {
         0..=3 => names.join(", "),

@@ -16,6 +16,8 @@ const MAX_STRETCH: f64 = 1.25;
 
 /// The key that the whole conversation is charged to.
 const MESSAGES: &str = "messages";
+/// The key of a kind whose keys are summed up.
+const UNNAMED: &str = "all";
 
 /// What tokens are charged to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -48,6 +50,16 @@ impl Account {
             Source::Tool(_) | Source::Rule(_) => false,
         };
         same && self.kind == Some(origin.kind)
+    }
+
+    /// The account of everything of a kind whose keys were not kept.
+    pub fn unnamed(kind: ItemKind) -> Self {
+        Account { kind: Some(kind), key: UNNAMED.into() }
+    }
+
+    /// Whether it sums up a kind.
+    pub fn is_unnamed(&self) -> bool {
+        self.kind.is_some() && &*self.key == UNNAMED
     }
 
     /// The account of the model's answers.
@@ -151,8 +163,7 @@ impl Charge {
     pub fn summarized_by_kind(&self) -> Self {
         let mut rows: Vec<ChargeRow> = Vec::new();
         for row in &self.rows {
-            let key = if row.account.kind.is_some() { "all".into() } else { row.account.key.clone() };
-            let account = Account { kind: row.account.kind, key };
+            let account = row.account.kind.map_or_else(|| row.account.clone(), Account::unnamed);
             match rows.iter_mut().find(|known| known.account == account) {
                 Some(known) => {
                     known.tokens += row.tokens;
