@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hardpan_context::{AssembledPrompt, LayoutStateLog};
+use hardpan_context::{AssembledPrompt, Fold, LayoutStateLog};
 use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessagePart, Text};
 use hardpan_session::{
@@ -291,7 +291,10 @@ impl Conversation {
     /// Commits the layout state of a request that the provider has begun to answer, and stores what
     /// changed in it. Nobody waits for it to be written: lost state costs a fold.
     pub fn commit_layout_state(&mut self, assembled: &AssembledPrompt, now: Timestamp) {
-        let AssembledPrompt { layout, layout_state, .. } = assembled;
+        let AssembledPrompt { layout, layout_state, fold, .. } = assembled;
+        if let Some(Fold { reason, tokens, garbage, price, rent }) = fold {
+            tracing::info!(%layout, %reason, tokens, garbage, price, rent, "fold");
+        }
         for (path, hash) in layout.layout().cached_files(layout_state) {
             self.knowledge.record_shown(path, hash);
         }

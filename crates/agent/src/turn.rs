@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_context::{
-    AssembleError, AssembledPrompt, Breakdown, PromptTexts, RenderCache, Snapshot, Target, assemble,
-    without_images, without_tools,
+    AssembleError, AssembledPrompt, Breakdown, FoldReason, PromptTexts, RenderCache, Snapshot, Target,
+    assemble, without_images, without_tools,
 };
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens, TokenUsage};
@@ -205,7 +205,8 @@ impl Agent {
                 conversation.knowledge.get(item.name()).filter(|known| known.hash == item.body.hash());
             item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
-        snapshot.fold |= self.is_fold_free(&conversation, selection, snapshot.now);
+        let is_free = self.is_fold_free(&conversation, selection, snapshot.now);
+        snapshot.fold = snapshot.fold.or(is_free.then_some(FoldReason::CacheLost));
         snapshot.system.whole = run_state.system_prompt_override.clone();
         snapshot.tools = self.tools().declarations();
         snapshot.thinking = selection.thinking;

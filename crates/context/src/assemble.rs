@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::fallbacks::{without_images, without_tools};
 use crate::layout::{Arrangement, LayoutInput, LayoutName};
-use crate::{LayoutState, PromptTexts, RenderCache, Snapshot, Target};
+use crate::{Fold, FoldReason, LayoutState, PromptTexts, RenderCache, Snapshot, Target};
 
 /// Why no request can be built from a snapshot.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct AssembledPrompt {
     pub layout_state: LayoutState,
     /// The layout that ordered it.
     pub layout: LayoutName,
+    /// The fold of this request, if it folds.
+    pub fold: Option<Fold>,
 }
 
 /// Builds the prompt of the next request.
@@ -73,7 +75,8 @@ pub fn assemble(
         return Ok(whole);
     }
     // A fold drops outdated copies; often that is enough.
-    let mut smaller = Snapshot { fold: true, ..snapshot.clone() };
+    let fold = snapshot.fold.or(Some(FoldReason::WindowFull));
+    let mut smaller = Snapshot { fold, ..snapshot.clone() };
     let mut assembled = arrange_and_adapt(&smaller, layout, target, texts, render_cache);
     let mut left_out = Vec::new();
     while assembled.measured.total() > limit {
@@ -97,7 +100,7 @@ fn arrange_and_adapt(
     render_cache: &RenderCache,
 ) -> AssembledPrompt {
     let input = LayoutInput { snapshot, target, texts, render_cache };
-    let Arrangement { mut prompt, layout_state, mut measured } = layout.layout().arrange(&input);
+    let Arrangement { mut prompt, layout_state, mut measured, fold } = layout.layout().arrange(&input);
     if !target.model.tools || prompt.tools.is_empty() {
         prompt = without_tools(&prompt, texts);
         measured = None;
@@ -113,5 +116,5 @@ fn arrange_and_adapt(
         let minimum = target.profile.cache.min_tokens as usize;
         markers::remove_small_breakpoints(&mut prompt, &measured, minimum);
     }
-    AssembledPrompt { prompt, measured, layout_state, layout }
+    AssembledPrompt { prompt, measured, layout_state, layout, fold }
 }

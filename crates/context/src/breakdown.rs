@@ -167,7 +167,7 @@ impl Breakdown {
         target: &Target,
         render_cache: &RenderCache,
     ) -> Self {
-        let AssembledPrompt { prompt, measured, layout, layout_state } = assembled;
+        let AssembledPrompt { prompt, measured, layout, layout_state, fold: _ } = assembled;
         let snapshot = &*layout.layout().annotate(snapshot);
         let pieces = regions::collect_pieces(assembled);
         let breakpoints = prompt.breakpoints();

@@ -57,7 +57,7 @@ impl Layout for Inline {
             }
         }
         let prompt = builder.finish(input, Region::Inline, prompt);
-        Arrangement { prompt, layout_state: snapshot.layout_state.clone(), measured: None }
+        Arrangement { prompt, layout_state: snapshot.layout_state.clone(), measured: None, fold: None }
     }
 
     fn suits_single_requests(&self) -> bool {

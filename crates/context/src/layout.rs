@@ -18,7 +18,7 @@ use hardpan_prompt::{
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
 use crate::layout_state::StateStorage;
 use crate::{
-    AssembledPrompt, Breakdown, LayoutState, PromptTexts, RenderCache, Snapshot, Target, TierChange,
+    AssembledPrompt, Breakdown, Fold, LayoutState, PromptTexts, RenderCache, Snapshot, Target, TierChange,
 };
 
 pub use registry::{LayoutName, UnknownLayout};
@@ -88,6 +88,8 @@ pub struct Arrangement {
     pub layout_state: LayoutState,
     /// The prompt's token counts, where the layout had to measure it anyway.
     pub measured: Option<PromptTokens>,
+    /// What the prompt dropped by laying its cached part anew, if it did.
+    pub fold: Option<Fold>,
 }
 
 /// How the files of the workspace refer to each other.

@@ -25,6 +25,7 @@
 mod assemble; // from a snapshot to a prompt that fits its window and its model
 mod breakdown; // where the tokens of a prompt go: by region, kind and tier
 mod fallbacks; // the same prompt for models without tools or without images
+mod fold; // that a request folds, and why
 mod history; // the conversation, converted to messages that every provider accepts
 mod inline; // the `inline` layout: context right before the last user message
 mod layout; // the Layout trait, its input, and the registry of layouts
@@ -45,6 +46,7 @@ mod time; // timestamps as the model reads them
 pub use assemble::{AssembleError, AssembledPrompt, assemble};
 pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, SessionFigure};
 pub use fallbacks::{without_images, without_tools};
+pub use fold::{Fold, FoldReason};
 pub use inline::require_all_properties;
 pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, UnknownLayout};
 pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};

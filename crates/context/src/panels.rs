@@ -87,7 +87,7 @@ impl Layout for Panels {
         let mut builder = MessageBuilder(std::mem::take(&mut prompt.messages));
         builder.mark_last_block(0, CacheLifetime::FiveMinutes);
         prompt.messages = builder.0;
-        Arrangement { prompt, layout_state, measured: None }
+        Arrangement { prompt, layout_state, measured: None, fold: None }
     }
 
     fn own_tool(&self) -> Option<&'static str> {

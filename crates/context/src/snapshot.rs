@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::LayoutState;
+use crate::{FoldReason, LayoutState};
 
 pub use file::{
     FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry, SnapshotFile, SymbolEntry,
@@ -193,8 +193,8 @@ pub struct Snapshot {
     /// The first message of the conversation that no request has carried yet. From it on, the
     /// messages are new input, as a prompt is; none when there is no new message.
     pub first_unsent: Option<MessageId>,
-    /// `strata`: fold with this request, even if it does not pay yet.
-    pub fold: bool,
+    /// Why this request should fold, even if it does not pay yet; none if the layout decides.
+    pub fold: Option<FoldReason>,
     /// What the layouts carry over from earlier requests.
     pub layout_state: LayoutState,
 }
@@ -219,7 +219,7 @@ impl Snapshot {
             thinking: hardpan_prompt::Thinking::Off,
             prompt: None,
             first_unsent: None,
-            fold: false,
+            fold: None,
             layout_state: LayoutState::default(),
         }
     }

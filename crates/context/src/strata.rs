@@ -31,7 +31,7 @@ use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::{ContextImage, is_conversation_placeholder};
 use crate::texts::fill_template;
-use crate::{LayoutState, system};
+use crate::{FoldReason, LayoutState, system};
 
 pub use state::StrataState;
 use state::{BaseGroup, ItemUpdate, UpdateForm};
@@ -61,7 +61,12 @@ impl Layout for Strata {
         );
         prompt.left_out.append(&mut history.left_out);
 
-        if snapshot.fold || !strata.has_base || garbage::is_fold_due(input, &strata.account) {
+        let is_due = || garbage::is_fold_due(input, &strata.account);
+        let reason = snapshot.fold.or_else(|| is_due().then_some(FoldReason::RentPaid));
+        // The first request lays BASE where there was none: that is no fold.
+        let fold = reason.filter(|_| strata.has_base);
+        let fold = fold.map(|reason| garbage::describe_fold(input, reason, &strata.account));
+        if reason.is_some() || !strata.has_base {
             base::fold_into_base(strata, &live, &history.messages);
         } else {
             updates::drop_lost_updates(
@@ -84,7 +89,7 @@ impl Layout for Strata {
         push_tail(input, strata, &tail, &mut prompt);
         let measured = breakpoints::place_breakpoints(input, strata, &mut prompt);
         strata.account = garbage::charge_rent(input, strata, &live, &prompt, &measured);
-        Arrangement { prompt, layout_state, measured: Some(measured) }
+        Arrangement { prompt, layout_state, measured: Some(measured), fold }
     }
 
     fn own_tool(&self) -> Option<&'static str> {
@@ -123,7 +128,7 @@ fn shown_items<'a>(input: &LayoutInput<'a>, left_out: &mut Vec<Omission>) -> Vec
     let snapshot = input.snapshot;
     let open: HashMap<&str, ()> = snapshot.items_of(ItemKind::File).map(|item| (item.name(), ())).collect();
     let stands = Some(&snapshot.layout_state.strata)
-        .filter(|strata| strata.has_base && !snapshot.fold)
+        .filter(|strata| strata.has_base && snapshot.fold.is_none())
         .map(updates::known_bodies);
     // An open file's symbol entry that BASE shows unchanged stays there until the next fold:
     // removing it would rewrite the cache.

@@ -88,7 +88,7 @@ impl Layout for Tiers {
         let mut layout_state = snapshot.layout_state.clone();
         layout_state.empty_tiers += empty;
         let prompt = builder.finish(input, Region::Active, prompt);
-        Arrangement { prompt, layout_state, measured: None }
+        Arrangement { prompt, layout_state, measured: None, fold: None }
     }
 
     fn needs_coupling(&self, snapshot: &Snapshot) -> bool {

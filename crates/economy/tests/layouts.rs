@@ -1,8 +1,8 @@
 //! Verdicts and bills for the prompts that the layouts really make.
 
 use hardpan_context::{
-    AssembledPrompt, LayoutName, LayoutState, PromptTexts, RenderCache, Snapshot, SnapshotFile, Target,
-    assemble,
+    AssembledPrompt, FoldReason, LayoutName, LayoutState, PromptTexts, RenderCache, Snapshot, SnapshotFile,
+    Target, assemble,
 };
 use hardpan_economy::cache::{CacheModel, CacheRequest, CacheRules, CacheSettings, Moment};
 use hardpan_economy::ledger::{Continuity, RequestPurpose};
@@ -21,7 +21,7 @@ struct Session {
     layout_state: LayoutState,
     messages: Vec<Value>,
     files: Vec<Value>,
-    fold: bool,
+    fold: Option<FoldReason>,
     now: i64,
     cache: CacheModel,
     monitor: CacheMonitor,
@@ -39,7 +39,7 @@ impl Session {
             layout_state: LayoutState::default(),
             messages: Vec::new(),
             files: vec![file("a.rs"), file("b.rs")],
-            fold: false,
+            fold: None,
             now: 1_771_509_600_000,
             cache: CacheModel::new(),
             monitor: CacheMonitor::new(),
@@ -95,7 +95,7 @@ impl Session {
         charge.rows.iter().for_each(|row| sum += row.tokens);
         assert_eq!(sum, used, "{:?}", self.layout);
         self.layout_state = layout_state;
-        self.fold = false;
+        self.fold = None;
         self.messages.push(json!({"id": prompt, "role": "user", "content": format!("{prompt}: go on.")}));
         let answer = format!("{prompt}a");
         let said = "I have done what was asked. ".repeat(40);
@@ -134,7 +134,7 @@ fn a_fold_and_a_compaction_are_told_apart() {
             session.ask(&format!("m{number}"));
         }
         session.files[0]["content"] = json!("another\n".repeat(600));
-        session.fold = true;
+        session.fold = Some(FoldReason::Requested);
         let fold = session.ask("f");
         assert_eq!(fold.cause, Cause::Folded, "{model}: {}", fold.sentence());
         session.ask("g");
@@ -142,7 +142,7 @@ fn a_fold_and_a_compaction_are_told_apart() {
         session.messages =
             vec![json!({"id": "k", "role": "compaction_summary", "summary": "All went well."})];
         session.messages.extend(kept);
-        session.fold = true;
+        session.fold = Some(FoldReason::Requested);
         let compaction = session.ask("h");
         assert_eq!(compaction.cause, Cause::Compacted, "{model}: {}", compaction.sentence());
     }

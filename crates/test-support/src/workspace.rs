@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use hardpan_agent::{ContextSource, Coupling, ObserveRequest};
-use hardpan_context::Snapshot;
+use hardpan_context::{FoldReason, Snapshot};
 use hardpan_prompt::{Item, ItemKind, Volatility};
 
 /// A workspace whose contents the test changes between prompts. While its folder contains a file
@@ -95,7 +95,7 @@ impl ContextSource for TestWorkspace {
         let mut snapshot = Snapshot::empty(request.now);
         snapshot.working_directory = Some("/project".into());
         snapshot.items = open.chain(items).enumerate().map(item).collect();
-        snapshot.fold = contents.fold;
+        snapshot.fold = contents.fold.then_some(FoldReason::Requested);
         snapshot
     }
 

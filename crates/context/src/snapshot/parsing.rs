@@ -15,7 +15,7 @@ use super::file::{
     TreeEntry, UnavailableEntry,
 };
 use super::{AgentMode, ContextImage, Snapshot, SnapshotError, SystemParts, UserPrompt};
-use crate::LayoutState;
+use crate::{FoldReason, LayoutState};
 
 /// The version of the format that this program reads and writes.
 const VERSION: u32 = 1;
@@ -143,7 +143,7 @@ impl SnapshotFile {
                 .map_or(Thinking::Off, |thinking| Thinking::Budget(thinking.budget_tokens)),
             prompt: self.prompt.and_then(PromptEntry::into_prompt),
             first_unsent: self.first_unsent,
-            fold: self.fold,
+            fold: self.fold.then_some(FoldReason::Requested),
             layout_state: self.layout_state,
         })
     }

@@ -13,14 +13,29 @@ use hardpan_prompt::{Content, Item, Prompt, PromptTokens, ResultPart, Source, Te
 
 use super::state::{RentAccount, StrataState, UpdateForm};
 use crate::layout::LayoutInput;
+use crate::{Fold, FoldReason};
 
 /// About how many tokens a stub has: the phrase and the key.
 const STUB_TOKENS: usize = 25;
 
 /// Whether the rent has reached the price of a fold, by the account of the last request.
 pub fn is_fold_due(input: &LayoutInput<'_>, account: &RentAccount) -> bool {
-    let price = fold_prices(input, account).fold_price(&fold_site(account));
-    account.garbage_tokens > 0 && account.rent > 0.0 && account.rent >= price
+    account.garbage_tokens > 0 && account.rent > 0.0 && account.rent >= fold_price(input, account)
+}
+
+fn fold_price(input: &LayoutInput<'_>, account: &RentAccount) -> f64 {
+    fold_prices(input, account).fold_price(&fold_site(account))
+}
+
+/// A fold, with the figures of the account before it.
+pub fn describe_fold(input: &LayoutInput<'_>, reason: FoldReason, account: &RentAccount) -> Fold {
+    Fold {
+        reason,
+        tokens: account.tokens_after_system,
+        garbage: account.garbage_tokens,
+        price: fold_price(input, account),
+        rent: account.rent,
+    }
 }
 
 /// The prices of reading and writing the cache. A model that costs nothing reads for nothing, so no

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::test_snapshots::{
     assemble_for, assemble_for_claude, lines, result, snapshot, snapshot_with_state, tool, user,
 };
-use crate::{AssembledPrompt, LayoutName, LayoutState};
+use crate::{AssembledPrompt, Fold, FoldReason, LayoutName, LayoutState};
 
 /// A file of so many lines, in its `n`th version.
 fn body(n: usize) -> String {
@@ -46,8 +46,17 @@ fn a_fold_comes_by_itself_when_the_rent_has_reached_its_price() {
             let price = 1.25 * (account.tokens_after_system - account.garbage_tokens) as f64
                 - 0.1 * account.tokens_after_system as f64;
             assert!(account.rent >= price, "{account:?}");
+            let expected = Fold {
+                reason: FoldReason::RentPaid,
+                tokens: account.tokens_after_system,
+                garbage: account.garbage_tokens,
+                price,
+                rent: account.rent,
+            };
+            assert_eq!(made.fold, Some(expected));
             assert!(made.layout_state.strata.account.rent < account.rent);
         }
+        assert_eq!(made.fold.is_some(), made.layout_state.strata.folds > layout_state.strata.folds);
         layout_state = made.layout_state;
     }
     // Each version makes the one before it garbage: the rent grows with the square of the rounds.

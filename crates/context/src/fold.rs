@@ -1,0 +1,50 @@
+//! [`Fold`]: that a request rebuilt the cached part of its prompt, and why.
+
+use std::fmt;
+
+/// Why a request folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoldReason {
+    /// Someone asked for it.
+    Requested,
+    /// The cache is lost anyway, so that a fold costs nothing.
+    CacheLost,
+    /// The window is full, and a fold makes room.
+    WindowFull,
+    /// The rent for garbage has reached the price of a fold.
+    RentPaid,
+}
+
+impl FoldReason {
+    /// A stable name, for logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FoldReason::Requested => "requested",
+            FoldReason::CacheLost => "cache_lost",
+            FoldReason::WindowFull => "window_full",
+            FoldReason::RentPaid => "rent_paid",
+        }
+    }
+}
+
+impl fmt::Display for FoldReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A fold: the request lays the cached part of its prompt anew from what is true now. The figures
+/// are those of the request before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fold {
+    /// Why the request folds.
+    pub reason: FoldReason,
+    /// Tokens that a fold can rewrite: everything after the system prompt.
+    pub tokens: usize,
+    /// How many of these tokens it drops.
+    pub garbage: usize,
+    /// What the rewriting costs, in units of the price of one input token.
+    pub price: f64,
+    /// What the garbage has cost since the last fold, in the same units.
+    pub rent: f64,
+}
