@@ -1,0 +1,151 @@
+//! [`Config`]: what `config.toml` can say.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hardpan_agent::QueueMode;
+use hardpan_providers::RetryPolicy;
+use serde::Deserialize;
+
+/// `config.toml`: the defaults that flags override.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Provider id, as `hardpan providers` lists it.
+    pub provider: Option<String>,
+    /// Model, as `hardpan models` lists it.
+    pub model: Option<String>,
+    /// The model for small work, such as commit messages.
+    pub small_model: Option<String>,
+    /// `strata`, `panels`, `tiers` or `inline`.
+    pub layout: Option<String>,
+    /// Token limit of an answer.
+    pub max_tokens: Option<u32>,
+    /// Text to append to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// Whether the model edits files with edit blocks in its answer.
+    pub edit_blocks: Option<bool>,
+    /// Token limit of the symbol map in a prompt; 0 leaves the map out.
+    pub map_tokens: Option<usize>,
+    /// Folders outside of the workspace that the agent may read.
+    pub readable: Vec<String>,
+    /// Rules for calls that run without asking: `edit(src/**)`, `bash(cargo test)`.
+    pub allow: Vec<String>,
+    /// Rules for calls that never run, whatever else allows them.
+    pub deny: Vec<String>,
+    /// Whether commands run in a sandbox, if the system supports one. Default: true.
+    pub sandbox: Option<bool>,
+    /// Whether commands in the sandbox may use the network. Default: false.
+    pub network: Option<bool>,
+    /// Folders outside of the workspace that commands may write to.
+    pub writable: Vec<String>,
+    /// Environment variables that commands see although their names look like secrets.
+    pub keep_variables: Vec<String>,
+    /// Hosts at private addresses that `fetch` may reach.
+    pub private_hosts: Vec<String>,
+    /// Whether to keep the provider's cache warm during a pause while that is likely to save money.
+    /// Default: true.
+    pub keep_alive: Option<bool>,
+    /// Compact a conversation that fills this fraction of the window (0 to 1); 0 means never.
+    #[serde(deserialize_with = "deserialize_fraction")]
+    pub compact_at: Option<f64>,
+    /// How to deliver messages typed while the agent works: `one_at_a_time` or `all`.
+    pub steering: Option<QueueMode>,
+    /// How to deliver follow-ups: `one_at_a_time` or `all`.
+    pub follow_up: Option<QueueMode>,
+    /// Whether read-only tool calls of one answer run in parallel.
+    pub parallel_reads: Option<bool>,
+    /// How to reach providers, by provider id.
+    pub providers: BTreeMap<String, ProviderConfig>,
+    /// When to retry requests.
+    #[serde(rename = "patience")]
+    pub retry: RetryConfig,
+}
+
+fn deserialize_fraction<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let share = f64::deserialize(deserializer)?;
+    if !(0.0..=1.0).contains(&share) {
+        let why = format!("{share} is out of range: expected a number from 0 (never) to 1 (a full window)");
+        return Err(serde::de::Error::custom(why));
+    }
+    Ok(Some(share))
+}
+
+/// `[providers.ID]`: how to reach a provider.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderConfig {
+    /// Replaces the built-in address.
+    pub base_url: Option<String>,
+    /// Proxy URL; replaces the one from the environment.
+    pub proxy: Option<String>,
+    /// Headers to add to every request.
+    pub headers: BTreeMap<String, String>,
+    /// Fields to merge into the body of every request.
+    pub extras: serde_json::Map<String, serde_json::Value>,
+}
+
+/// `[patience]`: how often to retry a request, and how long to wait.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetryConfig {
+    /// Attempts in total, the first one included.
+    pub tries: Option<u32>,
+    /// The longest wait between two tries, in seconds.
+    pub longest_wait_seconds: Option<f64>,
+    /// How long an answer may be silent before it counts as broken, in seconds.
+    pub silence_seconds: Option<f64>,
+}
+
+impl RetryConfig {
+    /// The retry policy: these values, with defaults for those that are not set.
+    pub fn retry_policy(&self) -> RetryPolicy {
+        let seconds = |seconds: Option<f64>, default: Duration| {
+            let given = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+            given.map_or(default, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
+        };
+        let default = RetryPolicy::default();
+        RetryPolicy {
+            tries: self.tries.unwrap_or(default.tries).max(1),
+            longest_wait: seconds(self.longest_wait_seconds, default.longest_wait),
+            silence: seconds(self.silence_seconds, default.silence),
+            ..default
+        }
+    }
+}
+
+impl Config {
+    /// These settings with those of `above` laid over them. Lists are joined.
+    pub(super) fn merged_with(self, above: Config) -> Config {
+        let below = self;
+        Config {
+            provider: above.provider.or(below.provider),
+            model: above.model.or(below.model),
+            small_model: above.small_model.or(below.small_model),
+            layout: above.layout.or(below.layout),
+            max_tokens: above.max_tokens.or(below.max_tokens),
+            append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
+            edit_blocks: above.edit_blocks.or(below.edit_blocks),
+            map_tokens: above.map_tokens.or(below.map_tokens),
+            readable: below.readable.into_iter().chain(above.readable).collect(),
+            allow: below.allow.into_iter().chain(above.allow).collect(),
+            deny: below.deny.into_iter().chain(above.deny).collect(),
+            sandbox: above.sandbox.or(below.sandbox),
+            network: above.network.or(below.network),
+            writable: below.writable.into_iter().chain(above.writable).collect(),
+            keep_variables: below.keep_variables.into_iter().chain(above.keep_variables).collect(),
+            private_hosts: below.private_hosts.into_iter().chain(above.private_hosts).collect(),
+            keep_alive: above.keep_alive.or(below.keep_alive),
+            compact_at: above.compact_at.or(below.compact_at),
+            steering: above.steering.or(below.steering),
+            follow_up: above.follow_up.or(below.follow_up),
+            parallel_reads: above.parallel_reads.or(below.parallel_reads),
+            providers: below.providers.into_iter().chain(above.providers).collect(),
+            retry: RetryConfig {
+                tries: above.retry.tries.or(below.retry.tries),
+                longest_wait_seconds: above.retry.longest_wait_seconds.or(below.retry.longest_wait_seconds),
+                silence_seconds: above.retry.silence_seconds.or(below.retry.silence_seconds),
+            },
+        }
+    }
+}
