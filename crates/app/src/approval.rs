@@ -1,18 +1,18 @@
 //! [`Approver`]: decides whether a tool call may run. The rules in the settings decide first, then
 //! the user, whom a [`UserPrompter`] asks.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
 use futures_util::future::BoxFuture;
-use hardpan_agent::approval::ApprovalRule;
+use hardpan_agent::approval::{ApprovalRule, RuleParseError};
 use hardpan_agent::{ApprovalDecision, ApprovalHandler, ApprovalRequest};
 use hardpan_prompt::DeniedBy;
 use hardpan_tools::{CallSubject, Scope, SubjectKind, ToolRegistry};
 
+use crate::notice::{Notice, NoticeSink};
 use crate::settings::Settings;
-use crate::text::safe;
 
 /// A way to ask the user: in the terminal, or over RPC.
 pub trait UserPrompter: Send + Sync {
@@ -42,12 +42,44 @@ pub enum ApprovalVerdict {
 }
 
 /// What happens to calls that no rule decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApprovalMode {
-    /// Ask the user.
+    /// Ask the user; deny if nobody is there.
+    #[default]
     AskUser,
     /// Allow everything that no rule denies (`--yes`).
     AllowAll,
+}
+
+/// A rule of the settings that cannot be understood.
+#[derive(Debug, thiserror::Error)]
+#[error("{list}")]
+pub struct InvalidRule {
+    /// The list that contains it.
+    pub list: RuleList,
+    /// What is wrong, and how to write it.
+    pub source: RuleParseError,
+}
+
+/// A list of permission rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleList {
+    /// What `config.toml` allows.
+    Allow,
+    /// What `config.toml` denies.
+    Deny,
+    /// What the user allowed for good when asked.
+    Allowed,
+}
+
+impl fmt::Display for RuleList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RuleList::Allow => "`allow` in config.toml",
+            RuleList::Deny => "`deny` in config.toml",
+            RuleList::Allowed => "`allowed` in the config folder",
+        })
+    }
 }
 
 /// The rules, and the user to ask where no rule decides.
@@ -60,6 +92,7 @@ pub struct Approver {
     prompter: Option<Arc<dyn UserPrompter>>,
     /// Stores the rules that the user allowed for good: `allowed` in the config folder.
     file: Option<PathBuf>,
+    notices: Arc<dyn NoticeSink>,
 }
 
 impl Approver {
@@ -70,8 +103,9 @@ impl Approver {
         tools: ToolRegistry,
         mode: ApprovalMode,
         prompter: Option<Arc<dyn UserPrompter>>,
-    ) -> Result<Self> {
-        let file = settings.folder.as_ref().map(|folder| folder.join("allowed"));
+        notices: Arc<dyn NoticeSink>,
+    ) -> Result<Self, InvalidRule> {
+        let file = settings.user_folders.config.as_ref().map(|folder| folder.join("allowed"));
         let kept = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         let kept = kept.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let place = workspace_name(&scope);
@@ -79,29 +113,20 @@ impl Approver {
             Some((rule, folder)) => (folder == place).then_some(rule),
             None => Some(line),
         });
-        let config = settings.config.allow.iter().map(String::as_str);
-        let parse = |rule: &str| -> Result<ApprovalRule> {
-            let rule: ApprovalRule = rule.parse()?;
+        let parse = |list: RuleList, rule: &str| -> Result<ApprovalRule, InvalidRule> {
+            let invalid = |source| InvalidRule { list, source };
+            let rule: ApprovalRule = rule.parse().map_err(invalid)?;
             // A tool that is not there yet may act on anything; most act on files.
             let kind = tools.describe(rule.tool()).map_or(SubjectKind::File, |tool| tool.subject_kind());
-            rule.check_subject(kind)?;
+            rule.check_subject(kind).map_err(invalid)?;
             Ok(rule)
         };
-        let mut allowed =
-            config.map(parse).collect::<Result<Vec<ApprovalRule>>>().context("`allow` in config.toml")?;
-        allowed.extend(
-            kept.map(parse)
-                .collect::<Result<Vec<ApprovalRule>>>()
-                .context("`allowed` in the config folder")?,
-        );
-        let denied = settings
-            .config
-            .deny
-            .iter()
-            .map(|rule| parse(rule))
-            .collect::<Result<_>>()
-            .context("`deny` in config.toml")?;
-        Ok(Approver { allowed: Mutex::new(allowed), denied, mode, scope, tools, prompter, file })
+        let config = &settings.config;
+        let allow = config.allow.iter().map(|rule| parse(RuleList::Allow, rule));
+        let allowed =
+            allow.chain(kept.map(|rule| parse(RuleList::Allowed, rule))).collect::<Result<_, _>>()?;
+        let denied = config.deny.iter().map(|rule| parse(RuleList::Deny, rule)).collect::<Result<_, _>>()?;
+        Ok(Approver { allowed: Mutex::new(allowed), denied, mode, scope, tools, prompter, file, notices })
     }
 
     /// The rules whose tool is not registered: most likely misspelled, and without effect.
@@ -139,10 +164,7 @@ impl Approver {
                 list.write_all(self.rule_line(rule, subject).as_bytes())
             };
             if let Err(error) = add() {
-                let file = file.display();
-                let note =
-                    format!("hardpan: cannot write {file}: {error}; allowed for this conversation only");
-                eprintln!("{}", safe(&note));
+                self.notices.notice(Notice::RuleNotStored { path: file.clone(), error });
             }
         }
     }

@@ -9,7 +9,7 @@ use hardpan_prompt::TokenFactor;
 use hardpan_providers::CapabilityCache;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::state_folder;
+use crate::settings::UserFolders;
 
 /// Facts learned from providers' answers. Deleting the file is safe: they are learned again.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -25,8 +25,8 @@ pub struct LearnedState {
 
 impl LearnedState {
     /// Reads the state. A missing or damaged file gives an empty state.
-    pub fn load() -> Self {
-        let path = state_folder().map(|folder| folder.join("learned.json"));
+    pub fn load(folders: &UserFolders) -> Self {
+        let path = folders.state.as_ref().map(|folder| folder.join("learned.json"));
         let text = path.as_ref().and_then(|path| fs::read_to_string(path).ok());
         let state: LearnedState = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         LearnedState { path, ..state }

@@ -1,13 +1,14 @@
 //! [`Mentions`]: the files and images that a prompt names with `@`.
 
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use hardpan_prompt::Image;
+use hardpan_economy::format::format_number;
+use hardpan_prompt::{Image, ImageError};
 use hardpan_tools::{Scope, ScopeError};
 use hardpan_workspace::{self as workspace, ImageFileError, UnreadableReason};
 
 use crate::settings::expand_home;
-use crate::text::thousands;
 
 /// Extensions that make a word mean a file even if it does not exist. `@app.route` and
 /// `@example.com` mean something else.
@@ -32,8 +33,75 @@ pub struct Mentions {
     pub files: Vec<PathBuf>,
     /// Images, which go with this prompt only.
     pub images: Vec<Image>,
-    /// One line for the user about each mention that could not be attached in full.
-    pub notes: Vec<String>,
+    /// The mentions that could not be attached in full.
+    pub notes: Vec<MentionNote>,
+}
+
+/// What the user should know about a mention.
+#[derive(Debug)]
+pub struct MentionNote {
+    /// The file's name as typed, without the `@`.
+    pub name: String,
+    /// What became of it.
+    pub problem: MentionProblem,
+}
+
+/// Why a mention is not attached in full.
+#[derive(Debug)]
+pub enum MentionProblem {
+    /// Only the beginning of the file is shown.
+    Cut {
+        /// Bytes that are shown.
+        shown: usize,
+        /// Bytes of the whole file.
+        total: usize,
+    },
+    /// The file is not attached.
+    NotAttached(MentionError),
+}
+
+/// Why a file cannot go to the model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MentionError {
+    /// There is none of this name.
+    #[error("there is no such file")]
+    Missing,
+    /// It is a folder.
+    #[error("it is a folder: mention a file in it, or ask the model to list it")]
+    Folder,
+    /// It is an image that every provider would reject.
+    #[error(transparent)]
+    Image(ImageError),
+    /// It is neither text nor an image, or the system does not let us read it.
+    #[error("it {0}")]
+    Unreadable(UnreadableReason),
+    /// It holds keys or permissions.
+    #[error("it holds keys or permissions, which Hardpan never sends to a model")]
+    Private,
+    /// It is a link in the workspace that leads out of it.
+    #[error("it links to a file outside of the workspace: mention that file instead")]
+    LinkLeadsOut,
+    /// It is outside of the workspace, and standard input named it.
+    #[error(
+        "it is outside of the workspace, where standard input may not name files: mention it in a prompt of your own (-p)"
+    )]
+    OutsideOfWorkspace,
+}
+
+impl fmt::Display for MentionNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "· @{}: ", self.name)?;
+        match &self.problem {
+            MentionProblem::Cut { shown, total } => write!(
+                f,
+                "only its first {} of {} bytes are shown",
+                format_number(*shown as u64),
+                format_number(*total as u64)
+            ),
+            MentionProblem::NotAttached(error) => error.fmt(f),
+        }
+    }
 }
 
 impl Mentions {
@@ -62,16 +130,16 @@ impl Mentions {
     }
 
     fn add(&mut self, name: &str, scope: &Scope, source: PromptSource) {
-        let note = match resolve_mention(name, scope, source) {
+        let problem = match resolve_mention(name, scope, source) {
             Ok(MentionedFile::Image(image)) => return self.images.push(*image),
             Ok(MentionedFile::Text { path, cut }) => {
                 self.files.push(path);
                 let Some((shown, total)) = cut else { return };
-                format!("only its first {} of {} bytes are shown", thousands(shown), thousands(total))
+                MentionProblem::Cut { shown, total }
             }
-            Err(why) => why,
+            Err(error) => MentionProblem::NotAttached(error),
         };
-        self.notes.push(format!("· @{name}: {note}"));
+        self.notes.push(MentionNote { name: name.to_owned(), problem });
     }
 }
 
@@ -89,19 +157,23 @@ pub enum MentionedFile {
 }
 
 /// Opens a mentioned file, or says why it cannot go to the model.
-pub fn resolve_mention(name: &str, scope: &Scope, source: PromptSource) -> Result<MentionedFile, String> {
+pub fn resolve_mention(
+    name: &str,
+    scope: &Scope,
+    source: PromptSource,
+) -> Result<MentionedFile, MentionError> {
     let path = expand_home(name);
     let place = scope.folder.join(&path);
     if matches!(place.try_exists(), Ok(false)) {
-        return Err("there is no such file".into());
+        return Err(MentionError::Missing);
     }
     check_readable(&place, scope, source)?;
     if place.is_dir() {
-        return Err("it is a folder: mention a file in it, or ask the model to list it".into());
+        return Err(MentionError::Folder);
     }
     match workspace::read_image(&place) {
         Ok(image) => return Ok(MentionedFile::Image(Box::new(image))),
-        Err(ImageFileError::Refused { error, .. }) => return Err(error.to_string()),
+        Err(ImageFileError::Refused { error, .. }) => return Err(MentionError::Image(error)),
         Err(_) => {}
     }
     match workspace::read_text(&place, workspace::TEXT_LIMIT) {
@@ -110,8 +182,8 @@ pub fn resolve_mention(name: &str, scope: &Scope, source: PromptSource) -> Resul
             cut: text.truncation.map(|cut| (cut.shown_bytes, cut.total_bytes)),
         }),
         Err(unreadable) => Err(match unreadable.reason {
-            UnreadableReason::Missing => "there is no such file".into(),
-            reason => format!("it {reason}"),
+            UnreadableReason::Missing => MentionError::Missing,
+            reason => MentionError::Unreadable(reason),
         }),
     }
 }
@@ -119,23 +191,15 @@ pub fn resolve_mention(name: &str, scope: &Scope, source: PromptSource) -> Resul
 /// Checks whether a mention may be read. The user may name files anywhere, except keys; but a path
 /// in the workspace must not lead out of it through a link. Standard input may name only what the
 /// tools may read.
-fn check_readable(place: &Path, scope: &Scope, source: PromptSource) -> Result<(), String> {
+fn check_readable(place: &Path, scope: &Scope, source: PromptSource) -> Result<(), MentionError> {
     let Err(refused) = scope.resolve_for_read(&place.to_string_lossy()) else { return Ok(()) };
     let goes_up = place.components().any(|part| part == Component::ParentDir);
     let is_named_inside = !goes_up && place.starts_with(&scope.root);
     match (refused, source) {
-        (ScopeError::Hidden { .. }, _) => {
-            Err("it holds keys or permissions, which Hardpan never sends to a model".into())
-        }
+        (ScopeError::Hidden { .. }, _) => Err(MentionError::Private),
         (_, PromptSource::Typed) if !is_named_inside => Ok(()),
-        (_, PromptSource::Typed) => {
-            Err("it links to a file outside of the workspace: mention that file instead".into())
-        }
-        (_, PromptSource::Piped) => {
-            Err("it is outside of the workspace, where standard input may not name files: \
-                                   mention it in a prompt of your own (-p)"
-                .into())
-        }
+        (_, PromptSource::Typed) => Err(MentionError::LinkLeadsOut),
+        (_, PromptSource::Piped) => Err(MentionError::OutsideOfWorkspace),
     }
 }
 
@@ -190,7 +254,8 @@ mod tests {
 
     fn mentioned(text: &str, folder: &Path) -> (Vec<String>, Vec<String>) {
         let found = Mentions::find(text, &Scope::new(folder, folder), PromptSource::Typed);
-        (found.files.iter().map(|path| path.display().to_string()).collect(), found.notes)
+        let notes = found.notes.iter().map(ToString::to_string).collect();
+        (found.files.iter().map(|path| path.display().to_string()).collect(), notes)
     }
 
     #[test]

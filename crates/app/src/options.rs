@@ -3,14 +3,16 @@
 
 use std::path::PathBuf;
 
-/// The model, the layout and the folder to use. What is not given comes from the environment, the
+use hardpan_tools::SandboxLauncher;
+use jiff::Timestamp;
+
+use crate::approval::ApprovalMode;
+use crate::settings::UserFolders;
+
+/// The model and the layout to use. What is not given comes from the environment, the
 /// conversation, the settings or the defaults, in this order.
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
-    /// Images to attach to the first prompt.
-    pub image: Vec<PathBuf>,
-    /// `strata`, `panels`, `tiers` or `inline`.
-    pub layout: Option<String>,
     /// Provider id, as the catalogue has it.
     pub provider: Option<String>,
     /// Model, as the catalogue has it.
@@ -19,52 +21,133 @@ pub struct TargetOptions {
     pub max_tokens: Option<u32>,
     /// Token limit of the model's thinking; none for no thinking.
     pub thinking: Option<u32>,
-    /// Folder to work in, relative to the current one.
-    pub dir: Option<PathBuf>,
-    /// Leaves the symbol map out of the prompt.
-    pub no_map: bool,
+    /// `strata`, `panels`, `tiers` or `inline`.
+    pub layout: Option<String>,
+}
+
+/// A conversation to open.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// The folder to work in.
+    pub folder: PathBuf,
+    /// Where the user's settings, sessions and caches are.
+    pub user_folders: UserFolders,
+    /// Which conversation.
+    pub session: SessionChoice,
+    /// Whether it is stored.
+    pub storage: SessionStorage,
+    /// What happens to tool calls that no rule decides.
+    pub approval: ApprovalMode,
+    /// The model and the layout.
+    pub target: TargetOptions,
+    /// Image files that go with the first prompt.
+    pub images: Vec<PathBuf>,
+    /// Whether requests contain the map of the folder's symbols.
+    pub symbol_map: bool,
+    /// The program that enters the sandbox before it runs a command; without one, commands run
+    /// without a sandbox.
+    pub sandbox_launcher: Option<SandboxLauncher>,
+    /// Names of the face's commands, which skills and templates cannot use.
+    pub reserved_names: Vec<&'static str>,
+}
+
+impl OpenOptions {
+    /// A new conversation in a folder, which the user is asked about, with the user's own folders.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        OpenOptions {
+            folder: folder.into(),
+            user_folders: UserFolders::from_env(),
+            session: SessionChoice::default(),
+            storage: SessionStorage::default(),
+            approval: ApprovalMode::default(),
+            target: TargetOptions::default(),
+            images: Vec::new(),
+            symbol_map: true,
+            sandbox_launcher: None,
+            reserved_names: Vec::new(),
+        }
+    }
+}
+
+/// Which conversation to open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SessionChoice {
+    /// A new one.
+    #[default]
+    New,
+    /// The folder's last one.
+    Latest,
+    /// An earlier one.
+    Resume {
+        /// Its id, name or file.
+        session: String,
+        /// The entry to go back to; none for the last one.
+        at: Option<String>,
+    },
+    /// A new one with a copy of another's messages.
+    Fork {
+        /// The other's id, name or file.
+        session: String,
+        /// The entry to copy up to; none for the last one.
+        at: Option<String>,
+    },
+}
+
+/// Whether a conversation outlives its process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionStorage {
+    /// It is stored with the user's other conversations.
+    #[default]
+    Stored,
+    /// It lives in a temporary folder, which is removed with the app.
+    Temporary,
 }
 
 /// A request to build without an agent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RequestOptions {
-    /// The prompt; `-` reads it from standard input.
+    /// The folder that the request is about.
+    pub folder: PathBuf,
+    /// What the user asks.
     pub prompt: Option<String>,
-    /// Files to show to the model.
+    /// Files to show to the model, relative to the folder.
     pub files: Vec<PathBuf>,
-    /// Use this snapshot file instead of the folder.
+    /// Image files to attach to the prompt.
+    pub images: Vec<PathBuf>,
+    /// A snapshot file to use instead of the folder.
     pub snapshot: Option<PathBuf>,
-    /// Include the conversation stored in this session file.
+    /// A session file whose conversation to include.
     pub session: Option<PathBuf>,
-    /// The model and the layout that the request is for.
+    /// The model and the layout.
     pub target: TargetOptions,
-    /// The time to put into the request instead of the current one, in RFC 3339.
-    pub now: Option<String>,
+    /// The time to put into the request; none for the current time.
+    pub now: Option<Timestamp>,
     /// In the strata layout: fold.
     pub fold: bool,
-    /// Leaves out the agent's tools and skills.
-    pub no_tools: bool,
+    /// Whether to declare the agent's tools and list its skills.
+    pub tools: bool,
+    /// Whether to include the map of the folder's symbols.
+    pub symbol_map: bool,
     /// Names of the face's commands, which skills and templates cannot use.
     pub reserved_names: Vec<&'static str>,
 }
 
-/// A conversation to open. By default, a new one.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// Resume the last conversation of the folder.
-    pub last: bool,
-    /// Resume a conversation by id, name or file.
-    pub resume: Option<String>,
-    /// Begin with a copy of another conversation's messages.
-    pub fork: Option<String>,
-    /// With `resume` or `fork`: go back to this entry.
-    pub at: Option<String>,
-    /// Run every tool without asking.
-    pub yes: bool,
-    /// Do not store this conversation.
-    pub no_session: bool,
-    /// The model, the layout and the folder.
-    pub target: TargetOptions,
-    /// Names of the face's commands, which skills and templates cannot use.
-    pub reserved_names: Vec<&'static str>,
+impl RequestOptions {
+    /// The request of an agent in a folder, without a prompt.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        RequestOptions {
+            folder: folder.into(),
+            prompt: None,
+            files: Vec::new(),
+            images: Vec::new(),
+            snapshot: None,
+            session: None,
+            target: TargetOptions::default(),
+            now: None,
+            fold: false,
+            tools: true,
+            symbol_map: true,
+            reserved_names: Vec::new(),
+        }
+    }
 }

@@ -1,18 +1,31 @@
 //! [`AssembledRequest`]: a request that is ready to be sent, and everything it was made from.
 
-use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use hardpan_context::{
-    AssembledPrompt, Breakdown, PromptTexts, RenderCache, Snapshot, Target, without_images, without_tools,
-};
-use hardpan_prompt::{Prompt, validate::validate};
-use hardpan_providers::{FailureKind, PromptFallbacks, ProviderError};
+use hardpan_context::{AssembleError, AssembledPrompt, Breakdown, RenderCache, Snapshot, Target};
+use hardpan_prompt::validate::{Violation, validate};
 
-use crate::gather::{self, RequestInputs, collect_inputs};
+use crate::gather::{GatherError, RequestInputs, collect_inputs};
+use crate::notice::NoticeSink;
 use crate::options::RequestOptions;
 use crate::settings::Settings;
-use crate::text;
+
+/// Why a request cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// Its inputs cannot be gathered.
+    #[error(transparent)]
+    Gather(#[from] GatherError),
+    /// It does not fit the model.
+    #[error(transparent)]
+    Assemble(#[from] AssembleError),
+    /// It breaks a rule of the provider's.
+    #[error(
+        "the provider would reject this request. This is a bug in hardpan: please report it with the output of `hardpan snapshot`"
+    )]
+    Invalid(#[from] Violation),
+}
 
 /// A request that is ready to be sent, with everything that it was assembled from.
 pub struct AssembledRequest {
@@ -50,65 +63,15 @@ impl AssembledRequest {
 }
 
 /// Collects the inputs, assembles the prompt, and validates it.
-pub fn assemble(options: &RequestOptions, settings: &Settings) -> Result<AssembledRequest> {
-    let RequestInputs { snapshot, target, layout } = collect_inputs(options, settings)?;
+pub fn assemble(
+    options: &RequestOptions,
+    settings: &Arc<Settings>,
+    notices: &Arc<dyn NoticeSink>,
+) -> Result<AssembledRequest, RequestError> {
+    let RequestInputs { snapshot, target, layout } = collect_inputs(options, settings, notices)?;
     let render_cache = RenderCache::new(target.vocabulary());
     let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)?;
     let rules = hardpan_providers::validation_rules(&target.profile, target.model.prefill);
-    validate(&assembled.prompt, &rules).context(
-        "the provider would reject this request. This is a bug in hardpan: please report it with the output of `hardpan snapshot`",
-    )?;
+    validate(&assembled.prompt, &rules)?;
     Ok(AssembledRequest { assembled, snapshot, target, render_cache })
-}
-
-/// Loads the settings for a folder, and prints the notes about them on standard error.
-pub fn load_settings(dir: Option<&Path>) -> Result<Settings> {
-    let settings = Settings::load(&hardpan_workspace::find_project_root(&gather::working_folder(dir)?))?;
-    for note in &settings.notes {
-        eprintln!("hardpan: {}", text::safe(note));
-    }
-    Ok(settings)
-}
-
-/// Names similar models of the provider in the error for a model that is not available. Hardpan
-/// never switches to another model by itself.
-pub fn suggest_other_models(
-    error: ProviderError,
-    request: &AssembledRequest,
-    settings: &Settings,
-) -> anyhow::Error {
-    let unavailable = error.failure == FailureKind::ModelUnavailable;
-    let error = anyhow::Error::from(error);
-    if !unavailable {
-        return error;
-    }
-    let model = &request.target.model;
-    let others = settings
-        .catalogue
-        .models()
-        .filter(|other| other.provider == model.provider && other.deprecated.is_none());
-    let nearest = hardpan_models::nearest(
-        &model.id,
-        others.map(|other| other.id.as_str()).filter(|id| *id != model.id),
-    );
-    if nearest.is_empty() {
-        error
-    } else {
-        anyhow::anyhow!("{error}. Similar models of {}: {}", model.provider, nearest.join(", "))
-    }
-}
-
-/// Rewrites a prompt for models without tools or images, with the texts in use.
-pub struct TextFallbacks<'a> {
-    /// The user's texts for such models.
-    pub texts: &'a PromptTexts,
-}
-
-impl PromptFallbacks for TextFallbacks<'_> {
-    fn without_tools(&self, prompt: &Prompt) -> Prompt {
-        without_tools(prompt, self.texts)
-    }
-    fn without_images(&self, prompt: &Prompt) -> Prompt {
-        without_images(prompt, self.texts)
-    }
 }

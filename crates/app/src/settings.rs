@@ -16,11 +16,13 @@ use std::path::{Path, PathBuf};
 use hardpan_context::{EXTRA_INSTRUCTIONS_FILE, PROMPT_FILES, PromptTexts, TextOverride};
 use hardpan_models::Catalogue;
 
+use crate::notice::{Notice, NoticeSink};
+
 pub use config::{Config, ProviderConfig, RetryConfig};
 pub use error::SettingsError;
-pub use folders::{cache_folder, config_folder, data_folder, expand_home, private_files, state_folder};
+pub use folders::{UserFolders, expand_home};
 use trust::is_trusted;
-pub use trust::trust;
+pub use trust::{Trust, set_trust};
 
 /// Everything that the user and the project configure.
 pub struct Settings {
@@ -30,29 +32,29 @@ pub struct Settings {
     pub catalogue: Catalogue,
     /// The texts that a model reads, with the overrides from `prompts/`.
     pub texts: PromptTexts,
-    /// The user's config folder; none if neither `HOME` nor a variable names one.
-    pub folder: Option<PathBuf>,
+    /// The folders that the settings were read from.
+    pub user_folders: UserFolders,
     /// Whether the user trusts the project's settings, skills and templates.
     pub trusted: bool,
-    /// Messages for the user about settings that are not used.
-    pub notes: Vec<String>,
 }
 
 impl Settings {
     /// Reads the user's settings, and those of the project at `root` if the user trusts it.
-    pub fn load(root: &Path) -> Result<Self, SettingsError> {
-        let folder = config_folder();
-        let mut notes = Vec::new();
+    /// Settings that are not used become notices.
+    pub fn load(
+        root: &Path,
+        user_folders: UserFolders,
+        notices: &dyn NoticeSink,
+    ) -> Result<Self, SettingsError> {
+        let folder = &user_folders.config;
         let mut layers: Vec<PathBuf> = folder.iter().cloned().collect();
         let project = root.join(".hardpan");
-        let trusted = is_trusted(root)?;
+        let trusted = is_trusted(root, &user_folders)?;
         if project.is_dir() && folder.as_ref() != Some(&project) {
             if trusted {
                 layers.push(project);
             } else {
-                let note = "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` \
-                            to use them";
-                notes.push(note.to_owned());
+                notices.notice(Notice::ProjectNotTrusted);
             }
         }
         let mut config = Config::default();
@@ -63,13 +65,13 @@ impl Settings {
             let (path, models) = (layer.join("config.toml"), layer.join("models.json"));
             let mut above = read_config(&path)?;
             if is_project && drop_unsafe_project_settings(&mut above) == ProviderOverrides::Dropped {
-                notes.push(ignored_providers_note(&path));
+                notices.notice(Notice::ProjectProvidersIgnored { path });
             }
             config = config.merged_with(above);
             if let Some(mut json) = read_optional(&models)? {
                 if is_project && let Some(narrowed) = without_providers(&json) {
                     json = narrowed;
-                    notes.push(ignored_providers_note(&models));
+                    notices.notice(Notice::ProjectProvidersIgnored { path: models.clone() });
                 }
                 catalogue = catalogue.with_user_file(&models.display().to_string(), &json)?;
             }
@@ -78,16 +80,15 @@ impl Settings {
         for id in config.providers.keys() {
             // Most likely misspelled, and would otherwise be ignored silently.
             if let Err(error) = catalogue.provider(id) {
-                notes.push(format!("ignoring [providers.{id}] in config.toml: {error}"));
+                notices.notice(Notice::UnknownProviderIgnored { id: id.clone(), error });
             }
         }
         Ok(Settings {
             config,
             catalogue,
             texts: PromptTexts::with_overrides(&overrides)?,
-            folder,
             trusted,
-            notes,
+            user_folders,
         })
     }
 }
@@ -127,13 +128,6 @@ fn without_providers(json: &str) -> Option<String> {
     let mut models: serde_json::Value = serde_json::from_str(json).ok()?;
     models.as_object_mut()?.remove("providers")?;
     Some(models.to_string())
-}
-
-fn ignored_providers_note(path: &Path) -> String {
-    format!(
-        "{}: ignoring the project's provider addresses, because your keys would go there; put them into your own settings",
-        path.display()
-    )
 }
 
 fn read_config(path: &Path) -> Result<Config, SettingsError> {

@@ -3,25 +3,33 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use hardpan_session::{Entry, Header, Record, RequestRecord, SessionLog, SessionStore};
+use hardpan_session::{Entry, Header, LogError, Record, RequestRecord, SessionLog, SessionStore};
 
-use crate::settings::data_folder;
-use crate::text::{error_text, safe_lines};
+use crate::settings::UserFolders;
 
 /// The folder of these bills, beside that of the sessions. Each file is a session without messages.
 pub const SIDE_REQUESTS_FOLDER: &str = "asides";
 
-/// Stores the bills of some requests. A failure is printed and does not fail the command.
-pub fn record_bills(cwd: &Path, bills: Vec<RequestRecord>) {
-    if let Err(error) = write_bills(cwd, bills) {
-        eprintln!("hardpan: cannot store the cost: {}", safe_lines(&error_text(error.as_ref())));
-    }
+/// Why bills are not stored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordBillsError {
+    /// There is no folder for them.
+    #[error("no data folder: set HOME or HARDPAN_DATA_DIR")]
+    NoDataFolder,
+    /// Their file cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
 }
 
-fn write_bills(cwd: &Path, bills: Vec<RequestRecord>) -> Result<()> {
+/// Stores the bills of some requests that were made in the folder `cwd`.
+pub fn record_bills(
+    folders: &UserFolders,
+    cwd: &Path,
+    bills: Vec<RequestRecord>,
+) -> Result<(), RecordBillsError> {
     let Some(first) = bills.first() else { return Ok(()) };
-    let data = data_folder().context("no data folder: set HOME or HARDPAN_DATA_DIR")?;
+    let data = folders.data.as_ref().ok_or(RecordBillsError::NoDataFolder)?;
     let (time, purpose) = (first.started, first.purpose.clone());
     let source = format!("{}/{}/{}", time.as_nanosecond(), std::process::id(), cwd.display());
     let id = &hardpan_prompt::Hash::of(source.as_bytes()).to_string()[..12];

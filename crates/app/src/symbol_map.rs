@@ -1,6 +1,5 @@
 //! The symbol index of a folder ([`load_index`]), and its map in a prompt ([`symbols_for_prompt`]).
 
-use std::io::IsTerminal;
 use std::path::Path;
 
 use hardpan_agent::Coupling;
@@ -10,14 +9,13 @@ use hardpan_symbols::{Focus, MapMemory, MapRequest, SymbolIndex, TokenBudget};
 use hardpan_workspace as workspace;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::cache_folder;
-use crate::text::thousands;
+use crate::notice::{IndexProgress, NoticeSink};
 
 /// Token limit of the map in a prompt; in a small window, one part in [`WINDOW_SHARE`] of it.
 const MAX_MAP_TOKENS: usize = 20_000;
 const WINDOW_SHARE: usize = 10;
 
-/// From this many files on, indexing shows its progress.
+/// From this many files on, indexing reports its progress.
 const MANY_FILES: usize = 2000;
 
 /// The default token limit of the map in a prompt, in tokens as we count them.
@@ -30,13 +28,6 @@ pub fn default_map_tokens(window: usize, factor: f64) -> usize {
     ((window / WINDOW_SHARE).min(MAX_MAP_TOKENS) as f64 * ENTRIES / factor) as usize
 }
 
-/// Updates the index on disk, so that the next map is fast.
-pub fn warm_up(folder: &Path) {
-    let root = workspace::find_project_root(folder);
-    let files = workspace::list_files(&root, workspace::TREE_LIMIT).files;
-    workspace::index_codebase(&root, &files, cache_folder().as_deref(), &mut |_| {});
-}
-
 /// What the map of a conversation keeps from request to request: path aliases and selection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -44,16 +35,12 @@ pub struct MapState(Option<MapMemory>);
 
 /// The map for a prompt, ranked by the open files and the words of the prompt. None if there is no
 /// code, or no room for it. Keeps what an earlier map of the conversation selected.
-pub fn symbols_for_prompt(
-    folder: &Path,
+pub(crate) fn symbols_for_prompt(
+    index: &SymbolIndex,
     file: &SnapshotFile,
     tokens: usize,
     mapped: &mut MapState,
 ) -> Option<SymbolsEntry> {
-    if tokens == 0 {
-        return None;
-    }
-    let index = load_index(&workspace::find_project_root(folder));
     let words = match &file.prompt {
         Some(PromptEntry::Text(text) | PromptEntry::WithId { text, .. }) => text.as_str(),
         None => "",
@@ -80,27 +67,26 @@ pub fn symbols_for_prompt(
 }
 
 /// Which files of a repository belong together, and how much other files refer to each.
-pub fn coupling(folder: &Path) -> Coupling {
-    let index = load_index(&workspace::find_project_root(folder));
+pub(crate) fn coupling(index: &SymbolIndex) -> Coupling {
     let owned = |cluster: Vec<&str>| cluster.into_iter().map(str::to_owned).collect();
     let ranks = index.ranks(&Focus::default());
     let references = index.paths().map(str::to_owned).zip(ranks).collect();
     Coupling { clusters: index.clusters().into_iter().map(owned).collect(), references }
 }
 
-/// Loads the index of a repository, reusing the cache for unchanged files.
-pub fn load_index(root: &Path) -> SymbolIndex {
+/// Loads the index of a repository, reusing the cache for unchanged files. A large repository
+/// reports its progress.
+pub fn load_index(root: &Path, cache: Option<&Path>, notices: &dyn NoticeSink) -> SymbolIndex {
     let files = workspace::list_files(root, workspace::TREE_LIMIT).files;
     let total = files.len();
-    let shows_progress = total >= MANY_FILES && std::io::stderr().is_terminal();
     let mut progress = |done: usize| {
-        if shows_progress {
-            eprint!("\rindexing {} of {} files", thousands(done), thousands(total));
+        if total >= MANY_FILES {
+            notices.index_progress(IndexProgress::Indexed { done, total });
         }
     };
-    let codebase = workspace::index_codebase(root, &files, cache_folder().as_deref(), &mut progress);
-    if shows_progress {
-        eprint!("\r\x1b[K");
+    let codebase = workspace::index_codebase(root, &files, cache, &mut progress);
+    if total >= MANY_FILES {
+        notices.index_progress(IndexProgress::Finished);
     }
     codebase.index
 }

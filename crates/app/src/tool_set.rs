@@ -5,19 +5,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Result;
 use hardpan_agent::events::{
     AgentStart, SessionCompact, SessionFork, SessionSwitch, SessionTree, ToolExecutionEnd,
 };
 use hardpan_agent::{Agent, Event};
 use hardpan_prompt::Hash;
 use hardpan_tools::{
-    FileViews, Journal, JournalError, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope,
-    ShellOptions, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools, sandbox_support,
-    scrub_environment,
+    FileViews, Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool,
+    ToolOptions, ToolRegistry, WebOptions, changing_tools, sandbox_support, scrub_environment,
 };
 
-use crate::settings::{Settings, cache_folder, config_folder, data_folder, expand_home};
+use crate::notice::{Notice, NoticeSink};
+use crate::settings::{Settings, UserFolders, expand_home};
 
 /// The folders of a session beside its session file.
 pub struct SessionArtifacts {
@@ -32,10 +31,11 @@ pub struct SessionArtifacts {
 impl SessionArtifacts {
     /// The folders of a session, below `scratch` if given, else below the user's data and cache
     /// folders.
-    pub fn for_session(session: &str, scratch: Option<&Path>) -> Self {
-        let scratch = scratch.map(Path::to_owned);
-        let data = scratch.clone().or_else(data_folder).unwrap_or_else(std::env::temp_dir);
-        let cache = scratch.or_else(cache_folder).unwrap_or_else(std::env::temp_dir);
+    pub fn for_session(session: &str, folders: &UserFolders, scratch: Option<&Path>) -> Self {
+        let choose = |folder: &Option<PathBuf>| {
+            scratch.or(folder.as_deref()).map_or_else(std::env::temp_dir, Path::to_owned)
+        };
+        let (data, cache) = (choose(&folders.data), choose(&folders.cache));
         // The id comes from a file and must not lead to another folder.
         let session: String =
             session.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
@@ -69,36 +69,56 @@ pub struct ToolSet {
     pub journal: Option<Arc<Journal>>,
     /// The folder that long outputs of commands go to.
     pub outputs: PathBuf,
-    /// Messages for the user, such as that there is no sandbox.
-    pub notes: Vec<String>,
     /// What the model has seen of each file.
     pub file_views: FileViews,
     root: PathBuf,
+    user_folders: UserFolders,
+    /// The folder of a conversation that is not stored.
+    scratch: Option<PathBuf>,
+    notices: Arc<dyn NoticeSink>,
 }
 
 impl ToolSet {
-    /// Makes the tools for a session. With `--no-session`, `scratch` is the folder to use.
-    pub fn new(settings: &Settings, session: &str, root: &Path, scratch: Option<&Path>) -> Result<Self> {
+    /// Makes the tools for a session. A conversation that is not stored has a `scratch` folder.
+    pub fn new(
+        settings: &Settings,
+        session: &str,
+        root: &Path,
+        scratch: Option<&Path>,
+        launcher: Option<SandboxLauncher>,
+        notices: &Arc<dyn NoticeSink>,
+    ) -> Self {
         let config = &settings.config;
-        let mut notes = Vec::new();
-        let SessionArtifacts { journal, outputs, temp } = SessionArtifacts::for_session(session, scratch);
+        let SessionArtifacts { journal, outputs, temp } =
+            SessionArtifacts::for_session(session, &settings.user_folders, scratch);
         let journal = match Journal::open(journal) {
             Ok(journal) => Some(Arc::new(journal)),
             Err(error) => {
-                notes.push(format!("{error}; /undo is not available"));
+                notices.notice(Notice::UndoUnavailable(error));
                 None
             }
         };
         let providers = settings.catalogue.providers();
         let keys: Vec<String> = providers.flat_map(|provider| provider.profile.key_env.clone()).collect();
         let environment = scrub_environment(std::env::vars_os(), &keys, &config.keep_variables);
-        let sandbox = if config.sandbox.unwrap_or(true) { sandbox(settings, &mut notes) } else { None };
+        let sandbox =
+            if config.sandbox.unwrap_or(true) { sandbox(settings, launcher, &**notices) } else { None };
         let own = ShellOptions { outputs: outputs.clone(), temp, environment, sandbox: None };
         let file_views = FileViews::default();
         let shell = ShellOptions { sandbox, ..own.clone() };
         let tools = ToolRegistry::built_in(tools(settings, file_views.clone(), journal.clone(), shell));
         let shell = hardpan_tools::shell_tool(own);
-        Ok(ToolSet { tools, shell, journal, outputs, notes, file_views, root: root.to_owned() })
+        ToolSet {
+            tools,
+            shell,
+            journal,
+            outputs,
+            file_views,
+            root: root.to_owned(),
+            user_folders: settings.user_folders.clone(),
+            scratch: scratch.map(Path::to_owned),
+            notices: notices.clone(),
+        }
     }
 
     /// Subscribes to the agent's events, to track which files the model has read and which run a
@@ -146,9 +166,12 @@ impl ToolSet {
     }
 
     /// Records changes in the journal of another session from now on.
-    pub fn switch_to(&self, session: &str, scratch: Option<&Path>) -> Result<(), JournalError> {
-        let folder = SessionArtifacts::for_session(session, scratch).journal;
-        self.journal.as_ref().map_or(Ok(()), |journal| journal.switch_to(folder))
+    pub fn switch_to(&self, session: &str) {
+        let folders = SessionArtifacts::for_session(session, &self.user_folders, self.scratch.as_deref());
+        let Some(journal) = &self.journal else { return };
+        if let Err(error) = journal.switch_to(folders.journal) {
+            self.notices.notice(Notice::JournalNotSwitched(error));
+        }
     }
 
     /// Lets the agent read the stored outputs of commands.
@@ -176,31 +199,33 @@ pub fn declared_tools(settings: &Settings) -> Vec<hardpan_prompt::Tool> {
     tools(settings, FileViews::default(), None, shell).iter().map(|tool| tool.declaration().clone()).collect()
 }
 
-/// The sandbox for commands; none if this system has no support, which adds a note.
-fn sandbox(settings: &Settings, notes: &mut Vec<String>) -> Option<Sandbox> {
+/// The sandbox for commands; none if this system has no support, which is worth a notice.
+fn sandbox(
+    settings: &Settings,
+    launcher: Option<SandboxLauncher>,
+    notices: &dyn NoticeSink,
+) -> Option<Sandbox> {
     match sandbox_support() {
         SandboxSupport::Full => {}
         SandboxSupport::Partial(missing) => {
-            notes.push(format!("the sandbox for commands is incomplete: {missing}"));
+            notices.notice(Notice::SandboxIncomplete { missing });
         }
-        SandboxSupport::None(why) => {
-            notes.push(format!("commands run without a sandbox: {why}"));
+        SandboxSupport::None(reason) => {
+            notices.notice(Notice::NoSandbox { reason });
             return None;
         }
     }
-    let program = match std::env::current_exe() {
-        Ok(program) => program,
-        Err(error) => {
-            notes.push(format!("commands run without a sandbox: cannot find the hardpan program ({error})"));
-            return None;
-        }
+    let Some(launcher) = launcher else {
+        let reason = "there is no program that enters it (`sandbox_launcher`)".into();
+        notices.notice(Notice::NoSandbox { reason });
+        return None;
     };
     let config = &settings.config;
     let network = if config.network.unwrap_or(false) { NetworkAccess::On } else { NetworkAccess::Off };
     Some(Sandbox {
-        launcher: SandboxLauncher { program, arguments: vec!["__sandbox".into()] },
+        launcher,
         writable: config.writable.iter().map(|folder| expand_home(folder)).collect(),
-        hidden: config_folder().into_iter().collect(),
+        hidden: settings.user_folders.config.iter().cloned().collect(),
         network,
     })
 }

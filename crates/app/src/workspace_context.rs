@@ -2,7 +2,7 @@
 //! list, its symbol map, and the files that the user opened.
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::{ContextSource, Coupling, ObserveReason, ObserveRequest, session_ledger};
 use hardpan_context::{PromptEntry, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry};
@@ -12,17 +12,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::gather;
-use crate::settings::Settings;
-use crate::symbol_map::{self, MapState};
+use crate::gather::{FolderReader, add_refused_file};
+use crate::symbol_map::{MapState, default_map_tokens};
 
 /// Observes the folder that the agent works in.
 pub struct WorkspaceContext {
-    folder: PathBuf,
+    reader: FolderReader,
     /// What the model may read without asking.
     scope: Scope,
-    settings: Arc<Settings>,
-    skills: Vec<hardpan_context::Skill>,
     file_views: FileViews,
     /// Token limit of the map; none for the default share of the window, 0 for no map.
     map_tokens: Option<usize>,
@@ -44,20 +41,17 @@ pub struct PinnedContext {
 }
 
 impl WorkspaceContext {
-    /// The context of a folder, with the pinned context of an earlier run.
+    /// What `reader` finds, with the pinned context of an earlier run.
     pub fn new(
+        reader: FolderReader,
         scope: Scope,
-        settings: Arc<Settings>,
-        skills: Vec<hardpan_context::Skill>,
         map_tokens: Option<usize>,
         file_views: FileViews,
         pinned: PinnedContext,
     ) -> Self {
         WorkspaceContext {
-            folder: scope.folder.clone(),
+            reader,
             scope,
-            settings,
-            skills,
             map_tokens,
             file_views,
             pinned: Mutex::new(pinned),
@@ -97,7 +91,7 @@ impl WorkspaceContext {
     /// Updates the symbol index before it is needed, so that the first prompt does not wait.
     pub fn warm_up(&self) {
         if self.map_tokens != Some(0) {
-            symbol_map::warm_up(&self.folder);
+            self.reader.warm_up();
         }
     }
 
@@ -124,7 +118,7 @@ impl WorkspaceContext {
 
 impl ContextSource for WorkspaceContext {
     fn coupling(&self) -> Coupling {
-        symbol_map::coupling(&self.folder)
+        self.reader.coupling()
     }
 
     fn day(&self, now: Timestamp) -> String {
@@ -132,25 +126,25 @@ impl ContextSource for WorkspaceContext {
     }
 
     fn observe(&self, request: &ObserveRequest) -> Snapshot {
-        let mut file = gather::snapshot_of_folder(&self.folder, &self.settings, request.now);
-        file.system.skills = self.skills.clone();
+        let mut file = self.reader.read(request.now);
         // Pinned, because every change of the instructions would cost the whole cache.
         file.system = self.lock_system().get_or_insert_with(|| file.system.clone()).clone();
         let mut pinned = self.pinned_context();
-        let root = hardpan_workspace::find_project_root(&self.folder);
+        let folder = &self.scope.folder;
+        let root = hardpan_workspace::find_project_root(folder);
         for path in &pinned.files {
             // The user may open files anywhere, but a path in the workspace means a file in it.
             let goes_up = path.components().any(|part| part == Component::ParentDir);
-            match self.refused_link(&root, &self.folder.join(path)).filter(|_| !goes_up) {
-                Some((shown, reason)) => gather::add_refused_file(&mut file, &shown, &reason),
-                None => gather::add_file(&mut file, &self.folder, path),
+            match self.refused_link(&root, &folder.join(path)).filter(|_| !goes_up) {
+                Some((shown, reason)) => add_refused_file(&mut file, &shown, &reason),
+                None => self.reader.add_file(&mut file, path),
             }
         }
         for (path, changed) in &request.known_files {
             let before = file.files.len();
             match self.refused_link(&root, &root.join(path)) {
-                Some((shown, reason)) => gather::add_refused_file(&mut file, &shown, &reason),
-                None => gather::add_file(&mut file, &root, Path::new(path)),
+                Some((shown, reason)) => add_refused_file(&mut file, &shown, &reason),
+                None => self.reader.add_file_below(&mut file, &root, Path::new(path)),
             }
             let volatility = if *changed { Volatility::Active } else { Volatility::Slow };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
@@ -172,11 +166,10 @@ impl ContextSource for WorkspaceContext {
             file.symbols.clone_from(last_map);
             return snapshot_of(file, request.now);
         }
-        let tokens = self
-            .map_tokens
-            .unwrap_or_else(|| symbol_map::default_map_tokens(request.window, request.token_factor));
+        let tokens =
+            self.map_tokens.unwrap_or_else(|| default_map_tokens(request.window, request.token_factor));
         file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
-        file.symbols = symbol_map::symbols_for_prompt(&self.folder, &file, tokens, &mut pinned.map);
+        file.symbols = self.reader.map_symbols(&file, tokens, &mut pinned.map);
         file.prompt = None;
         self.lock_pinned().map = pinned.map;
         *self.lock_last_map() = Some(file.symbols.clone());

@@ -3,13 +3,19 @@
 //! The doc comments of commands and flags in this file are what `--help` prints, so they are
 //! written for the person who runs `hardpan`.
 
+use std::io::Read;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result, bail};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
-use hardpan_app::options::{OpenOptions, RequestOptions, TargetOptions};
+use hardpan_app::approval::ApprovalMode;
+use hardpan_app::options::{OpenOptions, RequestOptions, SessionChoice, SessionStorage, TargetOptions};
+use hardpan_tools::SandboxLauncher;
+use jiff::Timestamp;
 
 use crate::chat::commands;
+use crate::command_setup::working_folder;
 
 /// A coding agent for the terminal that shows what it sends to the model, what that costs, and why
 ///
@@ -304,19 +310,23 @@ pub struct RequestArgs {
 }
 
 impl RequestArgs {
-    /// The request that these flags ask for.
-    pub fn options(&self) -> RequestOptions {
-        RequestOptions {
-            prompt: self.prompt.clone(),
+    /// The request that these flags ask for. Reads standard input if it is the prompt.
+    pub fn options(&self) -> Result<RequestOptions> {
+        let args = &self.target_args;
+        Ok(RequestOptions {
+            prompt: self.prompt.as_deref().map(read_prompt).transpose()?,
             files: self.files.clone(),
+            images: args.image.clone(),
             snapshot: self.snapshot.clone(),
             session: self.session.clone(),
-            target: self.target_args.options(),
-            now: self.now.clone(),
+            target: args.options(),
+            now: self.now.as_deref().map(parse_time).transpose()?,
             fold: self.fold,
-            no_tools: self.no_tools,
+            tools: !self.no_tools,
+            symbol_map: !args.no_map,
             reserved_names: commands::names(),
-        }
+            ..RequestOptions::new(working_folder(args.dir.as_deref())?)
+        })
     }
 
     /// Adds the positional arguments, whose order differs between commands.
@@ -357,17 +367,14 @@ pub struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// The choices of these flags.
+    /// The model and the layout that these flags ask for.
     pub fn options(&self) -> TargetOptions {
         TargetOptions {
-            image: self.image.clone(),
-            layout: self.layout.clone(),
             provider: self.provider.clone(),
             model: self.model.clone(),
             max_tokens: self.max_tokens,
             thinking: self.thinking,
-            dir: self.dir.clone(),
-            no_map: self.no_map,
+            layout: self.layout.clone(),
         }
     }
 }
@@ -412,18 +419,52 @@ pub struct ChatArgs {
 
 impl ChatArgs {
     /// The conversation that these flags ask for.
-    pub fn options(&self) -> OpenOptions {
-        OpenOptions {
-            last: self.last,
-            resume: self.resume.clone(),
-            fork: self.fork.clone(),
-            at: self.at.clone(),
-            yes: self.yes,
-            no_session: self.no_session,
-            target: self.target_args.options(),
+    pub fn options(&self) -> Result<OpenOptions> {
+        let args = &self.target_args;
+        Ok(OpenOptions {
+            session: self.session()?,
+            storage: if self.no_session { SessionStorage::Temporary } else { SessionStorage::Stored },
+            approval: if self.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser },
+            target: args.options(),
+            images: args.image.clone(),
+            symbol_map: !args.no_map,
+            // The sandbox is entered by this program, in its hidden command.
+            sandbox_launcher: std::env::current_exe()
+                .ok()
+                .map(|program| SandboxLauncher { program, arguments: vec!["__sandbox".into()] }),
             reserved_names: commands::names(),
-        }
+            ..OpenOptions::new(working_folder(args.dir.as_deref())?)
+        })
     }
+
+    fn session(&self) -> Result<SessionChoice> {
+        let at = self.at.clone();
+        Ok(match (&self.resume, &self.fork) {
+            (_, Some(session)) => SessionChoice::Fork { session: session.clone(), at },
+            (Some(session), None) => SessionChoice::Resume { session: session.clone(), at },
+            (None, None) if at.is_some() => {
+                bail!("--at needs a conversation: name one with --resume or --fork")
+            }
+            (None, None) if self.last => SessionChoice::Latest,
+            (None, None) => SessionChoice::New,
+        })
+    }
+}
+
+fn parse_time(text: &str) -> Result<Timestamp> {
+    text.parse().with_context(|| format!("--now {text}: expected a time, such as 2026-02-19T14:00:00Z"))
+}
+
+/// The prompt; `-` stands for standard input.
+fn read_prompt(prompt: &str) -> Result<String> {
+    if prompt != "-" {
+        return Ok(prompt.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("cannot read the prompt on standard input as UTF-8")?;
+    Ok(text.trim_end().to_owned())
 }
 
 /// How Hardpan prints a conversation.

@@ -4,11 +4,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use hardpan_app::settings::UserFolders;
 use hardpan_audit::{Audit, Recording, Report, report};
 use hardpan_models::Catalogue;
 
+use crate::command_setup::load_settings;
 use crate::output::{self, error_text, safe, safe_lines};
-use hardpan_app::settings::data_folder;
 
 /// How deep to search a folder. Codex stores `year/month/day/file`; this leaves room above that.
 pub const MAX_FOLDER_DEPTH: usize = 8;
@@ -58,10 +59,10 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
 /// The catalogue with the user's own prices. Settings that cannot be read are reported and ignored:
 /// an audit needs none.
 pub fn catalogue() -> Catalogue {
-    match hardpan_app::request::load_settings(None) {
-        Ok(settings) => settings.catalogue,
+    match load_settings(None) {
+        Ok(settings) => settings.catalogue.clone(),
         Err(error) => {
-            eprintln!("hardpan: ignoring your settings: {}", safe_lines(&error_text(error.as_ref())));
+            eprintln!("hardpan: ignoring your settings: {}", safe_lines(&error_text(&error)));
             Catalogue::builtin().clone()
         }
     }
@@ -99,7 +100,7 @@ fn default_session_folders() -> Vec<PathBuf> {
         moved("PI_CODING_AGENT_DIR", ".pi/agent").map(|folder| folder.join("sessions")),
         moved("CLAUDE_CONFIG_DIR", ".claude").map(|folder| folder.join("projects")),
         moved("CODEX_HOME", ".codex").map(|folder| folder.join("sessions")),
-        data_folder().map(|folder| folder.join("sessions")),
+        UserFolders::from_env().sessions(),
     ];
     places.into_iter().flatten().collect()
 }

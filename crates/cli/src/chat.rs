@@ -10,7 +10,7 @@ mod one_shot; // `hardpan -p`: one prompt, its answer, exit
 mod price; // /price and /why
 mod prompt_input; // PromptInput: the prompt of `hardpan -p`, from flags and standard input
 mod repl; // the interactive session
-mod screen; // the terminal: output above, the input line below
+pub mod screen; // the terminal: output above, the input line below
 pub mod signals; // Ctrl-C, SIGTERM and SIGHUP
 mod terminal_prompter; // TerminalPrompter: asks the user in the terminal
 

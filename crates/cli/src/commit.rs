@@ -3,20 +3,19 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hardpan_app::commit::message::{self, CommitMessage};
-use hardpan_app::commit::model::MessageWriter;
-use hardpan_app::commit::staged::{Repository, StagedChanges};
-use hardpan_app::gather;
-use hardpan_app::learned_state::LearnedState;
+use hardpan_app::commit::{
+    CommitBill, CommitMessage, MessageAuthor, MessageWriter, Repository, StagedChanges,
+};
+use hardpan_app::error_text;
 use hardpan_app::options::TargetOptions;
-use hardpan_app::provider_route::ProviderRoute;
-use hardpan_app::request::load_settings;
 use hardpan_app::settings::Settings;
 
 use crate::chat::ExitError;
-use crate::output::{self, error_text, safe, safe_lines};
+use crate::command_setup::{StderrNotices, load_settings, working_folder};
+use crate::output::{self, dollars, safe, safe_lines, thousands};
 
 /// Flags of `hardpan commit`.
 #[derive(Debug, clap::Args)]
@@ -51,7 +50,7 @@ enum CommitMode {
 
 /// Writes a message for the staged changes, shows it, and commits if the user agrees.
 pub fn commit(args: &CommitArgs) -> Result<()> {
-    let folder = gather::working_folder(args.dir.as_deref())?;
+    let folder = working_folder(args.dir.as_deref())?;
     let settings = load_settings(args.dir.as_deref())?;
     let repository = Repository::at(&folder)?;
     let staged = repository.staged()?;
@@ -66,7 +65,7 @@ pub fn commit(args: &CommitArgs) -> Result<()> {
     show(&message)?;
     match mode {
         CommitMode::Print => Ok(()),
-        CommitMode::Commit => repository.commit(&staged, &message),
+        CommitMode::Commit => Ok(repository.commit(&staged, &message)?),
         CommitMode::Ask => ask(&repository, &staged, message),
         CommitMode::Show => {
             eprintln!(
@@ -80,47 +79,62 @@ pub fn commit(args: &CommitArgs) -> Result<()> {
 /// Writes the message with the model; without a key, makes a plain one from the file names.
 fn write_message(
     args: &CommitArgs,
-    settings: &Settings,
+    settings: &Arc<Settings>,
     staged: &StagedChanges,
     mode: &CommitMode,
 ) -> Result<CommitMessage> {
-    let small = args.model.clone().or_else(|| {
-        // --provider chooses among that provider's models.
-        settings.config.small_model.clone().filter(|_| args.provider.is_none())
-    });
-    let options = TargetOptions { model: small, provider: args.provider.clone(), ..TargetOptions::default() };
-    let mut target = gather::resolve_target(&options, settings, None)?;
-    gather::apply_learned_factor(&mut target, &LearnedState::load());
-    let route = ProviderRoute::choose(&target, settings, None)?;
-    if route.simulated {
-        let key = target.profile.key_env.first().map_or("its key", String::as_str);
-        if matches!(mode, CommitMode::Commit) {
-            bail!(
-                "no key for {}, so no model can write the message; nothing was committed. Set {key}, or write the message yourself (git commit)",
-                target.provider
+    let options = TargetOptions {
+        model: args.model.clone(),
+        provider: args.provider.clone(),
+        ..TargetOptions::default()
+    };
+    let mut writer = match MessageAuthor::choose(&options, settings, &StderrNotices::shared())? {
+        MessageAuthor::Model(writer) => writer,
+        MessageAuthor::NoKey { provider, key_variable } => {
+            let key = key_variable.as_deref().unwrap_or("its key");
+            if matches!(mode, CommitMode::Commit) {
+                bail!(
+                    "no key for {provider}, so no model can write the message; nothing was committed. Set {key}, or write the message yourself (git commit)"
+                );
+            }
+            eprintln!(
+                "hardpan: no key for {provider}, so this message is made from the file names only. Set {key} to let a model read the changes."
             );
+            return Ok(CommitMessage::from_file_names(&staged.files));
         }
-        eprintln!(
-            "hardpan: no key for {}, so this message is made from the file names only. Set {key} to let a model read the changes.",
-            target.provider
-        );
-        return Ok(message::from_file_names(&staged.files));
-    }
-    let mut writer = MessageWriter::new(target, settings, route);
+    };
     let written = write_until_interrupted(&mut writer, staged);
-    writer.bill_line().iter().for_each(|line| eprintln!("{line}"));
-    writer.finish(&gather::working_folder(args.dir.as_deref())?);
+    if writer.bill().requests > 0 {
+        eprintln!("{}", bill_line(writer.bill()));
+    }
+    writer.finish(&working_folder(args.dir.as_deref())?);
     written
 }
 
-fn write_until_interrupted(writer: &mut MessageWriter<'_>, staged: &StagedChanges) -> Result<CommitMessage> {
+/// The requests, their tokens and their cost in one line.
+fn bill_line(bill: &CommitBill) -> String {
+    let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
+    let requests =
+        if bill.requests == 1 { "1 request".to_owned() } else { format!("{} requests", bill.requests) };
+    format!(
+        "{requests} to {}: in {} (read {}, written {}), out {}; {}",
+        safe(&bill.model),
+        n(bill.spending.tokens.prompt()),
+        n(bill.spending.tokens.cache_read),
+        n(bill.spending.tokens.cache_written()),
+        n(bill.spending.tokens.output),
+        dollars(bill.spending.dollars)
+    )
+}
+
+fn write_until_interrupted(writer: &mut MessageWriter, staged: &StagedChanges) -> Result<CommitMessage> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;
     runtime.block_on(async {
         tokio::select! {
-            written = writer.write(staged) => written,
+            written = writer.write(staged) => Ok(written?),
             _ = tokio::signal::ctrl_c() => {
                 Err(ExitError { code: 130, message: "interrupted; nothing was committed".into() }.into())
             }
@@ -141,13 +155,13 @@ fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessa
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line).context("cannot read your answer")?;
         match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return repository.commit(staged, &message),
+            "y" | "yes" => return Ok(repository.commit(staged, &message)?),
             "e" | "edit" => match repository.edit(&message) {
                 Ok(edited) => {
                     message = edited;
                     show(&message)?;
                 }
-                Err(error) => eprintln!("hardpan: {}", safe(&error_text(error.as_ref()))),
+                Err(error) => eprintln!("hardpan: {}", safe(&error_text(&error))),
             },
             "n" | "no" => return Err(declined()),
             "" if read == 0 => return Err(declined()),

@@ -5,18 +5,17 @@ mod summary; // CostSummary: the bills of many sessions, each request counted on
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use hardpan_app::side_requests::SIDE_REQUESTS_FOLDER;
 use hardpan_economy::Ledger;
 use hardpan_economy::ledger::{Account, Totals};
 use hardpan_prompt::ItemKind;
 use hardpan_session::{SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
+use crate::command_setup::{data_folder, working_folder};
 use crate::output::{self, Align, Table, dollars, safe, thousands};
 use crate::views::width;
-use hardpan_app::gather;
-use hardpan_app::settings::data_folder;
-use hardpan_app::side_requests::SIDE_REQUESTS_FOLDER;
 use summary::CostSummary;
 
 pub use summary::read_bills;
@@ -77,9 +76,9 @@ impl GroupBy {
 
 /// Runs `hardpan cost`.
 pub fn cost(args: &CostArgs) -> Result<()> {
-    let data = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
+    let data = data_folder()?;
     let store = SessionStore::new(data.join("sessions"));
-    let folder = if args.all { None } else { Some(gather::working_folder(args.dir.as_deref())?) };
+    let folder = if args.all { None } else { Some(working_folder(args.dir.as_deref())?) };
     let sessions: Vec<SessionSummary> = match &args.session {
         Some(text) => vec![store.find(folder.as_deref(), text)?],
         None => {

@@ -1,14 +1,15 @@
 //! `hardpan request --diff A B`: finds the first block in which two requests differ.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use hardpan_app::settings::Settings;
 use hardpan_providers::body::{self, BodyBlock};
 use serde_json::Value;
 
 use crate::args::{RequestArgs, TargetArgs};
 use crate::output::{cut, safe};
-use hardpan_app::settings::Settings;
 
 /// One of the two requests: its body, and the origins of its blocks if they are known.
 struct DiffSide {
@@ -17,7 +18,7 @@ struct DiffSide {
 }
 
 /// Describes the first difference between two requests.
-pub fn diff(a: &Path, b: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<String> {
+pub fn diff(a: &Path, b: &Path, request_args: &RequestArgs, settings: &Arc<Settings>) -> Result<String> {
     let (first, second) = (load(a, request_args, settings)?, load(b, request_args, settings)?);
     let Some(difference) = body::first_difference(&first.body, &second.body) else {
         return Ok("Both requests have the same blocks.\n".to_owned());
@@ -67,7 +68,7 @@ fn block_text(block: &BodyBlock) -> String {
 }
 
 /// Loads a request: assembles a snapshot, and takes a body as it is.
-fn load(path: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<DiffSide> {
+fn load(path: &Path, request_args: &RequestArgs, settings: &Arc<Settings>) -> Result<DiffSide> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
@@ -91,7 +92,7 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Settings) -> Result<
         target_args: TargetArgs { image: Vec::new(), ..request_args.target_args.clone() },
         ..request_args.clone()
     };
-    let request = hardpan_app::request::assemble(&request_args.options(), settings)?;
+    let request = crate::run::assemble(&request_args, settings)?;
     let body = serde_json::from_slice(&request.body()).context("the body is not JSON")?;
     let origins = crate::origins::origins(&request.assembled, &request.addresses());
     let origins = origins.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;

@@ -7,6 +7,7 @@
 mod args; // the command line, and every help text
 mod audit; // `hardpan audit`
 mod chat; // a conversation: one prompt, JSON events, or an interactive session
+mod command_setup; // the folder, the settings and the notices of a command
 mod commit; // `hardpan commit`
 mod cost; // `hardpan cost`
 mod diff; // `hardpan request --diff`
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_output_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hardpan: {}", output::safe_lines(&output::error_text(error.as_ref())));
+            eprintln!("hardpan: {}", output::safe_lines(&output::error_text(&error)));
             chat::ExitError::exit_code_of(&error)
         }
     }

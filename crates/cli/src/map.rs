@@ -4,13 +4,14 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use hardpan_app::gather;
-use hardpan_app::symbol_map::load_index;
+use hardpan_app::settings::UserFolders;
+use hardpan_app::symbol_map;
 use hardpan_models::{did_you_mean, nearest};
 use hardpan_prompt::{Text, TokenCounter, Vocabulary};
-use hardpan_symbols::{Focus, MapRequest, TokenBudget};
+use hardpan_symbols::{Focus, MapRequest, SymbolIndex, TokenBudget};
 use hardpan_workspace as workspace;
 
+use crate::command_setup::{StderrNotices, working_folder};
 use crate::output::{self, safe, thousands};
 
 /// How to print a map or a list of symbols.
@@ -82,9 +83,14 @@ pub fn symbols(dir: Option<&Path>, name: &str, format: OutputFormat) -> Result<(
     Ok(output::print(text)?)
 }
 
+/// Loads the index of a repository, and shows the progress.
+fn load_index(root: &Path) -> SymbolIndex {
+    symbol_map::load_index(root, UserFolders::from_env().cache.as_deref(), &StderrNotices)
+}
+
 /// The root of the repository, and the folder that paths are relative to.
 fn root_and_folder(dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
-    let here = gather::working_folder(dir)?;
+    let here = working_folder(dir)?;
     Ok((workspace::find_project_root(&here), here))
 }
 

@@ -3,7 +3,6 @@
 
 use std::io::{self, Write};
 
-pub use hardpan_app::text::{dollars, error_text, safe, safe_lines, thousands};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Why standard output cannot be written.
@@ -23,6 +22,38 @@ pub fn print(bytes: impl AsRef<[u8]>) -> Result<(), OutputError> {
 pub fn is_output_closed(error: &anyhow::Error) -> bool {
     let broken = |OutputError(error): &OutputError| error.kind() == io::ErrorKind::BrokenPipe;
     error.downcast_ref().is_some_and(broken)
+}
+
+/// Replaces control characters, line ends included, so that foreign text never steers the terminal.
+pub fn safe(text: &str) -> String {
+    text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Like [`safe`], but keeps line ends and tabs, which code has.
+pub fn safe_lines(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    text.chars().map(|c| if is_unsafe(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+}
+
+/// Control characters, and those that change the direction of writing.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A number with separators: `1,234,567`.
+pub fn thousands(n: usize) -> String {
+    hardpan_economy::format::format_number(n as u64)
+}
+
+/// An amount of money: `$0.0123`, with six digits after the point below one cent.
+pub fn dollars(amount: f64) -> String {
+    if amount == 0.0 || amount >= 0.01 { format!("${amount:.4}") } else { format!("${amount:.6}") }
+}
+
+/// The error as a person reads it: its text, and every cause that the text does not tell already.
+pub fn error_text(error: &anyhow::Error) -> String {
+    hardpan_app::error_text(error.as_ref())
 }
 
 /// The alignment of a column.

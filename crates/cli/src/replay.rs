@@ -85,7 +85,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
             Ok(row) => rows.push(row),
             Err(error) => {
                 failed += 1;
-                eprintln!("hardpan: skipped: {}", safe_lines(&error_text(error.as_ref())));
+                eprintln!("hardpan: skipped: {}", safe_lines(&error_text(&error)));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `hardpan rpc`: the agent for programs. [`RpcServer`] reads requests as JSON lines from standard
-//! input and writes responses, questions and all events as JSON lines to standard output. Messages
-//! for people go to standard error.
+//! input and writes responses, questions and all events as JSON lines to standard output. Notices
+//! for people are `note` events.
 
 mod input; // reads lines from standard input
 mod pending_inputs; // PendingInputs: inputs that are not finished, and whether the agent is busy
@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use hardpan_app::{ConversationApp, FaceHooks};
 
 use crate::args::{ChatArgs, TargetArgs};
 use crate::chat::commands;
 use crate::chat::signals::{Interrupt, Signals};
 use crate::chat::{ExitError, SIGNALS_UNAVAILABLE};
 use crate::output;
-use hardpan_app::ConversationApp;
 use pending_inputs::PendingInputs;
 use questions::PendingQuestions;
 use server::RpcServer;
@@ -108,7 +108,8 @@ enum ServeEnd {
 async fn serve(flags: &ChatArgs) -> Result<()> {
     let (out, unstarted) = JsonWriter::new();
     let questions = Arc::new(PendingQuestions::new(&out));
-    let app = Arc::new(ConversationApp::new(&flags.options(), Some(questions.clone()))?);
+    let face = FaceHooks { prompter: Some(questions.clone()), notices: Arc::new(out.clone()) };
+    let app = Arc::new(ConversationApp::open(&flags.options()?, &face)?);
     let agent = app.agent.clone();
     let leaving = commands::register_commands(&app);
     let pending_inputs = PendingInputs::default();

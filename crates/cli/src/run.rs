@@ -3,16 +3,18 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use hardpan_app::gather::{RequestInputs, build_snapshot_file, collect_inputs};
+use hardpan_app::request::{self, AssembledRequest};
+use hardpan_app::settings::{Settings, Trust, UserFolders, set_trust};
 use hardpan_context::{LayoutInput, PROMPT_FILES, RenderCache};
 use hardpan_prompt::validate::check_size;
 
 use crate::args::{Args, Command, RequestArgs};
+use crate::command_setup::{StderrNotices, load_settings, working_folder};
 use crate::{diff, docs, map, origins, output, send, simulator, views};
-use hardpan_app::gather::{self, RequestInputs, collect_inputs};
-use hardpan_app::request::{AssembledRequest, assemble, load_settings};
-use hardpan_app::settings::{self, Settings};
 
 /// The prompt of the sample request that `hardpan` shows when it has neither prompt nor terminal.
 const SAMPLE_PROMPT: &str = "What does this project do, and where should I start reading?";
@@ -29,7 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
             // Nothing here would run a tool call, so no tools are declared.
             let request_args = RequestArgs { no_tools: true, ..request_args.with_input(prompt, files) };
             let settings = load_settings_for(&request_args)?;
-            let request = assemble(&request_args.options(), &settings)?;
+            let request = assemble(&request_args, &settings)?;
             write_layout_state(&request, next_memory.as_deref())?;
             send::send(
                 &request,
@@ -89,8 +91,13 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
+/// Builds the request that the flags ask for, and shows notices.
+pub fn assemble(request_args: &RequestArgs, settings: &Arc<Settings>) -> Result<AssembledRequest> {
+    Ok(request::assemble(&request_args.options()?, settings, &StderrNotices::shared())?)
+}
+
 /// Loads the settings for the folder that the command works in.
-fn load_settings_for(request_args: &RequestArgs) -> Result<Settings> {
+fn load_settings_for(request_args: &RequestArgs) -> Result<Arc<Settings>> {
     load_settings(request_args.target_args.dir.as_deref())
 }
 
@@ -108,7 +115,7 @@ enum RequestOutput {
 }
 
 fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option<&Path>) -> Result<()> {
-    let request = assemble(&request_args.options(), &load_settings_for(request_args)?)?;
+    let request = assemble(&request_args, &load_settings_for(request_args)?)?;
     write_layout_state(&request, next_memory)?;
     let body = request.body();
     check_size(body.len())?;
@@ -146,7 +153,7 @@ fn print_json(bytes: &[u8]) -> Result<()> {
 }
 
 fn context(request_args: &RequestArgs, json: bool) -> Result<()> {
-    let request = assemble(&request_args.options(), &load_settings_for(request_args)?)?;
+    let request = assemble(&request_args, &load_settings_for(request_args)?)?;
     let breakdown = request.breakdown();
     if json {
         return Ok(output::print(serde_json::to_string_pretty(&breakdown)? + "\n")?);
@@ -158,8 +165,11 @@ fn snapshot(request_args: &RequestArgs, schema: bool) -> Result<()> {
     let json = if schema {
         serde_json::to_string_pretty(&hardpan_context::snapshot_schema())?
     } else {
-        let (file, _) =
-            gather::build_snapshot_file(&request_args.options(), &load_settings_for(request_args)?)?;
+        let (file, _) = build_snapshot_file(
+            &request_args.options()?,
+            &load_settings_for(request_args)?,
+            &StderrNotices::shared(),
+        )?;
         serde_json::to_string_pretty(&file)?
     };
     Ok(output::print(json + "\n")?)
@@ -171,7 +181,7 @@ fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
     let text = match file {
         None => {
             let RequestInputs { snapshot, target, layout } =
-                collect_inputs(&request_args.options(), &settings)?;
+                collect_inputs(&request_args.options()?, &settings, &StderrNotices::shared())?;
             let render_cache = RenderCache::new(target.vocabulary());
             let input =
                 LayoutInput { snapshot: &snapshot, target: &target, texts, render_cache: &render_cache };
@@ -254,8 +264,9 @@ fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
 }
 
 fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
-    let root = hardpan_workspace::find_project_root(&gather::working_folder(folder)?);
-    let name = settings::trust(&root, remove)?;
+    let root = hardpan_workspace::find_project_root(&working_folder(folder)?);
+    let trust = if remove { Trust::Untrusted } else { Trust::Trusted };
+    let name = set_trust(&root, trust, &UserFolders::from_env())?;
     let verb = if remove {
         "no longer trusted"
     } else {
@@ -268,11 +279,11 @@ fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
 /// Shows a sample request for this folder: what `hardpan` does with neither prompt nor terminal.
 pub fn welcome() -> Result<()> {
     let mut request_args = RequestArgs { prompt: Some(SAMPLE_PROMPT.to_owned()), ..RequestArgs::default() };
-    let folder = gather::working_folder(None)?;
+    let folder = working_folder(None)?;
     request_args
         .files
         .extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
-    let request = assemble(&request_args.options(), &load_settings_for(&request_args)?)?;
+    let request = assemble(&request_args, &load_settings_for(&request_args)?)?;
     let breakdown = request.breakdown();
     let lines = [
         format!("If you asked about this folder: \"{SAMPLE_PROMPT}\"\nHardpan would send this request:\n\n"),

@@ -1,20 +1,17 @@
 //! `hardpan request --send`: sends one request and prints its answer.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hardpan_app::request::{TextFallbacks, suggest_other_models};
+use hardpan_app::request::AssembledRequest;
+use hardpan_app::send::send_request;
+use hardpan_app::settings::Settings;
 use hardpan_prompt::TokenUsage;
-use hardpan_providers::{Answer, AnswerEvent, Client, ClientRequest, ReportedUsage};
-use jiff::Timestamp;
+use hardpan_providers::{Answer, AnswerEvent, ReportedUsage};
 use serde_json::json;
 
+use crate::command_setup::StderrNotices;
 use crate::output::{self, dollars, safe, safe_lines, thousands};
-use hardpan_app::learned_state::LearnedState;
-use hardpan_app::provider_route::{self, ProviderRoute};
-use hardpan_app::request::AssembledRequest;
-use hardpan_app::settings::Settings;
 
 /// How to print the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,25 +24,6 @@ pub enum OutputFormat {
 
 /// Sends a request and prints its answer.
 pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputFormat) -> Result<()> {
-    let mut state = LearnedState::load();
-    let learned = Arc::new(state.refusals());
-    let route = ProviderRoute::choose(&request.target, settings, None)?;
-    if let Some(note) = &route.notice {
-        eprintln!("hardpan: {note}");
-    }
-    let client =
-        Client::new(route.transport, route.endpoint, settings.config.retry.retry_policy(), learned.clone());
-    let forms = TextFallbacks { texts: &settings.texts };
-    #[allow(clippy::disallowed_methods, reason = "this is the edge where the clock enters")]
-    let now_ms = Timestamp::now().as_millisecond();
-    let target = &request.target;
-    let question = ClientRequest {
-        prompt: &request.assembled.prompt,
-        profile: &target.profile,
-        provider: &target.provider,
-        fallbacks: &forms,
-        now_ms,
-    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -53,20 +31,10 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
     let mut sink = |event: AnswerEvent| show_event(&event, format);
     let answer = runtime.block_on(async {
         tokio::select! {
-            answer = client.send(&question, &mut sink) => answer.map_err(|error| suggest_other_models(error, request, settings)),
+            answer = send_request(request, settings, &StderrNotices, &mut sink) => Ok(answer?),
             _ = tokio::signal::ctrl_c() => bail!("interrupted"),
         }
-    });
-    let factor = answer.as_ref().ok().filter(|_| route.reports_true_usage).and_then(|answer| {
-        provider_route::learn_token_factor(
-            target,
-            &request.assembled,
-            &request.render_cache,
-            &answer.usage.as_ref()?.tokens,
-        )
-    });
-    state.save(&learned, factor.map(|factor| (target.model.name(), factor)));
-    let answer = answer?;
+    })?;
     match format {
         OutputFormat::Text => finish_text(request, &answer),
         OutputFormat::Json => {

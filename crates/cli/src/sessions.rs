@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use hardpan_app::settings::UserFolders;
+use hardpan_app::tool_set::SessionArtifacts;
 use hardpan_session::{ExportFormat, ExportScope, Session, SessionStore, SessionSummary};
 use jiff::Timestamp;
 
+use crate::command_setup::{session_store, working_folder};
 use crate::output::{self, Align, Table, dollars, safe};
 use crate::views::width;
-use hardpan_app::gather;
-use hardpan_app::settings::data_folder;
-use hardpan_app::tool_set::SessionArtifacts;
 
 /// Below this many columns, a list shows less about each session.
 const NARROW: usize = 70;
@@ -126,7 +126,7 @@ enum Command {
 
 /// Runs `hardpan sessions` and its subcommands.
 pub fn sessions(args: &SessionsArgs) -> Result<()> {
-    let store = store()?;
+    let store = session_store()?;
     match &args.command {
         None => list(&store, &args.folder_args, output_format(args.json)),
         Some(Command::Search { words, folder_args, json }) => {
@@ -152,20 +152,14 @@ fn output_format(json: bool) -> OutputFormat {
     if json { OutputFormat::Json } else { OutputFormat::Text }
 }
 
-/// The user's session store.
-fn store() -> Result<SessionStore> {
-    let folder = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
-    Ok(SessionStore::new(folder.join("sessions")))
-}
-
 impl FolderArgs {
     fn folder(&self) -> Result<Option<PathBuf>> {
-        if self.all { Ok(None) } else { gather::working_folder(self.dir.as_deref()).map(Some) }
+        if self.all { Ok(None) } else { working_folder(self.dir.as_deref()).map(Some) }
     }
 }
 
 fn find(store: &SessionStore, session: &SessionArg) -> Result<SessionSummary> {
-    Ok(store.find(Some(&gather::working_folder(None)?), &session.text)?)
+    Ok(store.find(Some(&working_folder(None)?), &session.text)?)
 }
 
 fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) -> Result<()> {
@@ -307,7 +301,7 @@ fn delete(store: &SessionStore, summary: &SessionSummary, confirmation: Confirma
     }
     store.delete(summary)?;
     // The journal and the outputs of commands belong to the session.
-    let artifacts = SessionArtifacts::for_session(&summary.id, None);
+    let artifacts = SessionArtifacts::for_session(&summary.id, &UserFolders::from_env(), None);
     artifacts.remove().with_context(|| format!("deleted {description}, but not all files of its tools"))?;
     eprintln!("deleted {description}");
     Ok(())

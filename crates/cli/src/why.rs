@@ -8,10 +8,9 @@ use hardpan_economy::Verdict;
 use hardpan_session::{RequestRecord, SessionStore, SessionSummary};
 use serde_json::{Value, json};
 
+use crate::command_setup::{data_folder, working_folder};
 use crate::cost::read_bills;
 use crate::output::{self, safe, safe_lines, thousands};
-use hardpan_app::gather;
-use hardpan_app::settings::data_folder;
 
 /// Flags of `hardpan why`.
 #[derive(Debug, clap::Args)]
@@ -33,9 +32,9 @@ pub struct WhyArgs {
 
 /// Runs `hardpan why`.
 pub fn why(args: &WhyArgs) -> Result<()> {
-    let data = data_folder().context("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR")?;
+    let data = data_folder()?;
     let store = SessionStore::new(data.join("sessions"));
-    let folder = gather::working_folder(args.dir.as_deref())?;
+    let folder = working_folder(args.dir.as_deref())?;
     let summary: SessionSummary = match &args.session {
         Some(text) => store.find(Some(&folder), text)?,
         None => store

@@ -110,4 +110,8 @@ pub enum NoteKind {
     CompactionFailed,
     /// A skill or template of the input was not expanded as typed.
     Expansion,
+    /// A file that the input mentions with `@` is not attached in full.
+    Mention,
+    /// Settings, the session, the tools or the route to the provider are not what one might expect.
+    Setup,
 }

@@ -17,6 +17,23 @@ pub struct CommitMessage {
     body: String,
 }
 
+/// Why an answer is no commit message. The model reads the text, and tries again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MessageProblem {
+    /// It has no text.
+    #[error("it is empty")]
+    Empty,
+    /// Its first line has another form.
+    #[error("its first line is not of the form `type(scope): what it does`, such as `fix: close the file`")]
+    NotConventional,
+    /// Its first line is too long.
+    #[error("its first line has {length} characters; 50 are wanted, {MAX_SUBJECT_CHARS} are the most")]
+    TooLong {
+        /// Its length in characters.
+        length: usize,
+    },
+}
+
 impl fmt::Display for CommitMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.subject)?;
@@ -27,20 +44,18 @@ impl fmt::Display for CommitMessage {
 impl CommitMessage {
     /// Extracts the message from a model's answer: removes fences, quotes and remarks, and wraps
     /// long lines. The error goes to the model, which tries again.
-    pub fn from_answer(answer: &str) -> Result<Self, String> {
+    pub fn from_answer(answer: &str) -> Result<Self, MessageProblem> {
         let lines = message_lines(answer);
         let start = lines.iter().take(3).position(|line| is_conventional(unquoted(line))).unwrap_or(0);
         let Some(subject) = lines.get(start).map(|line| unquoted(line)) else {
-            return Err("it is empty".into());
+            return Err(MessageProblem::Empty);
         };
         if !is_conventional(subject) {
-            return Err("its first line is not of the form `type(scope): what it does`, such as `fix: close the file`".into());
+            return Err(MessageProblem::NotConventional);
         }
         let length = subject.chars().count();
         if length > MAX_SUBJECT_CHARS {
-            return Err(format!(
-                "its first line has {length} characters; 50 are wanted, {MAX_SUBJECT_CHARS} are the most"
-            ));
+            return Err(MessageProblem::TooLong { length });
         }
         Ok(CommitMessage {
             subject: subject.trim_end_matches('.').to_owned(),
@@ -130,44 +145,47 @@ fn wrap_line(line: &str, out: &mut Vec<String>) {
     out.push(current);
 }
 
-/// A plain message made from the file names only, for when no model is available.
-pub fn from_file_names(files: &[StagedFile]) -> CommitMessage {
-    let all = |holds: &dyn Fn(&str) -> bool| files.iter().all(|file| holds(&file.path.to_lowercase()));
-    let kind = if all(&|path| path.ends_with(".md") || path.starts_with("docs/")) {
-        "docs"
-    } else if all(&|path| path.contains("test")) {
-        "test"
-    } else {
-        "chore"
-    };
-    let same = files.iter().all(|file| file.status == files[0].status);
-    let verb = match files.first().map(|file| file.status).filter(|_| same) {
-        Some('A' | 'C') => "add",
-        Some('D') => "remove",
-        Some('R') => "move",
-        _ => "change",
-    };
-    let name =
-        |file: &StagedFile| file.path.rsplit('/').next().unwrap_or(&file.path).replace(char::is_control, "?");
-    let what = match files {
-        [only] => name(only),
-        [first, second] => format!("{} and {}", name(first), name(second)),
-        many => format!("{} files", many.len()),
-    };
-    let what = if format!("{kind}: {verb} {what}").chars().count() > MAX_SUBJECT_CHARS {
-        format!("{} files", files.len())
-    } else {
-        what
-    };
-    let listed = files
-        .iter()
-        .take(MAX_LISTED_FILES)
-        .map(|file| format!("{} {}", file.status, file.path.replace(char::is_control, "?")));
-    let mut list: Vec<String> = if files.len() > 1 { listed.collect() } else { Vec::new() };
-    if files.len() > MAX_LISTED_FILES {
-        list.push(format!("and {} more", files.len() - MAX_LISTED_FILES));
+impl CommitMessage {
+    /// A plain message made from the file names only, for when no model is available.
+    pub fn from_file_names(files: &[StagedFile]) -> CommitMessage {
+        let all = |holds: &dyn Fn(&str) -> bool| files.iter().all(|file| holds(&file.path.to_lowercase()));
+        let kind = if all(&|path| path.ends_with(".md") || path.starts_with("docs/")) {
+            "docs"
+        } else if all(&|path| path.contains("test")) {
+            "test"
+        } else {
+            "chore"
+        };
+        let same = files.iter().all(|file| file.status == files[0].status);
+        let verb = match files.first().map(|file| file.status).filter(|_| same) {
+            Some('A' | 'C') => "add",
+            Some('D') => "remove",
+            Some('R') => "move",
+            _ => "change",
+        };
+        let name = |file: &StagedFile| {
+            file.path.rsplit('/').next().unwrap_or(&file.path).replace(char::is_control, "?")
+        };
+        let what = match files {
+            [only] => name(only),
+            [first, second] => format!("{} and {}", name(first), name(second)),
+            many => format!("{} files", many.len()),
+        };
+        let what = if format!("{kind}: {verb} {what}").chars().count() > MAX_SUBJECT_CHARS {
+            format!("{} files", files.len())
+        } else {
+            what
+        };
+        let listed = files
+            .iter()
+            .take(MAX_LISTED_FILES)
+            .map(|file| format!("{} {}", file.status, file.path.replace(char::is_control, "?")));
+        let mut list: Vec<String> = if files.len() > 1 { listed.collect() } else { Vec::new() };
+        if files.len() > MAX_LISTED_FILES {
+            list.push(format!("and {} more", files.len() - MAX_LISTED_FILES));
+        }
+        CommitMessage { subject: format!("{kind}: {verb} {what}"), body: list.join("\n") }
     }
-    CommitMessage { subject: format!("{kind}: {verb} {what}"), body: list.join("\n") }
 }
 
 /// How many files a plain message lists.
@@ -214,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_told_so() {
-        let problem = |answer: &str| CommitMessage::from_answer(answer).unwrap_err();
+        let problem = |answer: &str| CommitMessage::from_answer(answer).unwrap_err().to_string();
         assert_eq!(problem(" \n```\n```\n"), "it is empty");
         for answer in
             ["Close the file", "Fix: close it", "fix close it", "fix(): x", "fix: ", "I cannot: I am a model"]
@@ -229,14 +247,15 @@ mod tests {
     #[test]
     fn a_plain_message_tells_what_the_names_tell() {
         let file = |status, path: &str| StagedFile { status, path: path.into() };
-        assert_eq!(from_file_names(&[file('A', "docs/a.md")]).to_string(), "docs: add a.md\n");
+        assert_eq!(CommitMessage::from_file_names(&[file('A', "docs/a.md")]).to_string(), "docs: add a.md\n");
         assert_eq!(
-            from_file_names(&[file('D', "tests/a.rs"), file('D', "src/b_test.go")]).to_string(),
+            CommitMessage::from_file_names(&[file('D', "tests/a.rs"), file('D', "src/b_test.go")])
+                .to_string(),
             "test: remove a.rs and b_test.go\n\nD tests/a.rs\nD src/b_test.go\n"
         );
         let many: Vec<StagedFile> =
             (0..30).map(|n| file(if n == 0 { 'A' } else { 'M' }, &format!("src/{n}.rs"))).collect();
-        let text = from_file_names(&many).to_string();
+        let text = CommitMessage::from_file_names(&many).to_string();
         assert!(
             text.starts_with("chore: change 30 files\n\nA src/0.rs\n") && text.ends_with("and 10 more\n"),
             "{text}"

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
 use hardpan_agent::Spending;
 use hardpan_agent::session_ledger::{self, CacheBase, RequestBill};
 use hardpan_context::{Target, fill_template};
@@ -13,15 +12,19 @@ use hardpan_providers::{AnswerEvent, CapabilityCache, Client, ClientRequest};
 use hardpan_session::RequestRecord;
 use jiff::tz::TimeZone;
 
+use super::CommitNotice;
+use super::error::CommitError;
 use super::message::CommitMessage;
 use super::staged::{FilePatch, StagedChanges};
-use crate::conversation_app::now;
+use crate::clock::now;
 use crate::learned_state::LearnedState;
+use crate::notice::{Notice, NoticeSink};
+use crate::options::TargetOptions;
 use crate::provider_route::ProviderRoute;
-use crate::request::TextFallbacks;
+use crate::send::TextFallbacks;
 use crate::settings::Settings;
 use crate::side_requests;
-use crate::text::{dollars, safe, thousands};
+use crate::target::{apply_learned_factor, resolve_target};
 
 /// Token limit of an answer. A message is short, but some models think before they write it.
 const MAX_ANSWER_TOKENS: u32 = 4000;
@@ -41,48 +44,103 @@ const MAX_SUMMARY_REQUESTS: usize = 10;
 const MAX_LISTED_NAMES: usize = 500;
 
 /// Writes a commit message with a model.
-pub struct MessageWriter<'a> {
+pub struct MessageWriter {
     target: Target,
-    settings: &'a Settings,
+    settings: Arc<Settings>,
+    notices: Arc<dyn NoticeSink>,
     client: Client,
     capabilities: Arc<CapabilityCache>,
     counter: TokenCounter,
-    spending: Spending,
-    requests: usize,
+    bill: CommitBill,
     /// The bill of each request, stored for `hardpan cost`.
     records: Vec<RequestRecord>,
 }
 
-impl<'a> MessageWriter<'a> {
-    /// A writer that asks `target`, at the address of `route`.
-    pub fn new(mut target: Target, settings: &'a Settings, route: ProviderRoute) -> Self {
+/// What the requests for a message cost together.
+#[derive(Clone, Debug)]
+pub struct CommitBill {
+    /// How many requests were answered.
+    pub requests: usize,
+    /// Provider and model.
+    pub model: String,
+    /// Tokens and dollars.
+    pub spending: Spending,
+}
+
+/// Who writes a commit message.
+pub enum MessageAuthor {
+    /// A model.
+    Model(Box<MessageWriter>),
+    /// Nobody: there is no key for the provider.
+    NoKey {
+        /// The provider's id.
+        provider: String,
+        /// The environment variable that would hold the key.
+        key_variable: Option<String>,
+    },
+}
+
+impl MessageAuthor {
+    /// Chooses the model: the one asked for, else the settings' model for small work, else the
+    /// default.
+    pub fn choose(
+        options: &TargetOptions,
+        settings: &Arc<Settings>,
+        notices: &Arc<dyn NoticeSink>,
+    ) -> Result<Self, CommitError> {
+        // A provider chooses among its own models.
+        let small = settings.config.small_model.clone().filter(|_| options.provider.is_none());
+        let options = TargetOptions { model: options.model.clone().or(small), ..options.clone() };
+        let mut target = resolve_target(&options, settings, None)?;
+        apply_learned_factor(&mut target, &LearnedState::load(&settings.user_folders));
+        let route = ProviderRoute::choose(&target, settings, None)?;
+        if route.simulated {
+            let key_variable = target.profile.key_env.first().cloned();
+            return Ok(MessageAuthor::NoKey { provider: target.provider, key_variable });
+        }
+        let writer = MessageWriter::new(target, settings.clone(), route, notices.clone());
+        Ok(MessageAuthor::Model(Box::new(writer)))
+    }
+}
+
+impl MessageWriter {
+    fn new(
+        mut target: Target,
+        settings: Arc<Settings>,
+        route: ProviderRoute,
+        notices: Arc<dyn NoticeSink>,
+    ) -> Self {
         target.max_tokens = target.max_tokens.min(MAX_ANSWER_TOKENS);
-        let capabilities = Arc::new(LearnedState::load().refusals());
+        let capabilities = Arc::new(LearnedState::load(&settings.user_folders).refusals());
         let retry_policy = settings.config.retry.retry_policy();
         let client = Client::new(route.transport, route.endpoint, retry_policy, capabilities.clone());
         let counter = TokenCounter::new(target.vocabulary());
-        MessageWriter {
-            target,
-            settings,
-            client,
-            capabilities,
-            counter,
-            spending: Spending::default(),
-            requests: 0,
-            records: Vec::new(),
-        }
+        let bill = CommitBill { requests: 0, model: target.model.name(), spending: Spending::default() };
+        MessageWriter { target, settings, notices, client, capabilities, counter, bill, records: Vec::new() }
     }
 
     /// Stores what the requests taught and what they cost, for `hardpan cost`.
     pub fn finish(&mut self, folder: &Path) {
-        LearnedState::load().save(&self.capabilities, None);
-        side_requests::record_bills(folder, std::mem::take(&mut self.records));
+        let folders = &self.settings.user_folders;
+        LearnedState::load(folders).save(&self.capabilities, None);
+        let stored = side_requests::record_bills(folders, folder, std::mem::take(&mut self.records));
+        stored.unwrap_or_else(|error| self.notify(CommitNotice::CostNotStored(error)));
+    }
+
+    /// What the requests cost so far.
+    pub fn bill(&self) -> &CommitBill {
+        &self.bill
+    }
+
+    fn notify(&self, notice: CommitNotice) {
+        self.notices.notice(Notice::Commit(notice));
     }
 
     /// Writes the message for the staged changes.
-    pub async fn write(&mut self, staged: &StagedChanges) -> Result<CommitMessage> {
+    pub async fn write(&mut self, staged: &StagedChanges) -> Result<CommitMessage, CommitError> {
         let changes = self.describe_changes(staged).await?;
-        let phrases = &self.settings.texts.phrases.commit;
+        let settings = self.settings.clone();
+        let phrases = &settings.texts.phrases.commit;
         let recent =
             if staged.recent.is_empty() { "(none yet)".to_owned() } else { staged.recent.join("\n") };
         let values = [
@@ -97,24 +155,24 @@ impl<'a> MessageWriter<'a> {
             Ok(message) => return Ok(message),
             Err(problem) => problem,
         };
-        eprintln!("hardpan: cannot use the message: {problem}; asking the model once more");
+        let again = fill_template(&phrases.again, &[("problem", &problem.to_string())]);
+        self.notify(CommitNotice::MessageRejected(problem));
         // Providers reject empty messages.
         let repeated_answer = if answer.trim().is_empty() { "(nothing)".to_owned() } else { answer };
         messages.push((Role::Assistant, repeated_answer));
-        messages.push((Role::User, fill_template(&phrases.again, &[("problem", &problem)])));
+        messages.push((Role::User, again));
         answer = self.ask(&messages).await?;
-        CommitMessage::from_answer(&answer).or_else(|problem| {
-            let first = safe(answer.trim().lines().next().unwrap_or_default());
-            bail!(
-                "{} wrote no usable message: {problem} ({first:?}). Nothing was committed: write one yourself (git commit), or choose another model (--model, small_model in config.toml)",
-                self.target.model.name()
-            )
+        CommitMessage::from_answer(&answer).map_err(|problem| CommitError::NoUsableMessage {
+            model: self.target.model.name(),
+            problem,
+            first_line: answer.trim().lines().next().unwrap_or_default().to_owned(),
         })
     }
 
     /// The diff, or summaries of it if it is too long.
-    async fn describe_changes(&mut self, staged: &StagedChanges) -> Result<String> {
-        let phrases = &self.settings.texts.phrases.commit;
+    async fn describe_changes(&mut self, staged: &StagedChanges) -> Result<String, CommitError> {
+        let settings = self.settings.clone();
+        let phrases = &settings.texts.phrases.commit;
         let room = self.diff_budget(staged)?;
         let whole: String = staged.patches.iter().map(|patch| patch.text.as_str()).collect();
         // Saves counting what is certainly too long: few tokens have more than 8 bytes.
@@ -123,11 +181,10 @@ impl<'a> MessageWriter<'a> {
         }
         let groups = self.group_patches(&staged.patches, room);
         let (summarised, left) = groups.split_at(groups.len().min(MAX_SUMMARY_REQUESTS));
-        eprintln!(
-            "hardpan: the diff is too long for one request: summarising {} files first, in {}",
-            summarised.iter().map(Vec::len).sum::<usize>(),
-            requests(summarised.len())
-        );
+        self.notify(CommitNotice::DiffSummarised {
+            files: summarised.iter().map(Vec::len).sum::<usize>(),
+            requests: summarised.len(),
+        });
         let mut summaries = Vec::new();
         for group in summarised {
             let request = fill_template(&phrases.summarise, &[("diff", group.concat().trim_end())]);
@@ -137,22 +194,20 @@ impl<'a> MessageWriter<'a> {
         if unread > 0 || staged.truncated {
             let count = if staged.truncated { "some".to_owned() } else { unread.to_string() };
             summaries.push(fill_template(&phrases.unread, &[("count", &count)]));
-            eprintln!("hardpan: the model sees {count} more files by name only");
+            let count = (!staged.truncated).then_some(unread);
+            self.notify(CommitNotice::FilesByNameOnly { count });
         }
         // Ten answers always fit into one request.
         Ok(fill_template(&phrases.summaries, &[("summaries", &summaries.join("\n"))]))
     }
 
     /// How many tokens of diff fit into one request.
-    fn diff_budget(&self, staged: &StagedChanges) -> Result<usize> {
+    fn diff_budget(&self, staged: &StagedChanges) -> Result<usize, CommitError> {
         let around =
             self.tokens(&self.settings.texts.commit_message) + self.tokens(&file_list(staged)) + 1000;
         let room = (self.target.max_input_tokens() as usize).saturating_sub(around);
         if room < 1000 {
-            bail!(
-                "the context window of {} is too small for this commit: choose another model (--model)",
-                self.target.model.name()
-            );
+            return Err(CommitError::WindowTooSmall { model: self.target.model.name() });
         }
         Ok(room.min(MAX_DIFF_TOKENS))
     }
@@ -179,7 +234,7 @@ impl<'a> MessageWriter<'a> {
         groups
     }
 
-    async fn ask(&mut self, messages: &[(Role, String)]) -> Result<String> {
+    async fn ask(&mut self, messages: &[(Role, String)]) -> Result<String, CommitError> {
         let origin = |kind| Origin::rule(kind, "commit");
         let block = |text: &str| Block::text(Region::Log, Text::new(text), origin(ItemKind::History));
         let prompt = Prompt {
@@ -204,16 +259,17 @@ impl<'a> MessageWriter<'a> {
             now_ms: now().as_millisecond(),
         };
         let (sent, mut began) = (now(), None);
+        let notices = &self.notices;
         let mut sink = |event: AnswerEvent| {
             began = began.or_else(|| Some(now()));
             if let AnswerEvent::Footnote(note) = event {
-                eprintln!("hardpan: {}", safe(&note));
+                notices.notice(Notice::Commit(CommitNotice::Footnote(note)));
             }
         };
         let answer = self.client.send(&question, &mut sink).await?;
-        self.requests += 1;
+        self.bill.requests += 1;
         if let Some(usage) = answer.usage.as_ref().map(|usage| &usage.tokens) {
-            self.spending += Spending::from_usage(usage, &self.target);
+            self.bill.spending += Spending::from_usage(usage, &self.target);
             self.records.push(session_ledger::bill_standalone(&RequestBill {
                 purpose: "commit",
                 base: CacheBase::Standalone,
@@ -229,29 +285,10 @@ impl<'a> MessageWriter<'a> {
                 day: &session_ledger::day_of(sent, &TimeZone::system()),
             }));
         }
-        if let Some(error) = &answer.error {
-            bail!("the answer failed: {error}; nothing was committed");
+        if let Some(error) = answer.error {
+            return Err(CommitError::Answer(error));
         }
         Ok(answer.text())
-    }
-
-    /// The requests, their tokens and their cost in one line; none before the first request.
-    pub fn bill_line(&self) -> Option<String> {
-        if self.requests == 0 {
-            return None;
-        }
-        let n = |tokens: u64| thousands(usize::try_from(tokens).unwrap_or(usize::MAX));
-        let Spending { tokens, dollars: dollars_spent } = self.spending;
-        Some(format!(
-            "{} to {}: in {} (read {}, written {}), out {}; {}",
-            requests(self.requests),
-            safe(&self.target.model.name()),
-            n(tokens.prompt()),
-            n(tokens.cache_read),
-            n(tokens.cache_written()),
-            n(tokens.output),
-            dollars(dollars_spent)
-        ))
     }
 }
 
@@ -263,10 +300,6 @@ fn file_list(staged: &StagedChanges) -> String {
         lines.push(format!("… {} more", staged.files.len() - MAX_LISTED_NAMES));
     }
     lines.join("\n")
-}
-
-fn requests(count: usize) -> String {
-    if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
 /// The text, cut to `bytes` bytes, with a line that says so.

@@ -4,8 +4,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
-
+use super::error::{CommitError, GitError};
 use super::message::CommitMessage;
 
 /// How much of a diff to read: more than any model reads, and little enough to fit into memory.
@@ -54,30 +53,26 @@ pub struct FilePatch {
 
 impl Repository {
     /// The repository that contains a folder.
-    pub fn at(folder: &Path) -> Result<Self> {
-        let root = git(folder, &["rev-parse", "--show-toplevel"]).with_context(|| {
-            format!("{} is not in a git repository: change to one, or run `git init`", folder.display())
-        })?;
+    pub fn at(folder: &Path) -> Result<Self, CommitError> {
+        let root = git(folder, &["rev-parse", "--show-toplevel"])
+            .map_err(|source| CommitError::NoRepository { folder: folder.to_owned(), source })?;
         let root = root.trim_end_matches('\n');
         if root.is_empty() {
-            bail!("{} is in a bare repository, where nothing can be staged", folder.display());
+            return Err(CommitError::BareRepository { folder: folder.to_owned() });
         }
         Ok(Repository { root: root.into() })
     }
 
     /// Reads the staged changes. Fails if nothing is staged or there are conflicts.
-    pub fn staged(&self) -> Result<StagedChanges> {
+    pub fn staged(&self) -> Result<StagedChanges, CommitError> {
         let files = files(&git(&self.root, &["diff", "--cached", "-M", "--name-status", "-z"])?);
         if files.is_empty() {
-            bail!("nothing is staged: run `git add FILES` (or `git add -p`), then `hardpan commit` again");
+            return Err(CommitError::NothingStaged);
         }
-        let open: Vec<&str> =
-            files.iter().filter(|file| file.status == 'U').map(|file| file.path.as_str()).collect();
-        if !open.is_empty() {
-            bail!(
-                "these files have conflicts: {}. Resolve them and `git add` them, then run `hardpan commit` again",
-                open.join(", ")
-            );
+        let conflicts = files.iter().filter(|file| file.status == 'U').map(|file| file.path.clone());
+        let conflicts: Vec<String> = conflicts.collect();
+        if !conflicts.is_empty() {
+            return Err(CommitError::Conflicts { files: conflicts });
         }
         let arguments = [
             "-c",
@@ -106,65 +101,61 @@ impl Repository {
         })
     }
 
-    fn tree(&self) -> Result<String> {
-        git(&self.root, &["write-tree"]).context("cannot read the staged changes")
+    fn tree(&self) -> Result<String, CommitError> {
+        git(&self.root, &["write-tree"]).map_err(CommitError::UnreadableChanges)
     }
 
     /// Commits. Hooks run, and their output and git's goes to standard error.
-    pub fn commit(&self, staged: &StagedChanges, message: &CommitMessage) -> Result<()> {
+    pub fn commit(&self, staged: &StagedChanges, message: &CommitMessage) -> Result<(), CommitError> {
         if self.tree()? != staged.tree {
-            bail!(
-                "the staged changes are no longer those that the message describes: run `hardpan commit` again"
-            );
+            return Err(CommitError::ChangesMoved);
         }
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.root).args(["commit", "-F", "-"]);
         // Standard output is reserved for the message.
         command.stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
-        let mut child = command.spawn().context("cannot run git")?;
+        let mut child = command.spawn().map_err(GitError::NotStarted)?;
         let written =
             child.stdin.take().map_or(Ok(()), |mut input| input.write_all(message.to_string().as_bytes()));
-        let status = child.wait().context("cannot wait for git")?;
+        let status = child.wait().map_err(GitError::NotWaited)?;
         if !status.success() {
-            bail!(
-                "git did not commit ({status}); see its output, or that of a hook, above. Your staged changes are untouched: fix the problem, then run `hardpan commit` again"
-            );
+            return Err(CommitError::GitRefused { status });
         }
-        written.context("cannot pass the message to git")
+        written.map_err(CommitError::MessageNotPassed)
     }
 
     /// Lets the user edit the message in the editor that git would use.
-    pub fn edit(&self, message: &CommitMessage) -> Result<CommitMessage> {
-        let editor = git(&self.root, &["var", "GIT_EDITOR"]).context("no editor found: set EDITOR")?;
+    pub fn edit(&self, message: &CommitMessage) -> Result<CommitMessage, CommitError> {
+        let editor = git(&self.root, &["var", "GIT_EDITOR"]).map_err(CommitError::NoEditor)?;
         let file = git(&self.root, &["rev-parse", "--git-path", "COMMIT_EDITMSG"])?;
         let file = self.root.join(file.trim_end_matches('\n'));
-        let unreadable = || format!("cannot use {}", file.display());
-        std::fs::write(&file, message.to_string()).with_context(unreadable)?;
+        let unusable = |source| CommitError::MessageFile { path: file.clone(), source };
+        std::fs::write(&file, message.to_string()).map_err(unusable)?;
         // Like git: the editor may have arguments, so a shell parses the command.
         let script = format!("{} \"$@\"", editor.trim_end());
         let mut command = Command::new("sh");
         command.args(["-c", &script, "editor"]).arg(&file).current_dir(&self.root);
         command.stdout(Stdio::from(std::io::stderr()));
-        let status = command.status().context("cannot run the editor")?;
+        let status = command.status().map_err(CommitError::EditorNotStarted)?;
         if !status.success() {
-            bail!("the editor failed ({status}); keeping the message unchanged");
+            return Err(CommitError::EditorFailed { status });
         }
-        let edited = std::fs::read_to_string(&file).with_context(unreadable)?;
-        CommitMessage::from_editor(&edited).context("you left the message empty; keeping it unchanged")
+        let edited = std::fs::read_to_string(&file).map_err(unusable)?;
+        CommitMessage::from_editor(&edited).ok_or(CommitError::EmptyMessage)
     }
 }
 
 /// Runs git and returns its output as text.
-fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
     Ok(String::from_utf8_lossy(&git_bytes(folder, arguments, usize::MAX)?).into_owned())
 }
 
 /// Runs git and returns at most `most` bytes of its output.
-fn git_bytes(folder: &Path, arguments: &[&str], most: usize) -> Result<Vec<u8>> {
+fn git_bytes(folder: &Path, arguments: &[&str], most: usize) -> Result<Vec<u8>, GitError> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).arg("--no-pager").args(arguments).env("GIT_TERMINAL_PROMPT", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().context("cannot run git: is it installed?")?;
+    let mut child = command.spawn().map_err(GitError::NotStarted)?;
     // Read at the same time, since a full pipe would block git.
     let errors = child.stderr.take().map(|mut stderr| {
         std::thread::spawn(move || {
@@ -175,17 +166,18 @@ fn git_bytes(folder: &Path, arguments: &[&str], most: usize) -> Result<Vec<u8>> 
     });
     let mut bytes = Vec::new();
     if let Some(stdout) = child.stdout.take() {
-        stdout.take(most as u64).read_to_end(&mut bytes).context("cannot read git's output")?;
+        stdout.take(most as u64).read_to_end(&mut bytes).map_err(GitError::Unreadable)?;
     }
     if bytes.len() >= most {
         let _ = child.kill(); // fails if it has exited by itself
         let _ = child.wait();
         return Ok(bytes);
     }
-    let status = child.wait().context("cannot wait for git")?;
+    let status = child.wait().map_err(GitError::NotWaited)?;
     if !status.success() {
         let words = errors.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        bail!("git {} failed: {}", arguments.join(" "), String::from_utf8_lossy(&words).trim());
+        let message = String::from_utf8_lossy(&words).trim().to_owned();
+        return Err(GitError::Failed { arguments: arguments.join(" "), message });
     }
     Ok(bytes)
 }

@@ -1,30 +1,53 @@
-//! The user's folders: settings, state, data and cache.
+//! [`UserFolders`]: where the user's settings, state, data and cache are.
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the user's settings.
-pub fn config_folder() -> Option<PathBuf> {
-    user_folder("HARDPAN_CONFIG_DIR", "XDG_CONFIG_HOME", ".config")
+/// The user's folders. Each may be missing, on a system without a home folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserFolders {
+    /// Settings, keys, skills and templates.
+    pub config: Option<PathBuf>,
+    /// What is learned from run to run.
+    pub state: Option<PathBuf>,
+    /// Data that the user would miss: sessions and journals.
+    pub data: Option<PathBuf>,
+    /// What can be made again.
+    pub cache: Option<PathBuf>,
 }
 
-/// The files of the config folder that no tool may read: keys and permissions.
-pub fn private_files(folder: &Path) -> Vec<PathBuf> {
-    ["config.toml", "keys.toml", "allowed", "trusted"].iter().map(|name| folder.join(name)).collect()
-}
+impl UserFolders {
+    /// The folders that the environment names: our own variables (`HARDPAN_CONFIG_DIR`, …), else
+    /// `hardpan` in the usual places.
+    pub fn from_env() -> Self {
+        UserFolders {
+            config: user_folder("HARDPAN_CONFIG_DIR", "XDG_CONFIG_HOME", ".config"),
+            state: user_folder("HARDPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state"),
+            data: user_folder("HARDPAN_DATA_DIR", "XDG_DATA_HOME", ".local/share"),
+            cache: user_folder("HARDPAN_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+        }
+    }
 
-/// The folder for what is learned from run to run.
-pub fn state_folder() -> Option<PathBuf> {
-    user_folder("HARDPAN_STATE_DIR", "XDG_STATE_HOME", ".local/state")
-}
+    /// Four folders below one, for tests and for programs that keep everything together.
+    pub fn below(folder: &Path) -> Self {
+        let below = |name: &str| Some(folder.join(name));
+        UserFolders {
+            config: below("config"),
+            state: below("state"),
+            data: below("data"),
+            cache: below("cache"),
+        }
+    }
 
-/// The folder for data that the user would miss: sessions and journals.
-pub fn data_folder() -> Option<PathBuf> {
-    user_folder("HARDPAN_DATA_DIR", "XDG_DATA_HOME", ".local/share")
-}
+    /// The folder of the stored conversations.
+    pub fn sessions(&self) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| data.join("sessions"))
+    }
 
-/// Where what can be made again is kept.
-pub fn cache_folder() -> Option<PathBuf> {
-    user_folder("HARDPAN_CACHE_DIR", "XDG_CACHE_HOME", ".cache")
+    /// The files of the config folder that no tool may read: keys and permissions.
+    pub fn private_files(&self) -> Vec<PathBuf> {
+        let names = ["config.toml", "keys.toml", "allowed", "trusted"];
+        self.config.iter().flat_map(|folder| names.map(|name| folder.join(name))).collect()
+    }
 }
 
 /// Our own variable names the folder itself; else it is `hardpan` in the usual place.

@@ -17,7 +17,9 @@ impl Settings {
         if let Some(key) = from_environment {
             return Ok(Some(ApiKey::new(&key)));
         }
-        let Some(path) = self.folder.as_ref().map(|folder| folder.join("keys.toml")) else { return Ok(None) };
+        let Some(path) = self.user_folders.config.as_ref().map(|folder| folder.join("keys.toml")) else {
+            return Ok(None);
+        };
         let Some(text) = read_optional(&path)? else { return Ok(None) };
         check_private(&path)?;
         // The parser's own message would quote the line, and with it a key.

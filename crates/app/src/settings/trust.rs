@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{SettingsError, config_folder, read_optional};
+use super::{SettingsError, UserFolders, read_optional};
 
 /// The list of trusted folders, one path per line.
-fn trust_file() -> Result<PathBuf, SettingsError> {
-    let folder = config_folder().ok_or(SettingsError::NoConfigFolder)?;
+fn trust_file(folders: &UserFolders) -> Result<PathBuf, SettingsError> {
+    let folder = folders.config.as_ref().ok_or(SettingsError::NoConfigFolder)?;
     Ok(folder.join("trusted"))
 }
 
-pub(super) fn is_trusted(root: &Path) -> Result<bool, SettingsError> {
-    if config_folder().is_none() {
+pub(super) fn is_trusted(root: &Path, folders: &UserFolders) -> Result<bool, SettingsError> {
+    if folders.config.is_none() {
         return Ok(false);
     }
-    let list = read_optional(&trust_file()?)?.unwrap_or_default();
+    let list = read_optional(&trust_file(folders)?)?.unwrap_or_default();
     let name = canonical(root)?;
     Ok(list.lines().any(|line| line == name))
 }
@@ -31,13 +31,22 @@ fn canonical(root: &Path) -> Result<String, SettingsError> {
     Ok(name.to_owned())
 }
 
+/// Whether a folder's own settings are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// They are.
+    Trusted,
+    /// They are ignored.
+    Untrusted,
+}
+
 /// Adds a folder to the list of trusted ones, or removes it. Returns its full path.
-pub fn trust(root: &Path, remove: bool) -> Result<String, SettingsError> {
-    let file = trust_file()?;
+pub fn set_trust(root: &Path, trust: Trust, folders: &UserFolders) -> Result<String, SettingsError> {
+    let file = trust_file(folders)?;
     let name = canonical(root)?;
     let list = read_optional(&file)?.unwrap_or_default();
     let mut names: Vec<&str> = list.lines().filter(|line| *line != name && !line.is_empty()).collect();
-    if !remove {
+    if trust == Trust::Trusted {
         names.push(&name);
     }
     let folder = file.parent().ok_or(SettingsError::NoConfigFolder)?;

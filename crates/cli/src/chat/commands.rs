@@ -1,23 +1,22 @@
 //! The slash commands: [`register_commands`] gives them to the agent.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_agent::{Agent, BranchExit, Command, Conversation, CustomMessage, SessionSwitchKind};
-use hardpan_context::fill_template;
+use hardpan_agent::{Agent, BranchExit, Command};
+use hardpan_app::mentions::{self, MentionedFile, PromptSource};
+use hardpan_app::settings::expand_home;
+use hardpan_app::{ConversationApp, error_text};
 use hardpan_economy::PlannedAction;
 use hardpan_models::did_you_mean;
 use hardpan_prompt::{MessageBody, MessagePart, Thinking};
-use hardpan_session::{Record, Session};
+use hardpan_session::Record;
 use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 
 use super::{display, price};
-use crate::output::{Align, Table, cut, error_text, thousands};
+use crate::output::{Align, Table, cut, thousands};
 use crate::views;
-use hardpan_app::conversation_app::{self, ConversationApp};
-use hardpan_app::gather;
-use hardpan_app::mentions::{self, MentionedFile, PromptSource};
-use hardpan_app::settings::expand_home;
 
 /// Each command with its description, in the order of `/help`.
 const COMMANDS: [(&str, &str); 24] = [
@@ -113,7 +112,7 @@ async fn run(
             return Ok(None);
         }
         "model" => model(arguments, app, agent).await?,
-        "thinking" => thinking(arguments, agent).await?,
+        "thinking" => thinking(arguments, app, agent).await?,
         "tools" => tools(arguments, agent).await?,
         "context" => match agent.breakdown() {
             Some(breakdown) => views::context(&breakdown, &agent.target().provider),
@@ -126,9 +125,9 @@ async fn run(
         "hud" => display::render_hud(agent).unwrap_or_else(|| "nothing has been sent yet".into()),
         "why" => price::explain_last_request(agent),
         "price" => price::price(arguments, app, agent)?,
-        "open" => open_file(arguments, app, agent)?,
+        "open" => open_file(arguments, app)?,
         "close" => {
-            let cost = price::cost_of_closing(arguments, app, agent);
+            let cost = app.forecast_closing(Path::new(arguments)).map(|forecast| forecast.sentence);
             if !app.context.close(&expand_home(arguments)) {
                 return Err(format!("{arguments} is not open; /open lists the open files"));
             }
@@ -182,17 +181,14 @@ async fn run(
             if found.id == agent.session().0 {
                 return Err("you are in that conversation already".into());
             }
-            let conversation = Conversation::resume(&found.path, None)?;
-            let messages = pluralize(conversation.messages.len(), "message");
-            app.switch_conversation(conversation, SessionSwitchKind::Other).await;
+            let resumed = app.resume(&found).await.map_err(|error| error_text(&error))?;
+            let messages = pluralize(resumed.messages, "message");
             let last = display::last_exchange(&agent.messages())
                 .map_or_else(String::new, |last| format!("\n{last}"));
             format!("resumed {}, with {messages}{last}", found.id)
         }
         "new" => {
-            let conversation = conversation_app::begin_conversation(&app.store, &app.folder)
-                .map_err(|error| error_text(error.as_ref()))?;
-            app.switch_conversation(conversation, SessionSwitchKind::Other).await;
+            app.start_new().await.map_err(|error| error_text(&error))?;
             "started a new conversation".into()
         }
         "compact" => {
@@ -206,7 +202,7 @@ async fn run(
             agent.wait_until_idle().await;
             undo(app)?
         }
-        "tree" if arguments.is_empty() => tree(agent)?,
+        "tree" if arguments.is_empty() => tree(app)?,
         "tree" => {
             let (entry, leave) = match arguments.split_once(' ') {
                 Some((entry, "summary")) => (entry, BranchExit::WithSummary),
@@ -242,9 +238,7 @@ async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<Strin
             thousands(target.model.context as usize)
         ));
     }
-    let options = hardpan_app::options::TargetOptions { model: Some(name.to_owned()), ..Default::default() };
-    let target =
-        gather::resolve_target(&options, &app.settings, None).map_err(|error| error_text(error.as_ref()))?;
+    let target = app.find_model(None, name.to_owned()).map_err(|error| error_text(&error))?;
     let chosen = target.model.name();
     let cost = price::describe_cost(
         agent,
@@ -254,7 +248,7 @@ async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<Strin
     Ok(with_price(&format!("Switched to {chosen}."), cost))
 }
 
-async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
+async fn thinking(level: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
     let thinking = match (level, level.parse()) {
         ("", _) => {
             return Ok(match agent.thinking() {
@@ -266,13 +260,12 @@ async fn thinking(level: &str, agent: &Agent) -> Result<String, String> {
         (_, Ok(tokens)) => Thinking::Budget(tokens),
         (_, Err(_)) => return Err("expected a number of tokens, or off".into()),
     };
-    agent.target().check_thinking(thinking).map_err(|error| error.to_string())?;
     let cost = if thinking == agent.thinking() {
         None
     } else {
         price::describe_cost(agent, PlannedAction::Thinking)
     };
-    agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
+    app.select_thinking(thinking).await.map_err(|error| error_text(&error))?;
     Ok(with_price("This applies from the next request on.", cost))
 }
 
@@ -308,7 +301,7 @@ fn with_price(done: &str, cost: Option<String>) -> String {
     cost.map_or_else(|| done.to_owned(), |cost| format!("{done} {cost}"))
 }
 
-fn open_file(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
+fn open_file(name: &str, app: &ConversationApp) -> Result<String, String> {
     if name.is_empty() {
         let files = app.context.pinned_context().files;
         let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
@@ -320,7 +313,7 @@ fn open_file(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String,
             Err(format!("{name} is an image: mention it in the prompt that asks about it, @{name}"))
         }
         Ok(MentionedFile::Text { path, .. }) => {
-            let cost = price::cost_of_opening(&path.to_string_lossy(), app, agent);
+            let cost = app.forecast_opening(&path).map(|forecast| forecast.sentence);
             app.context.open(path);
             Ok(with_price(&format!("{name} joins the context with the next prompt."), cost))
         }
@@ -336,10 +329,7 @@ fn queue(agent: &Agent) -> String {
 }
 
 fn undo(app: &ConversationApp) -> Result<String, String> {
-    let journal =
-        app.tool_set.journal.as_ref().ok_or("cannot undo: the journal of changes is not available")?;
-    let turn = journal.last_undoable_turn().ok_or("there is nothing to undo")?;
-    let undone = journal.undo(turn).map_err(|error| error.to_string())?;
+    let undone = app.undo().map_err(|error| error_text(&error))?;
     let line = |undone: &UndoneFile| {
         let how = match &undone.outcome {
             UndoOutcome::Restored => "restored".to_owned(),
@@ -350,26 +340,7 @@ fn undo(app: &ConversationApp) -> Result<String, String> {
         };
         format!("{}: {how}", undone.path.display())
     };
-    tell_undone(app, &undone);
     Ok(undone.iter().map(line).collect::<Vec<_>>().join("\n"))
-}
-
-/// Tells the model, with the next prompt, which of its changes are undone.
-fn tell_undone(app: &ConversationApp, undone: &[UndoneFile]) {
-    let taken_back =
-        undone.iter().filter(|undone| matches!(undone.outcome, UndoOutcome::Restored | UndoOutcome::Removed));
-    let root = hardpan_workspace::find_project_root(&app.folder);
-    let paths: Vec<String> =
-        taken_back.map(|undone| hardpan_workspace::display_path(&root, &undone.path)).collect();
-    if paths.is_empty() {
-        return;
-    }
-    let text = fill_template(&app.settings.texts.phrases.agent.undone, &[("files", &paths.join(", "))]);
-    app.agent.attach_to_next_prompt(CustomMessage {
-        custom_type: "hardpan.undone".into(),
-        content: vec![MessagePart::text(text)],
-        display: false,
-    });
 }
 
 /// `1 message`, `2 messages`.
@@ -394,17 +365,8 @@ fn conversations(app: &ConversationApp, agent: &Agent) -> String {
     format!("{}/resume SESSION switches to one of them", table.render(views::width()))
 }
 
-/// Reads the current session from its file. Fails before the first message, which creates the file.
-pub fn open_session(agent: &Agent) -> Result<Session, String> {
-    let (_, path) = agent.session();
-    if !path.exists() {
-        return Err("this conversation has no messages yet".into());
-    }
-    Session::open(&path).map_err(|error| error.to_string())
-}
-
-fn tree(agent: &Agent) -> Result<String, String> {
-    let session = open_session(agent)?;
+fn tree(app: &ConversationApp) -> Result<String, String> {
+    let session = app.read_session().map_err(|error| error_text(&error))?;
     let labels = session.labels();
     let lines = session.entries.iter().filter_map(|entry| {
         let Record::Message(message) = &entry.record else { return None };
@@ -425,12 +387,9 @@ fn tree(agent: &Agent) -> Result<String, String> {
 }
 
 async fn fork(entry: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
-    let session = open_session(agent)?;
-    let at = Some(entry).filter(|entry| !entry.is_empty());
-    let conversation = conversation_app::fork_conversation(&app.store, &app.folder, &session, at)
-        .map_err(|error| error_text(error.as_ref()))?;
-    let messages = pluralize(conversation.messages.len(), "message");
-    app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: at.map(Into::into) }).await;
+    let entry = Some(entry).filter(|entry| !entry.is_empty());
+    app.fork(entry).await.map_err(|error| error_text(&error))?;
+    let messages = pluralize(agent.messages().len(), "message");
     let (id, _) = agent.session();
     Ok(format!("continuing in the new conversation {id}, with {messages}; the original is unchanged"))
 }

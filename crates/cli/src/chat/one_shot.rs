@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hardpan_agent::{Agent, AgentError, Command, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
+use hardpan_app::mentions::PromptSource;
+use hardpan_app::{Attachments, ConversationApp, FaceHooks};
 use hardpan_prompt::MessageBody;
 
 use super::event_output::EventOutput;
@@ -13,16 +15,16 @@ use super::prompt_input::PromptInput;
 use super::signals::{Interrupt, Signals};
 use super::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
 use crate::args::{ChatArgs, OutputFormat};
+use crate::command_setup::StderrNotices;
 use crate::output;
-use hardpan_app::ConversationApp;
-use hardpan_app::mentions::PromptSource;
 
 /// The error context where writing the answer fails.
 const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session has the answer";
 
 /// Performs what the prompt asks for and prints the result.
 pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
-    let app = Arc::new(ConversationApp::new(&flags.options(), None)?);
+    let face = FaceHooks { prompter: None, notices: StderrNotices::shared() };
+    let app = Arc::new(ConversationApp::open(&flags.options()?, &face)?);
     commands::register_commands(&app);
     let agent = app.agent.clone();
     let output = EventOutput::start(&app, flags.output, io::stdout().is_terminal());
@@ -124,7 +126,8 @@ impl PromptAction {
         let agent = &app.agent;
         match self {
             PromptAction::Answer(PromptInput { prompt, source, piped_text }) => {
-                let images = app.attach_mentions(&prompt, source);
+                let Attachments { images, notes } = app.attach_mentions(&prompt, source);
+                notes.iter().for_each(|note| display::print_wrapped(&output::safe(&note.to_string())));
                 let input = Input {
                     text: prompt,
                     below: piped_text,

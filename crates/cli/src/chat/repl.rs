@@ -11,6 +11,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
+use hardpan_app::mentions::PromptSource;
+use hardpan_app::{Attachments, ConversationApp, FaceHooks};
 use hardpan_prompt::{AgentMessage, MessageBody};
 use tokio::sync::mpsc;
 
@@ -21,9 +23,8 @@ use super::terminal_prompter::{TerminalPrompter, UserQuestion, answer_question};
 use super::{ExitError, SIGNALS_UNAVAILABLE};
 use super::{display, screen};
 use crate::args::{ChatArgs, OutputFormat};
+use crate::command_setup::StderrNotices;
 use crate::output::{dollars, safe, safe_lines};
-use hardpan_app::ConversationApp;
-use hardpan_app::mentions::PromptSource;
 
 /// Prints a message for the user, wrapped to the terminal.
 macro_rules! notice {
@@ -48,7 +49,8 @@ enum IdleCtrlC {
 /// Runs the session until the user leaves.
 pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (asker, mut questions) = TerminalPrompter::new();
-    let app = Arc::new(ConversationApp::new(&flags.options(), Some(Arc::new(asker)))?);
+    let face = FaceHooks { prompter: Some(Arc::new(asker)), notices: StderrNotices::shared() };
+    let app = Arc::new(ConversationApp::open(&flags.options()?, &face)?);
     let agent = app.agent.clone();
     let quit_requested = commands::register_commands(&app);
     let output = EventOutput::start(&app, flags.output, true);
@@ -250,7 +252,8 @@ fn submit_line(app: &Arc<ConversationApp>, line: &str, pending: &mut Pending, wa
         notice!("{}", safe(&hint));
         return;
     }
-    let images = app.attach_mentions(&text, PromptSource::Typed);
+    let Attachments { images, notes } = app.attach_mentions(&text, PromptSource::Typed);
+    notes.iter().for_each(|note| notice!("{}", safe(&note.to_string())));
     let agent = app.agent.clone();
     let (text, delivery) = match text.strip_prefix("/later ") {
         Some(later) => (later.trim().to_owned(), Delivery::FollowUp),

@@ -3,11 +3,11 @@
 use futures_util::future::BoxFuture;
 use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
+use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 use tokio::sync::{mpsc, oneshot};
 
 use super::screen;
 use crate::output::safe_lines;
-use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 
 /// Sends questions to the interactive session, which shows them and reads the answers.
 pub struct TerminalPrompter(mpsc::UnboundedSender<UserQuestion>);

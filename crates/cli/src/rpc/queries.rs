@@ -1,13 +1,13 @@
 //! Collects the data of responses: the agent's state, its session, its context and its commands.
 
 use hardpan_agent::{Agent, CompactionResult};
+use hardpan_app::ConversationApp;
 use hardpan_prompt::{MessageBody, MessagePart};
 
 use super::response::{
     AgentState, CommandInfo, CommandSource, ModelInfo, QueuedInputs, ResponseData, SessionInfo, SessionStats,
     TokenAmounts, ToolInfo, UsageSummary,
 };
-use hardpan_app::ConversationApp;
 
 /// `get_state`.
 pub fn state(app: &ConversationApp, busy: bool) -> ResponseData {

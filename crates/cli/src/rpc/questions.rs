@@ -6,11 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use hardpan_agent::ApprovalRequest;
 use hardpan_agent::approval::ApprovalRule;
+use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 use tokio::sync::oneshot;
 
 use super::response::OutputMessage;
 use super::writer::JsonWriter;
-use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 
 /// The reason that the model reads when nobody can answer any more.
 const NOBODY: &str = "nobody is there to ask any more";

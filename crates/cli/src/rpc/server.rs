@@ -7,11 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hardpan_agent::{
-    Agent, AgentError, Conversation, Delivery, Input, InputOutcome, InputSource, SessionSwitchKind,
-    ShellVisibility,
-};
-use hardpan_prompt::{Image, Thinking};
+use hardpan_agent::events::NoteKind;
+use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, ShellVisibility};
+use hardpan_app::approval::ApprovalVerdict;
+use hardpan_app::mentions::PromptSource;
+use hardpan_app::{ConversationApp, error_text, is_command};
+use hardpan_prompt::Image;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -24,14 +25,6 @@ use super::reply::{PendingResponse, ResponseSent};
 use super::request::{ApprovalAnswer, ApprovalScope, InvalidRequest, Request, RpcCommand, ThinkingLevel};
 use super::response::{ModelInfo, PromptOutcome, ResponseData};
 use super::writer::JsonWriter;
-use crate::chat::commands;
-use crate::output::{error_text, safe};
-use hardpan_app::approval::ApprovalVerdict;
-use hardpan_app::conversation_app::{self, ConversationApp};
-use hardpan_app::gather;
-use hardpan_app::learned_state::LearnedState;
-use hardpan_app::mentions::PromptSource;
-use hardpan_app::options::TargetOptions;
 
 /// Runs the requests of one client.
 pub struct RpcServer {
@@ -139,7 +132,7 @@ impl RpcServer {
             RpcCommand::GetState {} => Ok(Some(queries::state(&self.app, self.is_busy()))),
             RpcCommand::GetMessages {} => Ok(Some(ResponseData::Messages { messages: agent.messages() })),
             RpcCommand::SetModel { model, provider } => self.set_model(model, provider).await,
-            RpcCommand::SetThinkingLevel { level } => set_thinking(&agent, level).await,
+            RpcCommand::SetThinkingLevel { level } => self.set_thinking(level).await,
             RpcCommand::NewSession {} => self.new_session().await,
             RpcCommand::SwitchSession { session } => self.switch_session(&session).await,
             RpcCommand::Fork { entry } => self.fork(entry.as_deref()).await,
@@ -185,7 +178,7 @@ impl RpcServer {
         if delivery.is_none() && !is_command && self.is_busy() {
             return reply.fail(&AgentError::Busy);
         }
-        let mut input = match prompt_input(&app, text, images) {
+        let mut input = match prompt_input(&app, &self.out, text, images) {
             Ok(input) => input,
             Err(error) => return reply.fail(&error),
         };
@@ -270,21 +263,21 @@ impl RpcServer {
         model: String,
         provider: Option<String>,
     ) -> Result<Option<ResponseData>, String> {
-        let options = TargetOptions { model: Some(model), provider, ..TargetOptions::default() };
-        let mut target = gather::resolve_target(&options, &self.app.settings, None)
-            .map_err(|error| error_text(error.as_ref()))?;
-        gather::apply_learned_factor(&mut target, &LearnedState::load());
+        let selected = self.app.select_model(provider, model).await;
+        let target = selected.map_err(|error| error_text(&error))?;
         let data = ResponseData::ModelInfo(ModelInfo::from(&target));
-        self.app.agent.select_model(target).await.map_err(|error| error.to_string())?;
         Ok(Some(data))
+    }
+
+    async fn set_thinking(&self, level: ThinkingLevel) -> Result<Option<ResponseData>, String> {
+        self.app.select_thinking(level.into()).await.map_err(|error| error_text(&error))?;
+        Ok(Some(ResponseData::Thinking { thinking: self.app.agent.thinking().into() }))
     }
 
     async fn new_session(&mut self) -> Result<Option<ResponseData>, String> {
         self.wait_until_idle().await?;
         let app = &self.app;
-        let conversation = conversation_app::begin_conversation(&app.store, &app.folder)
-            .map_err(|error| error_text(error.as_ref()))?;
-        app.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        app.start_new().await.map_err(|error| error_text(&error))?;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
     }
 
@@ -295,42 +288,18 @@ impl RpcServer {
         if summary.path == app.agent.session().1 {
             return Ok(Some(ResponseData::SessionInfo(queries::session(&app))));
         }
-        let conversation = Conversation::resume(&summary.path, None)?;
-        for problem in &conversation.problems {
-            eprintln!("hardpan: {}: {}", summary.path.display(), safe(&problem.to_string()));
-        }
-        let (model, thinking) = (conversation.model.clone(), conversation.thinking.clone());
-        app.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        let resumed = app.resume(&summary).await.map_err(|error| error_text(&error))?;
         // Keeps the conversation's own model, as --resume does.
-        let target = app.agent.target();
-        if let Some((provider, model)) = model
-            && (&*provider, &*model) != (target.provider.as_str(), target.model.id.as_str())
-        {
-            self.set_model(model.to_string(), Some(provider.to_string())).await?;
-        }
-        let thinking = thinking.and_then(|level| level.parse().ok()).map_or(Thinking::Off, Thinking::Budget);
-        if thinking != app.agent.thinking() {
-            app.agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
-        }
+        app.restore_choices(&resumed).await.map_err(|error| error_text(&error))?;
         Ok(Some(ResponseData::SessionInfo(queries::session(&app))))
     }
 
     async fn fork(&mut self, entry: Option<&str>) -> Result<Option<ResponseData>, String> {
         self.wait_until_idle().await?;
         let app = &self.app;
-        let session = commands::open_session(&app.agent)?;
-        let forked = conversation_app::fork_conversation(&app.store, &app.folder, &session, entry);
-        let conversation = forked.map_err(|error| error_text(error.as_ref()))?;
-        app.switch_conversation(conversation, SessionSwitchKind::Fork { entry: entry.map(Into::into) }).await;
+        app.fork(entry).await.map_err(|error| error_text(&error))?;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
     }
-}
-
-async fn set_thinking(agent: &Agent, level: ThinkingLevel) -> Result<Option<ResponseData>, String> {
-    let thinking: Thinking = level.into();
-    agent.target().check_thinking(thinking).map_err(|error| error.to_string())?;
-    agent.select_thinking(thinking).await.map_err(|error| error.to_string())?;
-    Ok(Some(ResponseData::Thinking { thinking: agent.thinking().into() }))
 }
 
 /// Converts the client's answer to an approval question.
@@ -365,17 +334,18 @@ fn respond(reply: &PendingResponse, outcome: Result<InputOutcome, AgentError>) {
     }
 }
 
-/// Whether a text calls a slash command, which runs at once, even while the agent is busy.
-fn is_command(agent: &Agent, text: &str) -> bool {
-    let name = text.strip_prefix('/').map(|rest| rest.split(char::is_whitespace).next().unwrap_or_default());
-    name.is_some_and(|name| agent.commands().contains_key(name))
-}
-
 /// The agent's input, with the images of the request and those that the text mentions.
-fn prompt_input(app: &ConversationApp, text: String, images: Vec<Image>) -> Result<Input, String> {
+fn prompt_input(
+    app: &ConversationApp,
+    out: &JsonWriter,
+    text: String,
+    images: Vec<Image>,
+) -> Result<Input, String> {
     for image in &images {
         image.check_data().and_then(|()| image.check()).map_err(|error| error.to_string())?;
     }
-    let images = images.into_iter().chain(app.attach_mentions(&text, PromptSource::Typed)).collect();
+    let attachments = app.attach_mentions(&text, PromptSource::Typed);
+    attachments.notes.iter().for_each(|note| out.write_note(note, NoteKind::Mention));
+    let images = images.into_iter().chain(attachments.images).collect();
     Ok(Input { text, below: None, images, source: InputSource::Rpc, id: None })
 }

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hardpan_agent::events::{MessageEnd, MessageStart};
+use hardpan_agent::events::{MessageEnd, MessageStart, Note, NoteKind};
 use hardpan_agent::{Agent, AgentEvent, InputId};
+use hardpan_app::{Notice, NoticeSink};
 use hardpan_prompt::{AgentMessage, MessageBody};
 use serde::Serialize;
 use tokio::sync::{Notify, mpsc};
@@ -67,6 +68,11 @@ impl JsonWriter {
         let _ = self.lines.send(OutputLine::Json(json));
     }
 
+    /// Writes a `note` event: something that the user should know.
+    pub fn write_note(&self, note: &impl ToString, kind: NoteKind) {
+        self.write_line(&AgentEvent::Note(Note { text: note.to_string(), kind }));
+    }
+
     /// Waits until the client has read enough of what was sent.
     pub async fn wait_for_room(&self) {
         loop {
@@ -88,6 +94,12 @@ impl JsonWriter {
     /// Waits until a write fails, which means that the client is gone.
     pub async fn wait_for_reader_gone(&self) {
         self.reader_gone.notified().await;
+    }
+}
+
+impl NoticeSink for JsonWriter {
+    fn notice(&self, notice: Notice) {
+        self.write_note(&notice, NoteKind::Setup);
     }
 }
 

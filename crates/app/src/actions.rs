@@ -1,0 +1,187 @@
+//! What a user can do to a conversation besides talking: switch to another one, change the model,
+//! undo changes, ask what something would cost. Faces make commands and requests of these.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hardpan_agent::{AgentError, Conversation, CustomMessage, SessionSwitchKind};
+use hardpan_context::{AssembleError, Target, fill_template};
+use hardpan_economy::{CostForecast, PlannedAction};
+use hardpan_prompt::{MessagePart, Text, Thinking, TokenCounter};
+use hardpan_session::{Session, SessionError, SessionSummary};
+use hardpan_tools::{JournalError, UndoOutcome, UndoneFile};
+use hardpan_workspace as workspace;
+
+use crate::conversation_app::ConversationApp;
+use crate::learned_state::LearnedState;
+use crate::open::{OpenError, send_session_problems};
+use crate::options::TargetOptions;
+use crate::session_folder::{begin_conversation, fork_conversation};
+use crate::target::{TargetError, apply_learned_factor, resolve_target};
+
+/// Why an action has no effect. Each message says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ActionError {
+    /// The other conversation cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The conversation has no file yet: its first message creates it.
+    #[error("this conversation has no messages yet")]
+    NoMessages,
+    /// The session file cannot be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// There is no such model.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The model's answer has no room for so much thinking.
+    #[error(transparent)]
+    Thinking(#[from] AssembleError),
+    /// The agent refused.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// Changes were not recorded.
+    #[error("cannot undo: the journal of changes is not available")]
+    NoJournal,
+    /// Nothing was changed, or all of it is undone.
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    /// The journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// What a resumed conversation last used.
+#[derive(Clone, Debug)]
+pub struct ResumedConversation {
+    /// How many messages it has.
+    pub messages: usize,
+    /// Provider and model that it last selected; none if it never did.
+    pub model: Option<(Arc<str>, Arc<str>)>,
+    /// Thinking level that it last selected: `off` or a budget in tokens.
+    pub thinking: Option<Arc<str>>,
+}
+
+impl ConversationApp {
+    /// Leaves this conversation for a new one, once the agent is idle.
+    pub async fn start_new(&self) -> Result<(), ActionError> {
+        let conversation = begin_conversation(&self.store, &self.folder)?;
+        self.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        Ok(())
+    }
+
+    /// Leaves this conversation for an earlier one, once the agent is idle. The model and the
+    /// thinking budget stay as they are: [`ConversationApp::restore_choices`] takes over those of
+    /// the conversation.
+    pub async fn resume(&self, summary: &SessionSummary) -> Result<ResumedConversation, ActionError> {
+        let conversation = Conversation::resume(&summary.path, None).map_err(OpenError::Conversation)?;
+        send_session_problems(&conversation, &*self.notices);
+        let resumed = ResumedConversation {
+            messages: conversation.messages.len(),
+            model: conversation.model.clone(),
+            thinking: conversation.thinking.clone(),
+        };
+        self.switch_conversation(conversation, SessionSwitchKind::Other).await;
+        Ok(resumed)
+    }
+
+    /// Selects the model and the thinking budget that a resumed conversation last used.
+    pub async fn restore_choices(&self, resumed: &ResumedConversation) -> Result<(), ActionError> {
+        let target = self.agent.target();
+        if let Some((provider, model)) = &resumed.model
+            && (&**provider, &**model) != (target.provider.as_str(), target.model.id.as_str())
+        {
+            self.select_model(Some(provider.to_string()), model.to_string()).await?;
+        }
+        let level = resumed.thinking.as_ref().and_then(|level| level.parse().ok());
+        let thinking = level.map_or(Thinking::Off, Thinking::Budget);
+        if thinking != self.agent.thinking() {
+            self.agent.select_thinking(thinking).await?;
+        }
+        Ok(())
+    }
+
+    /// Continues in a copy of this conversation, up to `entry` or the last message.
+    pub async fn fork(&self, entry: Option<&str>) -> Result<(), ActionError> {
+        let session = self.read_session()?;
+        let conversation = fork_conversation(&self.store, &self.folder, &session, entry)?;
+        let kind = SessionSwitchKind::Fork { entry: entry.map(Into::into) };
+        self.switch_conversation(conversation, kind).await;
+        Ok(())
+    }
+
+    /// Reads the conversation's file, with all its branches.
+    pub fn read_session(&self) -> Result<Session, ActionError> {
+        let (_, path) = self.agent.session();
+        if !path.exists() {
+            return Err(ActionError::NoMessages);
+        }
+        Ok(Session::open(&path)?)
+    }
+
+    /// The model of this name, with what was learned about it. None for the model's own provider.
+    pub fn find_model(&self, provider: Option<String>, model: String) -> Result<Target, TargetError> {
+        let options = TargetOptions { model: Some(model), provider, ..TargetOptions::default() };
+        let mut target = resolve_target(&options, &self.settings, None)?;
+        apply_learned_factor(&mut target, &LearnedState::load(&self.settings.user_folders));
+        Ok(target)
+    }
+
+    /// Uses another model from the next request on.
+    pub async fn select_model(&self, provider: Option<String>, model: String) -> Result<Target, ActionError> {
+        let target = self.find_model(provider, model)?;
+        self.agent.select_model(target.clone()).await?;
+        Ok(target)
+    }
+
+    /// Lets the model think for longer or shorter from the next request on.
+    pub async fn select_thinking(&self, thinking: Thinking) -> Result<(), ActionError> {
+        self.agent.target().check_thinking(thinking)?;
+        Ok(self.agent.select_thinking(thinking).await?)
+    }
+
+    /// Undoes what the last run did to files, and tells the model so with the next prompt. Call it
+    /// while the agent is idle: undoing half of a run would leave the files in between.
+    pub fn undo(&self) -> Result<Vec<UndoneFile>, ActionError> {
+        let journal = self.tool_set.journal.as_ref().ok_or(ActionError::NoJournal)?;
+        let turn = journal.last_undoable_turn().ok_or(ActionError::NothingToUndo)?;
+        let undone = journal.undo(turn)?;
+        self.tell_undone(&undone);
+        Ok(undone)
+    }
+
+    fn tell_undone(&self, undone: &[UndoneFile]) {
+        let is_undone =
+            |file: &&UndoneFile| matches!(file.outcome, UndoOutcome::Restored | UndoOutcome::Removed);
+        let root = workspace::find_project_root(&self.folder);
+        let paths = undone.iter().filter(is_undone).map(|file| workspace::display_path(&root, &file.path));
+        let paths: Vec<String> = paths.collect();
+        if paths.is_empty() {
+            return;
+        }
+        let phrase = &self.settings.texts.phrases.agent.undone;
+        let text = fill_template(phrase, &[("files", &paths.join(", "))]);
+        self.agent.attach_to_next_prompt(CustomMessage {
+            custom_type: "hardpan.undone".into(),
+            content: vec![MessagePart::text(text)],
+            display: false,
+        });
+    }
+
+    /// What opening a file would cost; none if it cannot be read, or before the first request.
+    pub fn forecast_opening(&self, path: &Path) -> Option<CostForecast> {
+        let text = workspace::read_text(&self.folder.join(path), workspace::TEXT_LIMIT).ok()?;
+        let target = self.agent.target();
+        let count = TokenCounter::new(target.vocabulary()).count(&Text::new(text.text));
+        let tokens = target.factor.scale(count) as u64;
+        self.agent.forecast_cost(PlannedAction::Open { tokens })
+    }
+
+    /// What closing a file would cost; none before the first request.
+    pub fn forecast_closing(&self, path: &Path) -> Option<CostForecast> {
+        let root = workspace::find_project_root(&self.folder);
+        let shown = workspace::display_path(&root, &self.folder.join(path));
+        self.agent.forecast_cost(PlannedAction::Close(&format!("file:{shown}")))
+    }
+}

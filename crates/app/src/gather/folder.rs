@@ -1,0 +1,226 @@
+//! [`FolderReader`]: reads a folder into a snapshot.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hardpan_agent::Coupling;
+use hardpan_agent::expand::{Expansions, Folder};
+use hardpan_context::{
+    FileEntry, ImageEntry, ItemEntry, ProjectFile, Skill, SnapshotFile, SymbolsEntry, SystemEntry, TreeEntry,
+    UnavailableEntry,
+};
+use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
+use hardpan_workspace as workspace;
+use jiff::Timestamp;
+
+use crate::notice::NoticeSink;
+use crate::settings::Settings;
+use crate::symbol_map::{self, MapState};
+
+/// The longest file list in a prompt, in bytes: about 20,000 tokens, as much as the symbol map may
+/// take.
+const TREE_BYTES: usize = 80_000;
+
+/// Reads a folder for requests: once for a request that is only shown, before every turn for an
+/// agent.
+pub struct FolderReader {
+    folder: PathBuf,
+    settings: Arc<Settings>,
+    skills: Vec<Skill>,
+    notices: Arc<dyn NoticeSink>,
+}
+
+impl FolderReader {
+    /// A reader of `folder`, whose snapshots list `skills` in the system prompt.
+    pub fn new(
+        folder: PathBuf,
+        settings: Arc<Settings>,
+        skills: Vec<Skill>,
+        notices: Arc<dyn NoticeSink>,
+    ) -> Self {
+        FolderReader { folder, settings, skills, notices }
+    }
+
+    /// What the folder holds now: instructions, file list and git status, without files.
+    pub fn read(&self, now: Timestamp) -> SnapshotFile {
+        let mut file = snapshot_of_folder(&self.folder, &self.settings, now);
+        file.system.skills.clone_from(&self.skills);
+        file
+    }
+
+    /// Adds a file, named relative to the folder. See [`FolderReader::add_file_below`].
+    pub fn add_file(&self, file: &mut SnapshotFile, path: &Path) {
+        add_file(file, &self.folder, path);
+    }
+
+    /// Adds a file, named relative to `root`: shows text, attaches an image, and lists anything
+    /// else with the reason why it is left out. Does nothing if the file is there already.
+    pub fn add_file_below(&self, file: &mut SnapshotFile, root: &Path, path: &Path) {
+        add_file(file, root, path);
+    }
+
+    /// The symbol map for the prompt and the files of a snapshot, in at most `tokens` tokens.
+    pub fn map_symbols(
+        &self,
+        file: &SnapshotFile,
+        tokens: usize,
+        state: &mut MapState,
+    ) -> Option<SymbolsEntry> {
+        if tokens == 0 {
+            return None;
+        }
+        symbol_map::symbols_for_prompt(&self.load_index(), file, tokens, state)
+    }
+
+    /// Which files belong together, and how much other files refer to each.
+    pub fn coupling(&self) -> Coupling {
+        symbol_map::coupling(&self.load_index())
+    }
+
+    /// Updates the symbol index on disk without showing progress, so that the next map is fast.
+    pub fn warm_up(&self) {
+        let root = workspace::find_project_root(&self.folder);
+        symbol_map::load_index(&root, self.cache(), &crate::notice::DiscardNotices);
+    }
+
+    fn load_index(&self) -> hardpan_symbols::SymbolIndex {
+        let root = workspace::find_project_root(&self.folder);
+        symbol_map::load_index(&root, self.cache(), &*self.notices)
+    }
+
+    fn cache(&self) -> Option<&Path> {
+        self.settings.user_folders.cache.as_deref()
+    }
+}
+
+/// The skills and templates of the user, and of the project if it is trusted.
+pub(crate) fn discover_expansions(root: &Path, settings: &Settings, reserved: &[&'static str]) -> Expansions {
+    let config = settings.user_folders.config.as_deref();
+    let folders = Folder::defaults(config, settings.trusted.then_some(root));
+    Expansions::discover(&folders, reserved)
+}
+
+/// A snapshot of what the folder holds: instructions, file list and git status, without files.
+fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
+    let root = workspace::find_project_root(folder);
+    let mut file = SnapshotFile::empty(now);
+    file.working_directory = Some(folder.to_string_lossy().into());
+    let instructions = workspace::read_instructions(&root, folder, settings.user_folders.config.as_deref());
+    file.system = SystemEntry {
+        append: settings.config.append_system_prompt.as_deref().map(Text::new),
+        edit_blocks: settings.config.edit_blocks.unwrap_or(false),
+        project_files: instructions
+            .into_iter()
+            .map(|(path, content)| ProjectFile { path: path.into(), content: Text::new(content) })
+            .collect(),
+        ..SystemEntry::default()
+    };
+    let tree = workspace::list_files(&root, workspace::TREE_LIMIT);
+    let skipped = tree.skipped.iter();
+    file.unavailable = skipped
+        .map(|skipped| {
+            unavailable(format!("file:{}", skipped.path), &skipped.reason, UnavailableCode::Unreadable)
+        })
+        .collect();
+    if tree.truncated {
+        let reason = format!("only the first {} files are listed", workspace::TREE_LIMIT);
+        file.unavailable.push(unavailable("tree (the rest)".into(), &reason, UnavailableCode::NotListed));
+    }
+    let (files, hidden) = tree.lines_within(TREE_BYTES);
+    if hidden > 0 {
+        let reason = format!("{hidden} files are shown only as their folders: the list would be too long");
+        file.unavailable.push(unavailable("tree (the rest)".into(), &reason, UnavailableCode::NotListed));
+    }
+    if !files.is_empty() {
+        file.tree = Some(TreeEntry { files, last_refresh_ms: 0 });
+    }
+    if let Some(status) = workspace::git_status(&root) {
+        file.items.push(ItemEntry {
+            id: "git".into(),
+            key: Some("git".into()),
+            kind: ItemKind::Panel,
+            header: "git status".into(),
+            content: Text::new(status),
+            last_refresh_ms: now.as_millisecond(),
+            tier: None,
+            unchanged_responses: None,
+            volatility: Some(Volatility::Tail),
+            shown_by: None,
+        });
+    }
+    file
+}
+
+fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> UnavailableEntry {
+    UnavailableEntry { key, reason: reason.to_string(), code: Some(code) }
+}
+
+/// Adds a file that was named: shows text, attaches an image, and lists anything else with the
+/// reason why it is left out. Does nothing if the file is there already.
+fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
+    let shown = workspace::display_path(&workspace::find_project_root(root), &root.join(path));
+    if file.files.iter().any(|entry| entry.path == shown) {
+        return;
+    }
+    let path = root.join(path);
+    // Named on purpose, so it no longer matters why the walk skipped it.
+    file.unavailable.retain(|entry| entry.key != format!("file:{shown}"));
+    let (content, reason) = match workspace::read_text(&path, workspace::TEXT_LIMIT) {
+        Ok(text) => {
+            if let Some(cut) = &text.truncation {
+                let reason =
+                    format!("cut: the first {} of {} bytes are shown", cut.shown_bytes, cut.total_bytes);
+                let key = format!("file:{shown} (the rest)");
+                file.unavailable.push(unavailable(key, &reason, UnavailableCode::Truncated));
+            }
+            (Some(Text::new(text.text)), None)
+        }
+        Err(unreadable) => match workspace::read_image(&path) {
+            Ok(image) => {
+                file.images.push(image_entry(image, Some(&shown)));
+                return;
+            }
+            Err(workspace::ImageFileError::Refused { error, .. }) => (None, Some(error.to_string())),
+            Err(_) => (None, Some(unreadable.reason.model_text())),
+        },
+    };
+    let entry = FileEntry { last_refresh_ms: modified_ms(&path), content, reason, ..empty_file_entry(shown) };
+    file.files.push(entry);
+}
+
+/// Lists a file that must not be read, with the reason.
+pub(crate) fn add_refused_file(file: &mut SnapshotFile, path: &str, reason: &str) {
+    if !file.files.iter().any(|entry| entry.path == path) {
+        file.files.push(FileEntry {
+            reason: Some(reason.to_owned()),
+            code: Some(UnavailableCode::Refused),
+            ..empty_file_entry(path.to_owned())
+        });
+    }
+}
+
+fn empty_file_entry(path: String) -> FileEntry {
+    FileEntry {
+        path,
+        content: None,
+        reason: None,
+        code: None,
+        last_refresh_ms: 0,
+        id: None,
+        tier: None,
+        unchanged_responses: None,
+        volatility: None,
+        shown_by: None,
+    }
+}
+
+fn modified_ms(path: &Path) -> i64 {
+    let modified = std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0)
+}
+
+pub(super) fn image_entry(image: Image, path: Option<&str>) -> ImageEntry {
+    let Image { media_type, data, width, height } = image;
+    ImageEntry { path: path.map(Into::into), media_type, data, width, height }
+}

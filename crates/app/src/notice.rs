@@ -1,0 +1,171 @@
+//! [`Notice`]: what the user should know although nothing failed. A library never prints: notices
+//! go to the [`NoticeSink`] of a face, which shows them.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use hardpan_agent::expand::ExpansionProblem;
+use hardpan_models::UnknownName;
+use hardpan_tools::JournalError;
+
+use crate::commit::CommitNotice;
+use crate::error_text;
+
+/// Shows notices: one for each face.
+pub trait NoticeSink: Send + Sync {
+    /// Shows a notice. Its text may quote files, so a terminal must not get its control characters.
+    fn notice(&self, notice: Notice);
+
+    /// Shows how far the symbol index of a large folder is.
+    fn index_progress(&self, _progress: IndexProgress) {}
+}
+
+/// A sink that drops every notice.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DiscardNotices;
+
+impl NoticeSink for DiscardNotices {
+    fn notice(&self, _notice: Notice) {}
+}
+
+/// How far the symbol index of a folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexProgress {
+    /// Files that are indexed, of all.
+    Indexed {
+        /// How many files are done.
+        done: usize,
+        /// How many files there are.
+        total: usize,
+    },
+    /// The index is complete.
+    Finished,
+}
+
+/// Something that the user should know. `Display` gives the sentence, with what to do about it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The folder has settings of its own, which the user has not trusted.
+    ProjectNotTrusted,
+    /// A project's file names provider addresses, which are not used.
+    ProjectProvidersIgnored {
+        /// The project's file.
+        path: PathBuf,
+    },
+    /// The settings configure a provider that does not exist.
+    UnknownProviderIgnored {
+        /// The id in the settings.
+        id: String,
+        /// Which providers may be meant.
+        error: UnknownName,
+    },
+    /// A line of a session file cannot be read.
+    SessionProblem {
+        /// The session file, with the line if it is known.
+        location: String,
+        /// What is wrong with the line.
+        problem: String,
+    },
+    /// A conversation is continued in another folder than the one it began in.
+    OtherFolder {
+        /// Where it began.
+        began_in: String,
+        /// Where it continues.
+        folder: PathBuf,
+    },
+    /// The catalogue no longer has the conversation's model.
+    ModelGone {
+        /// Provider id.
+        provider: String,
+        /// Model id.
+        model: String,
+    },
+    /// A skill or a prompt template is skipped.
+    ExpansionSkipped(ExpansionProblem),
+    /// A permission rule names no tool that exists.
+    RuleWithoutEffect {
+        /// The rule as written.
+        rule: String,
+        /// The tools that exist.
+        tools: Vec<String>,
+    },
+    /// A rule that the user allowed for good is not stored.
+    RuleNotStored {
+        /// The file of the rules.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Changes are not recorded, so they cannot be undone.
+    UndoUnavailable(JournalError),
+    /// Changes are still recorded in the journal of the conversation before.
+    JournalNotSwitched(JournalError),
+    /// The sandbox lacks some restrictions.
+    SandboxIncomplete {
+        /// Which ones, in words.
+        missing: String,
+    },
+    /// Commands run without a sandbox.
+    NoSandbox {
+        /// Why, in words.
+        reason: String,
+    },
+    /// There is no key, so the simulator answers.
+    SimulatorAnswers {
+        /// The provider whose key is missing.
+        provider: String,
+        /// The environment variable that would hold the key.
+        key_variable: Option<String>,
+    },
+    /// About a commit message that is being written.
+    Commit(CommitNotice),
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::ProjectNotTrusted => f.write_str(
+                "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them",
+            ),
+            Notice::ProjectProvidersIgnored { path } => write!(
+                f,
+                "{}: ignoring the project's provider addresses, because your keys would go there; put them into your own settings",
+                path.display()
+            ),
+            Notice::UnknownProviderIgnored { id, error } => {
+                write!(f, "ignoring [providers.{id}] in config.toml: {error}")
+            }
+            Notice::SessionProblem { location, problem } => write!(f, "{location}: {problem}"),
+            Notice::OtherFolder { began_in, folder } => write!(
+                f,
+                "this conversation began in {began_in} and continues here, in {}",
+                folder.display()
+            ),
+            Notice::ModelGone { provider, model } => write!(
+                f,
+                "this conversation used {provider}/{model}, which is not in the list of models; continuing with another model (choose one with --model)"
+            ),
+            Notice::ExpansionSkipped(problem) => problem.fmt(f),
+            Notice::RuleWithoutEffect { rule, tools } => {
+                write!(f, "the rule {rule} has no effect: the tools are {}", tools.join(", "))
+            }
+            Notice::RuleNotStored { path, error } => {
+                write!(f, "cannot write {}: {error}; allowed for this conversation only", path.display())
+            }
+            Notice::UndoUnavailable(error) => write!(f, "{}; /undo is not available", error_text(error)),
+            Notice::JournalNotSwitched(error) => f.write_str(&error_text(error)),
+            Notice::SandboxIncomplete { missing } => {
+                write!(f, "the sandbox for commands is incomplete: {missing}")
+            }
+            Notice::NoSandbox { reason } => write!(f, "commands run without a sandbox: {reason}"),
+            Notice::SimulatorAnswers { provider, key_variable } => write!(
+                f,
+                "no key for {provider}: the built-in simulator answers, not a language model. Set {}, or add the key to keys.toml.",
+                key_variable.as_deref().unwrap_or("its key")
+            ),
+            Notice::Commit(notice) => notice.fmt(f),
+        }
+    }
+}

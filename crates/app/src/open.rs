@@ -1,0 +1,285 @@
+//! [`ConversationApp::open`]: from options to an agent that is ready to run.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use hardpan_agent::{Agent, AgentSettings, Conversation, ReadCallMode, Setup};
+use hardpan_context::Target;
+use hardpan_prompt::{Image, Thinking};
+use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore};
+use hardpan_tools::Scope;
+use hardpan_workspace as workspace;
+use hardpan_workspace::ImageFileError;
+
+use crate::approval::{Approver, InvalidRule, UserPrompter};
+use crate::clock::now;
+use crate::conversation_app::{ConversationApp, restore_pinned};
+use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions};
+use crate::learned_state::LearnedState;
+use crate::notice::{DiscardNotices, Notice, NoticeSink};
+use crate::options::{OpenOptions, SessionChoice, SessionStorage};
+use crate::provider_connection::ProviderConnection;
+use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation};
+use crate::settings::{Settings, SettingsError, expand_home};
+use crate::target::{TargetError, apply_learned_factor, known_session_model, resolve_layout, resolve_target};
+use crate::tool_set::ToolSet;
+use crate::workspace_context::WorkspaceContext;
+
+/// What a face provides.
+#[derive(Clone)]
+pub struct FaceHooks {
+    /// Answers approval questions; without one, only rules and [`ApprovalMode::AllowAll`] allow
+    /// changes.
+    ///
+    /// [`ApprovalMode::AllowAll`]: crate::approval::ApprovalMode::AllowAll
+    pub prompter: Option<Arc<dyn UserPrompter>>,
+    /// Shows notices.
+    pub notices: Arc<dyn NoticeSink>,
+}
+
+impl Default for FaceHooks {
+    /// Nobody to ask, and nobody to tell.
+    fn default() -> Self {
+        FaceHooks { prompter: None, notices: Arc::new(DiscardNotices) }
+    }
+}
+
+/// Why a conversation cannot be opened. Each message says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Folder(#[from] GatherError),
+    /// The settings have a mistake.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// There is no folder for sessions.
+    #[error("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR, or use --no-session")]
+    NoDataFolder,
+    /// The temporary folder of a conversation that is not stored cannot be created.
+    #[error("cannot create a temporary folder")]
+    Scratch(#[source] io::Error),
+    /// No conversation has this id, name or file.
+    #[error(transparent)]
+    Lookup(#[from] SessionLookupError),
+    /// The folder has no conversation to continue.
+    #[error(
+        "this folder has no conversation to continue; `hardpan sessions --all` lists those of other folders"
+    )]
+    NothingToContinue,
+    /// The session file cannot be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The session file cannot be created.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The session cannot be continued or copied.
+    #[error("{0}")]
+    Conversation(String),
+    /// There is no such model or layout.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A permission rule has a mistake.
+    #[error(transparent)]
+    Rule(#[from] InvalidRule),
+    /// An image cannot be sent.
+    #[error(transparent)]
+    Image(#[from] ImageFileError),
+}
+
+impl ConversationApp {
+    /// Opens a conversation: reads the settings, finds or begins the session, makes the tools, and
+    /// starts an agent that waits for a prompt.
+    pub fn open(options: &OpenOptions, face: &FaceHooks) -> Result<Self, OpenError> {
+        let notices = &face.notices;
+        let folder = canonical_folder(&options.folder)?;
+        let root = workspace::find_project_root(&folder);
+        let settings = Arc::new(Settings::load(&root, options.user_folders.clone(), &**notices)?);
+        let (store, scratch) = open_store(options)?;
+        let conversation = open_conversation(&options.session, &store, &folder, &**notices)?;
+        let pinned = restore_pinned(&conversation);
+        let expansions = discover_expansions(&root, &settings, &options.reserved_names);
+        for problem in &expansions.problems {
+            notices.notice(Notice::ExpansionSkipped(problem.clone()));
+        }
+        let state = LearnedState::load(&options.user_folders);
+        let target = choose_target(options, &settings, &conversation, &state, &**notices)?;
+        let tool_set = ToolSet::new(
+            &settings,
+            &conversation.session,
+            &root,
+            scratch.as_ref().map(|scratch| &*scratch.0),
+            options.sandbox_launcher.clone(),
+            notices,
+        );
+        let scope = scope(&root, &folder, &settings, &tool_set);
+        let reader =
+            FolderReader::new(folder.clone(), settings.clone(), expansions.model_listing(), notices.clone());
+        let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
+        let context = Arc::new(WorkspaceContext::new(
+            reader,
+            scope.clone(),
+            map_tokens,
+            tool_set.file_views.clone(),
+            pinned.clone(),
+        ));
+        let connection =
+            Arc::new(ProviderConnection::new(settings.clone(), state.refusals(), notices.clone()));
+        let approver = approver(options, face, &settings, &scope, &tool_set)?;
+        let setup = Setup {
+            texts: Arc::new(settings.texts.clone()),
+            context_source: context.clone(),
+            client_factory: connection.clone(),
+            approval_handler: Arc::new(approver),
+            clock: Arc::new(now),
+            tools: tool_set.tools.clone(),
+            shell: Some(tool_set.shell.clone()),
+            scope: scope.clone(),
+            expansions,
+            layout: resolve_layout(&options.target, &settings, conversation.layout.as_deref())?,
+            thinking: choose_thinking(options, &conversation),
+            settings: agent_settings(&settings),
+            target,
+        };
+        let agent = Agent::new(setup, conversation);
+        tool_set.follow(&agent);
+        let images = options.images.iter().map(|path| workspace::read_image(path));
+        let images = images.collect::<Result<Vec<Image>, _>>()?;
+        Ok(ConversationApp {
+            agent,
+            context,
+            settings,
+            folder,
+            scope,
+            store,
+            tool_set,
+            connection,
+            notices: notices.clone(),
+            stored_pinned: Mutex::new(pinned),
+            images: Mutex::new(images),
+            _scratch: scratch,
+        })
+    }
+}
+
+/// The store for the conversation: the user's sessions, or a temporary one.
+fn open_store(options: &OpenOptions) -> Result<(SessionStore, Option<ScratchFolder>), OpenError> {
+    match options.storage {
+        SessionStorage::Temporary => {
+            let scratch = ScratchFolder::new().map_err(OpenError::Scratch)?;
+            Ok((SessionStore::new(&scratch.0), Some(scratch)))
+        }
+        SessionStorage::Stored => {
+            let folder = options.user_folders.sessions().ok_or(OpenError::NoDataFolder)?;
+            Ok((SessionStore::new(folder), None))
+        }
+    }
+}
+
+fn open_conversation(
+    choice: &SessionChoice,
+    store: &SessionStore,
+    folder: &Path,
+    notices: &dyn NoticeSink,
+) -> Result<Conversation, OpenError> {
+    let resume =
+        |path: &Path, at: Option<&str>| Conversation::resume(path, at).map_err(OpenError::Conversation);
+    let conversation = match choice {
+        SessionChoice::New => begin_conversation(store, folder)?,
+        SessionChoice::Latest => {
+            let latest = store.list(Some(folder)).into_iter().next();
+            resume(&latest.ok_or(OpenError::NothingToContinue)?.path, None)?
+        }
+        SessionChoice::Resume { session, at } => {
+            let summary = store.find(Some(folder), session)?;
+            if Path::new(&*summary.cwd) != folder {
+                let began_in = summary.cwd.to_string();
+                notices.notice(Notice::OtherFolder { began_in, folder: folder.to_owned() });
+            }
+            resume(&summary.path, at.as_deref())?
+        }
+        SessionChoice::Fork { session, at } => {
+            let summary = store.find(Some(folder), session)?;
+            fork_conversation(store, folder, &Session::open(&summary.path)?, at.as_deref())?
+        }
+    };
+    send_session_problems(&conversation, notices);
+    Ok(conversation)
+}
+
+/// Tells the user which lines of a conversation's file cannot be read.
+pub(crate) fn send_session_problems(conversation: &Conversation, notices: &dyn NoticeSink) {
+    for problem in &conversation.problems {
+        let location = conversation.path().display().to_string();
+        notices.notice(Notice::SessionProblem { location, problem: problem.clone() });
+    }
+}
+
+fn choose_target(
+    options: &OpenOptions,
+    settings: &Settings,
+    conversation: &Conversation,
+    state: &LearnedState,
+    notices: &dyn NoticeSink,
+) -> Result<Target, OpenError> {
+    let model = known_session_model(settings, conversation.model.as_ref(), notices);
+    let mut target = resolve_target(&options.target, settings, model)?;
+    apply_learned_factor(&mut target, state);
+    Ok(target)
+}
+
+/// What the agent may read and write: the workspace, what the settings add, and the outputs of its
+/// own commands.
+fn scope(root: &Path, folder: &Path, settings: &Settings, tool_set: &ToolSet) -> Scope {
+    let mut scope = Scope::new(root, folder);
+    scope.readable = settings.config.readable.iter().map(|folder| expand_home(folder)).collect();
+    scope.readable.extend(settings.user_folders.config.as_ref().map(|config| config.join("skills")));
+    scope.hidden = settings.user_folders.private_files();
+    tool_set.allow_reading_outputs(&mut scope);
+    scope
+}
+
+fn approver(
+    options: &OpenOptions,
+    face: &FaceHooks,
+    settings: &Settings,
+    scope: &Scope,
+    tool_set: &ToolSet,
+) -> Result<Approver, InvalidRule> {
+    let approver = Approver::new(
+        settings,
+        scope.clone(),
+        tool_set.tools.clone(),
+        options.approval,
+        face.prompter.clone(),
+        face.notices.clone(),
+    )?;
+    for rule in approver.rules_for_unknown_tools() {
+        let tools = tool_set.tools.list().into_iter().map(|tool| tool.name.to_string()).collect();
+        face.notices.notice(Notice::RuleWithoutEffect { rule, tools });
+    }
+    Ok(approver)
+}
+
+/// The thinking budget: the option, else what the conversation last used.
+fn choose_thinking(options: &OpenOptions, conversation: &Conversation) -> Thinking {
+    match (options.target.thinking, &conversation.thinking) {
+        (Some(tokens), _) => Thinking::Budget(tokens),
+        (None, Some(level)) => level.parse().map_or(Thinking::Off, Thinking::Budget),
+        (None, None) => Thinking::Off,
+    }
+}
+
+fn agent_settings(settings: &Settings) -> AgentSettings {
+    let (config, default) = (&settings.config, AgentSettings::default());
+    let parallel = config.parallel_reads.unwrap_or(false);
+    AgentSettings {
+        steering: config.steering.unwrap_or_default(),
+        follow_up: config.follow_up.unwrap_or_default(),
+        read_calls: if parallel { ReadCallMode::Parallel } else { ReadCallMode::Sequential },
+        compact_at: config.compact_at.unwrap_or(default.compact_at),
+        ..default
+    }
+}

@@ -1,0 +1,95 @@
+//! [`ProviderConnection`]: makes clients for the agent.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hardpan_agent::ClientFactory;
+use hardpan_context::{AssembledPrompt, RenderCache, Target};
+use hardpan_prompt::{TokenFactor, TokenUsage};
+use hardpan_providers::{CapabilityCache, Client};
+
+use crate::error_text;
+use crate::learned_state::LearnedState;
+use crate::notice::NoticeSink;
+use crate::provider_route::{ProviderRoute, learn_token_factor};
+use crate::settings::Settings;
+
+/// Makes clients for the agent, and collects what their answers teach.
+pub(crate) struct ProviderConnection {
+    settings: Arc<Settings>,
+    learned: Arc<CapabilityCache>,
+    /// The model of the last bill, and its corrected token factor.
+    factor: Mutex<Option<(String, TokenFactor)>>,
+    simulated: AtomicBool,
+    /// See [`ProviderRoute::reports_true_usage`].
+    reports_true_usage: AtomicBool,
+    /// The provider that the simulator answers for, so that the same notice is sent once only.
+    simulated_provider: Mutex<Option<String>>,
+    notices: Arc<dyn NoticeSink>,
+}
+
+impl ProviderConnection {
+    pub(crate) fn new(
+        settings: Arc<Settings>,
+        learned: CapabilityCache,
+        notices: Arc<dyn NoticeSink>,
+    ) -> Self {
+        ProviderConnection {
+            settings,
+            learned: Arc::new(learned),
+            factor: Mutex::default(),
+            simulated: AtomicBool::new(false),
+            reports_true_usage: AtomicBool::new(false),
+            simulated_provider: Mutex::default(),
+            notices,
+        }
+    }
+
+    /// Whether the last client's requests go to the simulator.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulated.load(Ordering::Relaxed)
+    }
+
+    /// Stores what answers taught, for the next process.
+    pub(crate) fn save_learned(&self) {
+        let factor = self.factor.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        LearnedState::load(&self.settings.user_folders).save(&self.learned, factor);
+    }
+}
+
+impl ProviderConnection {
+    fn send_notice(&self, route: &ProviderRoute, target: &Target) {
+        let provider = route.simulated.then(|| target.provider.clone());
+        let mut last = self.simulated_provider.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != provider {
+            *last = provider;
+            route.notice(target).into_iter().for_each(|notice| self.notices.notice(notice));
+        }
+    }
+}
+
+impl ClientFactory for ProviderConnection {
+    fn client(&self, target: &Target, session: &str) -> Result<Client, String> {
+        let route = ProviderRoute::choose(target, &self.settings, Some(session))
+            .map_err(|error| error_text(&error))?;
+        self.send_notice(&route, target);
+        self.simulated.store(route.simulated, Ordering::Relaxed);
+        self.reports_true_usage.store(route.reports_true_usage, Ordering::Relaxed);
+        let retry_policy = self.settings.config.retry.retry_policy();
+        Ok(Client::new(route.transport, route.endpoint, retry_policy, self.learned.clone()))
+    }
+
+    fn record_usage(
+        &self,
+        target: &Target,
+        assembled: &AssembledPrompt,
+        render_cache: &RenderCache,
+        usage: &TokenUsage,
+    ) {
+        if self.reports_true_usage.load(Ordering::Relaxed) {
+            let factor = learn_token_factor(target, assembled, render_cache, usage);
+            let factor = factor.map(|factor| (target.model.name(), factor));
+            *self.factor.lock().unwrap_or_else(PoisonError::into_inner) = factor;
+        }
+    }
+}

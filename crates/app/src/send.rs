@@ -1,0 +1,100 @@
+//! [`send_request`]: sends one request without an agent.
+
+use std::sync::Arc;
+
+use hardpan_context::{PromptTexts, Target, without_images, without_tools};
+use hardpan_prompt::Prompt;
+use hardpan_providers::{
+    Answer, AnswerEvent, Client, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
+};
+
+use crate::clock::now;
+use crate::learned_state::LearnedState;
+use crate::notice::NoticeSink;
+use crate::provider_route::{ProviderRoute, RouteError, learn_token_factor};
+use crate::request::AssembledRequest;
+use crate::settings::Settings;
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The settings do not lead to the provider.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// The provider did not answer.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The provider does not have the model, but similar ones. Hardpan never switches to another
+    /// model by itself.
+    #[error("{error}. Similar models of {provider}: {}", similar.join(", "))]
+    ModelUnavailable {
+        /// What the provider said.
+        error: ProviderError,
+        /// The provider's id.
+        provider: String,
+        /// Ids of models with a similar name.
+        similar: Vec<String>,
+    },
+}
+
+/// Sends a request, calls `on_event` while the answer streams, and returns the whole answer. What
+/// the answer teaches is stored for the next request.
+pub async fn send_request(
+    request: &AssembledRequest,
+    settings: &Settings,
+    notices: &dyn NoticeSink,
+    on_event: &mut (dyn FnMut(AnswerEvent) + Send),
+) -> Result<Answer, SendError> {
+    let (target, mut state) = (&request.target, LearnedState::load(&settings.user_folders));
+    let learned = Arc::new(state.refusals());
+    let route = ProviderRoute::choose(target, settings, None)?;
+    route.notice(target).into_iter().for_each(|notice| notices.notice(notice));
+    let client =
+        Client::new(route.transport, route.endpoint, settings.config.retry.retry_policy(), learned.clone());
+    let question = ClientRequest {
+        prompt: &request.assembled.prompt,
+        profile: &target.profile,
+        provider: &target.provider,
+        fallbacks: &TextFallbacks { texts: &settings.texts },
+        now_ms: now().as_millisecond(),
+    };
+    let answer = client.send(&question, on_event).await;
+    let usage = answer.as_ref().ok().filter(|_| route.reports_true_usage);
+    let usage = usage.and_then(|answer| Some(&answer.usage.as_ref()?.tokens));
+    let factor =
+        usage.and_then(|usage| learn_token_factor(target, &request.assembled, &request.render_cache, usage));
+    state.save(&learned, factor.map(|factor| (target.model.name(), factor)));
+    answer.map_err(|error| with_similar_models(error, target, settings))
+}
+
+/// Adds the provider's similar models to the error for a model that is not available.
+fn with_similar_models(error: ProviderError, target: &Target, settings: &Settings) -> SendError {
+    let model = &target.model;
+    let others = settings.catalogue.models().filter(|other| {
+        other.provider == model.provider && other.deprecated.is_none() && other.id != model.id
+    });
+    let similar: Vec<String> = hardpan_models::nearest(&model.id, others.map(|other| other.id.as_str()))
+        .into_iter()
+        .map(Into::into)
+        .collect();
+    if error.failure != FailureKind::ModelUnavailable || similar.is_empty() {
+        return error.into();
+    }
+    SendError::ModelUnavailable { error, provider: model.provider.clone(), similar }
+}
+
+/// Rewrites a prompt for models without tools or images, with the texts in use.
+pub struct TextFallbacks<'a> {
+    /// The user's texts for such models.
+    pub texts: &'a PromptTexts,
+}
+
+impl PromptFallbacks for TextFallbacks<'_> {
+    fn without_tools(&self, prompt: &Prompt) -> Prompt {
+        without_tools(prompt, self.texts)
+    }
+    fn without_images(&self, prompt: &Prompt) -> Prompt {
+        without_images(prompt, self.texts)
+    }
+}

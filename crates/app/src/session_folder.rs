@@ -1,0 +1,66 @@
+//! Where conversations are stored: the user's [`SessionStore`], or a [`ScratchFolder`] for a
+//! conversation that ends with its process.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hardpan_agent::Conversation;
+use hardpan_session::{Header, Session, SessionStore};
+use jiff::Timestamp;
+
+use crate::clock::now;
+use crate::open::OpenError;
+
+/// Begins a new conversation.
+pub(crate) fn begin_conversation(store: &SessionStore, folder: &Path) -> Result<Conversation, OpenError> {
+    let header = header(folder);
+    Ok(Conversation::begin(&path_for(store, folder, &header), header)?)
+}
+
+/// Begins a conversation with a copy of another's messages, up to the entry `at` or the last one.
+pub(crate) fn fork_conversation(
+    store: &SessionStore,
+    folder: &Path,
+    session: &Session,
+    at: Option<&str>,
+) -> Result<Conversation, OpenError> {
+    let header = header(folder);
+    Conversation::fork(session, at, &path_for(store, folder, &header), header)
+        .map_err(OpenError::Conversation)
+}
+
+fn path_for(store: &SessionStore, folder: &Path, header: &Header) -> PathBuf {
+    store.new_path(folder, header.time.unwrap_or(Timestamp::UNIX_EPOCH), &header.id)
+}
+
+/// The header of a new session. Its id is a hash of the time in nanoseconds, the process id and the
+/// folder, so no two sessions share one.
+fn header(folder: &Path) -> Header {
+    let time = now();
+    let source = format!("{}/{}/{}", time.as_nanosecond(), std::process::id(), folder.display());
+    let id = hardpan_prompt::Hash::of(source.as_bytes()).to_string();
+    Header {
+        id: id[..12].into(),
+        time: Some(time),
+        cwd: folder.to_string_lossy().into(),
+        extra: Default::default(),
+    }
+}
+
+/// A temporary folder that is removed on drop.
+pub(crate) struct ScratchFolder(pub(crate) PathBuf);
+
+impl ScratchFolder {
+    pub(crate) fn new() -> io::Result<Self> {
+        let folder =
+            std::env::temp_dir().join(format!("hardpan-{}-{}", std::process::id(), now().as_nanosecond()));
+        std::fs::create_dir_all(&folder)?;
+        Ok(ScratchFolder(folder))
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,141 @@
+//! Which model a request is for, and in which layout: [`resolve_target`] and [`resolve_layout`].
+
+use std::sync::Arc;
+
+use hardpan_context::{LayoutName, Target, UnknownLayout};
+use hardpan_models::UnknownName;
+
+use crate::learned_state::LearnedState;
+use crate::notice::{Notice, NoticeSink};
+use crate::options::TargetOptions;
+use crate::settings::Settings;
+
+/// Why there is no model for a request.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// There is no such provider or model.
+    #[error(transparent)]
+    UnknownName(#[from] UnknownName),
+    /// There is no such layout.
+    #[error(transparent)]
+    UnknownLayout(#[from] UnknownLayout),
+    /// The model cannot answer with so many tokens.
+    #[error("--max-tokens {max_tokens} is out of range: {model} answers with 1 to {limit} tokens")]
+    MaxTokens {
+        /// The limit that was asked for.
+        max_tokens: u32,
+        /// The model's own limit.
+        limit: u32,
+        /// The model's id.
+        model: String,
+    },
+    /// The catalogue has no model of the provider that could be the default.
+    #[error("no known model of {provider}: name one with --model")]
+    NoModel {
+        /// The provider's id.
+        provider: String,
+    },
+}
+
+/// The model and the layout that a session last used.
+#[derive(Default)]
+pub struct SessionChoices {
+    /// Provider id and model id.
+    pub model: Option<(String, String)>,
+    /// A layout's name; may be one that this version does not know.
+    pub layout: Option<String>,
+}
+
+/// Scales token counts by what earlier bills reported, for models whose vocabulary is not public.
+pub fn apply_learned_factor(target: &mut Target, state: &LearnedState) {
+    if target.model.vocabulary.is_none() {
+        target.factor = state.factor(&target.model.name()).unwrap_or(target.factor);
+    }
+}
+
+/// Chooses the layout: the flag, then the environment, then the session, then the settings.
+pub fn resolve_layout(
+    options: &TargetOptions,
+    settings: &Settings,
+    session: Option<&str>,
+) -> Result<LayoutName, TargetError> {
+    let named = options.layout.clone().or_else(|| env_value("HARDPAN_LAYOUT"));
+    let session = session.and_then(|name| name.parse().ok()).filter(|_| named.is_none());
+    let named = named.or(settings.config.layout.clone());
+    Ok(session.map_or_else(|| named.map_or(Ok(LayoutName::default()), |name| name.parse()), Ok)?)
+}
+
+fn env_value(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Chooses provider and model: flags, then the environment, then the session, then the settings,
+/// then the defaults.
+pub fn resolve_target(
+    options: &TargetOptions,
+    settings: &Settings,
+    session: Option<(String, String)>,
+) -> Result<Target, TargetError> {
+    let config = &settings.config;
+    let named = options.model.clone().or_else(|| env_value("HARDPAN_MODEL"));
+    let mut provider = options.provider.clone().or_else(|| env_value("HARDPAN_PROVIDER"));
+    let (session_provider, session_model) = session.unzip();
+    let model = match named {
+        Some(model) => Some(model),
+        None if provider.is_none() && session_model.is_some() => {
+            provider = session_provider;
+            session_model
+        }
+        None => {
+            let same = provider.is_none() || provider == config.provider || config.provider.is_none();
+            config.model.clone().filter(|_| same && (provider.is_none() || config.provider.is_some()))
+        }
+    };
+    if provider.is_none() && options.model.is_none() && env_value("HARDPAN_MODEL").is_none() {
+        provider = config.provider.clone();
+    }
+    if let Some(id) = &provider {
+        settings.catalogue.provider(id)?;
+    }
+    let model = match (model, &provider) {
+        (Some(model), _) => model,
+        (None, Some(provider)) if provider != hardpan_models::DEFAULT_PROVIDER => {
+            largest_model_of(settings, provider)?
+        }
+        (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
+    };
+    let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
+    if let Some(max_tokens) = options.max_tokens.or(config.max_tokens) {
+        let limit = target.model.max_tokens_limit();
+        if !(1..=limit).contains(&max_tokens) {
+            return Err(TargetError::MaxTokens { max_tokens, limit, model: target.model.id });
+        }
+        target.max_tokens = max_tokens;
+    }
+    Ok(target)
+}
+
+/// The model of a session, if the catalogue still has it; otherwise sends a notice.
+pub fn known_session_model(
+    settings: &Settings,
+    model: Option<&(Arc<str>, Arc<str>)>,
+    notices: &dyn NoticeSink,
+) -> Option<(String, String)> {
+    let (provider, model) = model?;
+    let known = settings.catalogue.model(Some(provider), model).is_ok();
+    if !known {
+        notices.notice(Notice::ModelGone { provider: provider.to_string(), model: model.to_string() });
+    }
+    known.then(|| (provider.to_string(), model.to_string()))
+}
+
+/// The default for a provider that has none: its model with the largest window; among equals, the
+/// one whose name sorts last.
+fn largest_model_of(settings: &Settings, provider: &str) -> Result<String, TargetError> {
+    let of_provider = settings.catalogue.models().filter(|model| model.provider == provider);
+    let usable = of_provider.filter(|model| model.tools && model.deprecated.is_none());
+    let best = usable.max_by(|a, b| (a.context, &a.id).cmp(&(b.context, &b.id)));
+    let best = best.ok_or_else(|| TargetError::NoModel { provider: provider.to_owned() })?;
+    Ok(best.id.clone())
+}
