@@ -10,7 +10,7 @@ mod log_filter; // LogFilter: what HARDPAN_LOG asks for
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hardpan_app::settings::state_folder;
+use hardpan_app::settings::UserFolders;
 use thiserror::Error;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt;
@@ -60,7 +60,7 @@ pub fn start(file: Option<&Path>) -> Result<(), LoggingError> {
     }
     let path = match file {
         Some(file) => file.to_owned(),
-        None => state_folder().ok_or(LoggingError::NoFolder)?.join(LOG_FILE),
+        None => UserFolders::from_env().state.ok_or(LoggingError::NoFolder)?.join(LOG_FILE),
     };
     let log = LogFile::open(&path).map_err(|error| LoggingError::File { path, error })?;
     let lines = tracing_subscriber::fmt::layer()
