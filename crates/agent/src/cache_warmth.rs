@@ -81,14 +81,14 @@ impl Agent {
         let prompt = Prompt { max_tokens: 1, ..last_request.sent_prompt().0.clone() };
         let started = self.now();
         let forms = TextFallbacks::new(&self.inner.setup.texts);
-        let question = ClientRequest {
+        let request = ClientRequest {
             prompt: &prompt,
             profile: &last_request.target.profile,
             provider: &last_request.target.provider,
             fallbacks: &forms,
             now_ms: started.as_millisecond(),
         };
-        let answer = client.send(&question, &mut |_| {}).await.map_err(|error| failed(error.to_string()))?;
+        let answer = client.send(request).collect().await.map_err(|error| failed(error.to_string()))?;
         let usage = answer.usage.as_ref().map(|usage| &usage.tokens);
         let times = RequestTimes { sent: started, began: self.now() };
         let sent = ((&prompt, last_request.sent_prompt().1), CacheBase::Conversation);

@@ -273,23 +273,25 @@ impl Agent {
         }
         let forms = TextFallbacks::new(&self.inner.setup.texts);
         let started = self.now();
-        let question = ClientRequest {
+        let request = ClientRequest {
             prompt: &assembled.prompt,
             profile: &selection.target.profile,
             provider: &selection.target.provider,
             fallbacks: &forms,
             now_ms: started.as_millisecond(),
         };
-        let mut first = None;
-        let clock = &self.inner.setup.clock;
-        let mut sink = |_| first = first.or_else(|| Some(clock()));
-        let answer = client.send(&question, &mut sink).await.map_err(|error| match error.failure {
-            FailureKind::ContextTooLong | FailureKind::TooLarge => {
-                SideRequestError::TooLong(error.to_string())
-            }
-            _ => SideRequestError::Failed(error.to_string()),
-        })?;
-        let began = first.unwrap_or(started);
+        let mut stream = client.send(request);
+        let mut began = None;
+        while let Some(event) = stream.next_event().await {
+            event.map_err(|error| match error.failure {
+                FailureKind::ContextTooLong | FailureKind::TooLarge => {
+                    SideRequestError::TooLong(error.to_string())
+                }
+                _ => SideRequestError::Failed(error.to_string()),
+            })?;
+            began = began.or_else(|| Some(self.now()));
+        }
+        let (answer, began) = (stream.into_answer(), began.unwrap_or(started));
         let form = forms.take_sent(&run_state.render_cache, &selection.target);
         let sent = form.as_ref().map_or((&assembled.prompt, &assembled.measured), |form| (&form.0, &form.1));
         let times = RequestTimes { sent: started, began };

@@ -14,13 +14,11 @@ use hardpan_context::{
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens, TokenUsage};
 use hardpan_providers::{
-    Answer, AnswerCall, AnswerEvent, Client, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
-    StopReason,
+    Answer, AnswerCall, AnswerEvent, Client, ClientEvent, ClientRequest, FailureKind, PromptFallbacks,
+    ProviderError, StopReason,
 };
 use jiff::Timestamp;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
 use crate::agent::{Agent, AgentError, ModelSelection, lock};
 use crate::billing::RequestTimes;
@@ -103,10 +101,9 @@ impl PromptFallbacks for TextFallbacks<'_> {
     }
 }
 
-/// An answer that is still streaming.
+/// The message of an answer that is still streaming.
 struct PartialAnswer {
     message: AgentMessage,
-    answer: Answer,
     /// What arrived since the last partial record was stored.
     unsaved: Answer,
     first_token_at: Timestamp,
@@ -147,7 +144,7 @@ impl Agent {
         }
         let forms = TextFallbacks::new(&self.inner.setup.texts);
         let outcome = self.stream_answer(&client, &selection, &assembled, &forms, token).await;
-        let usage = outcome.partial.as_ref().and_then(|partial| Some(partial.answer.usage.as_ref()?.tokens));
+        let usage = outcome.answer.usage.as_ref().map(|usage| usage.tokens);
         let spending = usage.as_ref().map(|usage| Spending::from_usage(usage, &selection.target));
         let target = selection.target.clone();
         let render_cache = run_state.render_cache.clone();
@@ -265,84 +262,64 @@ impl Agent {
     ) -> StreamOutcome {
         let started = self.now();
         let mut sent = started;
-        let question = ClientRequest {
+        let request = ClientRequest {
             prompt: &assembled.prompt,
             profile: &selection.target.profile,
             provider: &selection.target.provider,
             fallbacks: forms,
             now_ms: started.as_millisecond(),
         };
-        let (sender, mut events) = mpsc::unbounded_channel();
-        let mut sink = move |event| drop(sender.send(event));
         let mut partial = None;
-        let target = &selection.target;
-        let span = tracing::info_span!("request", provider = %target.provider, model = %target.model.id);
-        let asking = client.send(&question, &mut sink).instrument(span);
-        tokio::pin!(asking);
+        let mut stream = client.send(request);
         let mut save = tokio::time::interval(PARTIAL_SAVE_INTERVAL);
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let end = loop {
             tokio::select! {
                 biased;
                 () = token.cancelled() => break StreamEnd::Stopped,
-                Some(event) = events.recv() => {
-                    if partial.is_none() && matches!(event, AnswerEvent::Footnote(_)) {
-                        sent = self.now(); // what was sent before was not answered
+                event = stream.next_event() => match event {
+                    None => break StreamEnd::Completed,
+                    Some(Err(error)) => break StreamEnd::Failed(error),
+                    Some(Ok(ClientEvent::Notice(notice))) => {
+                        if notice.restarts_request() {
+                            sent = self.now(); // what was sent before was not answered
+                        }
+                        let note = Note { text: notice.to_string(), kind: NoteKind::Provider };
+                        self.events().emit(self, note).await;
+                        self.wait_for_faces(token).await;
                     }
-                    self.handle_stream_event(&mut partial, event, selection, assembled).await;
-                    self.wait_for_faces(token).await;
-                }
-                result = &mut asking => break match result {
-                    Ok(_) => StreamEnd::Completed,
-                    Err(error) => StreamEnd::Failed(error),
+                    Some(Ok(ClientEvent::Answer(event))) => {
+                        let partial = match &mut partial {
+                            Some(partial) => partial,
+                            None => partial.insert(self.begin_answer(selection, assembled).await),
+                        };
+                        self.handle_answer_event(partial, &event, stream.answer()).await;
+                        self.wait_for_faces(token).await;
+                    }
                 },
                 _ = save.tick() => self.store_partial_answer(&mut partial, selection),
             }
         };
-        while let Ok(event) = events.try_recv() {
-            if matches!(end, StreamEnd::Stopped) {
-                // Received before the abort: kept, but no event is emitted any more.
-                if let Some(partial) = &mut partial {
-                    partial.answer.push(event);
-                }
-            } else {
-                self.handle_stream_event(&mut partial, event, selection, assembled).await;
-            }
-        }
-        StreamOutcome { partial, end, sent }
+        // What had arrived before an abort is kept, but no event is emitted any more.
+        StreamOutcome { partial, answer: stream.into_answer(), end, sent }
     }
 
-    /// Handles one event of a streaming answer.
-    async fn handle_stream_event(
-        &self,
-        partial: &mut Option<PartialAnswer>,
-        event: AnswerEvent,
-        selection: &ModelSelection,
-        assembled: &AssembledPrompt,
-    ) {
-        if let AnswerEvent::Footnote(text) = &event {
-            self.events().emit(self, Note { text: text.clone(), kind: NoteKind::Provider }).await;
-            if partial.is_none() {
-                return;
-            }
-        }
-        let partial = match partial {
-            Some(partial) => partial,
-            None => {
-                // The provider accepted the request, so the layout's new state is committed.
-                let now = self.now();
-                let message = {
-                    let mut conversation = lock(&self.inner.conversation);
-                    conversation.commit_layout_state(assembled, now);
-                    conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
-                };
-                self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
-                let (answer, unsaved) = Default::default();
-                partial.insert(PartialAnswer { message, answer, unsaved, first_token_at: now })
-            }
+    /// Begins the message of an answer: the provider accepted the request, so the layout's new
+    /// state is committed.
+    async fn begin_answer(&self, selection: &ModelSelection, assembled: &AssembledPrompt) -> PartialAnswer {
+        let now = self.now();
+        let message = {
+            let mut conversation = lock(&self.inner.conversation);
+            conversation.commit_layout_state(assembled, now);
+            conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
         };
-        let delta = message_delta(&event);
-        match &event {
+        self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
+        PartialAnswer { message, unsaved: Answer::default(), first_token_at: now }
+    }
+
+    /// Handles one event of a streaming answer; `answer` has it already.
+    async fn handle_answer_event(&self, partial: &mut PartialAnswer, event: &AnswerEvent, answer: &Answer) {
+        match event {
             AnswerEvent::Text(_)
             | AnswerEvent::Reasoning(_)
             | AnswerEvent::Signature(_)
@@ -351,10 +328,9 @@ impl Agent {
             }
             _ => {}
         }
-        let ended = if let AnswerEvent::CallEnd { index } = event { Some(index) } else { None };
-        partial.answer.push(event);
+        let ended = if let AnswerEvent::CallEnd { index } = event { Some(*index) } else { None };
         // A call is stored once it is complete: half a call can be neither run nor answered.
-        if let Some(call) = ended.and_then(|index| partial.answer.calls().into_iter().nth(index)) {
+        if let Some(call) = ended.and_then(|index| answer.calls().into_iter().nth(index)) {
             let (id, name) = (call.call.id.to_string(), call.call.name.to_string());
             let index = partial.unsaved.calls().len();
             partial.unsaved.extend([
@@ -363,7 +339,7 @@ impl Agent {
                 AnswerEvent::CallEnd { index },
             ]);
         }
-        if let Some(delta) = delta {
+        if let Some(delta) = message_delta(event) {
             let id = partial.message.id.clone();
             self.events().emit(self, MessageUpdate { id, delta }).await;
         }
@@ -382,12 +358,12 @@ impl Agent {
     /// Stores the answer and its bill, and decides what comes next.
     async fn finish_turn(
         &self,
-        StreamOutcome { partial, end, sent }: StreamOutcome,
+        StreamOutcome { partial, answer, end, sent }: StreamOutcome,
         last_request: &LastRequest,
         selection: &ModelSelection,
         usage: Option<TokenUsage>,
     ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
-        let Some(PartialAnswer { message, answer, first_token_at, .. }) = partial else {
+        let Some(PartialAnswer { message, first_token_at, .. }) = partial else {
             return Ok(Err(match end {
                 StreamEnd::Stopped => RunEnd::Aborted,
                 StreamEnd::Failed(error) if error.failure == FailureKind::ContextTooLong => {
@@ -430,7 +406,9 @@ impl Agent {
 
 /// What was received of an answer, and how receiving ended.
 struct StreamOutcome {
+    /// `None` if nothing came.
     partial: Option<PartialAnswer>,
+    answer: Answer,
     end: StreamEnd,
     /// When the request that was answered was sent: the last attempt, after retries.
     sent: Timestamp,

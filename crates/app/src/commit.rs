@@ -8,6 +8,8 @@ mod staged; // StagedChanges: what git has staged; and the commit itself
 
 use std::fmt;
 
+use hardpan_providers::ClientNotice;
+
 use crate::error_text;
 use crate::side_requests::RecordBillsError;
 
@@ -35,7 +37,7 @@ pub enum CommitNotice {
         count: Option<usize>,
     },
     /// How an answer came about: a retry, a downgrade.
-    Footnote(String),
+    Provider(ClientNotice),
     /// `hardpan cost` will not know about these requests.
     CostNotStored(RecordBillsError),
 }
@@ -59,7 +61,7 @@ impl fmt::Display for CommitNotice {
             CommitNotice::FilesByNameOnly { count: None } => {
                 f.write_str("the model sees some more files by name only")
             }
-            CommitNotice::Footnote(note) => f.write_str(note),
+            CommitNotice::Provider(notice) => notice.fmt(f),
             CommitNotice::CostNotStored(error) => write!(f, "cannot store the cost: {}", error_text(error)),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hardpan_context::{PromptTexts, Target, without_images, without_tools};
 use hardpan_prompt::Prompt;
 use hardpan_providers::{
-    Answer, AnswerEvent, Client, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
+    Answer, AnswerStream, Client, ClientEvent, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
 };
 
 use crate::clock::now;
@@ -44,7 +44,7 @@ pub async fn send_request(
     request: &AssembledRequest,
     settings: &Settings,
     notices: &dyn NoticeSink,
-    on_event: &mut (dyn FnMut(AnswerEvent) + Send),
+    on_event: &mut (dyn FnMut(ClientEvent) + Send),
 ) -> Result<Answer, SendError> {
     let (target, mut state) = (&request.target, LearnedState::load(&settings.user_folders));
     let learned = Arc::new(state.refusals());
@@ -52,20 +52,30 @@ pub async fn send_request(
     route.notice(target).into_iter().for_each(|notice| notices.notice(notice));
     let client =
         Client::new(route.transport, route.endpoint, settings.config.retry.retry_policy(), learned.clone());
-    let question = ClientRequest {
+    let client_request = ClientRequest {
         prompt: &request.assembled.prompt,
         profile: &target.profile,
         provider: &target.provider,
         fallbacks: &TextFallbacks { texts: &settings.texts },
         now_ms: now().as_millisecond(),
     };
-    let answer = client.send(&question, on_event).await;
+    let answer = read_answer(client.send(client_request), on_event).await;
     let usage = answer.as_ref().ok().filter(|_| route.reports_true_usage);
     let usage = usage.and_then(|answer| Some(&answer.usage.as_ref()?.tokens));
     let factor =
         usage.and_then(|usage| learn_token_factor(target, &request.assembled, &request.render_cache, usage));
     state.save(&learned, factor.map(|factor| (target.model.name(), factor)));
     answer.map_err(|error| with_similar_models(error, target, settings))
+}
+
+async fn read_answer(
+    mut stream: AnswerStream<'_>,
+    on_event: &mut (dyn FnMut(ClientEvent) + Send),
+) -> Result<Answer, ProviderError> {
+    while let Some(event) = stream.next_event().await {
+        on_event(event?);
+    }
+    Ok(stream.into_answer())
 }
 
 /// Adds the provider's similar models to the error for a model that is not available.

@@ -7,7 +7,7 @@ use hardpan_app::request::AssembledRequest;
 use hardpan_app::send::send_request;
 use hardpan_app::settings::Settings;
 use hardpan_prompt::TokenUsage;
-use hardpan_providers::{Answer, AnswerEvent, ReportedUsage};
+use hardpan_providers::{Answer, AnswerEvent, ClientEvent, ReportedUsage};
 use serde_json::json;
 
 use crate::command_setup::StderrNotices;
@@ -28,7 +28,8 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;
-    let mut sink = |event: AnswerEvent| show_event(&event, format);
+    let mut notices = Vec::new();
+    let mut sink = |event: ClientEvent| show_event(event, format, &mut notices);
     let answer = runtime.block_on(async {
         tokio::select! {
             answer = send_request(request, settings, &StderrNotices, &mut sink) => Ok(answer?),
@@ -38,22 +39,27 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
     match format {
         OutputFormat::Text => finish_text(request, &answer),
         OutputFormat::Json => {
-            output::print(serde_json::to_string_pretty(&answer_json(request, &answer))? + "\n")?;
+            output::print(serde_json::to_string_pretty(&answer_json(request, &answer, &notices))? + "\n")?;
         }
     }
     Ok(())
 }
 
-fn show_event(event: &AnswerEvent, format: OutputFormat) {
+/// Shows an event, and keeps the text of a notice.
+fn show_event(event: ClientEvent, format: OutputFormat, notices: &mut Vec<String>) {
     match event {
-        AnswerEvent::Text(text) if format == OutputFormat::Text => {
+        ClientEvent::Answer(AnswerEvent::Text(text)) if format == OutputFormat::Text => {
             // A pipe gets the exact bytes; a terminal must not be steered by them.
-            let shown = if std::io::stdout().is_terminal() { safe_lines(text) } else { text.clone() };
+            let shown = if std::io::stdout().is_terminal() { safe_lines(&text) } else { text };
             // A closed pipe is reported at the end of the answer.
             let _ = output::print(shown);
         }
-        AnswerEvent::Footnote(note) => eprintln!("hardpan: {}", safe(note)),
-        _ => {}
+        ClientEvent::Answer(_) => {}
+        ClientEvent::Notice(notice) => {
+            let notice = notice.to_string();
+            eprintln!("hardpan: {}", safe(&notice));
+            notices.push(notice);
+        }
     }
 }
 
@@ -84,7 +90,7 @@ fn usage_line(request: &AssembledRequest, usage: &TokenUsage) -> String {
     )
 }
 
-fn answer_json(request: &AssembledRequest, answer: &Answer) -> serde_json::Value {
+fn answer_json(request: &AssembledRequest, answer: &Answer, notices: &[String]) -> serde_json::Value {
     let calls = answer
         .calls()
         .into_iter()
@@ -98,7 +104,7 @@ fn answer_json(request: &AssembledRequest, answer: &Answer) -> serde_json::Value
         "error": answer.error.as_ref().map(ToString::to_string),
         "usage": usage.map(usage_json),
         "cost": usage.map(|usage| hardpan_agent::usage_dollars(&usage.tokens, &request.target)),
-        "footnotes": answer.footnotes,
+        "footnotes": notices,
     })
 }
 

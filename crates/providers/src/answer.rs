@@ -30,8 +30,6 @@ pub struct Answer {
     pub stop: Option<StopReason>,
     /// The error that ended the answer, if one did.
     pub error: Option<StreamError>,
-    /// Notes for the user about how the answer was obtained: a retry, a downgrade.
-    pub footnotes: Vec<String>,
     parts: Vec<AnswerPart>,
 }
 
@@ -124,7 +122,7 @@ impl Answer {
                 }
             }
             AnswerEvent::Usage(usage) => self.usage = Some(usage),
-            AnswerEvent::Footnote(note) => self.footnotes.push(note),
+            AnswerEvent::SkippedPart { .. } => {}
             AnswerEvent::Stop(reason) => self.stop = Some(reason),
             AnswerEvent::Error(error) => self.error = Some(error),
         }

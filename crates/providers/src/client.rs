@@ -1,10 +1,14 @@
 //! [`Client`] sends a prompt and reads the answer, with retries, downgrades and an idle timeout.
 //!
-//! There is no background task: the caller polls [`Client::send`], and dropping that future cancels
-//! the request, the wait before a retry, and the stream.
+//! There is no background task: the caller polls the [`AnswerStream`] that [`Client::send`]
+//! returns, and dropping it cancels the request, the wait before a retry, and the response.
 
+mod answer_stream; // AnswerStream: an answer while it comes
+mod attempts; // Attempts: sends a request until it is answered
 mod backoff; // how long to wait before a retry
 mod capabilities; // CapabilityCache: features that models have refused
+mod notice; // ClientNotice: what happened besides the answer
+mod response_reader; // ResponseReader: decodes the response to one attempt
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,16 +16,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use hardpan_models::{Protocol, ProviderProfile};
-use hardpan_prompt::{Hash, Prompt};
+use hardpan_prompt::Prompt;
 use serde_json::Value;
 
+pub use self::answer_stream::{AnswerStream, ClientEvent};
+use self::attempts::Attempts;
 pub use self::capabilities::{CapabilityCache, UnsupportedFeature};
-use crate::{
-    Answer, AnswerEvent, Encoder, FailureKind, HttpRequest, HttpResponse, ProviderError, StopReason,
-    StreamDecoder, Transport, decode_answer_body, request_path,
-};
+pub use self::notice::ClientNotice;
+use crate::{Encoder, FailureKind, HttpRequest, ProviderError, Transport, request_path};
 
 /// An API key. It cannot be printed: `Debug` masks it, and there is no `Display`.
 #[derive(Clone)]
@@ -89,6 +92,7 @@ pub trait PromptFallbacks: Send + Sync {
 }
 
 /// Everything that [`Client::send`] needs for one request.
+#[derive(Clone, Copy)]
 pub struct ClientRequest<'a> {
     /// The prompt in its full form; the client asks `fallbacks` for others if it must.
     pub prompt: &'a Prompt,
@@ -133,160 +137,25 @@ impl Client {
         Client { transport, endpoint, retry, capabilities, encoder: Encoder::default() }
     }
 
-    /// Sends a request and passes each event to `sink` as it comes.
+    /// Sends a request. Nothing happens before the stream is polled.
     ///
-    /// A request that fails before the model has said anything is retried if that may help, with a
-    /// footnote for the user. An answer that breaks off later is not retried: it ends with
-    /// [`StopReason::Cut`] and keeps what came.
-    pub async fn send(
-        &self,
-        request: &ClientRequest<'_>,
-        sink: &mut (dyn FnMut(AnswerEvent) + Send),
-    ) -> Result<Answer, ProviderError> {
-        let mut downgrades =
-            self.capabilities.known_downgrades(request.provider, &request.prompt.model, request.now_ms);
-        let mut attempt = 1;
-        loop {
-            let prompt = downgrades.apply(request);
-            let error = match self.try_once(&prompt, request.profile, sink).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error.redact_key(self.endpoint.key.as_ref().map(|key| key.0.as_str())),
-            };
-            if let Some(feature) = downgrades.add_for_failure(&error.failure, &prompt) {
-                self.capabilities.record(request.provider, &request.prompt.model, feature, request.now_ms);
-                sink(AnswerEvent::Footnote(feature.footnote(&request.prompt.model)));
-                continue;
-            }
-            let wait = self.wait_before_retry(&error, attempt, &prompt).ok_or(error.clone())?;
-            attempt += 1;
-            sink(AnswerEvent::Footnote(format!(
-                "{error}. Trying again in {:.1} s ({attempt} of {})",
-                wait.as_secs_f64(),
-                self.retry.tries
-            )));
-            tokio::time::sleep(wait).await;
-        }
-    }
-
-    fn wait_before_retry(&self, error: &ProviderError, attempt: u32, prompt: &Prompt) -> Option<Duration> {
-        if !error.failure.is_transient() || attempt >= self.retry.tries {
-            return None;
-        }
-        match error.retry_after {
-            Some(wanted) if wanted > self.retry.longest_wait => None,
-            Some(wanted) => Some(wanted),
-            None => Some(backoff::delay_before_retry(&self.retry, attempt, prompt)),
-        }
-    }
-
-    /// Makes one attempt. `Err` means that the model said nothing; otherwise the answer holds what
-    /// it said, however it ended.
-    async fn try_once(
-        &self,
-        prompt: &Prompt,
-        profile: &ProviderProfile,
-        sink: &mut (dyn FnMut(AnswerEvent) + Send),
-    ) -> Result<Answer, ProviderError> {
-        let request = self.build_request(prompt, profile)?;
-        let sent = tokio::time::timeout(self.retry.silence, self.transport.send(request)).await;
-        let response =
-            sent.map_err(|_| self.stall_error())?.map_err(|error| ProviderError::from_transport(&error))?;
-        if !(200..300).contains(&response.status) {
-            return Err(self.error_from_response(profile.protocol, response).await);
-        }
-        let whole = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-        if whole {
-            self.read_json_body(profile.protocol, response, sink).await
-        } else {
-            self.read_stream(profile, response, sink).await
-        }
-    }
-
-    async fn read_stream(
-        &self,
-        profile: &ProviderProfile,
-        response: HttpResponse,
-        sink: &mut (dyn FnMut(AnswerEvent) + Send),
-    ) -> Result<Answer, ProviderError> {
-        let mut body = response.body;
-        let mut decoder = StreamDecoder::new(profile.protocol);
-        let mut pending = PendingAnswer {
-            protocol: profile.protocol,
-            answer: Answer::default(),
-            held_back: Vec::new(),
-            has_content: false,
-        };
-        let stream_error = loop {
-            let chunk = match tokio::time::timeout(self.retry.silence, body.next()).await {
-                Err(_) => break Some(self.stall_error()),
-                Ok(None) => break None,
-                Ok(Some(Err(error))) => break Some(ProviderError::from_transport(&error)),
-                Ok(Some(Ok(chunk))) => chunk,
-            };
-            for event in decoder.push(&chunk) {
-                pending.accept(event, sink)?;
-            }
-            if decoder.is_over() {
-                break None;
-            }
-        };
-        let rest = decoder.finish();
-        match stream_error {
-            // The model has said nothing yet: the request may be retried.
-            Some(error) if !pending.has_content => return Err(error),
-            Some(error) => pending.accept(AnswerEvent::Footnote(error.to_string()), sink)?,
-            None => {}
-        }
-        for event in rest {
-            pending.accept(event, sink)?;
-        }
-        pending.finish(sink)
-    }
-
-    async fn read_json_body(
-        &self,
-        protocol: Protocol,
-        response: HttpResponse,
-        sink: &mut (dyn FnMut(AnswerEvent) + Send),
-    ) -> Result<Answer, ProviderError> {
-        let body = self.collect_body(response, usize::MAX).await?;
-        let mut pending =
-            PendingAnswer { protocol, answer: Answer::default(), held_back: Vec::new(), has_content: false };
-        for event in decode_answer_body(protocol, &body) {
-            pending.accept(event, sink)?;
-        }
-        pending.finish(sink)
-    }
-
-    async fn error_from_response(&self, protocol: Protocol, response: HttpResponse) -> ProviderError {
-        /// At most this many bytes of an error body are read.
-        const MAX_ERROR_BYTES: usize = 1 << 20;
-        let head = HttpResponse {
-            status: response.status,
-            headers: response.headers.clone(),
-            body: Box::pin(futures_util::stream::empty()),
-        };
-        let body = self.collect_body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
-        ProviderError::from_response(protocol, &head, &body)
-    }
-
-    async fn collect_body(&self, response: HttpResponse, max_bytes: usize) -> Result<Vec<u8>, ProviderError> {
-        let mut body = response.body;
-        let mut bytes = Vec::new();
-        while bytes.len() < max_bytes {
-            match tokio::time::timeout(self.retry.silence, body.next()).await {
-                Err(_) => return Err(self.stall_error()),
-                Ok(None) => break,
-                Ok(Some(Err(error))) => return Err(ProviderError::from_transport(&error)),
-                Ok(Some(Ok(chunk))) => bytes.extend_from_slice(&chunk),
-            }
-        }
-        Ok(bytes)
-    }
-
-    fn stall_error(&self) -> ProviderError {
-        let message = format!("no bytes came for {} s", self.retry.silence.as_secs_f64());
-        ProviderError::new(FailureKind::Stalled, message)
+    /// ```no_run
+    /// use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ClientRequest, ProviderError};
+    ///
+    /// async fn print_answer(client: &Client, request: ClientRequest<'_>) -> Result<Answer, ProviderError> {
+    ///     let mut stream = client.send(request);
+    ///     while let Some(event) = stream.next_event().await {
+    ///         match event? {
+    ///             ClientEvent::Answer(AnswerEvent::Text(text)) => print!("{text}"),
+    ///             ClientEvent::Answer(_) => {}
+    ///             ClientEvent::Notice(notice) => eprintln!("{notice}"),
+    ///         }
+    ///     }
+    ///     Ok(stream.into_answer())
+    /// }
+    /// ```
+    pub fn send<'a>(&'a self, request: ClientRequest<'a>) -> AnswerStream<'a> {
+        AnswerStream::new(Attempts::new(self, request).into_stream())
     }
 
     /// Builds the HTTP request: URL, headers, body.
@@ -334,69 +203,6 @@ fn merge_extra_fields(
     let mut fields: serde_json::Map<String, Value> = serde_json::from_slice(&body).map_err(wrong)?;
     fields.extend(extra_fields);
     Ok(serde_json::to_vec(&fields).map_err(wrong)?.into())
-}
-
-/// An answer that is being read. Until the model has said something, events are held back, so that
-/// a retry leaves no trace in the sink.
-struct PendingAnswer {
-    protocol: Protocol,
-    answer: Answer,
-    held_back: Vec<AnswerEvent>,
-    has_content: bool,
-}
-
-impl PendingAnswer {
-    fn accept(
-        &mut self,
-        event: AnswerEvent,
-        sink: &mut (dyn FnMut(AnswerEvent) + Send),
-    ) -> Result<(), ProviderError> {
-        match &event {
-            AnswerEvent::Error(error) if !self.has_content => {
-                return Err(ProviderError::from_stream_error(self.protocol, error));
-            }
-            AnswerEvent::Stop(StopReason::Cut) if !self.has_content => {
-                return Err(ProviderError::new(
-                    FailureKind::Cut,
-                    "the answer ended before the model said anything",
-                ));
-            }
-            AnswerEvent::Start { .. } | AnswerEvent::Usage(_) | AnswerEvent::Footnote(_)
-                if !self.has_content =>
-            {
-                self.held_back.push(event);
-                return Ok(());
-            }
-            _ => {}
-        }
-        self.has_content = true;
-        for event in self.held_back.drain(..).chain([event]) {
-            self.answer.push(event.clone());
-            sink(event);
-        }
-        Ok(())
-    }
-
-    /// Releases the events still held back. An answer without any content, not even a stop, is an
-    /// error.
-    fn finish(mut self, sink: &mut (dyn FnMut(AnswerEvent) + Send)) -> Result<Answer, ProviderError> {
-        for event in self.held_back.drain(..) {
-            self.answer.push(event.clone());
-            sink(event);
-        }
-        if !self.has_content {
-            return Err(ProviderError::new(FailureKind::Malformed, "the answer was empty"));
-        }
-        Ok(self.answer)
-    }
-}
-
-/// A hash of the model and the last message: it differs between requests, but not between runs.
-fn request_hash(prompt: &Prompt) -> Hash {
-    let model = Hash::of(prompt.model.as_bytes());
-    Hash::chain([model].into_iter().chain(
-        prompt.messages.last().into_iter().flat_map(|turn| &turn.blocks).map(hardpan_prompt::Block::hash),
-    ))
 }
 
 #[cfg(test)]

@@ -48,8 +48,11 @@ pub enum AnswerEvent {
     },
     /// The tokens used so far. A later report replaces an earlier one.
     Usage(ReportedUsage),
-    /// A note for the user about how the answer was obtained: a retry, a downgrade.
-    Footnote(String),
+    /// A part of the answer is of a type that Hardpan does not know; it is left out.
+    SkippedPart {
+        /// The provider's name of the type.
+        part_type: String,
+    },
     /// The answer has ended, for this reason.
     Stop(StopReason),
     /// The provider reported an error, or sent something that cannot be parsed.
@@ -156,24 +159,44 @@ impl fmt::Display for StopReason {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct StreamError {
-    /// The provider's word for the type of error, or one of our own:
-    /// [`MALFORMED`](Self::MALFORMED), [`TOO_LONG`](Self::TOO_LONG).
-    pub kind: String,
+    /// What sort of error it is.
+    pub kind: StreamErrorKind,
     /// The provider's code, a word or a number, if it gave one.
     pub code: Option<String>,
     /// The provider's message, or ours for our own kinds.
     pub message: String,
 }
 
-impl StreamError {
-    /// The kind of an answer that cannot be parsed.
-    pub const MALFORMED: &str = "malformed_answer";
-    /// The kind of an answer that exceeds the size limit.
-    pub const TOO_LONG: &str = "answer_too_long";
+/// The kind of a [`StreamError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamErrorKind {
+    /// The answer cannot be parsed.
+    Malformed,
+    /// The answer exceeds the size limit.
+    TooLong,
+    /// The provider reported an error; holds its word for the type, such as `overloaded_error`.
+    Provider(String),
+}
 
+impl fmt::Display for StreamErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StreamErrorKind::Malformed => "malformed_answer",
+            StreamErrorKind::TooLong => "answer_too_long",
+            StreamErrorKind::Provider(word) => word,
+        })
+    }
+}
+
+impl StreamError {
     /// An error without a code.
-    pub fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        StreamError { kind: kind.into(), code: None, message: message.into() }
+    pub fn new(kind: StreamErrorKind, message: impl Into<String>) -> Self {
+        StreamError { kind, code: None, message: message.into() }
+    }
+
+    /// An error that the provider reported under this word, without a code.
+    pub fn from_provider(word: impl Into<String>, message: impl Into<String>) -> Self {
+        StreamError::new(StreamErrorKind::Provider(word.into()), message)
     }
 
     /// An answer that cannot be parsed. The message quotes the beginning of `shown`.
@@ -183,7 +206,8 @@ impl StreamError {
         if quoted.len() < shown.len() {
             quoted.push('…');
         }
-        StreamError::new(Self::MALFORMED, format!("the response cannot be parsed ({reason}): {quoted}"))
+        let message = format!("the response cannot be parsed ({reason}): {quoted}");
+        StreamError::new(StreamErrorKind::Malformed, message)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hardpan_models::Protocol;
 use serde_json::Value;
 
-use crate::{HttpResponse, StreamError, TransportError};
+use crate::{HttpResponse, StreamError, StreamErrorKind, TransportError};
 
 /// The class of a failed request. It decides whether to retry and what to advise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,26 @@ pub struct ProviderError {
     pub retry_after: Option<Duration>,
     /// The provider's id of the request, to quote to its support.
     pub request_id: Option<String>,
+    /// The error underneath; `None` if the failure is an HTTP response or our own finding. Its text
+    /// is part of `message`, so print either this error or its source.
+    pub source: Option<FailureSource>,
+}
+
+/// The error underneath a [`ProviderError`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FailureSource {
+    /// The transport failed: no response came, or it broke off.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// The response's body is an error, or cannot be parsed.
+    #[error("{}", .0.message)]
+    Stream(StreamError),
+}
+
+impl From<StreamError> for FailureSource {
+    fn from(error: StreamError) -> Self {
+        FailureSource::Stream(error)
+    }
 }
 
 impl FailureKind {
@@ -121,7 +141,18 @@ impl FailureKind {
 impl ProviderError {
     /// A failure with our own message, without an HTTP response.
     pub fn new(failure: FailureKind, message: impl Into<String>) -> Self {
-        ProviderError { failure, status: None, message: message.into(), retry_after: None, request_id: None }
+        ProviderError {
+            failure,
+            status: None,
+            message: message.into(),
+            retry_after: None,
+            request_id: None,
+            source: None,
+        }
+    }
+
+    fn with_source(self, source: impl Into<FailureSource>) -> Self {
+        ProviderError { source: Some(source.into()), ..self }
     }
 
     fn sentence(&self) -> String {
@@ -134,6 +165,9 @@ impl ProviderError {
     pub fn redact_key(mut self, key: Option<&str>) -> Self {
         if let Some(key) = key.filter(|key| key.len() >= 8) {
             self.message = self.message.replace(key, "•••");
+            if let Some(FailureSource::Stream(error)) = &mut self.source {
+                error.message = error.message.replace(key, "•••");
+            }
         }
         self
     }
@@ -152,35 +186,40 @@ impl ProviderError {
             message,
             retry_after: retry_after(response),
             request_id: response.header("request-id").or(response.header("x-request-id")).map(str::to_owned),
+            source: None,
         }
     }
 
     /// Classifies an error that came within a stream, after status 200.
     pub fn from_stream_error(protocol: Protocol, error: &StreamError) -> Self {
-        let status = match error.kind.as_str() {
+        let word = match &error.kind {
+            StreamErrorKind::Provider(word) => word.as_str(),
+            StreamErrorKind::Malformed | StreamErrorKind::TooLong => {
+                return ProviderError::new(FailureKind::Malformed, &error.message).with_source(error.clone());
+            }
+        };
+        let status = match word {
             "overloaded_error" => 529,
             "rate_limit_error" | "rate_limit_exceeded" => 429,
             "api_error" | "server_error" | "timeout_error" => 500,
             "authentication_error" => 401,
             "permission_error" => 403,
             "not_found_error" => 404,
-            StreamError::MALFORMED | StreamError::TOO_LONG => {
-                return ProviderError::new(FailureKind::Malformed, &error.message);
-            }
             _ => 400,
         };
-        let failure = classify(protocol, status, &[&error.kind], &error.message);
-        ProviderError::new(failure, error.message.clone())
+        let failure = classify(protocol, status, &[word], &error.message);
+        ProviderError::new(failure, &error.message).with_source(error.clone())
     }
+}
 
-    /// Classifies an error of the transport.
-    pub fn from_transport(error: &TransportError) -> Self {
+impl From<TransportError> for ProviderError {
+    fn from(error: TransportError) -> Self {
         let failure = match error {
             TransportError::Unreachable { .. } => FailureKind::Transport,
             TransportError::Broken { .. } => FailureKind::Cut,
             TransportError::Invalid { .. } => FailureKind::BadRequest,
         };
-        ProviderError::new(failure, error.to_string())
+        ProviderError::new(failure, error.to_string()).with_source(error)
     }
 }
 

@@ -41,12 +41,12 @@ mod usage; // ReportedUsage: token counts in one form for all providers
 
 pub use answer::{Answer, AnswerCall, CallRejection};
 pub use client::{
-    ApiKey, CapabilityCache, Client, ClientRequest, Endpoint, PromptFallbacks, RetryPolicy,
-    UnsupportedFeature,
+    AnswerStream, ApiKey, CapabilityCache, Client, ClientEvent, ClientNotice, ClientRequest, Endpoint,
+    PromptFallbacks, RetryPolicy, UnsupportedFeature,
 };
 pub use encoder::Encoder;
-pub use event::{AnswerEvent, StopReason, StreamError};
-pub use failure::{FailureKind, ProviderError};
+pub use event::{AnswerEvent, StopReason, StreamError, StreamErrorKind};
+pub use failure::{FailureKind, FailureSource, ProviderError};
 #[cfg(feature = "http")]
 pub use http::HttpTransport;
 pub use stream::{StreamDecoder, ThinkTags, decode_answer_body, decode_answer_body_with_tags};

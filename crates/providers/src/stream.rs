@@ -13,7 +13,7 @@ use std::mem;
 use hardpan_models::Protocol;
 
 pub use self::think::ThinkTags;
-use crate::{AnswerEvent, StreamError, sse};
+use crate::{AnswerEvent, StreamError, StreamErrorKind, sse};
 
 /// The maximum bytes of data in one answer. No model writes so much; a broken server might.
 const LIMIT: usize = 256 << 20;
@@ -113,7 +113,7 @@ impl StreamDecoder {
         };
         match step {
             // A torn last line means that the stream was cut; it is not an error of its own.
-            Err(error) if error.kind == StreamError::MALFORMED => {}
+            Err(error) if error.kind == StreamErrorKind::Malformed => {}
             step => self.apply_step(step, &mut events),
         }
         if !mem::replace(&mut self.finished, true) {
@@ -199,7 +199,7 @@ fn decode_whole_body(mut decoder: ProtocolDecoder, body: &[u8]) -> Vec<AnswerEve
 }
 
 fn too_long(what: &dyn std::fmt::Display) -> StreamError {
-    StreamError::new(StreamError::TOO_LONG, what.to_string())
+    StreamError::new(StreamErrorKind::TooLong, what.to_string())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use hardpan_agent::Spending;
 use hardpan_agent::session_ledger::{self, CacheBase, RequestBill};
 use hardpan_context::{Target, fill_template};
 use hardpan_prompt::{Block, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter};
-use hardpan_providers::{AnswerEvent, CapabilityCache, Client, ClientRequest};
+use hardpan_providers::{CapabilityCache, Client, ClientEvent, ClientRequest};
 use hardpan_session::RequestRecord;
 use jiff::tz::TimeZone;
 
@@ -251,7 +251,7 @@ impl MessageWriter {
                 .collect(),
             ..Prompt::default()
         };
-        let question = ClientRequest {
+        let request = ClientRequest {
             prompt: &prompt,
             profile: &self.target.profile,
             provider: &self.target.provider,
@@ -260,13 +260,15 @@ impl MessageWriter {
         };
         let (sent, mut began) = (now(), None);
         let notices = &self.notices;
-        let mut sink = |event: AnswerEvent| {
+        let mut stream = self.client.send(request);
+        while let Some(event) = stream.next_event().await {
+            let event = event?;
             began = began.or_else(|| Some(now()));
-            if let AnswerEvent::Footnote(note) = event {
-                notices.notice(Notice::Commit(CommitNotice::Footnote(note)));
+            if let ClientEvent::Notice(notice) = event {
+                notices.notice(Notice::Commit(CommitNotice::Provider(notice)));
             }
-        };
-        let answer = self.client.send(&question, &mut sink).await?;
+        }
+        let answer = stream.into_answer();
         self.bill.requests += 1;
         if let Some(usage) = answer.usage.as_ref().map(|usage| &usage.tokens) {
             self.bill.spending += Spending::from_usage(usage, &self.target);

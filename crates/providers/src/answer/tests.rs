@@ -76,7 +76,7 @@ fn a_call_is_run_only_after_a_clean_end() {
         assert_eq!(ended(early.clone()), [Err(CallRejection::Stopped(early))]);
     }
     assert_eq!(verdicts(call(0, "{}")), [Err(CallRejection::Unfinished)]);
-    let error = StreamError::new("overloaded_error", "later");
+    let error = StreamError::from_provider("overloaded_error", "later");
     let failed = call(0, "{}").into_iter().chain([AnswerEvent::Error(error.clone())]);
     assert_eq!(verdicts(failed), [Err(CallRejection::Failed(error))]);
 }

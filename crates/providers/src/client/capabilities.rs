@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use hardpan_prompt::{Block, Prompt};
@@ -24,17 +25,12 @@ pub enum UnsupportedFeature {
     Tools,
 }
 
-impl UnsupportedFeature {
-    /// The footnote for the user when the feature is left out.
-    pub(super) fn footnote(self, model: &str) -> String {
-        match self {
-            UnsupportedFeature::Images => {
-                format!("{model} does not take images: the request was sent again without them")
-            }
-            UnsupportedFeature::Tools => {
-                format!("{model} does not take tools: the request was sent again without them")
-            }
-        }
+impl fmt::Display for UnsupportedFeature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UnsupportedFeature::Images => "images",
+            UnsupportedFeature::Tools => "tools",
+        })
     }
 }
 

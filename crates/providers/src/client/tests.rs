@@ -2,11 +2,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
 
+use futures_util::FutureExt;
 use hardpan_models::Catalogue;
 use hardpan_prompt::{Block, Image, ItemKind, MediaType, Origin, PromptMessage, Region, Role, Text};
 
 use super::*;
-use crate::TransportError;
+use crate::{Answer, HttpResponse, StopReason, TransportError};
 
 /// A transport that gives canned answers and records the requests.
 #[derive(Default)]
@@ -80,7 +81,7 @@ fn client(
     (Client::new(transport.clone(), endpoint, retry, capabilities.clone()), transport, capabilities)
 }
 
-fn send(client: &Client, now_ms: i64) -> (Result<Answer, ProviderError>, Vec<AnswerEvent>) {
+fn send(client: &Client, now_ms: i64) -> (Result<Answer, ProviderError>, Vec<ClientNotice>) {
     let profile = Catalogue::builtin().provider("openai").unwrap().profile.clone();
     let prompt = prompt();
     let request = ClientRequest {
@@ -90,10 +91,18 @@ fn send(client: &Client, now_ms: i64) -> (Result<Answer, ProviderError>, Vec<Ans
         fallbacks: &StrippingFallbacks,
         now_ms,
     };
-    let mut events = Vec::new();
+    let mut notices = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let answer = runtime.block_on(client.send(&request, &mut |event| events.push(event)));
-    (answer, events)
+    let answer = runtime.block_on(async {
+        let mut stream = client.send(request);
+        while let Some(event) = stream.next_event().await {
+            if let ClientEvent::Notice(notice) = event? {
+                notices.push(notice);
+            }
+        }
+        Ok(stream.into_answer())
+    });
+    (answer, notices)
 }
 
 #[test]
@@ -114,12 +123,14 @@ fn a_request_carries_key_headers_extras_and_session() {
 fn images_that_are_refused_are_left_out_now_and_the_next_time() {
     let refused = (400, JSON, r#"{"error":{"message":"this model does not support image input"}}"#);
     let (client, transport, _) = client(&[refused, (200, JSON, DONE), (200, JSON, DONE), (200, JSON, DONE)]);
-    let (answer, events) = send(&client, 0);
+    let (answer, notices) = send(&client, 0);
     assert!(answer.is_ok());
+    let downgrade = ClientNotice::Downgrade { model: "gpt-5.5".into(), feature: UnsupportedFeature::Images };
     assert_eq!(
-        events[0],
-        AnswerEvent::Footnote("gpt-5.5 does not take images: the request was sent again without them".into())
+        downgrade.to_string(),
+        "gpt-5.5 does not take images: the request was sent again without them"
     );
+    assert_eq!(notices, [downgrade]);
     assert!(send(&client, 1000).0.is_ok());
     assert!(send(&client, 2 * 24 * 3600 * 1000).0.is_ok());
     let with_image: Vec<bool> = transport
@@ -136,9 +147,17 @@ fn images_that_are_refused_are_left_out_now_and_the_next_time() {
 fn passing_failures_are_tried_again_and_lasting_ones_are_not() {
     let busy = (503, JSON, "{}");
     let (client_a, transport, _) = client(&[busy, (200, "text/event-stream", "garbage"), (200, JSON, DONE)]);
-    let (answer, events) = send(&client_a, 0);
+    let (answer, notices) = send(&client_a, 0);
     assert!(answer.is_ok());
-    assert_eq!(events.iter().filter(|event| matches!(event, AnswerEvent::Footnote(_))).count(), 2);
+    let [ClientNotice::Retry { attempt: 2, .. }, second @ ClientNotice::Retry { attempt: 3, .. }] =
+        &notices[..]
+    else {
+        panic!("{notices:?}")
+    };
+    assert_eq!(
+        second.to_string(),
+        "the answer broke off: the answer ended before the model said anything; try again; what was received is kept. Trying again in 0.0 s (3 of 5)"
+    );
     assert_eq!(transport.sent.lock().unwrap().len(), 3);
 
     let (client_b, transport, _) =
@@ -155,6 +174,31 @@ fn an_answer_that_breaks_off_keeps_what_came() {
     let answer = send(&client, 0).0.unwrap();
     assert_eq!((answer.text().as_str(), answer.stop.clone()), ("half", Some(StopReason::Cut)));
     assert_eq!(transport.sent.lock().unwrap().len(), 1, "an answer that has begun is not requested again");
+}
+
+#[test]
+fn a_stopped_stream_keeps_what_had_come_and_a_dropped_wait_loses_nothing() {
+    let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"one\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\" two\"}}]}\n\n";
+    let (client, ..) = client(&[(200, "text/event-stream", stream)]);
+    let profile = Catalogue::builtin().provider("openai").unwrap().profile.clone();
+    let prompt = prompt();
+    let request = ClientRequest {
+        prompt: &prompt,
+        profile: &profile,
+        provider: "openai",
+        fallbacks: &StrippingFallbacks,
+        now_ms: 0,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut stream = client.send(request);
+        assert!(stream.next_event().now_or_never().is_none_or(|event| event.is_some()));
+        while stream.answer().text().is_empty() {
+            stream.next_event().await.expect("an event").unwrap();
+        }
+        assert_eq!(stream.answer().text(), "one");
+        assert_eq!(stream.into_answer().text(), "one two");
+    });
 }
 
 #[test]

@@ -243,9 +243,7 @@ impl AnthropicDecoder {
                 OpenBlock::Call { index, whole }
             }
             other => {
-                events.push(AnswerEvent::Footnote(format!(
-                    "A part of the answer, of type `{other}`, is not shown."
-                )));
+                events.push(AnswerEvent::SkippedPart { part_type: other.to_owned() });
                 OpenBlock::Unknown
             }
         };

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::StreamError;
+use crate::{StreamError, StreamErrorKind};
 
 /// A string, borrowed from the input if it has no escapes. A number is taken as its digits: some
 /// servers use numbers as call ids.
@@ -89,17 +89,18 @@ pub fn parse_error(raw: &str) -> StreamError {
         _ => None,
     };
     match serde_json::from_str(raw) {
-        Ok(Value::String(message)) => StreamError::new("error", message),
+        Ok(Value::String(message)) => StreamError::from_provider("error", message),
         Ok(Value::Object(fields)) => {
             if let Some(inner @ (Value::Object(_) | Value::String(_))) = fields.get("error") {
                 return parse_error(&inner.to_string());
             }
             let code = word(fields.get("code"));
             let kind = word(fields.get("type")).or_else(|| code.clone()).unwrap_or_else(|| "error".into());
+            let kind = StreamErrorKind::Provider(kind);
             let message = word(fields.get("message")).unwrap_or_else(|| raw.to_owned());
             StreamError { kind, code, message }
         }
-        _ => StreamError::new("error", raw),
+        _ => StreamError::from_provider("error", raw),
     }
 }
 
@@ -110,7 +111,7 @@ mod tests {
     #[test]
     fn an_error_is_found_in_every_shape() {
         let full = |kind: &str, code: Option<&str>| StreamError {
-            kind: kind.into(),
+            kind: StreamErrorKind::Provider(kind.into()),
             code: code.map(Into::into),
             message: "no".into(),
         };

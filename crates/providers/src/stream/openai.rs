@@ -293,7 +293,7 @@ impl OpenaiDecoder {
     ) -> Result<(), StreamError> {
         match or_empty(word) {
             "" => {}
-            "error" => return Err(StreamError::new("error", data)), // Mistral
+            "error" => return Err(StreamError::from_provider("error", data)), // Mistral
             word => {
                 self.splitter.flush(events);
                 self.stop = Some(StopReason::from_provider(word));

@@ -69,7 +69,7 @@ fn stop(reason: StopReason) -> AnswerEvent {
 }
 
 fn error(kind: &str, message: &str) -> AnswerEvent {
-    AnswerEvent::Error(StreamError::new(kind, message))
+    AnswerEvent::Error(StreamError::from_provider(kind, message))
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn an_endless_line_ends_the_answer() {
     let block = vec![b'x'; sse::LIMIT + 1];
     let events = decoder.push(&block);
     assert!(
-        matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamError::TOO_LONG),
+        matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamErrorKind::TooLong),
         "{events:?}"
     );
     assert!(decoder.is_over());
@@ -90,7 +90,7 @@ fn an_endless_answer_ends() {
     let ping = format!("data: {{\"type\":\"ping\",\"x\":\"{}\"}}\n\n", "x".repeat(8 << 20));
     let events: Vec<AnswerEvent> = (0..64).flat_map(|_| decoder.push(ping.as_bytes())).collect();
     assert!(
-        matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamError::TOO_LONG),
+        matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamErrorKind::TooLong),
         "{events:?}"
     );
 }
@@ -107,7 +107,9 @@ fn what_is_no_answer_is_an_error_that_quotes_it() {
             matches!(&events[..], [AnswerEvent::Error(error)] if error.message.contains("<html>Bad gateway"))
         );
         let garbage = decode_stream(protocol, ThinkTags::Leading, b"data: <html>\n\ndata: [DONE]\n\n");
-        assert!(matches!(&garbage[..], [AnswerEvent::Error(error)] if error.kind == StreamError::MALFORMED));
+        assert!(
+            matches!(&garbage[..], [AnswerEvent::Error(error)] if error.kind == StreamErrorKind::Malformed)
+        );
     }
 }
 

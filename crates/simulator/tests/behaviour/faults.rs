@@ -4,7 +4,7 @@ use std::time::Duration;
 use hardpan_models::{Catalogue, Protocol};
 use hardpan_prompt::{Block, ItemKind, Json, Origin, Prompt, PromptMessage, Region, Role, Tool, ToolBlock};
 use hardpan_providers::{
-    Answer, AnswerEvent, ApiKey, CapabilityCache, Client, ClientRequest, Endpoint, FailureKind,
+    Answer, ApiKey, CapabilityCache, Client, ClientEvent, ClientNotice, ClientRequest, Endpoint, FailureKind,
     PromptFallbacks, ProviderError, RetryPolicy, StopReason,
 };
 use hardpan_simulator::EngineSettings;
@@ -34,12 +34,12 @@ impl PromptFallbacks for UnchangedPrompt {
     }
 }
 
-/// Sends a prompt with the real client and a short retry policy; returns its answer and footnotes.
+/// Sends a prompt with the real client and a short retry policy; returns its answer and notices.
 async fn send_with_client(
     provider: &TestProvider,
     protocol: Protocol,
     fault: &str,
-) -> (Result<Answer, ProviderError>, Vec<String>) {
+) -> (Result<Answer, ProviderError>, Vec<ClientNotice>) {
     let (provider_id, model) =
         if protocol == Protocol::Anthropic { ("anthropic", "claude-sonnet-5") } else { ("openai", "gpt-4o") };
     let catalogue = Catalogue::builtin();
@@ -84,14 +84,18 @@ async fn send_with_client(
         fallbacks: &UnchangedPrompt,
         now_ms: 0,
     };
-    let mut notes = Vec::new();
-    let mut sink = |event| {
-        if let AnswerEvent::Footnote(note) = event {
-            notes.push(note);
+    let mut notices = Vec::new();
+    let mut stream = client.send(request);
+    let collect = async {
+        while let Some(event) = stream.next_event().await {
+            if let ClientEvent::Notice(notice) = event? {
+                notices.push(notice);
+            }
         }
+        Ok(stream.into_answer())
     };
-    let sent = tokio::time::timeout(Duration::from_secs(60), client.send(&request, &mut sink)).await;
-    (sent.expect("nothing may hang"), notes)
+    let sent = tokio::time::timeout(Duration::from_secs(60), collect).await;
+    (sent.expect("nothing may hang"), notices)
 }
 
 /// The answer arrived as if nothing had happened.

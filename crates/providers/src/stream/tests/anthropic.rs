@@ -164,7 +164,7 @@ fn what_the_provider_does_itself_is_a_footnote() {
         r#"{"type":"content_block_stop","index":0}"#,
     ]);
     assert!(
-        matches!(&events[..], [AnswerEvent::Footnote(note), AnswerEvent::Stop(_)] if note.contains("server_tool_use"))
+        matches!(&events[..], [AnswerEvent::SkippedPart { part_type }, AnswerEvent::Stop(_)] if part_type == "server_tool_use")
     );
 }
 
@@ -173,5 +173,5 @@ fn a_piece_of_no_call_is_an_error() {
     let events = read(&[
         r#"{"type":"content_block_delta","index":9,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
     ]);
-    assert!(matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamError::MALFORMED));
+    assert!(matches!(&events[..], [AnswerEvent::Error(error)] if error.kind == StreamErrorKind::Malformed));
 }

@@ -1,0 +1,87 @@
+//! [`AnswerStream`]: an answer while it comes.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt};
+
+use super::ClientNotice;
+use crate::{Answer, AnswerEvent, ProviderError};
+
+/// What [`AnswerStream::next_event`] returns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClientEvent {
+    /// The next piece of the answer; it is already part of [`AnswerStream::answer`].
+    Answer(AnswerEvent),
+    /// Something the user should know: a retry, a downgrade.
+    Notice(ClientNotice),
+}
+
+/// Events that became ready together: those of one chunk of the response.
+pub(super) type EventBatch = Result<Vec<ClientEvent>, ProviderError>;
+
+/// The answer to one request, while it comes. Poll it with [`next_event`](Self::next_event);
+/// dropping it cancels the request, the wait before a retry, and the response.
+///
+/// A request that fails before the model has said anything is retried if that may help, with a
+/// notice. An answer that breaks off later is not: it ends with
+/// [`StopReason::Cut`](crate::StopReason::Cut) and keeps what came.
+pub struct AnswerStream<'a> {
+    batches: Pin<Box<dyn Stream<Item = EventBatch> + Send + 'a>>,
+    /// Events that have arrived but were not returned yet.
+    ready: VecDeque<ClientEvent>,
+    answer: Answer,
+}
+
+impl<'a> AnswerStream<'a> {
+    pub(super) fn new(batches: impl Stream<Item = EventBatch> + Send + 'a) -> Self {
+        AnswerStream { batches: Box::pin(batches), ready: VecDeque::new(), answer: Answer::default() }
+    }
+
+    /// Waits for the next event. `None` after the end of the answer, or after an error: then the
+    /// model has said nothing.
+    ///
+    /// Dropping the future loses nothing: the next call goes on where this one stopped.
+    pub async fn next_event(&mut self) -> Option<Result<ClientEvent, ProviderError>> {
+        while self.ready.is_empty() {
+            match self.batches.next().await? {
+                Ok(events) => self.ready.extend(events),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let event = self.ready.pop_front()?;
+        if let ClientEvent::Answer(piece) = &event {
+            self.answer.push(piece.clone());
+        }
+        Some(Ok(event))
+    }
+
+    /// The answer as far as its events have been returned.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// Stops here. The answer also has the pieces that had arrived but were not returned yet.
+    pub fn into_answer(mut self) -> Answer {
+        self.answer.extend(self.ready.drain(..).filter_map(|event| match event {
+            ClientEvent::Answer(piece) => Some(piece),
+            ClientEvent::Notice(_) => None,
+        }));
+        self.answer
+    }
+
+    /// Waits for the whole answer, without looking at its events.
+    pub async fn collect(mut self) -> Result<Answer, ProviderError> {
+        while let Some(event) = self.next_event().await {
+            event?;
+        }
+        Ok(self.answer)
+    }
+}
+
+impl fmt::Debug for AnswerStream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerStream").field("answer", &self.answer).finish_non_exhaustive()
+    }
+}
