@@ -28,6 +28,7 @@ mod fallbacks; // the same prompt for models without tools or without images
 mod fold; // that a request folds, and why
 mod history; // the conversation, converted to messages that every provider accepts
 mod inline; // the `inline` layout: context right before the last user message
+pub mod knowledge; // FileKnowledge: what the model has seen of files
 mod layout; // the Layout trait, its input, and the registry of layouts
 mod layout_state; // what the layouts carry over from request to request
 mod message_builder; // the messages of a prompt under construction
