@@ -26,6 +26,7 @@ use crate::billing::RequestTimes;
 use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
+use crate::stored_knowledge::{files_read_and_changed, observations_of};
 use crate::turn::TextFallbacks;
 use cut::KEPT_TOKENS;
 use truncate::MAX_CHARS_PER_TEXT;
@@ -159,7 +160,7 @@ impl Agent {
         // awaited.
         let flushed = lock(&self.inner.conversation).flush();
         flushed.await?;
-        let (summary, details) = self.append_file_lists(&summary, &messages[..cut]);
+        let (summary, details) = self.append_file_lists(&summary);
         let now = self.now();
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
@@ -304,21 +305,19 @@ impl Agent {
 
     /// The summary, followed by the files that were read and changed on the whole branch, including
     /// before earlier compactions; and the same lists as data.
-    fn append_file_lists(&self, summary: &str, before: &[AgentMessage]) -> (String, serde_json::Value) {
-        let path = lock(&self.inner.conversation).path().to_owned();
-        let leaf = lock(&self.inner.conversation).leaf().cloned();
+    fn append_file_lists(&self, summary: &str) -> (String, serde_json::Value) {
+        let (path, leaf, knowledge) = {
+            let conversation = lock(&self.inner.conversation);
+            (conversation.path().to_owned(), conversation.leaf().cloned(), conversation.knowledge.clone())
+        };
         let session = Session::open(&path).ok();
         let stored =
             session.as_ref().and_then(|session| session.path_to(leaf.as_deref()).ok()).unwrap_or_default();
-        let stored = stored.iter().filter_map(|entry| match &entry.record {
-            Record::Message(message) => Some(&**message),
-            _ => None,
-        });
-        let (mut read, mut changed) = (BTreeSet::new(), BTreeSet::new());
-        for message in stored.chain(before) {
-            collect_files(message, &mut read, &mut changed);
-        }
-        read.retain(|path| !changed.contains(path));
+        let stored: Vec<_> = stored.into_iter().flat_map(observations_of).collect();
+        // What the conversation still contains counts even if the session cannot be read.
+        let present = knowledge.paths().flat_map(|path| knowledge.observations(path));
+        let present = present.map(|recorded| &recorded.observation);
+        let (read, changed) = files_read_and_changed(stored.iter().chain(present));
         let phrases = &self.inner.setup.texts.phrases.agent;
         let list = |paths: &BTreeSet<String>| paths.iter().cloned().collect::<Vec<_>>().join(", ");
         let mut text = summary.trim().to_owned();
@@ -368,20 +367,6 @@ pub(crate) fn estimate_tokens(message: &AgentMessage, run_state: &RunState) -> u
         MessageBody::BashExecution { output, .. } => run_state.render_cache.counter.count(output),
         MessageBody::CompactionSummary { summary } | MessageBody::BranchSummary { summary } => {
             run_state.render_cache.counter.count(summary)
-        }
-    }
-}
-
-/// Adds the files that a message's tool calls read and change.
-fn collect_files(message: &AgentMessage, read: &mut BTreeSet<String>, changed: &mut BTreeSet<String>) {
-    let MessageBody::Assistant { content, .. } = &*message.body else { return };
-    for part in content {
-        let MessagePart::ToolCall(call) = part else { continue };
-        let path = call.arguments.value()["path"].as_str().map(str::to_owned);
-        match &*call.name {
-            "read" => read.extend(path),
-            "write" | "edit" => changed.extend(path),
-            _ => {}
         }
     }
 }

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hardpan_context::{AssembledPrompt, Fold, LayoutStateLog};
+use hardpan_context::knowledge::FileKnowledge;
+use hardpan_context::{AssembledPrompt, Fold, LayoutStateLog, Snapshot};
 use hardpan_economy::Verdict;
-use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessagePart, Text};
+use hardpan_prompt::{
+    AgentMessage, ItemKind, MessageBody, MessageId, MessagePart, OmissionKey, Prompt, Text,
+};
 use hardpan_session::{
     Entry, Fork, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord, Session, SessionLog,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::knowledge::FileKnowledge;
 use crate::session_ledger::{FlushScope, RequestBill, SessionLedger};
 use crate::spending::Spending;
+use crate::stored_knowledge::{ResultData, rebuild_knowledge};
 
 /// The stored thinking level of a model without extended thinking.
 pub(crate) const NO_THINKING: &str = "off";
@@ -40,7 +43,7 @@ pub struct Conversation {
     pub layout: Option<Arc<str>>,
     /// The last stored state of each extension, by its `custom_type`.
     pub custom: BTreeMap<Arc<str>, Value>,
-    /// The files that the model has seen whole.
+    /// What the model has seen of files.
     pub knowledge: FileKnowledge,
     /// The last request: when its answer began (which is when its cache entries start to age), its
     /// provider and its model.
@@ -125,7 +128,7 @@ impl Conversation {
         self.custom = branch.custom;
         (self.last_request, self.pauses, self.pings) = Default::default();
         branch.requests.iter().for_each(|request| self.track_timing(request));
-        self.load_knowledge(session, leaf)?;
+        self.knowledge = rebuild_knowledge(&session.path_to(leaf).map_err(|error| error.to_string())?);
         self.memory = LayoutStateLog::from_records(branch.memories);
         let path = session.path_to(leaf).map_err(|error| error.to_string())?;
         let billed = match bill {
@@ -147,29 +150,6 @@ impl Conversation {
             .map(|problem| format!("line {}: {}", problem.line, problem.kind))
             .collect();
         Ok(())
-    }
-
-    /// Rebuilds `knowledge` from the tool results of the branch.
-    fn load_knowledge(&mut self, session: &Session, leaf: Option<&str>) -> Result<(), String> {
-        self.knowledge = FileKnowledge::default();
-        for entry in session.path_to(leaf).map_err(|error| error.to_string())? {
-            if let (Record::Message(message), Some(details)) = (&entry.record, entry.extra.get("details")) {
-                self.record_knowledge(message, details);
-            }
-        }
-        self.forget_lost();
-        Ok(())
-    }
-
-    fn record_knowledge(&mut self, message: &AgentMessage, details: &Value) {
-        if let MessageBody::ToolResult { tool_name: Some(tool), is_error: false, .. } = &*message.body {
-            self.knowledge.record_result(tool, details, &message.id);
-        }
-    }
-
-    fn forget_lost(&mut self) {
-        let here: BTreeSet<&MessageId> = self.messages.iter().map(|message| &message.id).collect();
-        self.knowledge.retain_messages(&here);
     }
 
     /// Path of the session file.
@@ -204,12 +184,13 @@ impl Conversation {
         AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) }
     }
 
-    /// Adds a message to the conversation and stores it. `details` is a tool result's data for
-    /// people and programs; it is stored beside the message and never sent.
-    pub fn add_message(&mut self, message: AgentMessage, details: Option<Value>) -> PendingSave {
-        details.iter().for_each(|details| self.record_knowledge(&message, details));
+    /// Adds a message to the conversation and stores it, with the data of a tool result.
+    pub fn add_message(&mut self, message: AgentMessage, data: ResultData) -> PendingSave {
+        for observation in &data.file_observations {
+            self.knowledge.record(&message.id, observation.clone());
+        }
         let mut entry = Entry::message(self.leaf.as_deref(), message.clone());
-        entry.extra.extend(details.map(|details| ("details".to_owned(), details)));
+        data.store_in(&mut entry);
         self.messages.push(message);
         self.append(entry)
     }
@@ -249,7 +230,7 @@ impl Conversation {
         let body = MessageBody::CompactionSummary { summary };
         let message = AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) };
         self.messages.splice(..cut, [message]);
-        self.forget_lost();
+        self.knowledge.retain_messages(&self.messages.iter().map(|message| &message.id).collect());
         self.memory.compact();
         saved
     }
@@ -288,6 +269,20 @@ impl Conversation {
         drop(self.log.append(entry));
     }
 
+    /// Records which files a request that was answered showed as items.
+    pub(crate) fn record_items(&mut self, snapshot: &Snapshot, prompt: &Prompt) {
+        for item in snapshot.items_of(ItemKind::File) {
+            let is_item =
+                |key: &OmissionKey| matches!(key, OmissionKey::Item(left_out) if *left_out == item.key);
+            // Few items change between two requests; only for those is the list looked through.
+            if !self.knowledge.is_item(item.name(), item.body.hash())
+                && !prompt.left_out.iter().any(|omission| is_item(&omission.key))
+            {
+                self.knowledge.record_item(item.name(), &item.body);
+            }
+        }
+    }
+
     /// Commits the layout state of a request that the provider has begun to answer, and stores what
     /// changed in it. Nobody waits for it to be written: lost state costs a fold.
     pub fn commit_layout_state(&mut self, assembled: &AssembledPrompt, now: Timestamp) {
@@ -296,7 +291,7 @@ impl Conversation {
             tracing::info!(%layout, %reason, tokens, garbage, price, rent, "fold");
         }
         for (path, hash) in layout.layout().cached_files(layout_state) {
-            self.knowledge.record_shown(path, hash);
+            self.knowledge.record_kept_item(path, hash);
         }
         if let Some(memory) = self.memory.commit(layout_state.clone()) {
             drop(self.append_record(Record::Memory { memory }, now));

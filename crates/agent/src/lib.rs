@@ -51,7 +51,6 @@ pub mod events; // Events: every event type, streams for faces, handlers
 pub mod expand; // skills and templates: /skill:name args, /name args
 mod failure_guard; // FailureGuard: stops a call that fails again and again
 mod input; // an input's way to the model: slash commands, input event, expansion
-mod knowledge; // FileKnowledge: which files the model has seen whole
 mod layout_state; // the layout's state between requests
 mod navigate; // continuing from an earlier entry of the session
 mod queue; // the queues: inputs typed while a run is in progress
@@ -60,6 +59,7 @@ pub mod session_ledger; // SessionLedger: what every request was charged for
 mod setup; // Setup: the agent's dependencies
 mod shell; // shell commands that the user runs with ! and !!
 mod spending; // Spending: tokens and dollars
+mod stored_knowledge; // what tool results tell about files, as session entries store it
 mod tool_calls; // running the tool calls of an answer
 mod tool_switches; // which tools are switched off, stored in the session
 mod turn; // one request and its streamed answer
@@ -81,4 +81,5 @@ pub use setup::{
 };
 pub use shell::ShellVisibility;
 pub use spending::{Spending, UsageReport, usage_dollars};
+pub use stored_knowledge::ResultData;
 pub use tool_switches::switched_off_tools;

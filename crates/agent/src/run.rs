@@ -21,6 +21,7 @@ use crate::failure_guard::FailureGuard;
 use crate::queue::{Delivery, InputId, PreparedInput};
 use crate::session_ledger::FlushScope;
 use crate::setup::{ObserveReason, ObserveRequest};
+use crate::stored_knowledge::ResultData;
 use crate::turn::TurnOutcome;
 
 /// What runs work with, kept from run to run behind one lock.
@@ -285,19 +286,19 @@ impl Agent {
         let message = lock(&self.inner.conversation).new_message(body, self.now());
         let id = message.id.clone();
         self.events().emit(self, MessageStart { message: message.clone(), input }).await;
-        let saved = lock(&self.inner.conversation).add_message(message.clone(), None);
+        let saved = lock(&self.inner.conversation).add_message(message.clone(), ResultData::default());
         saved.await?;
         self.events().emit(self, MessageEnd { message, input }).await;
         Ok(id)
     }
 
-    /// Stores a message, then emits `message_end`.
+    /// Stores a message with the data of a tool result, then emits `message_end`.
     pub(crate) async fn store_message(
         &self,
         message: AgentMessage,
-        details: Option<serde_json::Value>,
+        data: ResultData,
     ) -> Result<(), AgentError> {
-        let saved = lock(&self.inner.conversation).add_message(message.clone(), details);
+        let saved = lock(&self.inner.conversation).add_message(message.clone(), data);
         saved.await?;
         self.events().emit(self, MessageEnd { message, input: None }).await;
         Ok(())
@@ -358,7 +359,7 @@ impl Agent {
             return Vec::new();
         }
         let conversation = lock(&self.inner.conversation);
-        conversation.knowledge.files().map(|(path, known)| (path.clone(), known.changed)).collect()
+        conversation.knowledge.known_files().map(|(path, known)| (path.to_string(), known.changed)).collect()
     }
 
     /// Observes the workspace if no run has done so yet.

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use hardpan_context::knowledge::FileKnowledge;
 use hardpan_prompt::{AgentMessage, Json, MessageBody, MessagePart, Text};
 use hardpan_tools::ToolInvocation;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, lock};
 use crate::events::{MessageStart, ToolExecutionUpdate, UserBash, UserBashReply};
+use crate::stored_knowledge::ResultData;
 
 /// Who sees the output of a shell command that the user ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,7 +81,7 @@ impl Agent {
         let late = std::mem::take(&mut *lock(&self.inner.pending_shell_messages));
         for message in late {
             self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
-            self.store_message(message, None).await?;
+            self.store_message(message, ResultData::default()).await?;
         }
         Ok(())
     }
@@ -98,8 +100,13 @@ impl Agent {
         let arguments = Json::new(&json!({ "command": command }));
         let (sender, mut updates) = mpsc::unbounded_channel::<String>();
         let progress = move |text: &str| drop(sender.send(text.to_owned()));
-        let scope = &self.inner.setup.scope;
-        let call = ToolInvocation { id: "user_bash", arguments: &arguments, scope, progress: &progress };
+        let call = ToolInvocation {
+            id: "user_bash",
+            arguments: &arguments,
+            scope: &self.inner.setup.scope,
+            knowledge: &FileKnowledge::default(),
+            progress: &progress,
+        };
         let running = shell.run(call);
         tokio::pin!(running);
         let mut printed = String::new();

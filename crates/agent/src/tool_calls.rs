@@ -23,6 +23,7 @@ use crate::events::{
 use crate::failure_guard::{GuardAdvice, MAX_FAILURES};
 use crate::run::{RunState, unless_aborted};
 use crate::setup::{ApprovalDecision, ApprovalRequest, ReadCallMode};
+use crate::stored_knowledge::ResultData;
 
 /// What happens to a call, decided before it runs.
 enum CallDecision {
@@ -262,9 +263,14 @@ impl Agent {
     ) -> CallOutcome {
         let (sender, mut updates) = mpsc::unbounded_channel::<String>();
         let progress = move |text: &str| drop(sender.send(text.to_owned()));
-        let scope = &self.inner.setup.scope;
-        let given =
-            ToolInvocation { id: &call.call.id, arguments: &call.call.arguments, scope, progress: &progress };
+        let knowledge = lock(&self.inner.conversation).knowledge.clone();
+        let given = ToolInvocation {
+            id: &call.call.id,
+            arguments: &call.call.arguments,
+            scope: &self.inner.setup.scope,
+            knowledge: &knowledge,
+            progress: &progress,
+        };
         // Called within the future, so that a panic in the tool's first line is caught too.
         let running = AssertUnwindSafe(async { tool.run(given).await }).catch_unwind();
         tokio::pin!(running);
@@ -304,9 +310,14 @@ impl Agent {
             details: outcome.details,
             is_error: outcome.is_error,
         };
+        let mut file_observations = outcome.file_observations;
         let (event, faults) = self
             .events()
             .ask_handlers(self, event, |event, reply| {
+                if reply.content.is_some() {
+                    // What the tool shows is not what the model reads.
+                    file_observations.retain(|observation| !observation.kind.is_in_result());
+                }
                 event.content = reply.content.unwrap_or_else(|| std::mem::take(&mut event.content));
                 event.details = reply.details.or_else(|| event.details.take());
                 event.is_error = reply.is_error.unwrap_or(event.is_error);
@@ -315,12 +326,13 @@ impl Agent {
             .await;
         self.events().report_faults(&faults);
         let ToolResultEvent { content, details, is_error, .. } = event;
-        CallOutcome { outcome: ToolOutcome { content, details, is_error }, not_run }
+        CallOutcome { outcome: ToolOutcome { content, details, is_error, file_observations }, not_run }
     }
 
     /// Stores a call's result as a message.
     async fn store_result(&self, call: &AnswerCall, result: CallOutcome) -> Result<AgentMessage, AgentError> {
-        let CallOutcome { outcome: ToolOutcome { content, details, is_error }, not_run } = result;
+        let CallOutcome { outcome: ToolOutcome { content, details, is_error, file_observations }, not_run } =
+            result;
         let body = MessageBody::ToolResult {
             call_id: call.call.id.clone(),
             tool_name: Some(call.call.name.clone()),
@@ -330,7 +342,8 @@ impl Agent {
         };
         let message = lock(&self.inner.conversation).new_message(body, self.now());
         self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
-        self.store_message(message.clone(), details.filter(|details| *details != Value::Null)).await?;
+        let details = details.filter(|details| *details != Value::Null);
+        self.store_message(message.clone(), ResultData { details, file_observations }).await?;
         Ok(message)
     }
 }

@@ -30,6 +30,7 @@ use crate::events::{
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
 use crate::spending::Spending;
+use crate::stored_knowledge::ResultData;
 
 /// How often a streaming answer is stored: a crash loses at most this much of it.
 const PARTIAL_SAVE_INTERVAL: Duration = Duration::from_millis(400);
@@ -198,8 +199,10 @@ impl Agent {
         let conversation = lock(&self.inner.conversation);
         for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::File) {
             // The call that read or changed the file already showed this content to the model.
-            let known_file =
-                conversation.knowledge.get(item.name()).filter(|known| known.hash == item.body.hash());
+            let known_file = conversation
+                .knowledge
+                .known_whole(item.name())
+                .filter(|known| known.hash == item.body.hash());
             item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
         let is_free = self.is_fold_free(&conversation, selection, snapshot.now);
@@ -379,7 +382,11 @@ impl Agent {
         let message =
             AgentMessage { body: assistant_body(selection, &answer, Some(&reason)).into(), ..message };
         let is_complete = !matches!(stop, Some(RunEnd::Aborted | RunEnd::Error { .. }));
-        let saved = lock(&self.inner.conversation).add_message(message.clone(), None);
+        let saved = {
+            let mut conversation = lock(&self.inner.conversation);
+            conversation.record_items(&last_request.snapshot, &last_request.assembled.prompt);
+            conversation.add_message(message.clone(), ResultData::default())
+        };
         // A complete answer without a usage report is billed by our own count.
         let loss = (usage.is_some() || is_complete).then(|| {
             let times = RequestTimes { sent, began: first_token_at };

@@ -109,7 +109,6 @@ impl ConversationApp {
         let tool_set = ToolSet::new(
             &settings,
             &conversation.session,
-            &root,
             scratch.as_ref().map(|scratch| &*scratch.0),
             options.sandbox_launcher.clone(),
             notices,
@@ -118,13 +117,7 @@ impl ConversationApp {
         let reader =
             FolderReader::new(folder.clone(), settings.clone(), expansions.model_listing(), notices.clone());
         let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
-        let context = Arc::new(WorkspaceContext::new(
-            reader,
-            scope.clone(),
-            map_tokens,
-            tool_set.file_views.clone(),
-            pinned.clone(),
-        ));
+        let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned.clone()));
         let connection =
             Arc::new(ProviderConnection::new(settings.clone(), state.refusals(), notices.clone()));
         let approver = approver(options, face, &settings, &scope, &tool_set)?;

@@ -1,18 +1,14 @@
-//! [`ToolSet`]: the agent's tools and what they share: the journal for `/undo`, what the model has
-//! seen of each file, and the sandbox for commands. [`SessionArtifacts`] names the folders that
-//! they write to.
+//! [`ToolSet`]: the agent's tools and what they share: the journal for `/undo` and the sandbox for
+//! commands. [`SessionArtifacts`] names the folders that they write to.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hardpan_agent::events::{
-    AgentStart, SessionCompact, SessionFork, SessionSwitch, SessionTree, ToolExecutionEnd,
-};
-use hardpan_agent::{Agent, Event};
-use hardpan_prompt::Hash;
+use hardpan_agent::Agent;
+use hardpan_agent::events::AgentStart;
 use hardpan_tools::{
-    FileViews, Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool,
-    ToolOptions, ToolRegistry, WebOptions, changing_tools, sandbox_support, scrub_environment,
+    Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool, ToolOptions,
+    ToolRegistry, WebOptions, changing_tools, sandbox_support, scrub_environment,
 };
 
 use crate::notice::{Notice, NoticeSink};
@@ -69,9 +65,6 @@ pub struct ToolSet {
     pub journal: Option<Arc<Journal>>,
     /// The folder that long outputs of commands go to.
     pub outputs: PathBuf,
-    /// What the model has seen of each file.
-    pub file_views: FileViews,
-    root: PathBuf,
     user_folders: UserFolders,
     /// The folder of a conversation that is not stored.
     scratch: Option<PathBuf>,
@@ -83,7 +76,6 @@ impl ToolSet {
     pub fn new(
         settings: &Settings,
         session: &str,
-        root: &Path,
         scratch: Option<&Path>,
         launcher: Option<SandboxLauncher>,
         notices: &Arc<dyn NoticeSink>,
@@ -104,38 +96,22 @@ impl ToolSet {
         let sandbox =
             if config.sandbox.unwrap_or(true) { sandbox(settings, launcher, &**notices) } else { None };
         let own = ShellOptions { outputs: outputs.clone(), temp, environment, sandbox: None };
-        let file_views = FileViews::default();
         let shell = ShellOptions { sandbox, ..own.clone() };
-        let tools = ToolRegistry::built_in(tools(settings, file_views.clone(), journal.clone(), shell));
+        let tools = ToolRegistry::built_in(tools(settings, journal.clone(), shell));
         let shell = hardpan_tools::shell_tool(own);
         ToolSet {
             tools,
             shell,
             journal,
             outputs,
-            file_views,
-            root: root.to_owned(),
             user_folders: settings.user_folders.clone(),
             scratch: scratch.map(Path::to_owned),
             notices: notices.clone(),
         }
     }
 
-    /// Subscribes to the agent's events, to track which files the model has read and which run a
-    /// change belongs to.
+    /// Subscribes to the agent's events, to track which run a change belongs to.
     pub fn follow(&self, agent: &Agent) {
-        let (file_views, root) = (self.file_views.clone(), self.root.clone());
-        agent.events().subscribe::<ToolExecutionEnd, _>("hardpan", move |end, _| {
-            let (file_views, root) = (file_views.clone(), root.clone());
-            async move {
-                let details = end.details.filter(|_| &*end.tool_name == "read").unwrap_or_default();
-                let hash = serde_json::from_value::<Hash>(details["hash"].clone());
-                if let (Some(path), Ok(hash)) = (details["path"].as_str(), hash) {
-                    file_views.record_view(&root.join(path), hash);
-                }
-                Ok(())
-            }
-        });
         let journal = self.journal.clone();
         agent.events().subscribe::<AgentStart, _>("hardpan", move |_, _| {
             let journal = journal.clone();
@@ -143,23 +119,6 @@ impl ToolSet {
                 journal
                     .iter()
                     .for_each(|journal| journal.begin_turn(journal.last_undoable_turn().unwrap_or(0) + 1));
-                Ok(())
-            }
-        });
-        self.forget_after::<SessionCompact>(agent);
-        self.forget_after::<SessionTree>(agent);
-        self.forget_after::<SessionSwitch>(agent);
-        self.forget_after::<SessionFork>(agent);
-    }
-
-    /// Forgets which files the model has read after an event that may drop them from the
-    /// conversation.
-    fn forget_after<E: Event<Reply = ()>>(&self, agent: &Agent) {
-        let file_views = self.file_views.clone();
-        agent.events().subscribe::<E, _>("hardpan", move |_, _| {
-            let file_views = file_views.clone();
-            async move {
-                file_views.forget_all();
                 Ok(())
             }
         });
@@ -181,14 +140,9 @@ impl ToolSet {
 }
 
 /// Every tool of the agent, read-only ones first.
-fn tools(
-    settings: &Settings,
-    file_views: FileViews,
-    journal: Option<Arc<Journal>>,
-    shell: ShellOptions,
-) -> Vec<Arc<dyn Tool>> {
+fn tools(settings: &Settings, journal: Option<Arc<Journal>>, shell: ShellOptions) -> Vec<Arc<dyn Tool>> {
     let web = WebOptions { private_hosts: settings.config.private_hosts.clone(), ..WebOptions::default() };
-    let options = ToolOptions { file_views, journal, shell, web };
+    let options = ToolOptions { journal, shell, web };
     hardpan_tools::read_only_tools().into_iter().chain(changing_tools(options)).collect()
 }
 
@@ -196,7 +150,7 @@ fn tools(
 pub fn declared_tools(settings: &Settings) -> Vec<hardpan_prompt::Tool> {
     let (outputs, temp) = (std::env::temp_dir(), std::env::temp_dir());
     let shell = ShellOptions { outputs, temp, environment: Default::default(), sandbox: None };
-    tools(settings, FileViews::default(), None, shell).iter().map(|tool| tool.declaration().clone()).collect()
+    tools(settings, None, shell).iter().map(|tool| tool.declaration().clone()).collect()
 }
 
 /// The sandbox for commands; none if this system has no support, which is worth a notice.

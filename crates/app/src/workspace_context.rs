@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hardpan_agent::{ContextSource, Coupling, ObserveReason, ObserveRequest, session_ledger};
 use hardpan_context::{PromptEntry, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry};
 use hardpan_prompt::{Text, Volatility};
-use hardpan_tools::{FileViews, Scope};
+use hardpan_tools::Scope;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,6 @@ pub struct WorkspaceContext {
     reader: FolderReader,
     /// What the model may read without asking.
     scope: Scope,
-    file_views: FileViews,
     /// Token limit of the map; none for the default share of the window, 0 for no map.
     map_tokens: Option<usize>,
     pinned: Mutex<PinnedContext>,
@@ -42,18 +41,11 @@ pub struct PinnedContext {
 
 impl WorkspaceContext {
     /// What `reader` finds, with the pinned context of an earlier run.
-    pub fn new(
-        reader: FolderReader,
-        scope: Scope,
-        map_tokens: Option<usize>,
-        file_views: FileViews,
-        pinned: PinnedContext,
-    ) -> Self {
+    pub fn new(reader: FolderReader, scope: Scope, map_tokens: Option<usize>, pinned: PinnedContext) -> Self {
         WorkspaceContext {
             reader,
             scope,
             map_tokens,
-            file_views,
             pinned: Mutex::new(pinned),
             system: Mutex::default(),
             last_map: Mutex::default(),
@@ -148,15 +140,6 @@ impl ContextSource for WorkspaceContext {
             }
             let volatility = if *changed { Volatility::Active } else { Volatility::Slow };
             file.files[before..].iter_mut().for_each(|file| file.volatility = Some(volatility));
-        }
-        for file in &file.files {
-            // The model may edit what it is shown.
-            let place = root.join(&file.path);
-            if let Some(content) = &file.content
-                && self.file_views.viewed_hash(&place) != Some(content.hash())
-            {
-                self.file_views.record_view(&place, content.hash());
-            }
         }
         // An image goes with the prompt that names it, not with every request.
         file.images.clear();

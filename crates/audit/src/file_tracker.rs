@@ -49,9 +49,11 @@ pub(crate) enum TouchKind {
     Changed,
 }
 
-/// What the model knows of one file.
+/// The content of one file as far as a recording tells it. Recordings of other agents say nothing of
+/// files by themselves, so it is put together from texts; our own agent records it
+/// (`hardpan_context::knowledge`).
 #[derive(Clone, Debug, Default)]
-enum FileKnowledge {
+enum TrackedContent {
     #[default]
     Nothing,
     Whole {
@@ -71,7 +73,7 @@ pub(crate) struct FileTracker<'a> {
     count: &'a dyn Fn(&str) -> usize,
     folder: WorkingFolder,
     names: BTreeMap<String, usize>,
-    known: Vec<FileKnowledge>,
+    known: Vec<TrackedContent>,
     generations: Vec<u32>,
     pub touches: Vec<FileTouch>,
 }
@@ -92,14 +94,14 @@ impl<'a> FileTracker<'a> {
     #[cfg(test)]
     pub fn text(&self, path: &str) -> Option<&str> {
         match &self.known[*self.names.get(&self.folder.resolve(path))?] {
-            FileKnowledge::Whole { text, .. } => Some(text),
+            TrackedContent::Whole { text, .. } => Some(text),
             _ => None,
         }
     }
 
     /// Forgets everything, because the conversation was cut. Files keep their numbers.
     pub fn forget_all(&mut self) {
-        self.known.fill(FileKnowledge::Nothing);
+        self.known.fill(TrackedContent::Nothing);
         self.generations.fill(0);
         self.touches.clear();
     }
@@ -140,7 +142,7 @@ impl<'a> FileTracker<'a> {
         let next = self.known.len();
         let file = *self.names.entry(name).or_insert(next);
         if file == next {
-            self.known.push(FileKnowledge::Nothing);
+            self.known.push(TrackedContent::Nothing);
             self.generations.push(0);
         }
         file
@@ -161,19 +163,19 @@ impl<'a> FileTracker<'a> {
     /// Records that the whole content of a file was sent, by the unit `carrier`.
     fn record_whole(&mut self, units: (usize, usize), file: usize, text: String, carrier: usize) {
         let tokens = (self.count)(&text);
-        self.known[file] = FileKnowledge::Whole { text, tokens, carrier };
+        self.known[file] = TrackedContent::Whole { text, tokens, carrier };
         self.generations[file] += 1;
         let told = if carrier == units.1 { TouchKind::Shown } else { TouchKind::Changed };
         self.add_touch(units, file, tokens, carrier, told);
     }
 
     fn apply_edit(&mut self, units: (usize, usize), file: usize, apply: impl Fn(&str) -> Option<String>) {
-        let FileKnowledge::Whole { text, tokens, carrier } = &mut self.known[file] else {
-            self.known[file] = FileKnowledge::Nothing; // parts may have moved
+        let TrackedContent::Whole { text, tokens, carrier } = &mut self.known[file] else {
+            self.known[file] = TrackedContent::Nothing; // parts may have moved
             return;
         };
         let Some(new) = apply(text) else {
-            self.known[file] = FileKnowledge::Nothing;
+            self.known[file] = TrackedContent::Nothing;
             return;
         };
         *tokens = (self.count)(&new);
@@ -187,13 +189,13 @@ impl<'a> FileTracker<'a> {
         if shown.is_whole() {
             return self.record_whole(units, file, shown.text(), units.1);
         }
-        if let FileKnowledge::Whole { text, tokens, carrier } = &self.known[file] {
+        if let TrackedContent::Whole { text, tokens, carrier } = &self.known[file] {
             if shown.agrees_with(text) {
                 let (tokens, carrier) = (*tokens, *carrier);
                 self.add_touch(units, file, tokens, carrier, TouchKind::Shown);
                 return;
             }
-            self.known[file] = FileKnowledge::Nothing; // it was changed by something that was not recorded
+            self.known[file] = TrackedContent::Nothing; // it was changed by something that was not recorded
         }
         self.record_part(units, file, &shown);
     }
@@ -201,8 +203,8 @@ impl<'a> FileTracker<'a> {
     /// Adds an excerpt. Excerpts that together cover the file make it known.
     fn record_part(&mut self, units: (usize, usize), file: usize, shown: &FileExcerpt) {
         let (mut lines, mut last, mut touches) = match std::mem::take(&mut self.known[file]) {
-            FileKnowledge::Parts { lines, last, touches } => (lines, last, touches),
-            FileKnowledge::Nothing | FileKnowledge::Whole { .. } => (BTreeMap::new(), None, Vec::new()),
+            TrackedContent::Parts { lines, last, touches } => (lines, last, touches),
+            TrackedContent::Nothing | TrackedContent::Whole { .. } => (BTreeMap::new(), None, Vec::new()),
         };
         let contradicts =
             |(number, line): (u64, &String)| lines.get(&number).is_some_and(|known| known != line);
@@ -215,12 +217,12 @@ impl<'a> FileTracker<'a> {
         touches.push(units);
         let covered = lines.keys().zip(1..).take_while(|(number, wanted)| **number == *wanted).count() as u64;
         if last != Some(covered) {
-            self.known[file] = FileKnowledge::Parts { lines, last, touches };
+            self.known[file] = TrackedContent::Parts { lines, last, touches };
             return;
         }
         let text = lines.into_values().map(|line| line + "\n").collect::<String>();
         let tokens = (self.count)(&text);
-        self.known[file] = FileKnowledge::Whole { text, tokens, carrier: units.1 };
+        self.known[file] = TrackedContent::Whole { text, tokens, carrier: units.1 };
         self.generations[file] += 1;
         for part in touches {
             self.add_touch(part, file, tokens, units.1, TouchKind::Shown);
@@ -234,13 +236,13 @@ impl<'a> FileTracker<'a> {
             let file = self.file_number(change.path);
             match change.action {
                 patch::PatchAction::Add(text) => self.record_whole(units, file, text, units.0),
-                patch::PatchAction::Delete => self.known[file] = FileKnowledge::Nothing,
+                patch::PatchAction::Delete => self.known[file] = TrackedContent::Nothing,
                 patch::PatchAction::Update { hunks, moved_to } => {
                     self.apply_edit(units, file, |text| patch::apply(text, &hunks));
                     if let Some(target) = moved_to {
                         let target = self.file_number(target);
-                        self.known[target] = FileKnowledge::Nothing;
-                        self.known[file] = FileKnowledge::Nothing;
+                        self.known[target] = TrackedContent::Nothing;
+                        self.known[file] = TrackedContent::Nothing;
                     }
                 }
             }
@@ -275,7 +277,7 @@ impl<'a> FileTracker<'a> {
                 }
             };
             if is_reached {
-                self.known[file] = FileKnowledge::Nothing;
+                self.known[file] = TrackedContent::Nothing;
             }
         }
     }

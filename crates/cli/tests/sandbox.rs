@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use hardpan_prompt::{Json, MessagePart};
 use hardpan_tools::{
-    FileViews, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool,
-    ToolInvocation, ToolOptions, ToolOutcome, WebOptions, changing_tools, sandbox_support, scrub_environment,
+    NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool, ToolInvocation,
+    ToolOptions, ToolOutcome, WebOptions, changing_tools, sandbox_support, scrub_environment,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -52,12 +52,7 @@ fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
         environment: scrub_environment(std::env::vars_os(), &[], &[]),
         sandbox: Some(sandbox),
     };
-    let tools = changing_tools(ToolOptions {
-        file_views: FileViews::default(),
-        journal: None,
-        shell,
-        web: WebOptions::default(),
-    });
+    let tools = changing_tools(ToolOptions { journal: None, shell, web: WebOptions::default() });
     let bash = tools.into_iter().find(|tool| &*tool.declaration().name == "bash").expect("the tool");
     Some(SandboxedShell { scope: Scope::new(root.join("work"), root.join("work")), folder, bash })
 }
@@ -65,7 +60,13 @@ fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
 impl SandboxedShell {
     fn run(&self, command: &str) -> (String, ToolOutcome) {
         let arguments = Json::new(&json!({"command": command, "timeout": 60}));
-        let call = ToolInvocation { id: "1", arguments: &arguments, scope: &self.scope, progress: &|_| {} };
+        let call = ToolInvocation {
+            id: "1",
+            arguments: &arguments,
+            scope: &self.scope,
+            knowledge: &Default::default(),
+            progress: &|_| {},
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let outcome = runtime.block_on(self.bash.run(call));
         let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
@@ -255,8 +256,13 @@ fn a_policy_that_cannot_be_read_runs_nothing() {
 fn aborting_ends_what_runs_in_the_sandbox() {
     let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
     let arguments = Json::new(&json!({"command": "trap '' TERM; echo $$ > pid; sleep 1000 & wait"}));
-    let call =
-        ToolInvocation { id: "1", arguments: &arguments, scope: &sandboxed_shell.scope, progress: &|_| {} };
+    let call = ToolInvocation {
+        id: "1",
+        arguments: &arguments,
+        scope: &sandboxed_shell.scope,
+        knowledge: &Default::default(),
+        progress: &|_| {},
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let pid = sandboxed_shell.path("work/pid");
     runtime.block_on(async {

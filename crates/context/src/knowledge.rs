@@ -42,9 +42,12 @@ struct FileHistory {
     /// Oldest first.
     observations: Vec<RecordedObservation>,
     last_seen: Option<SeenContent>,
+    /// The content that the file has as an item of the context, as of the last request.
+    item: Option<Hash>,
     /// See [`FileKnowledge::known_whole`].
     known: Option<KnownFile>,
-    /// The current content as far as messages show it.
+    /// The current content as far as messages show it; `None` if the number of its lines is not
+    /// known.
     coverage: Option<Coverage>,
 }
 
@@ -120,12 +123,20 @@ impl FileKnowledge {
         Arc::make_mut(history).record(message, observation);
     }
 
-    /// Records that a request shows the file as an item of the context, with this body.
+    /// Records that a request shows the file as an item of the context, with this body. An item that
+    /// was shown before as it is tells nothing new: a message may have shown a newer content since.
     pub fn record_item(&mut self, path: &str, body: &Text) {
-        if self.last_seen(path).is_none_or(|seen| seen.hash != body.hash() || seen.text.is_none()) {
-            let seen = SeenContent { hash: body.hash(), text: Some(body.clone()) };
-            self.history_mut(path).last_seen = Some(seen);
+        let hash = body.hash();
+        if !self.is_item(path, hash) {
+            let history = self.history_mut(path);
+            history.item = Some(hash);
+            history.last_seen = Some(SeenContent { hash, text: Some(body.clone()) });
         }
+    }
+
+    /// Whether the last request that showed the file as an item showed this content.
+    pub fn is_item(&self, path: &str, hash: Hash) -> bool {
+        self.0.get(path).is_some_and(|history| history.item == Some(hash))
     }
 
     /// Records that the layout keeps an item of the file where requests do not repeat it, so that an
@@ -177,7 +188,8 @@ impl FileKnowledge {
     }
 
     /// Forgets what the conversation no longer contains: everything but the observations of these
-    /// messages. Items are forgotten as well; the next request shows them again.
+    /// messages. A file of which no message tells is forgotten as an item, too; the next request
+    /// shows it again.
     pub fn retain_messages(&mut self, messages: &BTreeSet<&MessageId>) {
         let histories = Arc::make_mut(&mut self.0);
         for history in histories.values_mut() {
@@ -195,8 +207,9 @@ impl FileHistory {
     fn record(&mut self, message: &MessageId, observation: FileObservation) {
         self.supersede_with(message, &observation);
         self.update_known(message, &observation);
-        if let Some((hash, lines)) = observation.hash.zip(observation.lines) {
-            self.coverage = Some(Coverage::after(self.coverage.take(), &observation, hash, lines));
+        if let Some(hash) = observation.hash {
+            let before = self.coverage.take();
+            self.coverage = observation.lines.map(|lines| Coverage::after(before, &observation, hash, lines));
             self.last_seen = Some(SeenContent { hash, text: observation.text.clone() });
         }
         // One text is kept: that of the content which the model has seen last.
@@ -250,6 +263,10 @@ impl FileHistory {
             kept.record(&recorded.message, recorded.observation.clone());
         }
         kept.known = known;
+        kept.item = self.item;
+        if self.last_seen.as_ref().map(|seen| seen.hash) == self.item {
+            kept.last_seen.clone_from(&self.last_seen);
+        }
         if **self != kept {
             *self = Arc::new(kept);
         }

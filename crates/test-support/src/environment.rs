@@ -15,7 +15,7 @@ use hardpan_simulator::{
     BASE_URL, Clock, Engine, InProcessTransport, ManualClock, Server, ServerConfig, serve,
 };
 use hardpan_tools::{
-    FileViews, Journal, Scope, ShellOptions, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
+    Journal, Scope, ShellOptions, Tool, ToolOptions, ToolRegistry, WebOptions, changing_tools,
     read_only_tools, shell_tool,
 };
 use jiff::Timestamp;
@@ -195,7 +195,6 @@ impl TestEnvironment {
                     sandbox: None,
                 };
                 let options = ToolOptions {
-                    file_views: FileViews::default(),
                     journal: Some(journal.clone()),
                     shell: shell.clone(),
                     web: WebOptions { private_hosts: vec!["127.0.0.1".into()], ..WebOptions::default() },

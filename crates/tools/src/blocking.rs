@@ -70,6 +70,7 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    use hardpan_context::knowledge::FileKnowledge;
     use hardpan_prompt::Json;
     use serde_json::Value;
 
@@ -80,7 +81,14 @@ mod tests {
         let (started, has_started) = mpsc::channel();
         let (ended, has_ended) = mpsc::channel();
         let (arguments, scope) = (Json::default(), Scope::new("/", "/"));
-        let call = ToolInvocation { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} };
+        let knowledge = FileKnowledge::default();
+        let call = ToolInvocation {
+            id: "1",
+            arguments: &arguments,
+            scope: &scope,
+            knowledge: &knowledge,
+            progress: &|_| {},
+        };
         let mut future = run(call, move |_: Value, _, cancel| {
             started.send(()).unwrap();
             let mut endless = CancellableReader { reader: io::repeat(0), cancel };
@@ -98,7 +106,14 @@ mod tests {
     #[tokio::test]
     async fn work_that_panics_is_a_failure_of_its_call_alone() {
         let (arguments, scope) = (Json::default(), Scope::new("/", "/"));
-        let call = ToolInvocation { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} };
+        let knowledge = FileKnowledge::default();
+        let call = ToolInvocation {
+            id: "1",
+            arguments: &arguments,
+            scope: &scope,
+            knowledge: &knowledge,
+            progress: &|_| {},
+        };
         let outcome = run(call, |_: Value, _, _| panic!("on purpose")).await;
         assert!(outcome.is_error);
     }

@@ -4,6 +4,7 @@ use std::str::Utf8Error;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
+use hardpan_context::knowledge::{FileKnowledge, ObservationKind};
 use hardpan_prompt::Json;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -76,19 +77,24 @@ impl Tool for Edit {
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
-        let changer = self.0.clone();
+        let (changer, knowledge) = (self.0.clone(), call.knowledge.clone());
         blocking::run(call, move |arguments, scope, cancel| {
-            changer.run_exclusively(cancel, || edit(&changer, arguments, scope))
+            changer.run_exclusively(cancel, || edit(&changer, &knowledge, arguments, scope))
         })
     }
 }
 
-fn edit(changer: &FileChanger, arguments: Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome> {
+fn edit(
+    changer: &FileChanger,
+    knowledge: &FileKnowledge,
+    arguments: Arguments,
+    scope: &Scope,
+) -> Result<ToolOutcome, ToolOutcome> {
     let (path, edits) = requested_edits(arguments)?;
-    let pending = changer.begin_change(scope, &path, MissingFolders::Fail)?;
+    let pending = changer.begin_change(scope, knowledge, &path, MissingFolders::Fail)?;
     let shown = &pending.display_name;
     let Some(found) = &pending.found else { return Err(missing_path(scope, &path, &pending.place)) };
-    pending.ensure_unchanged_since_view()?;
+    pending.ensure_unchanged_since_seen()?;
     let former = decode_text(&found.bytes).map_err(|why| ToolOutcome::failed(format!("{shown} {why}.")))?;
     let new = apply_edits(former, &edits)
         .map_err(|why| ToolOutcome::failed(rejection_message(shown, &why, edits.len())))?;
@@ -102,7 +108,10 @@ fn edit(changer: &FileChanger, arguments: Arguments, scope: &Scope) -> Result<To
         "hash": hash,
     });
     let count = pluralize(edits.len(), "place", "places");
-    Ok(ToolOutcome::text(format!("Edited {shown} in {count}:\n\n{}", short.diff)).with_details(details))
+    let observation = pending.observe(ObservationKind::Edited, &new, short.shown);
+    Ok(ToolOutcome::text(format!("Edited {shown} in {count}:\n\n{}", short.diff))
+        .with_details(details)
+        .with_observation(observation))
 }
 
 /// The path and the edits of a call, which come as `old_text` and `new_text`, as a list, or both.

@@ -4,13 +4,16 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hardpan_context::knowledge::{FileKnowledge, FileObservation, LineRanges, ObservationKind, SeenContent};
 use hardpan_prompt::Hash;
+use hardpan_workspace::decode_text;
 
 use crate::anchored_file::{AnchoredFile, FileChangeError, FileContent, MissingFolders};
 use crate::blocking::CancelFlag;
 use crate::diff::{DiffExtent, diff_texts};
+use crate::edit::BYTE_ORDER_MARK;
 use crate::similar_names::missing_path;
-use crate::{FileViews, Journal, Scope, ToolOutcome};
+use crate::{Journal, Scope, ToolOutcome};
 
 /// The most bytes of a diff in an answer to the model: some 60 lines.
 pub(crate) const MAX_SHOWN_DIFF_BYTES: usize = 4 * 1024;
@@ -21,7 +24,6 @@ pub(crate) const MAX_KEPT_DIFF_BYTES: usize = 64 * 1024;
 /// What `write` and `edit` share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileChanger {
-    pub file_views: FileViews,
     pub journal: Option<Arc<Journal>>,
     /// Held while a change is made: calls may run in parallel, changes do not.
     pub one_at_a_time: Arc<Mutex<()>>,
@@ -39,6 +41,8 @@ pub(crate) struct PendingChange<'a> {
     pub workspace_path: String,
     /// The current content. `None` where there is no file.
     pub found: Option<FileContent>,
+    /// What the model has seen last of the file.
+    seen: Option<SeenContent>,
 }
 
 impl FileChanger {
@@ -60,6 +64,7 @@ impl FileChanger {
     pub fn begin_change(
         &self,
         scope: &Scope,
+        knowledge: &FileKnowledge,
         path: &str,
         folders: MissingFolders,
     ) -> Result<PendingChange<'_>, ToolOutcome> {
@@ -69,7 +74,19 @@ impl FileChanger {
             AnchoredFile::open(&place, folders).and_then(|anchored| Ok((anchored.read()?, anchored)));
         match opened {
             Ok((found, anchored)) => {
-                Ok(PendingChange { changer: self, anchored, place, display_name, workspace_path, found })
+                // The context may show the file by the name of a link.
+                let named = scope.named_path(path);
+                let seen =
+                    knowledge.last_seen(&workspace_path).or_else(|| knowledge.last_seen(&named)).cloned();
+                Ok(PendingChange {
+                    changer: self,
+                    anchored,
+                    place,
+                    display_name,
+                    workspace_path,
+                    found,
+                    seen,
+                })
             }
             Err(FileChangeError::NoFolder) => Err(missing_path(scope, path, &place)),
             Err(error) => Err(ToolOutcome::failed(format!("{display_name} {error}."))),
@@ -78,43 +95,57 @@ impl FileChanger {
 }
 
 impl PendingChange<'_> {
-    /// The hash of what the model has last seen of the file, see [`FileViews::viewed_hash`].
-    pub fn viewed_hash(&self) -> Option<Hash> {
-        self.changer.file_views.viewed_hash(&self.place)
+    /// Whether the model has seen the file, as it is now or as it was.
+    pub fn was_seen(&self) -> bool {
+        self.seen.is_some()
     }
 
     /// Fails with a diff if the file changed since the model last saw it. A diff that is shown in
     /// full counts as having seen the new content.
-    pub fn ensure_unchanged_since_view(&self) -> Result<(), ToolOutcome> {
-        let (Some(view), Some(found)) = (self.changer.file_views.view(&self.place), &self.found) else {
-            return Ok(());
-        };
-        if view.hash == Hash::of(&found.bytes) {
+    pub fn ensure_unchanged_since_seen(&self) -> Result<(), ToolOutcome> {
+        let (Some(seen), Some(found)) = (&self.seen, &self.found) else { return Ok(()) };
+        let now = decode_text(&found.bytes).ok();
+        if seen.hash == now.as_ref().map_or_else(|| Hash::of(&found.bytes), |now| Hash::of(now.as_bytes())) {
             return Ok(());
         }
         let shown = &self.display_name;
-        let texts = view.text.as_deref().zip(std::str::from_utf8(&found.bytes).ok());
-        let Some((old, new)) = texts else {
+        let Some((old, new)) = seen.text.as_deref().zip(now.as_deref()) else {
             return Err(ToolOutcome::failed(format!(
                 "{shown} has changed since you saw it; nothing was written. Read it again before you change it."
             )));
         };
-        let diff_texts = diff_texts(old, new, MAX_SHOWN_DIFF_BYTES);
-        let advice = match diff_texts.extent {
-            DiffExtent::Whole => {
-                self.changer.file_views.record_content(&self.place, &found.bytes);
-                "Make your change again if it still fits."
-            }
-            DiffExtent::Cut => "Read it again before you change it.",
+        let change = diff_texts(old, new, MAX_SHOWN_DIFF_BYTES);
+        let failed = |advice: &str| {
+            ToolOutcome::failed(format!(
+                "{shown} has changed since you saw it; nothing was written. What changed:\n\n{}\n{advice}",
+                change.diff
+            ))
         };
-        Err(ToolOutcome::failed(format!(
-            "{shown} has changed since you saw it; nothing was written. What changed:\n\n{}\n{advice}",
-            diff_texts.diff
-        )))
+        Err(match change.extent {
+            DiffExtent::Whole => {
+                failed("Make your change again if it still fits.").with_observation(FileObservation::of_text(
+                    &self.workspace_path,
+                    ObservationKind::Diffed,
+                    new,
+                    change.shown.clone(),
+                ))
+            }
+            DiffExtent::Cut => failed("Read it again before you change it."),
+        })
     }
 
-    /// Records the change in the journal, writes the new content durably, and records it as seen.
-    /// Returns its hash.
+    /// What a call tells the model that contains the whole content of the file.
+    pub fn observe_whole(&self, kind: ObservationKind, content: &str) -> FileObservation {
+        self.observe(kind, content, LineRanges::span(1, u64::MAX))
+    }
+
+    /// What a call tells the model about the file, which has this content now.
+    pub fn observe(&self, kind: ObservationKind, content: &str, shown: LineRanges) -> FileObservation {
+        let text = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
+        FileObservation::of_text(&self.workspace_path, kind, text, shown)
+    }
+
+    /// Records the change in the journal and writes the new content durably. Returns its hash.
     pub fn commit(&self, bytes: &[u8]) -> Result<Hash, ToolOutcome> {
         let after = Hash::of(bytes);
         if let Some(journal) = &self.changer.journal {
@@ -130,7 +161,6 @@ impl PendingChange<'_> {
         self.anchored
             .replace(self.found.as_ref(), bytes)
             .map_err(|error| ToolOutcome::failed(format!("{} {error}.", self.display_name)))?;
-        self.changer.file_views.record_content(&self.place, bytes);
         Ok(after)
     }
 }
@@ -148,12 +178,7 @@ mod tests {
         let folder = std::env::temp_dir();
         let shell =
             ShellOptions { outputs: folder.clone(), temp: folder, environment: Vec::new(), sandbox: None };
-        let options = ToolOptions {
-            file_views: FileViews::default(),
-            journal: None,
-            shell,
-            web: WebOptions::default(),
-        };
+        let options = ToolOptions { journal: None, shell, web: WebOptions::default() };
         let tools = changing_tools(options);
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.declaration().name).collect();
         assert_eq!(names, ["edit", "write", "bash", "fetch"]);

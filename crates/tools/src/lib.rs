@@ -5,13 +5,13 @@
 //!
 //! - [`Scope`] decides which files a call may use. It resolves links first and checks the result.
 //! - [`ToolOutcome`] is the answer to a call. A failure is an answer for the model, too: it never stops
-//!   the agent.
+//!   the agent. It says what the model has now seen of files, so that no change goes unnoticed.
 //! - [`ToolRegistry`] holds the tools of an agent, which may come and go while it runs.
-//! - [`FileViews`] knows what the model has seen of each file, so that no change goes unnoticed.
 //! - [`Journal`] records changes of files, so that they can be undone.
 //! - [`Sandbox`] restricts what commands can do.
 //!
 //! ```
+//! use hardpan_context::knowledge::FileKnowledge;
 //! use hardpan_prompt::{Json, MessagePart};
 //! use hardpan_tools::{Scope, ToolInvocation, read_only_tools};
 //!
@@ -22,10 +22,13 @@
 //! let tools = read_only_tools();
 //! let read = tools.iter().find(|tool| &*tool.declaration().name == "read").ok_or("no such tool")?;
 //! let arguments = Json::new(&serde_json::json!({"path": "notes.md", "limit": 2}));
-//! let call = ToolInvocation { id: "call_1", arguments: &arguments, scope: &scope, progress: &|_| {} };
+//! let knowledge = FileKnowledge::default();
+//! let (id, scope, knowledge) = ("call_1", &scope, &knowledge);
+//! let call = ToolInvocation { id, arguments: &arguments, scope, knowledge, progress: &|_| {} };
 //! let outcome = tokio::runtime::Builder::new_current_thread().build()?.block_on(read.run(call));
 //! let expected = MessagePart::text("one\ntwo\n[lines 1-2 of 3; go on with offset=3]");
 //! assert_eq!(outcome.content, [expected]);
+//! assert_eq!(outcome.file_observations[0].lines, Some(3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -41,7 +44,6 @@ mod diff; // a unified diff of bounded length
 mod edit; // the tool edit: replaces texts that occur exactly once
 mod fetch; // the tool fetch: a web page as Markdown
 mod file_change; // FileChanger: checked, journalled, atomic changes of files
-mod file_views; // FileViews: what the model has seen of each file
 mod find; // the tool find: files and folders by name
 mod glob; // Glob: patterns for paths
 mod grep; // the tool grep: lines that match
@@ -63,7 +65,6 @@ use std::sync::Arc;
 
 pub use bash::{ShellOptions, scrub_environment};
 pub use fetch::WebOptions;
-pub use file_views::FileViews;
 pub use find::Find;
 pub use grep::Grep;
 pub use journal::{Journal, JournalError, UndoOutcome, UndoneFile};
@@ -89,8 +90,6 @@ pub fn read_only_tools() -> Vec<Arc<dyn Tool>> {
 /// What [`changing_tools`] need.
 #[derive(Clone, Debug)]
 pub struct ToolOptions {
-    /// What the model has seen of each file. The caller records here what `read` showed.
-    pub file_views: FileViews,
     /// Records changes of files, so that they can be undone. `None` records nothing.
     pub journal: Option<Arc<Journal>>,
     /// How `bash` runs commands.
@@ -106,8 +105,8 @@ pub fn shell_tool(shell: ShellOptions) -> Arc<dyn Tool> {
 
 /// The tools that may change something, in the order in which they are declared to the model.
 pub fn changing_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
-    let ToolOptions { file_views, journal, shell, web } = options;
-    let changes = file_change::FileChanger { file_views, journal, ..Default::default() };
+    let ToolOptions { journal, shell, web } = options;
+    let changes = file_change::FileChanger { journal, ..Default::default() };
     vec![
         Arc::new(edit::Edit(changes.clone())),
         Arc::new(write::Write(changes)),

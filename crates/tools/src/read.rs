@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use hardpan_prompt::{Hash, Image, MessagePart};
+use hardpan_context::knowledge::{FileObservation, LineRanges, ObservationKind};
+use hardpan_prompt::{Image, MessagePart};
 use hardpan_workspace::{
     ImageFileError, TextFile, UnreadableReason, open_regular_file, read_image, read_text,
 };
@@ -74,11 +75,11 @@ fn read(arguments: &Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome
         return Err(ScopeError::Outside { path: arguments.path.clone() }.into());
     }
     let path = open_path(&file, &place);
-    let details = json!({"path": scope.workspace_path(&place)});
+    let workspace_path = scope.workspace_path(&place);
     match read_text(&path, MAX_READ_BYTES) {
-        Ok(text) => text_page(&shown, &text, metadata.len(), arguments, details),
+        Ok(text) => text_page(&shown, &text, metadata.len(), arguments, &workspace_path),
         Err(error) => match (error.reason, read_image(&path)) {
-            (_, Ok(image)) => Ok(image_outcome(&shown, image, details)),
+            (_, Ok(image)) => Ok(image_outcome(&shown, image, &workspace_path)),
             (_, Err(ImageFileError::Refused { error, .. })) => {
                 Err(ToolOutcome::failed(format!("{shown} cannot be sent: {error}")))
             }
@@ -97,7 +98,7 @@ fn text_page(
     file: &TextFile,
     bytes: u64,
     arguments: &Arguments,
-    mut details: Value,
+    workspace_path: &str,
 ) -> Result<ToolOutcome, ToolOutcome> {
     let lines = file.text.split_inclusive('\n').count();
     let first = arguments.offset.max(1);
@@ -134,25 +135,38 @@ fn text_page(
     } else if file.truncation.is_some() {
         notices.push(format!("the file has {bytes} bytes and read ends here: search the rest with grep"));
     }
-    details["lines"] = if file.truncation.is_some() { Value::Null } else { json!(lines) };
-    details["shown"] = json!([first, last]);
-    details["bytes"] = json!(bytes);
+    let ranges = LineRanges::span(first as u64, last as u64);
     // A file that is too long to be read whole has no hash of what the model saw.
-    details["hash"] =
-        if file.truncation.is_some() { Value::Null } else { json!(Hash::of(file.text.as_bytes())) };
-    Ok(ToolOutcome::text(append_notices(body, &notices)).with_details(details))
+    let observation = match file.truncation {
+        None => FileObservation::of_text(workspace_path, ObservationKind::Shown, &file.text, ranges),
+        Some(_) => FileObservation::of_unknown(workspace_path, ranges),
+    };
+    let details = json!({
+        "path": workspace_path,
+        "lines": observation.lines,
+        "shown": [first, last],
+        "bytes": bytes,
+        "hash": observation.hash,
+    });
+    Ok(ToolOutcome::text(append_notices(body, &notices)).with_details(details).with_observation(observation))
 }
 
-fn image_outcome(shown: &str, image: Image, mut details: Value) -> ToolOutcome {
+fn image_outcome(shown: &str, image: Image, workspace_path: &str) -> ToolOutcome {
     let size = match (image.width, image.height) {
         (Some(width), Some(height)) => format!(", {width}x{height} pixels"),
         _ => String::new(),
     };
-    details["media_type"] = json!(image.media_type.name());
-    details["width"] = json!(image.width);
-    details["height"] = json!(image.height);
-    let line = MessagePart::text(format!("{shown}: {}{size}", image.media_type.name()));
-    ToolOutcome { content: vec![line, MessagePart::Image(image)], details: Some(details), is_error: false }
+    let details = json!({
+        "path": workspace_path,
+        "media_type": image.media_type.name(),
+        "width": image.width,
+        "height": image.height,
+    });
+    let mut outcome = ToolOutcome::text(format!("{shown}: {}{size}", image.media_type.name()))
+        .with_details(details)
+        .with_observation(FileObservation::of_unknown(workspace_path, LineRanges::default()));
+    outcome.content.push(MessagePart::Image(image));
+    outcome
 }
 
 #[cfg(test)]

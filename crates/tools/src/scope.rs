@@ -146,6 +146,14 @@ impl Scope {
         self.resolved().workspace_path(place)
     }
 
+    /// The path that the model wrote, relative to the workspace root, with its links: the key of an
+    /// item that shows the file by that name.
+    pub(crate) fn named_path(&self, path: &str) -> String {
+        let meant = [self.folder.join(path), self.root.join(path)];
+        let found = meant.iter().find(|path| path.symlink_metadata().is_ok()).unwrap_or(&meant[0]);
+        display_path(&self.root, found)
+    }
+
     /// The scope with its links resolved once, for many questions.
     pub(crate) fn resolved(&self) -> ResolvedScope {
         let real = |folder: &PathBuf| folder.canonicalize().ok();

@@ -96,6 +96,7 @@ mod tests {
             content: vec![MessagePart::text(text)],
             details: None,
             is_error: true,
+            file_observations: Vec::new(),
         };
         let cases = [
             ("src/mian.rs", "src/mian.rs does not exist. Nearest names: src/main.rs, src/mail.rs"),

@@ -2,24 +2,28 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
+use hardpan_context::knowledge::FileKnowledge;
 use hardpan_prompt::{Json, MessagePart};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{Scope, Tool, ToolInvocation, ToolOutcome};
 
-/// A workspace in a folder of its own, with a folder beside it.
+/// A workspace in a folder of its own, with a folder beside it. What calls tell about files is
+/// known to the next call.
 pub(crate) struct TestWorkspace {
     folder: TempDir,
     pub scope: Scope,
+    knowledge: Mutex<FileKnowledge>,
 }
 
 /// A workspace with these files; a name that ends in `/` is a folder.
 pub(crate) fn workspace(files: &[(&str, &str)]) -> TestWorkspace {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap().join("project");
-    let fixture = TestWorkspace { folder, scope: Scope::new(&root, &root) };
+    let fixture = TestWorkspace { folder, scope: Scope::new(&root, &root), knowledge: Mutex::default() };
     fs::create_dir(&root).unwrap();
     files.iter().for_each(|(name, text)| fixture.write(name, text));
     fixture
@@ -59,8 +63,29 @@ impl TestWorkspace {
     /// Calls a tool and waits for its outcome.
     pub fn call(&self, tool: &dyn Tool, arguments: &Value) -> ToolOutcome {
         let arguments = Json::new(arguments);
-        let call = ToolInvocation { id: "1", arguments: &arguments, scope: &self.scope, progress: &|_| {} };
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(tool.run(call))
+        let knowledge = self.knowledge.lock().unwrap().clone();
+        let call = ToolInvocation {
+            id: "1",
+            arguments: &arguments,
+            scope: &self.scope,
+            knowledge: &knowledge,
+            progress: &|_| {},
+        };
+        let outcome = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(tool.run(call));
+        for observation in outcome.file_observations.clone() {
+            self.knowledge.lock().unwrap().record(&"m".into(), observation);
+        }
+        outcome
+    }
+
+    /// Shows the model a file as an item of the context.
+    pub fn show_item(&self, name: &str, body: &str) {
+        self.knowledge.lock().unwrap().record_item(name, &body.into());
+    }
+
+    /// Lets the model read a file.
+    pub fn read(&self, name: &str) {
+        self.text(&crate::Read, &json!({ "path": name }));
     }
 
     /// The text of a call that must succeed.

@@ -1,6 +1,7 @@
 //! [`Tool`]: what a tool is, how it is called and what it answers.
 
 use futures_util::future::BoxFuture;
+use hardpan_context::knowledge::{FileKnowledge, FileObservation};
 use hardpan_prompt::{Json, MessagePart};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -105,6 +106,8 @@ pub struct ToolInvocation<'a> {
     pub arguments: &'a Json,
     /// Which files the call may use.
     pub scope: &'a Scope,
+    /// What the model has seen of files before this call.
+    pub knowledge: &'a FileKnowledge,
     /// Receives output while the call runs: each time the whole text so far.
     pub progress: &'a (dyn Fn(&str) + Send + Sync),
 }
@@ -119,12 +122,19 @@ pub struct ToolOutcome {
     pub details: Option<Value>,
     /// Whether the call failed.
     pub is_error: bool,
+    /// What call and result tell the model about files.
+    pub file_observations: Vec<FileObservation>,
 }
 
 impl ToolOutcome {
     /// A successful answer of one text.
     pub fn text(text: impl Into<String>) -> Self {
-        ToolOutcome { content: vec![MessagePart::text(text.into())], details: None, is_error: false }
+        ToolOutcome {
+            content: vec![MessagePart::text(text.into())],
+            details: None,
+            is_error: false,
+            file_observations: Vec::new(),
+        }
     }
 
     /// A failed call. `why` says what is wrong and what to do instead.
@@ -135,6 +145,12 @@ impl ToolOutcome {
     /// Sets the details.
     pub fn with_details(self, details: Value) -> Self {
         ToolOutcome { details: Some(details), ..self }
+    }
+
+    /// Adds what call and result tell about a file.
+    pub fn with_observation(mut self, observation: FileObservation) -> Self {
+        self.file_observations.push(observation);
+        self
     }
 }
 

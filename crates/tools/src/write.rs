@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
+use hardpan_context::knowledge::{FileKnowledge, ObservationKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -48,39 +49,44 @@ impl Tool for Write {
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
-        let changer = self.0.clone();
+        let (changer, knowledge) = (self.0.clone(), call.knowledge.clone());
         blocking::run(call, move |arguments, scope, cancel| {
-            changer.run_exclusively(cancel, || write(&changer, &arguments, scope))
+            changer.run_exclusively(cancel, || write(&changer, &knowledge, &arguments, scope))
         })
     }
 }
 
-fn write(changer: &FileChanger, arguments: &Arguments, scope: &Scope) -> Result<ToolOutcome, ToolOutcome> {
-    let pending = changer.begin_change(scope, &arguments.path, MissingFolders::Create)?;
+fn write(
+    changer: &FileChanger,
+    knowledge: &FileKnowledge,
+    arguments: &Arguments,
+    scope: &Scope,
+) -> Result<ToolOutcome, ToolOutcome> {
+    let pending = changer.begin_change(scope, knowledge, &arguments.path, MissingFolders::Create)?;
     let (shown, content) = (&pending.display_name, &arguments.content);
     let Some(found) = &pending.found else {
         let hash = pending.commit(content.as_bytes())?;
         let diff = diff_texts("", content, MAX_KEPT_DIFF_BYTES).diff;
         let details = json!({"path": pending.workspace_path, "diff": diff, "hash": hash});
-        return Ok(
-            ToolOutcome::text(format!("Created {shown} ({}).", line_count(content))).with_details(details)
-        );
+        return Ok(ToolOutcome::text(format!("Created {shown} ({}).", line_count(content)))
+            .with_details(details)
+            .with_observation(pending.observe_whole(ObservationKind::Written, content)));
     };
 
     let former = String::from_utf8_lossy(&found.bytes);
     let content = keep_file_format(content, &former);
     if content.as_bytes() == found.bytes {
-        changer.file_views.record_content(&pending.place, &found.bytes);
-        return Ok(ToolOutcome::text(format!("{shown} already has this content; nothing was written.")));
+        return Ok(ToolOutcome::text(format!("{shown} already has this content; nothing was written."))
+            .with_observation(pending.observe_whole(ObservationKind::Confirmed, &content)));
     }
     if is_utf16(&found.bytes) {
         return Err(ToolOutcome::failed(format!(
             "{shown} is UTF-16: convert it to UTF-8 first, for example with iconv."
         )));
     }
-    pending.ensure_unchanged_since_view()?;
+    pending.ensure_unchanged_since_seen()?;
     // An empty file can be overwritten without loss.
-    if pending.viewed_hash().is_none() && !found.bytes.is_empty() {
+    if !pending.was_seen() && !found.bytes.is_empty() {
         return Err(ToolOutcome::failed(format!(
             "{shown} exists and you have not read it; nothing was written. Read it first, or choose another name."
         )));
@@ -89,7 +95,8 @@ fn write(changer: &FileChanger, arguments: &Arguments, scope: &Scope) -> Result<
     let diff = diff_texts(&former, &content, MAX_KEPT_DIFF_BYTES).diff;
     let answer = format!("Overwrote {shown} ({}, was {}).", line_count(&content), line_count(&former));
     Ok(ToolOutcome::text(answer)
-        .with_details(json!({"path": pending.workspace_path, "diff": diff, "hash": hash})))
+        .with_details(json!({"path": pending.workspace_path, "diff": diff, "hash": hash}))
+        .with_observation(pending.observe_whole(ObservationKind::Written, &content)))
 }
 
 /// The new content with the line endings and the byte order mark of the former one.

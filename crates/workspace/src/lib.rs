@@ -44,4 +44,4 @@ pub use image::{ImageFileError, read_image};
 pub use instructions::read_instructions;
 pub use path::display_path;
 pub use regular_file::{UnreadableFile, UnreadableReason, open_regular_file};
-pub use text::{TEXT_LIMIT, TextFile, Truncation, read_text};
+pub use text::{TEXT_LIMIT, TextFile, Truncation, decode_text, read_text};

@@ -37,6 +37,11 @@ pub fn read_text(path: &Path, limit: usize) -> Result<TextFile, UnreadableFile> 
     read(path, limit).map_err(|reason| reason.for_path(path))
 }
 
+/// Decodes the content of a text file as [`read_text`] does.
+pub fn decode_text(bytes: &[u8]) -> Result<String, UnreadableReason> {
+    decode(bytes, FilePortion::Whole).map(|(text, _)| text)
+}
+
 fn read(path: &Path, limit: usize) -> Result<TextFile, UnreadableReason> {
     let (file, metadata) = regular_file::open_regular_file(path)?;
     let mut bytes = Vec::new();

@@ -132,8 +132,13 @@ default: {text: Fine.}
         hardpan_prompt::Json::new(&serde_json::json!({"path": path, "offset": 12_345, "limit": 1}));
     let mut scope = hardpan_tools::Scope::new(test_agent.file(""), test_agent.file(""));
     scope.readable.push(std::path::Path::new(&path).parent().unwrap().to_owned());
-    let call =
-        hardpan_tools::ToolInvocation { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} };
+    let call = hardpan_tools::ToolInvocation {
+        id: "1",
+        arguments: &arguments,
+        scope: &scope,
+        knowledge: &Default::default(),
+        progress: &|_| {},
+    };
     let outcome = read.run(call).await;
     assert!(!outcome.is_error && format!("{outcome:?}").contains("12345"), "{outcome:?}");
 }

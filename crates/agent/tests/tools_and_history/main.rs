@@ -5,5 +5,6 @@ mod branches; // going back, with and without a summary
 mod changes; // files that the model changes, and what it learns about them
 mod compaction; // a summary in place of old messages
 mod context_window; // a window that is nearly full, and one that is too small
+mod knowledge; // what the model has seen of files
 mod shell; // the user's shell commands
 mod soak; // many turns, many faults

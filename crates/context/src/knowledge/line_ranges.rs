@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct LineRanges(Vec<(u64, u64)>);
 
 impl LineRanges {
-    /// The lines from `first` to `last`; none if `last` comes before `first`.
+    /// The lines from `first` to `last`; none if `last` comes before `first`. There is no line 0.
     pub fn span(first: u64, last: u64) -> Self {
+        let first = first.max(1);
         LineRanges(if first <= last { vec![(first, last)] } else { Vec::new() })
     }
 
@@ -46,9 +47,9 @@ impl LineRanges {
     pub fn remove(&mut self, other: &LineRanges) {
         for (from, to) in other.iter() {
             let cut = |(first, last): (u64, u64)| {
-                let before = LineRanges::span(first, last.min(from.saturating_sub(1)));
-                let after = LineRanges::span(first.max(to.saturating_add(1)), last);
-                before.0.into_iter().chain(after.0)
+                let before = LineRanges::span(first, last.min(from - 1));
+                let after = to.checked_add(1).map(|next| LineRanges::span(first.max(next), last));
+                before.0.into_iter().chain(after.unwrap_or_default().0)
             };
             self.0 = std::mem::take(&mut self.0).into_iter().flat_map(cut).collect();
         }
@@ -67,7 +68,7 @@ impl From<Vec<(u64, u64)>> for LineRanges {
     fn from(ranges: Vec<(u64, u64)>) -> Self {
         let mut all = LineRanges::default();
         for (first, last) in ranges {
-            all.add(&LineRanges::span(first.max(1), last));
+            all.add(&LineRanges::span(first, last));
         }
         all
     }
@@ -93,6 +94,15 @@ mod tests {
 
     fn some_ranges() -> impl Strategy<Value = LineRanges> {
         prop::collection::vec((0..20_u64, 0..20_u64), 0..6).prop_map(LineRanges::from)
+    }
+
+    #[test]
+    fn the_last_number_is_a_line_like_any_other() {
+        let mut ranges = LineRanges::span(0, u64::MAX);
+        ranges.remove(&LineRanges::span(3, u64::MAX));
+        assert_eq!(ranges, LineRanges::span(1, 2));
+        ranges.add(&LineRanges::span(3, u64::MAX));
+        assert_eq!(ranges, LineRanges::span(1, u64::MAX));
     }
 
     proptest! {

@@ -19,7 +19,7 @@ pub struct FileObservation {
     /// be read whole, or is no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Hash>,
-    /// How many lines the file has; `None` where `hash` is.
+    /// How many lines the file has, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
     /// The lines of this content that the message shows.
@@ -46,17 +46,28 @@ pub enum ObservationKind {
     Confirmed,
 }
 
+impl ObservationKind {
+    /// Whether the result tells it, and not the call.
+    pub fn is_in_result(self) -> bool {
+        match self {
+            ObservationKind::Shown | ObservationKind::Diffed => true,
+            ObservationKind::Written | ObservationKind::Edited | ObservationKind::Confirmed => false,
+        }
+    }
+}
+
 /// The longest text that an observation keeps.
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
 
 impl FileObservation {
     /// An observation of a file whose whole text is known. `shown` are the lines that the message
-    /// shows of it.
-    pub fn of_text(path: &str, kind: ObservationKind, text: &str, shown: LineRanges) -> Self {
+    /// shows of it; lines beyond its end do not count.
+    pub fn of_text(path: &str, kind: ObservationKind, text: &str, mut shown: LineRanges) -> Self {
         let kept = (text.len() <= MAX_KEPT_BYTES).then(|| Text::new(text));
         let hash = kept.as_ref().map_or_else(|| Hash::of(text.as_bytes()), Text::hash);
-        let lines = Some(count_lines(text));
-        FileObservation { path: path.into(), kind, hash: Some(hash), lines, shown, text: kept }
+        let lines = count_lines(text);
+        shown.remove(&LineRanges::span(lines + 1, u64::MAX));
+        FileObservation { path: path.into(), kind, hash: Some(hash), lines: Some(lines), shown, text: kept }
     }
 
     /// An observation of a file whose content nobody can name: too long, or no text.

@@ -103,6 +103,14 @@ fn what_the_model_has_seen_last_is_kept_with_its_text() {
     assert_eq!(seen(&knowledge), (Hash::of(TEXT.as_bytes()), Some(TEXT.into())));
     knowledge.record_item("a", &OTHER.into());
     assert_eq!(seen(&knowledge), (Hash::of(OTHER.as_bytes()), Some(OTHER.into())));
+    // The request after a message has the same item again, which is older.
+    knowledge.record(&"m1b".into(), read("a", TEXT, 1, 1));
+    knowledge.record_item("a", &OTHER.into());
+    assert_eq!(seen(&knowledge), (Hash::of(TEXT.as_bytes()), Some(TEXT.into())));
+    knowledge.record_item("a", &"newer\n".into());
+    knowledge.retain_messages(&BTreeSet::from([&"m1".into()]));
+    assert_eq!(seen(&knowledge), (Hash::of(b"newer\n"), Some("newer\n".into())), "it is still an item");
+    knowledge.record_item("a", &OTHER.into());
     // A file of which only a part can be read says nothing about the whole.
     knowledge.record(&"m2".into(), FileObservation::of_unknown("a", LineRanges::span(1, 1)));
     assert_eq!(seen(&knowledge), (Hash::of(OTHER.as_bytes()), Some(OTHER.into())));

@@ -2,6 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+use hardpan_context::knowledge::FileKnowledge;
 use hardpan_prompt::{Json, MessagePart};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -27,7 +28,13 @@ fn tool(fixture: &TestWorkspace) -> Bash {
 async fn run(fixture: &TestWorkspace, arguments: Value) -> (String, ToolOutcome) {
     let tool = tool(fixture);
     let arguments = Json::new(&arguments);
-    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
+    let call = ToolInvocation {
+        id: "1",
+        arguments: &arguments,
+        scope: &fixture.scope,
+        knowledge: &FileKnowledge::default(),
+        progress: &|_| {},
+    };
     let outcome = timeout(LONG, tool.run(call)).await.expect("a call must end");
     let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
     (text.to_string(), outcome)
@@ -130,7 +137,13 @@ async fn dropping_the_call_ends_everything_and_leaves_no_zombie() {
     let tool = tool(&fixture);
     let arguments =
         Json::new(&json!({"command": "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > leader; wait"}));
-    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
+    let call = ToolInvocation {
+        id: "1",
+        arguments: &arguments,
+        scope: &fixture.scope,
+        knowledge: &FileKnowledge::default(),
+        progress: &|_| {},
+    };
     let leader = tokio::select! {
         outcome = tool.run(call) => panic!("{outcome:?}"),
         leader = wait_for(fixture.path("leader")) => leader,
@@ -243,7 +256,13 @@ async fn output_is_shown_while_it_comes() {
         // The command goes on only when its first line was seen.
         fs::write(&go, "").unwrap();
     };
-    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &progress };
+    let call = ToolInvocation {
+        id: "1",
+        arguments: &arguments,
+        scope: &fixture.scope,
+        knowledge: &FileKnowledge::default(),
+        progress: &progress,
+    };
     timeout(LONG, tool.run(call)).await.expect("the command must have been seen");
     assert_eq!(shown.lock().unwrap()[0], "one\n");
 }
@@ -262,7 +281,13 @@ async fn temporary_files_have_a_folder_of_their_own_and_keys_are_not_passed_on()
     tool.0.environment = scrub_environment(variables, &["B".to_owned()], &[]);
     let arguments =
         Json::new(&json!({"command": "touch \"$(mktemp)\"; ls -d $TMPDIR/*; echo \"[$A_KEY$B$C]\""}));
-    let call = ToolInvocation { id: "1", arguments: &arguments, scope: &fixture.scope, progress: &|_| {} };
+    let call = ToolInvocation {
+        id: "1",
+        arguments: &arguments,
+        scope: &fixture.scope,
+        knowledge: &FileKnowledge::default(),
+        progress: &|_| {},
+    };
     let outcome = tool.run(call).await;
     let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
     assert!(text.starts_with(tool.0.temp.to_str().unwrap()) && text.ends_with("[3]\n"), "{text}");

@@ -1,5 +1,6 @@
 use std::fs;
 
+use hardpan_context::knowledge::{FileObservation, LineRanges};
 use hardpan_prompt::Hash;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -130,12 +131,26 @@ fn what_is_not_utf_8_is_refused_and_left_as_it_is() {
 fn a_file_that_changed_since_it_was_seen_is_shown_first() {
     let fixture = workspace(&[("a", "one\ntwo\n")]);
     let tool = tool();
-    tool.0.file_views.record_view(&fixture.path("a"), Hash::of(b"one\ntwo\n"));
+    fixture.read("a");
     fixture.write("a", "one\n2\n");
     let told = fixture.failure(&tool, &one("a", "one", "1"));
     assert!(told.contains("-two\n+2\n"), "{told}");
     fixture.text(&tool, &one("a", "one", "1"));
     assert_eq!(content(&fixture, "a"), "1\n2\n");
+}
+
+#[test]
+fn an_edit_says_which_lines_it_shows_of_the_new_content() {
+    let lines: String = (1..=30).map(|line| format!("line {line}\n")).collect();
+    let fixture = workspace(&[("a", &lines)]);
+    let edits = json!({"path": "a", "edits": [
+        {"old_text": "line 5\n", "new_text": "5\nand more\n"}, {"old_text": "line 29\n", "new_text": ""},
+    ]});
+    let outcome = fixture.call(&tool(), &edits);
+    let new = lines.replace("line 5\n", "5\nand more\n").replace("line 29\n", "");
+    let shown = LineRanges::from(vec![(2, 9), (27, 30)]);
+    let expected = FileObservation::of_text("a", ObservationKind::Edited, &new, shown);
+    assert_eq!(outcome.file_observations, [expected]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::get;
 use futures_util::stream;
+use hardpan_context::knowledge::FileKnowledge;
 use hardpan_prompt::{Json, MessagePart};
 use serde_json::{Value, json};
 
@@ -66,8 +67,15 @@ fn tool(private_hosts: &[&str]) -> Fetch {
 async fn call(tool: &Fetch, arguments: Value) -> (String, ToolOutcome) {
     let arguments = Json::new(&arguments);
     let scope = Scope::new("/", "/");
-    let outcome =
-        tool.run(ToolInvocation { id: "1", arguments: &arguments, scope: &scope, progress: &|_| {} }).await;
+    let outcome = tool
+        .run(ToolInvocation {
+            id: "1",
+            arguments: &arguments,
+            scope: &scope,
+            knowledge: &FileKnowledge::default(),
+            progress: &|_| {},
+        })
+        .await;
     let MessagePart::Text { text } = &outcome.content[0] else { panic!("{outcome:?}") };
     (text.to_string(), outcome)
 }

@@ -19,8 +19,8 @@ fn journal_test(files: &[(&str, &str)]) -> JournalTest {
     let fixture = workspace(files);
     let journal = Arc::new(Journal::open(fixture.outside().join("journal")).unwrap());
     let changes = FileChanger { journal: Some(journal.clone()), ..FileChanger::default() };
-    for (name, text) in files {
-        changes.file_views.record_view(&fixture.path(name), Hash::of(text.as_bytes()));
+    for (name, _) in files {
+        fixture.read(name);
     }
     JournalTest { write: Write(changes), fixture, journal }
 }

@@ -1,5 +1,6 @@
 use std::fs::{self, File};
 
+use hardpan_prompt::Hash;
 use serde_json::json;
 
 use super::*;
@@ -22,7 +23,9 @@ fn a_short_file_comes_whole_and_exactly_as_it_is() {
         let details = json!({
             "path": "a.txt", "lines": lines, "shown": [1, lines], "bytes": text.len(), "hash": Hash::of(text.as_bytes()),
         });
-        assert_eq!(outcome, ToolOutcome::text(text).with_details(details));
+        let shown = LineRanges::all(lines as u64);
+        let observation = FileObservation::of_text("a.txt", ObservationKind::Shown, text, shown);
+        assert_eq!(outcome, ToolOutcome::text(text).with_details(details).with_observation(observation));
     }
 }
 
@@ -106,6 +109,24 @@ fn other_encodings_are_understood_and_binaries_refused() {
 }
 
 #[test]
+fn what_is_shown_of_a_file_is_said_with_the_content_that_it_has() {
+    let text = numbered(3000);
+    let project = workspace(&[("a.txt", &text), ("mark.txt", "\u{feff}one"), ("empty", "")]);
+    let observed = |arguments: Value| project.call(&Read, &arguments).file_observations;
+    let shown = |path: &str, text: &str, first, last| {
+        let kind = ObservationKind::Shown;
+        vec![FileObservation::of_text(path, kind, text, LineRanges::span(first, last))]
+    };
+    assert_eq!(observed(json!({"path": "a.txt"})), shown("a.txt", &text, 1, 2000));
+    assert_eq!(observed(json!({"path": "a.txt", "offset": 2001})), shown("a.txt", &text, 2001, 3000));
+    assert_eq!(observed(json!({"path": "./mark.txt"})), shown("mark.txt", "one", 1, 1));
+    assert_eq!(observed(json!({"path": "empty"})), shown("empty", "", 1, 0));
+    assert_eq!(observed(json!({"path": "missing"})), []);
+    let kept = &observed(json!({"path": "mark.txt"}))[0].text;
+    assert_eq!(kept.as_deref(), Some("one"), "to show later what has changed");
+}
+
+#[test]
 fn an_image_comes_back_as_one() {
     let project = workspace(&[]);
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
@@ -121,6 +142,7 @@ fn an_image_comes_back_as_one() {
             content: vec![MessagePart::text("logo.png: image/png, 120x80 pixels"), MessagePart::Image(image)],
             details: Some(json!({"path": "logo.png", "media_type": "image/png", "width": 120, "height": 80})),
             is_error: false,
+            file_observations: vec![FileObservation::of_unknown("logo.png", LineRanges::default())],
         }
     );
     project.write("cut.png", &png[..14]);
@@ -179,7 +201,8 @@ fn of_a_huge_file_the_start_is_read() {
     );
     let details =
         json!({"path": "huge.log", "lines": null, "shown": [held, held], "bytes": bytes, "hash": null});
-    assert_eq!(outcome, ToolOutcome::text(text).with_details(details));
+    let observation = FileObservation::of_unknown("huge.log", LineRanges::span(held as u64, held as u64));
+    assert_eq!(outcome, ToolOutcome::text(text).with_details(details).with_observation(observation));
     assert_eq!(
         project.failure(&Read, &json!({"path": "huge.log", "offset": held + 1})),
         format!(

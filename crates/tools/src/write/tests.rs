@@ -1,6 +1,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use hardpan_context::knowledge::{FileObservation, LineRanges, count_lines};
 use hardpan_prompt::Hash;
 use serde_json::json;
 
@@ -9,13 +10,6 @@ use crate::test_workspace::{TestWorkspace, workspace};
 
 fn tool() -> Write {
     Write(FileChanger::default())
-}
-
-/// Notes what the agent notes after a read.
-fn read(tool: &Write, fixture: &TestWorkspace, name: &str) {
-    let path = fixture.path(name);
-    let hash = Hash::of(&fs::read(&path).unwrap());
-    tool.0.file_views.record_view(&path, hash);
 }
 
 #[test]
@@ -56,7 +50,7 @@ fn what_was_read_is_overwritten_and_keeps_mode_line_endings_and_mark() {
     let fixture = workspace(&[("run.sh", "\u{feff}a\r\nb\r\n")]);
     fs::set_permissions(fixture.path("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
     let tool = tool();
-    read(&tool, &fixture, "run.sh");
+    fixture.read("run.sh");
     let told = fixture.text(&tool, &json!({"path": "run.sh", "content": "a\nb\nc"}));
     assert_eq!(told, "Overwrote run.sh (3 lines, was 2 lines).");
     assert_eq!(fs::read(fixture.path("run.sh")).unwrap(), "\u{feff}a\r\nb\r\nc".as_bytes());
@@ -69,7 +63,7 @@ fn what_was_read_is_overwritten_and_keeps_mode_line_endings_and_mark() {
 fn a_change_from_outside_is_shown_and_then_known() {
     let fixture = workspace(&[("a.txt", "one\ntwo\nthree\n")]);
     let tool = tool();
-    read(&tool, &fixture, "a.txt");
+    fixture.read("a.txt");
     fixture.write("a.txt", "one\n2\nthree\n");
     let told = fixture.failure(&tool, &json!({"path": "a.txt", "content": "mine\n"}));
     assert!(
@@ -82,10 +76,37 @@ fn a_change_from_outside_is_shown_and_then_known() {
 }
 
 #[test]
+fn what_a_call_tells_about_its_file_is_said() {
+    let fixture = workspace(&[("a.txt", "\u{feff}one\ntwo\n")]);
+    let observed = |content: &str| {
+        let outcome = fixture.call(&tool(), &json!({"path": "a.txt", "content": content}));
+        outcome.file_observations
+    };
+    let whole = |kind, text: &str| {
+        vec![FileObservation::of_text("a.txt", kind, text, LineRanges::all(count_lines(text)))]
+    };
+    assert_eq!(observed("other"), [], "it was not read: nothing was written");
+    assert_eq!(observed("one\ntwo\n"), whole(ObservationKind::Confirmed, "one\ntwo\n"));
+    assert_eq!(observed("1\n2\n"), whole(ObservationKind::Written, "1\n2\n"));
+    fixture.write("a.txt", "1\n2\n3\n");
+    assert_eq!(observed("mine\n"), whole(ObservationKind::Diffed, "1\n2\n3\n"));
+    assert_eq!(observed("mine\n"), whole(ObservationKind::Written, "mine\n"));
+}
+
+#[test]
+fn a_file_is_known_by_the_name_of_the_link_that_showed_it() {
+    let fixture = workspace(&[("real.txt", "old\n")]);
+    fixture.link("link.txt", "real.txt");
+    fixture.show_item("link.txt", "old\n");
+    fixture.failure(&tool(), &json!({"path": "real.txt", "content": "new\n"}));
+    fixture.text(&tool(), &json!({"path": "link.txt", "content": "new\n"}));
+}
+
+#[test]
 fn a_change_too_large_to_show_is_not_taken_as_seen() {
     let fixture = workspace(&[("a.txt", "one\n")]);
     let tool = tool();
-    read(&tool, &fixture, "a.txt");
+    fixture.read("a.txt");
     let large: String = (0..2000).map(|line| format!("line {line}\n")).collect();
     fixture.write("a.txt", &large);
     for _ in 0..2 {
@@ -128,7 +149,7 @@ fn pipes_folders_and_read_only_files_are_refused_in_words() {
     fixture.pipe("pipe");
     fs::set_permissions(fixture.path("locked"), fs::Permissions::from_mode(0o444)).unwrap();
     let tool = tool();
-    read(&tool, &fixture, "locked");
+    fixture.read("locked");
     let fail = |path: &str| fixture.failure(&tool, &json!({"path": path, "content": "y"}));
     assert_eq!(
         fail("pipe"),
@@ -145,7 +166,7 @@ fn utf_16_is_not_replaced_by_something_else() {
     let fixture = workspace(&[]);
     fixture.write("a.txt", b"\xff\xfea\0\n\0");
     let tool = tool();
-    tool.0.file_views.record_view(&fixture.path("a.txt"), Hash::of(b"a\n"));
+    fixture.read("a.txt");
     let told = fixture.failure(&tool, &json!({"path": "a.txt", "content": "b\n"}));
     assert!(told.starts_with("a.txt is UTF-16"), "{told}");
 }
