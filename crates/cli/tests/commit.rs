@@ -274,10 +274,7 @@ fn control_characters_of_a_model_do_not_reach_the_message() {
 /// Runs it in a terminal of its own, as `script` from util-linux makes one; none where there is no such program.
 #[cfg(target_os = "linux")]
 fn in_a_terminal(repository: &Repository, typed: &str) -> Option<(Option<i32>, String)> {
-    if Command::new("script").arg("--version").output().is_err() {
-        eprintln!("not tested here: there is no `script`");
-        return None;
-    }
+    support::script_program()?;
     let inner = repository.sandbox.command(&["commit"]);
     let line = format!("{} commit", inner.get_program().to_string_lossy());
     let mut command = Command::new("script");

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use hardpan_prompt::{Json, MessagePart};
+use hardpan_test_support::prerequisite;
 use hardpan_tools::{
     NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool, ToolInvocation,
     ToolOptions, ToolOutcome, WebOptions, changing_tools, sandbox_support, scrub_environment,
@@ -25,10 +26,15 @@ struct SandboxedShell {
 
 /// None where the kernel has no Landlock.
 fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
-    if let SandboxSupport::None(why) = sandbox_support() {
-        eprintln!("not tested here: {why}");
-        return None;
-    }
+    let support = match sandbox_support() {
+        SandboxSupport::None(why) => Err(why),
+        support => Ok(support),
+    };
+    let remedy = format!(
+        "run on Linux 5.13 or later with `landlock` in /sys/kernel/security/lsm: {}",
+        support.as_ref().err().map_or("", String::as_str)
+    );
+    prerequisite("a kernel with Landlock", &remedy, support.ok())?;
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().canonicalize().expect("a real path");
     for name in ["work", "config", "other"] {
@@ -78,9 +84,10 @@ impl SandboxedShell {
     }
 }
 
-fn has(program: &str) -> bool {
-    let found = std::process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    found.is_ok_and(|output| output.status.success())
+/// None where there is no Python to try things with.
+fn python() -> Option<()> {
+    let found = std::process::Command::new("python3").arg("--version").output();
+    prerequisite("python3", "install python3", found.ok().filter(|output| output.status.success()).map(drop))
 }
 
 #[test]
@@ -191,8 +198,8 @@ fn there_is_no_network_unless_it_is_allowed() {
 #[test]
 fn servers_on_this_machine_cannot_be_reached_but_a_programs_own_children_can() {
     let Some(sandboxed_shell) = sandboxed_shell(NetworkAccess::Off) else { return };
-    if !has("python3") {
-        return eprintln!("not tested here: there is no python3");
+    if python().is_none() {
+        return;
     }
     let socket = sandboxed_shell.path("work/server.sock");
     let _listener = UnixListener::bind(&socket).expect("a socket");
@@ -233,7 +240,7 @@ fn what_is_typed_into_a_terminal_cannot_be_read() {
     let script = "import os, sys; m, s = os.openpty(); os.write(m, b'typed\\n'); print(os.ttyname(s), flush=True); sys.stdin.read()";
     let mut command = std::process::Command::new("python3");
     command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let Ok(mut other) = command.spawn() else { return eprintln!("not tested here: there is no python3") };
+    let Some(mut other) = python().map(|()| command.spawn().expect("it can be run")) else { return };
     let mut name = String::new();
     BufReader::new(other.stdout.take().expect("it is piped")).read_line(&mut name).expect("its name");
     let (text, outcome) = sandboxed_shell.run(&format!("head -n 1 < {}", name.trim()));

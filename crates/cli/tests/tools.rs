@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hardpan_prompt::MessageBody;
+use hardpan_test_support::prerequisite;
 use test_cli::{Terminal, TestCli};
 
 #[test]
@@ -365,7 +366,8 @@ fn mistakes_in_the_settings_and_on_the_command_line_are_told() {
 
 #[test]
 fn events_that_cannot_be_written_are_an_error() {
-    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let Some(full) = prerequisite("/dev/full", "run on Linux", full.ok()) else { return };
     let cli = TestCli::new("");
     let mut command = cli.command(&["-p", "Hello", "--output", "json"]);
     let output = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).output().expect("it ends");

@@ -168,6 +168,11 @@ default: {text: Fine.}
         TestAgentBuilder { faults: faults.as_ref().to_owned(), ..self }
     }
 
+    /// Has the simulator in this process, and a clock that the test moves.
+    pub fn simulator_in_process(self) -> Self {
+        TestAgentBuilder { provider: ProviderKind::InProcess, clock: TestClock::Manual, ..self }
+    }
+
     /// Answers through this transport in place of the simulator.
     pub fn transport(self, transport: Arc<dyn Transport>) -> Self {
         TestAgentBuilder { provider: ProviderKind::Transport(transport), ..self }

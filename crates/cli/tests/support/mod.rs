@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hardpan_test_support::prerequisite;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -103,6 +104,13 @@ impl Sandbox {
         assert_eq!((ran.code, &*ran.stdout), (Some(1), &b""[..]), "{args:?}: {}", ran.stderr);
         ran.stderr
     }
+}
+
+/// The program that makes a terminal: `script` of util-linux. None where there is none.
+pub fn script_program() -> Option<()> {
+    let found = Command::new("script").arg("--version").output();
+    let found = found.ok().filter(|output| output.status.success());
+    prerequisite("`script` to make a terminal with", "install util-linux (Debian: bsdutils)", found.map(drop))
 }
 
 /// The snapshot of this name in `tests/snapshots`.

@@ -13,7 +13,7 @@ use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
 use hardpan_session::{Session, SessionStore};
 use hardpan_test_support::SimulatorServer;
 
-use crate::support::{CommandOutput, Sandbox};
+use crate::support::{CommandOutput, Sandbox, script_program};
 
 /// How often something is looked for: a minute. Nothing takes that long unless it never happens.
 const MAX_POLLS: usize = 12_000;
@@ -134,10 +134,8 @@ impl Terminal {
             .env("SHELL", "/bin/sh")
             .env("TERM", term);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let Ok(mut child) = command.spawn() else {
-            eprintln!("not tested here: there is no `script` to make a terminal with");
-            return None;
-        };
+        script_program()?;
+        let mut child = command.spawn().expect("it can be run");
         let keys = child.stdin.take().expect("it is piped");
         let mut output = child.stdout.take().expect("it is piped");
         let screen: Arc<Mutex<String>> = Arc::default();

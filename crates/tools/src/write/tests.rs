@@ -3,6 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use hardpan_context::knowledge::{FileObservation, LineRanges, count_lines};
 use hardpan_prompt::Hash;
+use hardpan_test_support::prerequisite;
 use serde_json::json;
 
 use super::*;
@@ -188,11 +189,8 @@ fn mount_small_disk(fixture: &TestWorkspace) -> Option<SmallDisk> {
         .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
         .arg(&path)
         .output();
-    if mounted.is_ok_and(|output| output.status.success()) {
-        return Some(SmallDisk(path));
-    }
-    eprintln!("not tested here: a disk cannot be mounted");
-    None
+    let disk = mounted.is_ok_and(|output| output.status.success()).then_some(SmallDisk(path));
+    prerequisite("a disk of its own", "run as root with the right to mount (CAP_SYS_ADMIN)", disk)
 }
 
 impl Drop for SmallDisk {
