@@ -31,7 +31,7 @@ pub mod stream; // EventStream: how a face receives events
 mod table; // every event, its payload and its reply
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -95,7 +95,7 @@ struct RegisteredHandler {
 
 /// The handlers of an agent's events, and the streams that faces read.
 pub struct Events {
-    handlers: RwLock<HashMap<TypeId, Vec<RegisteredHandler>>>,
+    handlers: RwLock<BTreeMap<TypeId, Vec<RegisteredHandler>>>,
     streams: RwLock<Vec<Arc<StreamQueue>>>,
     timeout: Duration,
 }

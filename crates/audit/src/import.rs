@@ -91,14 +91,14 @@ impl Recording {
 type ParsedLine = (usize, Result<Value, serde_json::Error>);
 
 fn parse_lines(bytes: &[u8]) -> Vec<ParsedLine> {
-    let numbered = (1..).zip(bytes.split(|&byte| byte == b'\n'));
+    let numbered = (1..).zip(hardpan_session::lines(bytes));
     let said = numbered.filter(|(_, line)| !line.trim_ascii().is_empty());
     said.map(|(number, line)| (number, serde_json::from_slice(line))).collect()
 }
 
 /// The agent that wrote a file, recognized by its first lines.
 fn detect_agent(bytes: &[u8]) -> Option<SourceAgent> {
-    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let lines = hardpan_session::lines(bytes).filter(|line| !line.trim_ascii().is_empty());
     lines.take(DETECTION_LINES).find_map(|line| agent_of_line(&serde_json::from_slice(line).ok()?))
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use hardpan_app::gather::{RequestInputs, build_snapshot_file, collect_inputs};
 use hardpan_app::request::{self, AssembledRequest};
 use hardpan_app::settings::{Settings, Trust, UserFolders, set_trust};
-use hardpan_context::{LayoutInput, PROMPT_FILES, RenderCache};
+use hardpan_context::{LayoutInput, PHRASES, PHRASES_FILE, PROMPT_FILES, RenderCache};
 use hardpan_prompt::validate::check_size;
 
 use crate::args::{Args, Command, RequestArgs};
@@ -194,7 +194,7 @@ fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
         Some("compaction.md") => texts.compaction.to_string(),
         Some("reminder.md") => texts.reminder.to_string(),
         Some("system_extra.md") => texts.extra.as_ref().map(ToString::to_string).unwrap_or_default(),
-        Some("phrases.toml") => PROMPT_FILES[5].1.to_owned(),
+        Some(PHRASES_FILE) => PHRASES.to_owned(),
         Some(name) => {
             let known = PROMPT_FILES.map(|(name, _)| name).join(", ");
             bail!("there is no prompt file {name}; choose one of {known}, system_extra.md");

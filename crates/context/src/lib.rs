@@ -60,8 +60,8 @@ pub use snapshot::{
 pub use system::system_prompt_segments;
 pub use target::Target;
 pub use texts::{
-    EXTRA_INSTRUCTIONS_FILE, PROMPT_FILES, Phrases, PromptTexts, PromptTextsError, TextOverride,
-    fill_template,
+    EXTRA_INSTRUCTIONS_FILE, PHRASES, PHRASES_FILE, PROMPT_FILES, Phrases, PromptTexts, PromptTextsError,
+    TextOverride, fill_template,
 };
 pub use tiers::{
     ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierInfo, TierOpening, TierTokens,

@@ -1,6 +1,11 @@
 //! [`RenderCache`]: texts and token counts of earlier requests. It changes nothing but the time
 //! that assembly takes.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "texts are looked up; the order in which old ones are dropped does not matter"
+)]
+
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -17,7 +17,7 @@ mod storage; // how sessions store it
 mod updates; // which items changed since the model was last told, and how it is told
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hardpan_prompt::{
@@ -126,7 +126,7 @@ impl Layout for Strata {
 /// The items that this layout shows; the others are listed as left out.
 fn shown_items<'a>(input: &LayoutInput<'a>, left_out: &mut Vec<Omission>) -> Vec<&'a Item> {
     let snapshot = input.snapshot;
-    let open: HashMap<&str, ()> = snapshot.items_of(ItemKind::File).map(|item| (item.name(), ())).collect();
+    let open: BTreeSet<&str> = snapshot.items_of(ItemKind::File).map(Item::name).collect();
     let stands = Some(&snapshot.layout_state.strata)
         .filter(|strata| strata.has_base && snapshot.fold.is_none())
         .map(updates::known_bodies);
@@ -142,7 +142,7 @@ fn shown_items<'a>(input: &LayoutInput<'a>, left_out: &mut Vec<Omission>) -> Vec
             leave(OmissionReason::ConversationItem);
         } else if item.kind != ItemKind::File && item.body.trim().is_empty() {
             leave(OmissionReason::Empty);
-        } else if item.kind == ItemKind::Symbols && open.contains_key(item.name()) && !stands_in_base(item) {
+        } else if item.kind == ItemKind::Symbols && open.contains(item.name()) && !stands_in_base(item) {
             leave(OmissionReason::FileOpen);
         } else {
             shown.push(item);
@@ -165,8 +165,8 @@ fn context_tool(input: &LayoutInput<'_>) -> Tool {
 /// For each item, which of its copies in the prompt is the current one.
 struct CopyIndex<'a> {
     /// By key: the position of the last update about the item.
-    last_update: HashMap<&'a str, usize>,
-    current: HashMap<&'a str, &'a Text>,
+    last_update: BTreeMap<&'a str, usize>,
+    current: BTreeMap<&'a str, &'a Text>,
 }
 
 impl<'a> CopyIndex<'a> {

@@ -14,8 +14,14 @@ pub const PROMPT_FILES: [(&str, &str); 6] = [
     ("commit_message.md", include_str!("../../../prompts/commit_message.md")),
     ("compaction.md", include_str!("../../../prompts/compaction.md")),
     ("reminder.md", include_str!("../../../prompts/reminder.md")),
-    ("phrases.toml", include_str!("../../../prompts/phrases.toml")),
+    (PHRASES_FILE, PHRASES),
 ];
+
+/// Name of the file with the short texts. An override need not have all of them.
+pub const PHRASES_FILE: &str = "phrases.toml";
+
+/// The built-in content of [`PHRASES_FILE`].
+pub const PHRASES: &str = include_str!("../../../prompts/phrases.toml");
 
 /// The optional file of project-specific instructions; it has no built-in content.
 pub const EXTRA_INSTRUCTIONS_FILE: &str = "system_extra.md";
@@ -147,7 +153,7 @@ impl PromptTexts {
     /// The built-in texts with overrides applied; later ones win over earlier ones.
     pub fn with_overrides(overrides: &[TextOverride]) -> Result<Self, PromptTextsError> {
         let mut files = PROMPT_FILES.map(|(name, text)| (name, Text::new(text.trim_end())));
-        let mut phrases: toml::Table = parse_table("phrases.toml", PROMPT_FILES[5].1)?;
+        let mut phrases: toml::Table = parse_table(PHRASES_FILE, PHRASES)?;
         let mut extra = None;
         for TextOverride { path, content } in overrides {
             let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path);
@@ -167,7 +173,7 @@ impl PromptTexts {
             if content.trim().is_empty() {
                 return Err(PromptTextsError::Empty { file: path.clone() });
             }
-            if name == "phrases.toml" {
+            if name == PHRASES_FILE {
                 let table = parse_table(path, content)?;
                 toml::from_str::<partial::Phrases>(content)
                     .map_err(|error| phrases_error(path, content, &error))?;
@@ -176,7 +182,7 @@ impl PromptTexts {
             file.1 = Text::new(content.trim_end());
         }
         let [system, agent, commit_message, compaction, reminder, _] = files.map(|(_, text)| text);
-        let phrases = check_phrases("phrases.toml", &phrases)?;
+        let phrases = check_phrases(PHRASES_FILE, &phrases)?;
         Ok(PromptTexts { system, extra, agent, commit_message, compaction, reminder, phrases })
     }
 }

@@ -1,5 +1,7 @@
 //! [`Encoder`] encodes the requests of one conversation, each of which mostly repeats the previous.
 
+#![expect(clippy::disallowed_types, reason = "messages are looked up by address, never iterated")]
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -18,6 +18,8 @@
 
 use std::mem;
 
+use memchr::memchr2;
+
 /// The maximum length of a line, and of the data of one event, in bytes. Large enough for images
 /// and whole answers.
 pub const LIMIT: usize = 16 << 20;
@@ -67,7 +69,7 @@ impl Parser {
                 *input = &input[1..];
                 continue;
             }
-            let Some(end) = line_end(input) else {
+            let Some(end) = memchr2(b'\n', b'\r', input) else {
                 self.buffer_partial_line(input)?;
                 *input = &[];
                 break;
@@ -183,31 +185,6 @@ impl Parser {
             self.spare = data;
         }
     }
-}
-
-/// The index of the first line end. Searches eight bytes at a time: byte by byte, this search takes
-/// half of the parsing time.
-fn line_end(bytes: &[u8]) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let found = mark_zero_bytes(word ^ (ONES * u64::from(b'\n')))
-            | mark_zero_bytes(word ^ (ONES * u64::from(b'\r')));
-        if found != 0 {
-            return Some(index * 8 + (found.trailing_zeros() / 8) as usize);
-        }
-    }
-    let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
-    Some(words.len() * 8 + end)
-}
-
-/// The number 1 in each byte of a word.
-const ONES: u64 = u64::MAX / 255;
-
-/// Sets the top bit of the lowest byte that is zero. Higher bytes may be marked too, by the borrow:
-/// only the lowest mark is valid.
-fn mark_zero_bytes(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
 /// Appends bytes as text. As the standard demands, invalid UTF-8 is replaced.

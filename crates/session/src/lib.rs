@@ -31,6 +31,7 @@
 mod branch; // Branch: the conversation from the root to a leaf, with compactions applied
 mod entry; // Entry, Header: the lines of a session file
 mod export; // a session as Markdown, HTML or JSON lines
+mod lines; // lines: splits a file of JSON lines
 mod log; // SessionLog: a session open for writing
 mod log_error; // LogError: why a session cannot be written
 mod message_text; // EntryPreview: the readable text of messages
@@ -48,6 +49,7 @@ mod tree; // EntryTree, Fork: tree, leaves, labels and requests of a whole sessi
 pub use branch::Branch;
 pub use entry::{Entry, Header, VERSION};
 pub use export::{ExportFormat, ExportScope, UnknownExportFormat};
+pub use lines::lines;
 pub use log::{PendingSave, SessionLog};
 pub use log_error::{LogAction, LogError, LogErrorCause};
 pub use message_text::EntryPreview;

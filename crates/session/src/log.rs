@@ -166,7 +166,7 @@ fn save_entries(file: &mut SessionFile, unsaved: &mut VecDeque<Entry>) -> Result
 /// Makes the file agree with the session as it was read.
 fn repair_file(file: &mut SessionFile, bytes: &[u8], session: &mut Session) -> Result<(), LogError> {
     let mut missing = String::new();
-    let start = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let start = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
     let tail = &bytes[start..];
     // The header has been read, so the first line is complete.
     if start == 0 || (!tail.is_empty() && is_complete_line(tail)) {
@@ -174,7 +174,7 @@ fn repair_file(file: &mut SessionFile, bytes: &[u8], session: &mut Session) -> R
     } else if !tail.is_empty() {
         let kept_in = file.cut_tail(bytes, start)?;
         let kind = SessionProblemKind::TailRemoved { bytes: tail.len(), kept_in };
-        let line = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line = memchr::memchr_iter(b'\n', bytes).count() + 1;
         match session.problems.iter_mut().find(|problem| problem.line == line) {
             Some(problem) => problem.kind = kind,
             None => session.problems.push(SessionProblem { line, kind }),

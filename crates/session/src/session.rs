@@ -100,7 +100,7 @@ impl Session {
     /// Parses the bytes of a session file; `name` stands for the file in errors.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, SessionError> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
+        let mut lines = crate::lines(bytes);
         let mut session = Session {
             header: parse_header(name, lines.next().unwrap_or_default())?,
             entries: Vec::new(),

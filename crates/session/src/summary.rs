@@ -2,7 +2,7 @@
 //! the messages, so that listing a thousand sessions stays fast.
 
 use std::fs;
-use std::io::{self, BufRead};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,12 +71,10 @@ impl SessionSummary {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             bytes => bytes.unwrap_or_default(),
         };
-        let mut rest = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
-        let header = parse_header("", next_line(&mut rest)).ok();
+        let mut lines = crate::lines(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes));
+        let header = parse_header("", lines.next().unwrap_or_default()).ok();
         let mut summary = SessionSummary::from_header(path, header, modified);
-        while !rest.is_empty() {
-            summary.add_line(next_line(&mut rest).trim_ascii());
-        }
+        lines.for_each(|line| summary.add_line(line.trim_ascii()));
         Some(summary)
     }
 
@@ -130,15 +128,6 @@ impl SessionSummary {
             _ => {}
         }
     }
-}
-
-/// Takes the next line, newline included. `skip_until` finds the newline faster than a loop over
-/// bytes.
-fn next_line<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
-    let all = *rest;
-    // Reading from memory does not fail.
-    let length = rest.skip_until(b'\n').unwrap_or(0);
-    &all[..length]
 }
 
 /// The `type` of a line, which this crate always writes first. `None` if the line is visibly

@@ -236,23 +236,24 @@ fn read_result(prompt: &Prompt, block: &Block) -> Option<Vec<SourceLine>> {
 }
 
 /// Names for text outside of all sections.
-const UNNAMED: [&str; 2] = ["the system prompt", "the conversation"];
+const SYSTEM_PROMPT: &str = "the system prompt";
+const CONVERSATION: &str = "the conversation";
 
 /// All lines of the request before the question, and the files attached to it.
 fn context_lines(prompt: &Prompt, question_at: Option<usize>) -> Vec<SourceLine> {
     let system = prompt.system.iter().flat_map(|block| texts(&block.content));
     let mut lines: Vec<SourceLine> =
-        system.flat_map(|text| sections::lines_with_source(&text, UNNAMED[0])).collect();
+        system.flat_map(|text| sections::lines_with_source(&text, SYSTEM_PROMPT)).collect();
     let end = question_at.unwrap_or(prompt.messages.len());
     for block in prompt.messages[..end].iter().flat_map(|turn| &turn.blocks) {
         for text in texts(&block.content) {
             match &*block.content {
                 Content::Result(result) => {
                     let label = called_tool(prompt, result)
-                        .map_or_else(|| UNNAMED[1].to_owned(), |name| format!("a result of {name}"));
+                        .map_or_else(|| CONVERSATION.to_owned(), |name| format!("a result of {name}"));
                     lines.extend(sections::lines_of_tool_result(&text, &label));
                 }
-                _ => lines.extend(sections::lines_with_source(&text, UNNAMED[1])),
+                _ => lines.extend(sections::lines_with_source(&text, CONVERSATION)),
             }
         }
     }
@@ -271,7 +272,7 @@ fn context_lines(prompt: &Prompt, question_at: Option<usize>) -> Vec<SourceLine>
 /// Prefers files over text outside of sections: a system prompt mentions everything.
 fn prefer_files(found: Vec<SourceMatch>) -> Vec<SourceMatch> {
     let (mut named, unnamed): (Vec<SourceMatch>, Vec<SourceMatch>) =
-        found.into_iter().partition(|found| !UNNAMED.contains(&found.source.as_str()));
+        found.into_iter().partition(|found| ![SYSTEM_PROMPT, CONVERSATION].contains(&found.source.as_str()));
     if named.is_empty() {
         named = unnamed;
     }

@@ -36,7 +36,7 @@
 
 mod capture; // SymbolKind, and what the captures of a query mean
 mod cluster; // SymbolIndex::clusters: files that belong together
-mod encoding;
+mod encoding; // ByteReader: numbers, texts and lists as bytes, for the cache
 mod extract; // from a syntax tree to an outline
 mod index; // SymbolIndex: files, names, references, and what an edit changes
 mod language; // Languages: the table of languages and their compiled queries
@@ -47,7 +47,8 @@ mod outline; // Outline: what one file contains
 mod path_pattern; // PathPattern: file names with stars, or folders
 mod query_matcher; // QueryMatcher: finds where the patterns of a query match
 mod rank; // SymbolIndex::ranks: how much each file matters
-mod resolve; // PathLookup: from an import to the files it means // ByteReader: numbers, texts and lists as bytes, for the cache
+mod resolve; // PathLookup: from an import to the files it means
+mod utf16; // utf16_units: tells UTF-16 files from others
 
 pub use capture::SymbolKind;
 pub use encoding::{IndexDecodeError, format_id};
@@ -60,3 +61,4 @@ pub use manifest::Manifest;
 pub use map::{CodeMap, FileSelection, MapBlock, MapMemory, MapOmissions, MapRequest, TokenBudget};
 pub use outline::{Asyncness, Definition, Import, ImportForm, Outline, SIZE_LIMIT, SkipReason, Visibility};
 pub use rank::Focus;
+pub use utf16::utf16_units;

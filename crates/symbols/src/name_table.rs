@@ -1,5 +1,7 @@
 //! [`NameTable`]: interned names, each stored once and known by a number.
 
+#![expect(clippy::disallowed_types, reason = "names are looked up by hash, never iterated")]
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 

@@ -8,6 +8,7 @@ use crate::capture::SymbolKind;
 use crate::extract;
 use crate::language::{LanguageId, Languages};
 use crate::manifest::Manifest;
+use crate::utf16::utf16_units;
 
 pub(crate) use rows::OutlineRow;
 
@@ -213,10 +214,10 @@ fn skip_by_content(languages: &Languages, content: &[u8]) -> Option<SkipReason> 
         return Some(SkipReason::Large);
     }
     let window = &content[..content.len().min(MARKER_WINDOW)];
-    if window.contains(&0) && decode_utf16(content).is_none() {
+    if window.contains(&0) && utf16_units(content).is_none() {
         return Some(SkipReason::Binary);
     }
-    let lines = content.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let lines = memchr::memchr_iter(b'\n', content).count() + 1;
     if content.len() > MINIFIED_FROM && content.len() / lines > LINE_LIMIT {
         return Some(SkipReason::Minified);
     }
@@ -241,13 +242,8 @@ fn decode_text(content: &[u8]) -> std::borrow::Cow<'_, str> {
 }
 
 fn decode_utf16(content: &[u8]) -> Option<String> {
-    let (read, rest): (fn([u8; 2]) -> u16, _) = match content {
-        [0xFF, 0xFE, rest @ ..] => (u16::from_le_bytes, rest),
-        [0xFE, 0xFF, rest @ ..] => (u16::from_be_bytes, rest),
-        _ => return None,
-    };
-    let units = rest.chunks_exact(2).map(|pair| read([pair[0], pair[1]]));
-    Some(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+    let decoded = char::decode_utf16(utf16_units(content)?);
+    Some(decoded.map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! [`PathLookup`]: resolves an import to files of the repository, with one small rule per family of
 //! languages.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "paths are looked up, never iterated; the lists in them are sorted"
+)]
+
 mod rules;
 
 use std::collections::HashMap;

@@ -141,7 +141,7 @@ fn decode_text(bytes: &[u8]) -> Result<&str, NotEditable> {
     if is_utf16(bytes) {
         return Err(NotEditable::Utf16);
     }
-    if let Some(offset) = bytes.iter().position(|&byte| byte == 0) {
+    if let Some(offset) = memchr::memchr(0, bytes) {
         return Err(NotEditable::Binary { offset });
     }
     std::str::from_utf8(bytes).map_err(NotEditable::NotUtf8)

@@ -138,7 +138,7 @@ fn run_bounded(mut command: Command, time: Duration, limit: usize) -> CommandOut
 }
 
 fn whole_lines(bytes: &[u8]) -> String {
-    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+    let end = memchr::memrchr(b'\n', bytes).map_or(0, |newline| newline + 1);
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 

@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::path::Path;
 
+use hardpan_symbols::utf16_units;
+
 use crate::regular_file::{self, UnreadableFile, UnreadableReason};
 
 /// Default limit for reading a text file: 1 MiB, more than most models can hold.
@@ -66,11 +68,12 @@ enum FilePortion {
 
 /// Decodes the bytes; also returns how many of them the text stands for.
 fn decode(bytes: &[u8], portion: FilePortion) -> Result<(String, usize), UnreadableReason> {
-    match bytes {
-        [0xFF, 0xFE, rest @ ..] => decode_utf16(rest, portion, u16::from_le_bytes),
-        [0xFE, 0xFF, rest @ ..] => decode_utf16(rest, portion, u16::from_be_bytes),
-        [0xEF, 0xBB, 0xBF, rest @ ..] => decode_utf8(rest, portion, 3),
-        _ => decode_utf8(bytes, portion, 0),
+    match utf16_units(bytes) {
+        Some(units) => decode_utf16(units, bytes.len(), portion),
+        None => match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+            Some(rest) => decode_utf8(rest, portion, 3),
+            None => decode_utf8(bytes, portion, 0),
+        },
     }
 }
 
@@ -91,26 +94,26 @@ fn decode_utf8(bytes: &[u8], portion: FilePortion, mark: usize) -> Result<(Strin
 }
 
 fn decode_utf16(
-    bytes: &[u8],
+    all: impl ExactSizeIterator<Item = u16>,
+    bytes: usize,
     portion: FilePortion,
-    unit: fn([u8; 2]) -> u16,
 ) -> Result<(String, usize), UnreadableReason> {
     const MARK: usize = 2;
-    let (pairs, odd) = bytes.as_chunks::<2>();
-    let mut text = String::with_capacity(bytes.len());
+    let total = all.len();
+    let mut text = String::with_capacity(bytes);
     let mut units = 0;
-    for char in char::decode_utf16(pairs.iter().map(|&pair| unit(pair))) {
+    for char in char::decode_utf16(all) {
         match char {
             Ok(char) => {
                 text.push(char);
                 units += char.len_utf16();
             }
-            Err(_) if portion == FilePortion::Prefix && units + 1 == pairs.len() => break,
+            Err(_) if portion == FilePortion::Prefix && units + 1 == total => break,
             Err(_) => return Err(UnreadableReason::NotUtf16 { offset: MARK + 2 * units }),
         }
     }
-    if portion == FilePortion::Whole && !odd.is_empty() {
-        return Err(UnreadableReason::NotUtf16 { offset: MARK + 2 * pairs.len() });
+    if portion == FilePortion::Whole && !bytes.is_multiple_of(2) {
+        return Err(UnreadableReason::NotUtf16 { offset: MARK + 2 * total });
     }
     if let Some(offset) = find_binary_byte(text.as_bytes()) {
         let units = text[..offset].encode_utf16().count();
@@ -138,7 +141,7 @@ fn find_binary_byte(bytes: &[u8]) -> Option<usize> {
     let control = |byte: &u8| matches!(byte, 0..=7 | 11 | 14..=26 | 28..=31 | 127);
     let early = &bytes[..bytes.len().min(BINARY_CHECK_BYTES)];
     let many = early.iter().filter(|byte| control(byte)).count() * 32 > early.len();
-    let nul = bytes.iter().position(|&byte| byte == 0);
+    let nul = memchr::memchr(0, bytes);
     if many { early.iter().position(control) } else { nul }
 }
 

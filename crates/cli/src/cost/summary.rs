@@ -77,8 +77,7 @@ pub fn read_bills(path: &Path) -> Result<Session, SessionError> {
     let bytes = std::fs::read(path).map_err(|error| SessionError::Io { name: name.clone(), error })?;
     let skipped: [&[u8]; 3] = [br#"{"type":"message""#, br#"{"type":"memory""#, br#"{"type":"partial""#];
     let kept = |line: &&[u8]| !skipped.iter().any(|start| line.starts_with(start));
-    let bytes: Vec<u8> =
-        bytes.split_inclusive(|byte| *byte == b'\n').filter(kept).flatten().copied().collect();
+    let bytes = hardpan_session::lines(&bytes).filter(kept).collect::<Vec<_>>().concat();
     let session = Session::parse(&name, &bytes)?;
     if session.header.extra.contains_key("forked_from") { Session::open(path) } else { Ok(session) }
 }

@@ -1,6 +1,6 @@
 //! [`record_updates`]: which items changed since the model was last told, and how it is told.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hardpan_prompt::{Content, Item, ItemKind, MessageId, Role, Text};
@@ -16,7 +16,7 @@ const NO_ANCHOR: &str = "";
 
 /// What the model knows of each item: the body it was told last, or none once it was told that the
 /// item is closed.
-pub fn known_bodies(strata: &StrataState) -> HashMap<&str, Option<&Text>> {
+pub fn known_bodies(strata: &StrataState) -> BTreeMap<&str, Option<&Text>> {
     let placed = strata.base.iter().flat_map(|group| &group.items).map(|item| (&*item.key, Some(&item.body)));
     placed.chain(strata.updates.iter().map(|update| (&*update.key, update.body.as_ref()))).collect()
 }
@@ -84,12 +84,12 @@ pub fn record_updates(
         let (key, kind, body) = (item.key.clone(), item.kind, Some(item.body.clone()));
         news.push(ItemUpdate { key, kind, anchor, form, text, body });
     }
-    let mut here: HashMap<&str, ()> = live.iter().map(|item| (&*item.key, ())).collect();
+    let mut here: BTreeSet<&str> = live.iter().map(|item| &*item.key).collect();
     let placed = strata.base.iter().flat_map(|group| &group.items).map(|item| (&item.key, item.kind));
     let updated = strata.updates.iter().map(|update| (&update.key, update.kind));
     for (key, kind) in placed.chain(updated) {
         let open = known.get(&**key).copied().flatten().is_some();
-        if !open || here.insert(key, ()).is_some() {
+        if !open || !here.insert(key) {
             continue;
         }
         // The symbol entry of a file that was opened is not closed, only redundant: say nothing.

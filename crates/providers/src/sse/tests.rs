@@ -85,21 +85,6 @@ fn an_endless_line_is_an_error_and_not_a_full_memory() {
     assert!((0..20).any(|_| parser.next(&mut &line[..]).is_err()), "nor is an event of endless lines");
 }
 
-#[test]
-fn the_search_finds_the_first_line_end_wherever_it_is() {
-    for length in 0..40 {
-        for at in 0..length {
-            for after in [b'\n', b'\r', 0x0B, 0x8A] {
-                let mut bytes = vec![0x0B_u8; length];
-                bytes[at..].fill(after);
-                bytes[at] = b'\r';
-                assert_eq!(line_end(&bytes), Some(at));
-            }
-        }
-        assert_eq!(line_end(&vec![0x8D; length]), None);
-    }
-}
-
 proptest! {
     #[test]
     fn where_the_bytes_are_cut_makes_no_difference(

@@ -70,13 +70,15 @@ fn next_restart(text: &str, stretch: &Range<usize>) -> Option<usize> {
             .get(*at)
             .is_some_and(|byte| byte.is_ascii_alphabetic() || b"_#@".contains(byte) || *byte >= 0x80)
     };
-    let lines = (stretch.start..stretch.end).filter(|at| bytes.get(*at) == Some(&b'\n')).map(|at| at + 1);
+    let end = stretch.end.min(bytes.len());
+    let lines =
+        memchr::memchr_iter(b'\n', &bytes[stretch.start.min(end)..end]).map(|at| stretch.start + at + 1);
     lines.filter(|at| *at < stretch.end).find(is_start)
 }
 
 fn point_at(text: &str, at: usize) -> Point {
     let before = &text.as_bytes()[..at];
-    let row = before.iter().filter(|byte| **byte == b'\n').count();
-    let column = before.iter().rev().take_while(|byte| **byte != b'\n').count();
+    let row = memchr::memchr_iter(b'\n', before).count();
+    let column = at - memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
     Point { row, column }
 }

@@ -1,6 +1,8 @@
 //! [`collect_words`]: the words of a file that may refer to a definition.
 
-use std::collections::HashMap;
+#![expect(clippy::disallowed_types, reason = "the words are sorted before anybody sees them")]
+
+use std::collections::HashSet;
 
 use super::{RawCaptures, Span};
 use crate::language::Language;
@@ -16,7 +18,7 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 2..=100;
 /// of the parse.
 pub(super) fn collect_words<'t>(language: &Language, text: &'t str, captures: &RawCaptures) -> Vec<&'t str> {
     let mut names = captures.names.keys().copied().peekable();
-    let mut found: HashMap<&str, (), WordHash> = HashMap::default();
+    let mut found: HashSet<&str, WordHash> = HashSet::default();
     let bytes = text.as_bytes();
     for code in code_spans(text.len(), captures) {
         let mut at = code.start;
@@ -35,11 +37,11 @@ pub(super) fn collect_words<'t>(language: &Language, text: &'t str, captures: &R
             while names.next_if(|name| *name < start).is_some() {}
             let is_name = names.peek() == Some(&start);
             if !is_name && LENGTHS.contains(&(at - start)) && !bytes[start].is_ascii_digit() {
-                found.extend(text.get(start..at).map(|word| (word, ())));
+                found.extend(text.get(start..at));
             }
         }
     }
-    let mut words: Vec<&str> = found.into_keys().filter(|word| !language.is_keyword(word)).collect();
+    let mut words: Vec<&str> = found.into_iter().filter(|word| !language.is_keyword(word)).collect();
     words.sort_unstable();
     words
 }

@@ -1,5 +1,7 @@
 //! The definitions of a file in the order in which the map shows them.
 
+#![expect(clippy::disallowed_types, reason = "rows are looked up, never iterated")]
+
 use std::collections::HashMap;
 
 use super::{Outline, Visibility};

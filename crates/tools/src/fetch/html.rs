@@ -150,7 +150,8 @@ impl<'a> Attributes<'a> {
                 None => ("", after),
             };
             if name.eq_ignore_ascii_case(wanted) {
-                return Some(decode_entities(value));
+                // `?a=1&copy=2` is an address, not a sign.
+                return Some(htmlize::unescape_attribute(value));
             }
             rest = after;
         }
@@ -169,92 +170,8 @@ fn split_value(text: &str) -> (&str, &str) {
 
 /// Replaces entities by the characters they stand for; unknown ones stay as they are.
 pub(super) fn decode_entities(text: &str) -> Cow<'_, str> {
-    if !text.contains('&') {
-        return text.into();
-    }
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        result.push_str(&rest[..at]);
-        rest = &rest[at..];
-        // The longest name here is eight letters long.
-        let end = rest.as_bytes().iter().take(12).position(|&byte| byte == b';');
-        match end.and_then(|end| Some((named_character(&rest[1..end])?, end))) {
-            Some((char, end)) => {
-                result.push(char);
-                rest = &rest[end + 1..];
-            }
-            None => {
-                result.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    result.push_str(rest);
-    result.into()
+    htmlize::unescape(text)
 }
-
-fn named_character(name: &str) -> Option<char> {
-    if let Some(number) = name.strip_prefix('#') {
-        let hexadecimal = number.strip_prefix(['x', 'X']).map(|digits| u32::from_str_radix(digits, 16));
-        return char::from_u32(hexadecimal.unwrap_or_else(|| number.parse()).ok()?);
-    }
-    let known = NAMED_CHARACTERS.iter().find(|(known, _)| *known == name).map(|&(_, char)| char);
-    known.or_else(|| {
-        let place = LATIN_1_NAMES.split_ascii_whitespace().position(|known| known == name)?;
-        char::from_u32(0xA0 + u32::try_from(place).ok()?)
-    })
-}
-
-/// Named characters outside of Latin-1 that occur in practice.
-const NAMED_CHARACTERS: [(&str, char); 38] = [
-    ("amp", '&'),
-    ("lt", '<'),
-    ("gt", '>'),
-    ("quot", '"'),
-    ("apos", '\''),
-    ("hellip", '…'),
-    ("mdash", '—'),
-    ("ndash", '–'),
-    ("lsquo", '‘'),
-    ("rsquo", '’'),
-    ("sbquo", '‚'),
-    ("ldquo", '“'),
-    ("rdquo", '”'),
-    ("bdquo", '„'),
-    ("bull", '•'),
-    ("trade", '™'),
-    ("euro", '€'),
-    ("larr", '←'),
-    ("uarr", '↑'),
-    ("rarr", '→'),
-    ("darr", '↓'),
-    ("harr", '↔'),
-    ("rArr", '⇒'),
-    ("le", '≤'),
-    ("ge", '≥'),
-    ("ne", '≠'),
-    ("asymp", '≈'),
-    ("infin", '∞'),
-    ("minus", '−'),
-    ("prime", '′'),
-    ("Prime", '″'),
-    ("dagger", '†'),
-    ("check", '✓'),
-    ("thinsp", '\u{2009}'),
-    ("zwnj", '\u{200c}'),
-    ("lsaquo", '‹'),
-    ("rsaquo", '›'),
-    ("oelig", 'œ'),
-];
-
-/// The names of the characters from U+00A0 to U+00FF, in order.
-const LATIN_1_NAMES: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 \
-    sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml \
-    Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml \
-    times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave \
-    eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute \
-    ucirc uuml yacute thorn yuml";
 
 #[cfg(test)]
 mod tests {
@@ -288,18 +205,19 @@ mod tests {
     #[test]
     fn entities_are_decoded_and_what_is_none_stays() {
         assert_eq!(
-            decode_entities("a &lt;b&gt; &auml;&yuml;&nbsp;&#228;&#xE4; &hellip;"),
-            "a <b> äÿ\u{a0}ää …"
+            decode_entities("a &lt;b&gt; &auml;&yuml;&nbsp;&#228;&#xE4; &hellip; &Ropf;&NotEqualTilde;"),
+            "a <b> äÿ\u{a0}ää … ℝ≂\u{338}"
         );
-        assert_eq!(decode_entities("R&D &unknown; &#99999999; &;"), "R&D &unknown; &#99999999; &;");
+        assert_eq!(decode_entities("R&D &unknown; &; &copy 2026"), "R&D &unknown; &; © 2026");
+        assert_eq!(decode_entities("&#99999999;"), "\u{fffd}", "as the standard demands");
     }
 
     #[test]
     fn attributes_are_found_whatever_their_quotes() {
-        let page = "<a data-x href = \"a&amp;b\" title='t' rel=nofollow checked>";
+        let page = "<a data-x href = \"a&amp;b&copy=c\" title='t' rel=nofollow checked>";
         let Some(Token::Open(_, attributes)) = tokens(page).next() else { panic!() };
         let get = |name| attributes.get(name).map(Cow::into_owned);
-        assert_eq!(get("href").as_deref(), Some("a&b"));
+        assert_eq!(get("href").as_deref(), Some("a&b&copy=c"));
         assert_eq!(get("title").as_deref(), Some("t"));
         assert_eq!(get("REL").as_deref(), Some("nofollow"));
         assert_eq!(get("checked").as_deref(), Some(""));

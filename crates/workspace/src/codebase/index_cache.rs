@@ -4,6 +4,8 @@
 //! order, and a hash over all of it. It is written beside and then renamed, so that two programs
 //! never see half a file; a file with any defect counts as absent. It is safe to delete.
 
+#![expect(clippy::disallowed_types, reason = "stamps are looked up by path, never iterated")]
+
 use std::collections::HashMap;
 use std::fs;
 use std::io;

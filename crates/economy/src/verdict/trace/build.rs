@@ -1,5 +1,7 @@
 //! Builds the trace of a prompt, reusing the previous trace where the prompts agree.
 
+#![expect(clippy::disallowed_types, reason = "origins are looked up, never iterated")]
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
