@@ -209,7 +209,7 @@ impl Agent {
         first: SummaryForm,
     ) -> Result<String, String> {
         let selection = self.selection_with_client()?;
-        self.ensure_observed(run_state).await;
+        self.ensure_observed(run_state).await.map_err(|error| error.to_string())?;
         let id = MessageId::from("summary-request");
         let request_message =
             AgentMessage::new(id.clone(), MessageBody::User { content: vec![MessagePart::text(request)] });
@@ -225,9 +225,9 @@ impl Agent {
                 messages.iter().cloned().chain([request_message.clone()]).collect()
             };
             let snapshot = match now {
-                SummaryForm::OnPrefix => {
-                    self.build_snapshot(run_state, &selection, Some(id.clone()), with_request(messages))
-                }
+                SummaryForm::OnPrefix => self
+                    .build_snapshot(run_state, &selection, Some(id.clone()), with_request(messages))
+                    .map_err(|error| error.to_string())?,
                 SummaryForm::Standalone => alone(with_request(messages), self.now()),
                 SummaryForm::Truncated(max_chars) => {
                     alone(with_request(&truncate::truncate_messages(&messages[..cut], max_chars)), self.now())

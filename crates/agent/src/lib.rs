@@ -77,7 +77,7 @@ pub use navigate::BranchExit;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use setup::{
     AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource, DenyAll,
-    ObserveReason, ObserveRequest, ReadCallMode, Setup,
+    ObserveError, ObserveReason, ObserveRequest, ReadCallMode, Setup,
 };
 pub use shell::ShellVisibility;
 pub use spending::{Spending, UsageReport, usage_dollars};

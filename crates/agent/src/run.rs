@@ -20,7 +20,7 @@ use crate::events::{
 use crate::failure_guard::FailureGuard;
 use crate::queue::{Delivery, InputId, PreparedInput};
 use crate::session_ledger::FlushScope;
-use crate::setup::{ObserveReason, ObserveRequest};
+use crate::setup::{ObserveError, ObserveReason, ObserveRequest};
 use crate::stored_knowledge::ResultData;
 use crate::turn::TurnOutcome;
 
@@ -30,7 +30,7 @@ pub struct RunState {
     pub render_cache: Arc<RenderCache>,
     pub vocabulary: Vocabulary,
     /// The workspace as last observed; `None` before the first run.
-    pub base_snapshot: Option<Snapshot>,
+    base_snapshot: Option<Snapshot>,
     /// The system prompt of this run, if a `before_agent_start` handler replaced it.
     pub system_prompt_override: Option<Text>,
     pub guard: FailureGuard,
@@ -46,6 +46,17 @@ impl RunState {
             system_prompt_override: None,
             guard: FailureGuard::default(),
         }
+    }
+
+    /// The workspace as last observed.
+    pub fn observed_snapshot(&self) -> Result<&Snapshot, ObserveError> {
+        self.base_snapshot.as_ref().ok_or(ObserveError::NotObserved)
+    }
+}
+
+impl From<ObserveError> for RunEnd {
+    fn from(error: ObserveError) -> Self {
+        RunEnd::Error { message: error.to_string() }
     }
 }
 
@@ -163,14 +174,15 @@ impl Agent {
             };
             let (tool_results, looping) = self.run_tool_calls(run_state, &calls, token).await?;
             let none = calls.is_empty();
-            if self.may_have_changed_files(&calls)
-                && let Ok(Ok(observed)) =
-                    unless_aborted(token, self.observe_workspace(ObserveReason::FilesChanged, &prepared.text))
-                        .await
-            {
-                run_state.base_snapshot = Some(observed);
+            let mut observed = Ok(());
+            if self.may_have_changed_files(&calls) {
+                let reason = ObserveReason::FilesChanged;
+                observed = self.observe_for_run(run_state, reason, &prepared, token).await;
             }
             self.events().emit(self, TurnEnd { turn, message, tool_results }).await;
+            if let Err(stop) = observed {
+                return Ok(stop);
+            }
             if let Some(stop @ (RunEnd::Aborted | RunEnd::Error { .. })) = stop {
                 return Ok(stop);
             }
@@ -312,17 +324,12 @@ impl Agent {
         prepared: &PreparedInput,
         token: &CancellationToken,
     ) -> Result<Vec<CustomMessage>, RunEnd> {
-        let observed =
-            unless_aborted(token, self.observe_workspace(ObserveReason::RunStarted, &prepared.text)).await?;
-        let observed = observed.map_err(|_| RunEnd::Error {
-            message: "observing the workspace failed; this is a bug in hardpan: please report it".into(),
-        })?;
-        run_state.base_snapshot = Some(observed);
+        self.observe_for_run(run_state, ObserveReason::RunStarted, prepared, token).await?;
         run_state.system_prompt_override = None;
         if !self.events().has_handlers::<BeforeAgentStart>() {
             return Ok(Vec::new());
         }
-        let base = self.system_prompt(run_state);
+        let base = self.system_prompt(run_state).map_err(RunEnd::from)?;
         let event = BeforeAgentStart {
             prompt: prepared.text.clone(),
             images: prepared.images.clone(),
@@ -342,14 +349,28 @@ impl Agent {
         Ok(messages)
     }
 
+    /// Observes the workspace, for the requests that follow in this run.
+    async fn observe_for_run(
+        &self,
+        run_state: &mut RunState,
+        reason: ObserveReason,
+        prepared: &PreparedInput,
+        token: &CancellationToken,
+    ) -> Result<(), RunEnd> {
+        let observed = unless_aborted(token, self.observe_workspace(reason, &prepared.text)).await?;
+        run_state.base_snapshot = Some(observed.map_err(RunEnd::from)?);
+        Ok(())
+    }
+
     /// Observes the workspace on a blocking thread.
-    fn observe_workspace(&self, reason: ObserveReason, prompt: &str) -> tokio::task::JoinHandle<Snapshot> {
+    async fn observe_workspace(&self, reason: ObserveReason, prompt: &str) -> Result<Snapshot, ObserveError> {
         let context_source = self.inner.setup.context_source.clone();
         let target = self.target();
         let (window, token_factor) = (target.model.context as usize, target.model.token_factor);
         let (now, prompt, known_files) = (self.now(), prompt.to_owned(), self.known_files());
         let request = ObserveRequest { now, reason, prompt, window, token_factor, known_files };
-        tokio::task::spawn_blocking(move || context_source.observe(&request))
+        let observing = tokio::task::spawn_blocking(move || context_source.observe(&request));
+        observing.await.unwrap_or(Err(ObserveError::Panicked))
     }
 
     /// The files whose current content the request must include because the model has seen them, if
@@ -363,16 +384,17 @@ impl Agent {
     }
 
     /// Observes the workspace if no run has done so yet.
-    pub(crate) async fn ensure_observed(&self, run_state: &mut RunState) {
+    pub(crate) async fn ensure_observed(&self, run_state: &mut RunState) -> Result<(), ObserveError> {
         if run_state.base_snapshot.is_none() {
-            run_state.base_snapshot = self.observe_workspace(ObserveReason::RunStarted, "").await.ok();
+            run_state.base_snapshot = Some(self.observe_workspace(ObserveReason::RunStarted, "").await?);
         }
+        Ok(())
     }
 
     /// The system prompt before handlers change it.
-    fn system_prompt(&self, run_state: &RunState) -> String {
+    fn system_prompt(&self, run_state: &RunState) -> Result<String, ObserveError> {
         let selection = lock(&self.inner.selection).clone();
-        let snapshot = self.build_snapshot(run_state, &selection, None, Vec::new());
+        let snapshot = self.build_snapshot(run_state, &selection, None, Vec::new())?;
         let texts: &Arc<_> = &self.inner.setup.texts;
         let input = LayoutInput {
             snapshot: &snapshot,
@@ -381,6 +403,6 @@ impl Agent {
             render_cache: &run_state.render_cache,
         };
         let segments = hardpan_context::system_prompt_segments(&input, selection.layout.layout());
-        segments.iter().map(|segment| segment.text.as_str()).collect()
+        Ok(segments.iter().map(|segment| segment.text.as_str()).collect())
     }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use hardpan_context::{AssembledPrompt, Coupling, LayoutName, PromptTexts, RenderCache, Snapshot, Target};
+use hardpan_context::{
+    AssembledPrompt, Coupling, LayoutName, PromptTexts, RenderCache, Snapshot, SnapshotError, Target,
+};
 use hardpan_prompt::{DeniedBy, Thinking, TokenUsage};
 use hardpan_providers::Client;
 use hardpan_tools::{CallSubject, Scope, Tool, ToolRegistry};
@@ -96,7 +98,7 @@ pub trait ContextSource: Send + Sync {
     /// Returns everything a request needs except the conversation, the tools and the layout's
     /// state. It may read files and take its time: it is called on a blocking thread, at the start
     /// of each run and after a tool may have changed something.
-    fn observe(&self, request: &ObserveRequest) -> Snapshot;
+    fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError>;
 
     /// Which files refer to each other. Called once, on a blocking thread, before the first request
     /// of the `tiers` layout.
@@ -108,6 +110,22 @@ pub trait ContextSource: Send + Sync {
     fn day(&self, now: Timestamp) -> String {
         crate::session_ledger::day_of(now, &TimeZone::UTC)
     }
+}
+
+/// Why the agent does not know what it works in. A request is never sent without that: the run ends
+/// with this error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ObserveError {
+    /// What was found contradicts itself.
+    #[error("cannot show the workspace to the model: {0}")]
+    Invalid(#[from] SnapshotError),
+    /// The [`ContextSource`] panicked.
+    #[error("observing the workspace failed; this is a bug in hardpan: please report it")]
+    Panicked,
+    /// Nobody has looked yet.
+    #[error("nobody has observed the workspace yet; this is a bug in hardpan: please report it")]
+    NotObserved,
 }
 
 /// Why the agent observes the workspace.

@@ -29,6 +29,7 @@ use crate::events::{
 };
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
+use crate::setup::ObserveError;
 use crate::spending::Spending;
 use crate::stored_knowledge::ResultData;
 
@@ -127,7 +128,10 @@ impl Agent {
             Ok(messages) => messages,
             Err(stop) => return Ok(Err(stop)),
         };
-        let mut snapshot = self.build_snapshot(run_state, &selection, fresh, messages);
+        let mut snapshot = match self.build_snapshot(run_state, &selection, fresh, messages) {
+            Ok(snapshot) => snapshot,
+            Err(error) => return Ok(Err(error.into())),
+        };
         self.prepare_layout_state(run_state, &selection, &mut snapshot).await;
         let assembled = match self.assemble_request(run_state, &selection, &snapshot) {
             Ok(assembled) => assembled,
@@ -193,8 +197,8 @@ impl Agent {
         selection: &ModelSelection,
         fresh: Option<MessageId>,
         messages: Vec<AgentMessage>,
-    ) -> Snapshot {
-        let mut snapshot = run_state.base_snapshot.clone().unwrap_or_else(|| Snapshot::empty(self.now()));
+    ) -> Result<Snapshot, ObserveError> {
+        let mut snapshot = run_state.observed_snapshot()?.clone();
         snapshot.now = self.now();
         let conversation = lock(&self.inner.conversation);
         for item in snapshot.items.iter_mut().filter(|item| item.kind == ItemKind::File) {
@@ -213,7 +217,7 @@ impl Agent {
         snapshot.messages = messages;
         snapshot.first_unsent = fresh;
         snapshot.layout_state = conversation.memory.current().clone();
-        snapshot
+        Ok(snapshot)
     }
 
     /// Whether a fold costs nothing now: the cache is lost anyway (expired, or another model was

@@ -4,8 +4,8 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hardpan_agent::{ContextSource, Coupling, ObserveReason, ObserveRequest, session_ledger};
-use hardpan_context::{PromptEntry, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry};
+use hardpan_agent::{ContextSource, Coupling, ObserveError, ObserveReason, ObserveRequest, session_ledger};
+use hardpan_context::{PromptEntry, Snapshot, SymbolsEntry, SystemEntry};
 use hardpan_prompt::{Text, Volatility};
 use hardpan_tools::Scope;
 use jiff::Timestamp;
@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::gather::{FolderReader, add_refused_file};
 use crate::symbol_map::{MapState, default_map_tokens};
+
+/// What a snapshot that contradicts itself is said to come from.
+const SOURCE_NAME: &str = "the folder";
 
 /// Observes the folder that the agent works in.
 pub struct WorkspaceContext {
@@ -117,7 +120,7 @@ impl ContextSource for WorkspaceContext {
         session_ledger::day_of(now, &TimeZone::system())
     }
 
-    fn observe(&self, request: &ObserveRequest) -> Snapshot {
+    fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
         let mut file = self.reader.read(request.now);
         // Pinned, because every change of the instructions would cost the whole cache.
         file.system = self.lock_system().get_or_insert_with(|| file.system.clone()).clone();
@@ -147,7 +150,7 @@ impl ContextSource for WorkspaceContext {
             && let Some(last_map) = &*self.lock_last_map()
         {
             file.symbols.clone_from(last_map);
-            return snapshot_of(file, request.now);
+            return Ok(file.into_snapshot(SOURCE_NAME)?);
         }
         let tokens =
             self.map_tokens.unwrap_or_else(|| default_map_tokens(request.window, request.token_factor));
@@ -156,12 +159,6 @@ impl ContextSource for WorkspaceContext {
         file.prompt = None;
         self.lock_pinned().map = pinned.map;
         *self.lock_last_map() = Some(file.symbols.clone());
-        snapshot_of(file, request.now)
+        Ok(file.into_snapshot(SOURCE_NAME)?)
     }
-}
-
-/// Converts the file form. A folder whose snapshot is invalid gives an empty one: the conversation
-/// goes on without it.
-fn snapshot_of(file: SnapshotFile, now: Timestamp) -> Snapshot {
-    file.into_snapshot("the folder").unwrap_or_else(|_| Snapshot::empty(now))
 }

@@ -1,11 +1,12 @@
 //! [`TestWorkspace`]: what an agent observes.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use hardpan_agent::{ContextSource, Coupling, ObserveRequest};
-use hardpan_context::{FoldReason, Snapshot};
+use hardpan_agent::{ContextSource, Coupling, ObserveError, ObserveRequest};
+use hardpan_context::{FoldReason, Snapshot, SnapshotError};
 use hardpan_prompt::{Item, ItemKind, Volatility};
 
 /// A workspace whose contents the test changes between prompts. While its folder contains a file
@@ -20,7 +21,8 @@ pub struct TestWorkspace {
 pub struct WorkspaceContents {
     /// Names of files in the folder that are shown as items while they exist.
     pub open: Vec<String>,
-    /// Items by key (`file:a.rs`, `symbols:a.rs`) with their bodies.
+    /// Items by key (`file:a.rs`, `symbols:a.rs`) with their bodies. A key that is there twice makes
+    /// observing fail.
     pub items: Vec<(String, String)>,
     /// How often items change, as the layouts are told.
     pub volatility: Volatility,
@@ -69,7 +71,7 @@ impl TestWorkspace {
 }
 
 impl ContextSource for TestWorkspace {
-    fn observe(&self, request: &ObserveRequest) -> Snapshot {
+    fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
         while self.folder.join("wait").exists() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -95,8 +97,13 @@ impl ContextSource for TestWorkspace {
         let mut snapshot = Snapshot::empty(request.now);
         snapshot.working_directory = Some("/project".into());
         snapshot.items = open.chain(items).enumerate().map(item).collect();
+        let mut keys = BTreeSet::new();
+        if let Some(twice) = snapshot.items.iter().find(|item| !keys.insert(item.key.clone())) {
+            let (source_name, key) = ("the workspace".to_owned(), twice.key.to_string());
+            return Err(SnapshotError::DuplicateKey { source_name, key }.into());
+        }
         snapshot.fold = contents.fold.then_some(FoldReason::Requested);
-        snapshot
+        Ok(snapshot)
     }
 
     fn coupling(&self) -> Coupling {

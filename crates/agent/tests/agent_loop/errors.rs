@@ -199,3 +199,46 @@ default: {text: Fine.}
         test_agent.assert_continues().await;
     }
 }
+
+/// What the agent says about a workspace that has the item `file:new.txt` twice.
+const CONTRADICTION: &str = "cannot show the workspace to the model: the workspace: two items have the key `file:new.txt`; keys must be unique";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_about_a_workspace_that_contradicts_itself() {
+    for layout in LayoutName::ALL {
+        let test_agent = TestAgent::builder().layout(layout).start().await;
+        let twice = ("file:new.txt".to_owned(), "new".to_owned());
+        test_agent.workspace().items = vec![twice.clone(), twice];
+        let outcome = test_agent.prompt("Hello").await;
+        assert_eq!(error(&test_agent, outcome), CONTRADICTION);
+        assert_eq!(test_agent.sent_bodies().len(), 0);
+        assert_eq!(test_agent.transcript_lines(), ["user: Hello"]);
+        test_agent.workspace().items.pop();
+        test_agent.assert_continues().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_ends_after_the_turn_in_which_its_workspace_began_to_contradict_itself() {
+    let script = "
+turns:
+  - text: Writing.
+    tool_calls: [{name: write, arguments: {path: new.txt, content: new}}]
+default: {text: Fine.}
+";
+    for layout in LayoutName::ALL {
+        let test_agent = TestAgent::with_real_tools().layout(layout).script(script).start().await;
+        test_agent.set_item("file:new.txt", "new");
+        test_agent.workspace().open.push("new.txt".into());
+        let outcome = test_agent.prompt("Write it").await;
+        assert_eq!(error(&test_agent, outcome), CONTRADICTION);
+        assert_eq!(test_agent.sent_bodies().len(), 1);
+        assert_eq!(test_agent.events_of::<TurnEnd>().len(), 1);
+        assert_eq!(
+            test_agent.transcript_lines(),
+            ["user: Write it", "assistant: Writing. [write]", "result: Created new.txt (1 line)."]
+        );
+        test_agent.remove_item("file:new.txt");
+        test_agent.assert_continues().await;
+    }
+}
