@@ -117,7 +117,7 @@ impl<'a> FileTracker<'a> {
         let units = (call_unit, result_unit);
         match &call.action {
             FileAction::Shell { command, cwd } => {
-                self.observe_command(units, command, cwd.as_deref(), &result.text)
+                self.observe_command(units, command, cwd.as_deref(), &result.text);
             }
             _ if result.failed => {}
             FileAction::Read { path, from, lines } => {

@@ -65,5 +65,5 @@ pub use texts::{
 };
 pub use tiers::{
     ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierInfo, TierOpening, TierTokens,
-    TrackedEntry,
+    TrackedEntry, TrackedKey, UnknownTrackedKey,
 };

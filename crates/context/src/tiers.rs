@@ -26,6 +26,7 @@ use crate::{AssembledPrompt, Breakdown, LayoutState, Snapshot, Target, system};
 pub use breakdown::{TierInfo, TierTokens};
 pub use stability::{
     ShownEntry, StabilityTracker, SymbolMapFile, TierChange, TierChangeReason, TierOpening, TrackedEntry,
+    TrackedKey, UnknownTrackedKey,
 };
 
 /// The `tiers` layout.
@@ -198,7 +199,7 @@ impl<'a> ItemsByKind<'a> {
                 _ if is_conversation_placeholder(item) => leave(item, OmissionReason::ConversationItem),
                 // An empty file is worth knowing of; an empty panel or page is not.
                 _ if item.kind != ItemKind::File && item.body.trim().is_empty() => {
-                    leave(item, OmissionReason::Empty)
+                    leave(item, OmissionReason::Empty);
                 }
                 ItemKind::Legend | ItemKind::Symbols | ItemKind::Tree if !snapshot.use_repo_map => {
                     leave(item, OmissionReason::RepoMapOff);

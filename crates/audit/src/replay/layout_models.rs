@@ -6,9 +6,8 @@
 //! layouts; symbol maps are not recorded and left out.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use hardpan_context::{ShownEntry, StabilityTracker};
+use hardpan_context::{ShownEntry, StabilityTracker, TrackedKey};
 use hardpan_economy::cache::{CacheBlock, Section};
 use hardpan_prompt::{CacheLifetime, Hash, Tier};
 
@@ -187,21 +186,26 @@ pub(super) fn replay_tiers(thread: &ReplayThread) -> ReplayCost {
 }
 
 fn shown_entries(open_files: &OpenFiles<'_>, tracker: &StabilityTracker) -> Vec<ShownEntry> {
-    let tiers: BTreeMap<&str, Tier> = tracker.entries().iter().map(|one| (&*one.key, one.tier)).collect();
-    let one = |key: String, hash: Hash, tokens: usize| {
-        let tier = tiers.get(key.as_str()).copied().unwrap_or(Tier::Active);
-        ShownEntry { key: Arc::from(key), hash, tokens, tier }
+    let tiers: BTreeMap<&TrackedKey, Tier> =
+        tracker.entries().iter().map(|one| (&one.key, one.tier)).collect();
+    let one = |key: TrackedKey, hash: Hash, tokens: usize| {
+        let tier = tiers.get(&key).copied().unwrap_or(Tier::Active);
+        ShownEntry { key, hash, tokens, tier }
     };
     let files = open_files.files.iter().map(|(file, touch)| {
         one(
-            format!("file:{file}"),
+            TrackedKey::File(file.to_string().into()),
             Hash::of(format!("file {touch}").as_bytes()),
             open_files.log.body_tokens(*touch),
         )
     });
     let exchanges = open_files.exchanges().into_iter().map(|units| {
         let tokens = units.iter().map(|unit| open_files.tokens(*unit)).sum();
-        one(format!("history:{}", units[0]), Hash::of(format!("{units:?}").as_bytes()), tokens)
+        one(
+            TrackedKey::Exchange(units[0].to_string().into()),
+            Hash::of(format!("{units:?}").as_bytes()),
+            tokens,
+        )
     });
     files.chain(exchanges).collect()
 }

@@ -257,7 +257,7 @@ impl<'a> ThreadBuilder<'a> {
                 match parts.get(index) {
                     _ if place <= from => {}
                     Some(RecordedPart::Call(call)) => {
-                        _ = self.calls.insert(call.id.clone(), (*entry, index, unit))
+                        _ = self.calls.insert(call.id.clone(), (*entry, index, unit));
                     }
                     Some(RecordedPart::Result(result)) => {
                         let Some((entry, index, call_unit)) = self.calls.remove(&result.call) else {

@@ -60,7 +60,7 @@ impl Conversion<'_> {
                         match code.as_deref() {
                             Some("0") => {}
                             Some(code) => {
-                                text.push_str(&fill_template(&phrases.bash_failed, &[("code", code)]))
+                                text.push_str(&fill_template(&phrases.bash_failed, &[("code", code)]));
                             }
                             None => text.push_str(&phrases.bash_killed),
                         }

@@ -11,8 +11,7 @@ mod initial_tiers; // the tiers of the symbol map before the first request
 mod rebalance; // the rules of moving between tiers
 mod shown_entries; // which entries a request showed, and putting tiers onto the next one
 mod tier_change; // which entry moved between tiers, and why
-
-use std::sync::Arc;
+mod tracked_key; // what the tracker follows
 
 use hardpan_prompt::{Hash, Tier};
 use serde::{Deserialize, Serialize};
@@ -23,6 +22,7 @@ pub use initial_tiers::SymbolMapFile;
 use rebalance::Rebalance;
 pub use shown_entries::{ShownEntry, collect_shown_entries};
 pub use tier_change::{TierChange, TierChangeReason, TierOpening};
+pub use tracked_key::{TrackedKey, UnknownTrackedKey};
 
 /// The tier of every file, symbol entry and exchange of the `tiers` layout, and for how many
 /// responses each has been unchanged.
@@ -37,8 +37,8 @@ pub struct StabilityTracker {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrackedEntry {
-    /// `file:PATH`, `symbol:PATH`, or `history:ID` with the id of the exchange's first message.
-    pub key: Arc<str>,
+    /// What it is.
+    pub key: TrackedKey,
     /// The tier it stands in, or will stand in again when it is no longer hidden.
     pub tier: Tier,
     /// Responses in a row with an unchanged hash, capped by its tier.
@@ -54,12 +54,6 @@ pub struct TrackedEntry {
     pub hidden_by_open_file: bool,
 }
 
-impl TrackedEntry {
-    fn is_exchange(&self) -> bool {
-        self.key.starts_with("history:")
-    }
-}
-
 impl StabilityTracker {
     /// True before the first answer in `tiers`: nothing is tracked.
     pub fn is_empty(&self) -> bool {
@@ -70,7 +64,7 @@ impl StabilityTracker {
     /// then the exchanges as given.
     pub fn from_entries(mut entries: Vec<TrackedEntry>) -> Self {
         // The sort is stable: the exchanges stay in their order.
-        entries.sort_by(|a, b| match (a.is_exchange(), b.is_exchange()) {
+        entries.sort_by(|a, b| match (a.key.is_exchange(), b.key.is_exchange()) {
             (false, false) => a.key.cmp(&b.key),
             (a, b) => a.cmp(&b),
         });

@@ -1,13 +1,12 @@
 //! How sessions store the state of `tiers`: the tracker once per run, as the entries that differ.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Tiers;
-use super::stability::{StabilityTracker, TrackedEntry};
+use super::stability::{StabilityTracker, TrackedEntry, TrackedKey};
 use crate::LayoutState;
 use crate::layout_state::{StateChange, StateStorage};
 
@@ -26,7 +25,7 @@ struct TrackerChange {
     set: Vec<TrackedEntry>,
     /// Keys that are no longer tracked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    gone: Vec<Arc<str>>,
+    gone: Vec<TrackedKey>,
 }
 
 impl StateStorage for Tiers {
@@ -64,16 +63,16 @@ impl StateStorage for Tiers {
 
 fn change_between(before: &StabilityTracker, after: &StabilityTracker) -> TrackerChange {
     let (known, still) = (by_key(before), by_key(after));
-    let is_new = |tracked: &&TrackedEntry| known.get(&*tracked.key) != Some(tracked);
-    let gone = known.values().filter(|tracked| !still.contains_key(&*tracked.key));
+    let is_new = |tracked: &&TrackedEntry| known.get(&tracked.key) != Some(tracked);
+    let gone = known.values().filter(|tracked| !still.contains_key(&tracked.key));
     TrackerChange {
         set: after.entries().iter().filter(is_new).cloned().collect(),
         gone: gone.map(|tracked| tracked.key.clone()).collect(),
     }
 }
 
-fn by_key(tracker: &StabilityTracker) -> BTreeMap<&str, &TrackedEntry> {
-    tracker.entries().iter().map(|tracked| (&*tracked.key, tracked)).collect()
+fn by_key(tracker: &StabilityTracker) -> BTreeMap<&TrackedKey, &TrackedEntry> {
+    tracker.entries().iter().map(|tracked| (&tracked.key, tracked)).collect()
 }
 
 /// The tracker after a change: new exchanges follow those that it had.

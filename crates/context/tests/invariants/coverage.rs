@@ -262,7 +262,7 @@ fn assistant(coverage: &mut Coverage, content: &[MessagePart]) {
     for part in content {
         match part {
             MessagePart::Reasoning { redacted: Some(_), .. } => {
-                coverage.record("history: reasoning redacted")
+                coverage.record("history: reasoning redacted");
             }
             MessagePart::Reasoning { signature, .. }
                 if signature.as_ref().is_some_and(|text| !text.is_empty()) =>

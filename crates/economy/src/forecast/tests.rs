@@ -49,11 +49,11 @@ fn expires_in(forecast: &CostForecast) -> bool {
 #[test]
 fn settings_tools_and_agents_cost_what_they_are_said_to() {
     let thinking = holds(PlannedAction::Thinking, Region::Base, |_, conversation| {
-        conversation.thinking = Thinking::Budget(2000)
+        conversation.thinking = Thinking::Budget(2000);
     });
     assert!(thinking.tokens_written_again > 5000 && expires_in(&thinking));
     let tool = holds(PlannedAction::ToggleTool("bash"), Region::Base, |_, conversation| {
-        drop(conversation.tools.pop())
+        drop(conversation.tools.pop());
     });
     assert!(tool.tokens_written_again > 8000 && expires_in(&tool));
     let sentence = "; free once the cache expires, in 4 minutes.";
@@ -94,7 +94,7 @@ fn pruning_a_message_loses_what_follows_it_until_the_next_fold() {
     assert_eq!(forecast.free_at, Some(FreeWhen::AtNextFold));
     assert!((550..700).contains(&forecast.tokens_written_again), "{}", forecast.sentence);
     let item = holds(PlannedAction::Prune("file:a.rs"), Region::Base, |_, conversation| {
-        drop(conversation.base.remove(0))
+        drop(conversation.base.remove(0));
     });
     assert!((4400..4800).contains(&item.tokens_written_again), "{}", item.sentence);
 }
@@ -109,7 +109,7 @@ fn closing_an_item_is_told_in_strata_and_loses_what_follows_in_panels() {
     assert_eq!((strata.tokens_written_again, strata.free_at), (0, Some(FreeWhen::Now)));
     assert_eq!(strata.sentence, "Closing file:a.rs now costs nothing.");
     let panels = holds(PlannedAction::Close("file:a.rs"), Region::Panel, |_, conversation| {
-        drop(conversation.base.remove(0))
+        drop(conversation.base.remove(0));
     });
     assert!(panels.tokens_written_again > 4000 && expires_in(&panels));
     let mut session = TestSession::anthropic();

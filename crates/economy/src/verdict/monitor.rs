@@ -53,7 +53,7 @@ impl CacheMonitor {
         };
         match (request.purpose, &mut self.last) {
             (RequestPurpose::Turn, last) => {
-                *last = Some(PreviousRequest::from_request(request, now, last.as_ref()))
+                *last = Some(PreviousRequest::from_request(request, now, last.as_ref()));
             }
             (RequestPurpose::Commit, _) | (_, None) => {}
             (RequestPurpose::Compaction | RequestPurpose::Ping, Some(past)) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hardpan_prompt::Tier;
 
 use super::rebalance::{Rebalance, entry_count};
-use super::{StabilityTracker, TrackedEntry};
+use super::{StabilityTracker, TrackedEntry, TrackedKey};
 
 /// A file that has an entry in the symbol map.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl StabilityTracker {
         let files: BTreeMap<&str, &SymbolMapFile> = files.iter().map(|file| (&*file.path, file)).collect();
         let entries = files.values().map(|file| {
             let tier = tiers.get(&*file.path).copied().unwrap_or(Tier::L3);
-            let key = format!("symbol:{}", file.path).into();
+            let key = TrackedKey::Symbols(file.path.clone());
             TrackedEntry {
                 key,
                 tier,

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_prompt::Tier;
 
-use super::{ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierOpening, TrackedEntry};
+use super::{
+    ShownEntry, StabilityTracker, TierChange, TierChangeReason, TierOpening, TrackedEntry, TrackedKey,
+};
 
 /// The tiers that must hold enough for a cache entry, the most stable first. L0 always does,
 /// because it holds the system prompt.
@@ -63,20 +65,25 @@ impl Rebalance {
     }
 
     /// Starts from the tracker before a response, and the entries that its request showed.
-    pub fn from_response(before: &StabilityTracker, shown: &[ShownEntry], target: usize) -> Self {
+    pub fn from_response<'a>(before: &StabilityTracker, shown: &'a [ShownEntry], target: usize) -> Self {
         let mut rebalance = Rebalance::new(Vec::new(), target);
-        let mut known: BTreeMap<&str, &TrackedEntry> =
-            before.entries.iter().map(|tracked| (&*tracked.key, tracked)).collect();
+        let mut known: BTreeMap<&TrackedKey, &TrackedEntry> =
+            before.entries.iter().map(|tracked| (&tracked.key, tracked)).collect();
         for shown in shown {
-            let member = match known.remove(&*shown.key) {
+            let member = match known.remove(&shown.key) {
                 Some(tracked) => rebalance.record_shown(tracked, shown),
                 None => Member::new(shown),
             };
             rebalance.members.push(member);
         }
-        let open: BTreeSet<&str> = shown.iter().filter_map(|shown| shown.key.strip_prefix("file:")).collect();
-        let is_open = |symbol: &TrackedEntry| {
-            symbol.key.strip_prefix("symbol:").is_some_and(|path| open.contains(path))
+        let path = |shown: &'a ShownEntry| match &shown.key {
+            TrackedKey::File(path) => Some(&**path),
+            TrackedKey::Symbols(_) | TrackedKey::Exchange(_) => None,
+        };
+        let open: BTreeSet<&str> = shown.iter().filter_map(path).collect();
+        let is_open = |tracked: &TrackedEntry| match &tracked.key {
+            TrackedKey::Symbols(path) => open.contains(&**path),
+            TrackedKey::File(_) | TrackedKey::Exchange(_) => false,
         };
         for tracked in known.into_values() {
             rebalance.record_absent(
@@ -85,7 +92,7 @@ impl Rebalance {
             );
         }
         // The sort is stable: the exchanges keep the order they were shown in.
-        rebalance.members.sort_by(|a, b| match (a.tracked.is_exchange(), b.tracked.is_exchange()) {
+        rebalance.members.sort_by(|a, b| match (a.tracked.key.is_exchange(), b.tracked.key.is_exchange()) {
             (false, false) => a.tracked.key.cmp(&b.tracked.key),
             (a, b) => a.cmp(&b),
         });
@@ -134,7 +141,7 @@ impl Rebalance {
         let mut least = Tier::L0;
         for index in 0..self.members.len() {
             let tracked = &self.members[index].tracked;
-            if !tracked.is_exchange() {
+            if !tracked.key.is_exchange() {
                 continue;
             }
             if tracked.tier < least {
@@ -197,7 +204,7 @@ impl Rebalance {
     /// Drops exchanges from `risers` that would overtake an older one. Exchanges alone do not enter
     /// L3; they wait until L3 is written for something else.
     fn retain_ordered_exchanges(&self, risers: &mut Vec<usize>, upper: Tier, opening: TierOpening) {
-        let is_exchange = |index: usize| self.members[index].tracked.is_exchange();
+        let is_exchange = |index: usize| self.members[index].tracked.key.is_exchange();
         let alone = risers.iter().all(|index| is_exchange(*index));
         let wanted = upper != Tier::L3 || opening == TierOpening::Rewritten || !alone;
         let exchanges = (0..self.members.len()).filter(|index| is_exchange(*index));

@@ -2,23 +2,19 @@
 //! [`StabilityTracker::assign_tiers`], which puts tiers onto the next snapshot.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use hardpan_prompt::{
-    AgentMessage, Block, Content, Hash, ItemCopy, ItemKind, Origin, Region, Source, Tier, exchange_ranges,
-    key_name,
-};
+use hardpan_prompt::{Block, Content, Hash, ItemCopy, Origin, Region, Source, Tier, exchange_ranges};
 
 use rustc_hash::FxHashMap;
 
-use super::{StabilityTracker, TrackedEntry};
+use super::{StabilityTracker, TrackedEntry, TrackedKey};
 use crate::{AssembledPrompt, Snapshot};
 
 /// A file, symbol entry or exchange as a request showed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownEntry {
-    /// `file:PATH`, `symbol:PATH` or `history:ID`.
-    pub key: Arc<str>,
+    /// What it is.
+    pub key: TrackedKey,
     /// The hash of its rendered text.
     pub hash: Hash,
     /// The tokens of its rendered text.
@@ -42,14 +38,14 @@ pub fn collect_shown_entries(snapshot: &Snapshot, assembled: &AssembledPrompt) -
             exchange_of.entry(&message.id.0).or_insert(number);
         }
     }
-    let mut items: BTreeMap<Arc<str>, ShownContent> = BTreeMap::new();
+    let mut items: BTreeMap<TrackedKey, ShownContent> = BTreeMap::new();
     let mut exchange_contents: Vec<Option<ShownContent>> = exchanges.iter().map(|_| None).collect();
     for (index, block) in assembled.prompt.blocks().enumerate() {
         let segments = assembled.measured.segments(assembled.prompt.tools.len() + index);
         for_each_piece(block, segments, &mut |origin, hash, tokens| {
             let sum = match &origin.source {
                 Source::Item { key, copy: ItemCopy::Current } => {
-                    let Some(key) = tracked_item_key(origin.kind, key) else { return };
+                    let Some(key) = TrackedKey::of_item(origin.kind, key) else { return };
                     items.entry(key).or_insert_with(|| ShownContent::new(block.region))
                 }
                 Source::Message(id) => {
@@ -62,10 +58,9 @@ pub fn collect_shown_entries(snapshot: &Snapshot, assembled: &AssembledPrompt) -
             sum.tokens += tokens;
         });
     }
-    let exchanges = exchanges
-        .into_iter()
-        .zip(exchange_contents)
-        .filter_map(|(exchange, sum)| Some(sum?.into_entry(exchange_key(&snapshot.messages[exchange]))));
+    let exchanges = exchanges.into_iter().zip(exchange_contents).filter_map(|(exchange, sum)| {
+        Some(sum?.into_entry(TrackedKey::of_exchange(&snapshot.messages[exchange.start].id)))
+    });
     items.into_iter().map(|(key, sum)| sum.into_entry(key)).chain(exchanges).collect()
 }
 
@@ -82,7 +77,7 @@ impl ShownContent {
         ShownContent { hashes: Vec::new(), tokens: 0, tier: tier_of_region(region) }
     }
 
-    fn into_entry(self, key: Arc<str>) -> ShownEntry {
+    fn into_entry(self, key: TrackedKey) -> ShownEntry {
         ShownEntry { key, hash: Hash::of(&self.hashes), tokens: self.tokens, tier: self.tier }
     }
 }
@@ -113,37 +108,24 @@ fn tier_of_region(region: Region) -> Tier {
     }
 }
 
-fn exchange_key(exchange: &[AgentMessage]) -> Arc<str> {
-    exchange.first().map(|message| format!("history:{}", message.id)).unwrap_or_default().into()
-}
-
-/// The tracker's key of an item, if its kind is tracked.
-fn tracked_item_key(kind: ItemKind, key: &str) -> Option<Arc<str>> {
-    let name = key_name(key);
-    match kind {
-        ItemKind::File => Some(format!("file:{name}").into()),
-        ItemKind::Symbols => Some(format!("symbol:{name}").into()),
-        _ => None,
-    }
-}
-
 impl StabilityTracker {
     /// The snapshot with the tracker's tiers on its files, symbol entries and messages. The layout
     /// chooses the tier of what is not tracked.
     pub fn assign_tiers(&self, snapshot: &Snapshot) -> Snapshot {
-        let known: FxHashMap<&str, &TrackedEntry> =
-            self.entries.iter().map(|tracked| (&*tracked.key, tracked)).collect();
-        let tracked_tier =
-            |key: &str| known.get(key).map(|tracked| (tracked.tier, tracked.unchanged_responses)).unzip();
+        let known: FxHashMap<&TrackedKey, &TrackedEntry> =
+            self.entries.iter().map(|tracked| (&tracked.key, tracked)).collect();
+        let tracked_tier = |key: &TrackedKey| {
+            known.get(key).map(|tracked| (tracked.tier, tracked.unchanged_responses)).unzip()
+        };
         let mut snapshot = snapshot.clone();
         for item in &mut snapshot.items {
-            if let Some(key) = tracked_item_key(item.kind, &item.key) {
+            if let Some(key) = TrackedKey::of_item(item.kind, &item.key) {
                 (item.tier, item.unchanged_responses) = tracked_tier(&key);
             }
         }
         for exchange in exchange_ranges(&snapshot.messages) {
             let messages = &mut snapshot.messages[exchange];
-            let (tier, n) = tracked_tier(&exchange_key(messages));
+            let (tier, n) = tracked_tier(&TrackedKey::of_exchange(&messages[0].id));
             messages.iter_mut().for_each(|message| (message.tier, message.unchanged_responses) = (tier, n));
         }
         snapshot

@@ -1,16 +1,17 @@
 //! [`TierChange`]: what moved between the tiers of the `tiers` layout, and why.
 
 use std::fmt;
-use std::sync::Arc;
 
 use hardpan_prompt::Tier;
 use serde::Serialize;
 
+use super::TrackedKey;
+
 /// A move of one tracked entry between tiers, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TierChange {
-    /// What moved: `file:PATH`, `symbol:PATH` or `history:ID`.
-    pub key: Arc<str>,
+    /// What moved.
+    pub key: TrackedKey,
     /// The tier it was shown in; none if it was not shown.
     pub from: Option<Tier>,
     /// The tier it will be shown in; none if it will not be shown.

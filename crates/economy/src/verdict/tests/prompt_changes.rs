@@ -55,7 +55,7 @@ fn other_tools_lose_everything_and_are_named() {
 #[test]
 fn another_system_prompt_is_named_by_its_segment() {
     let verdict = verdict_after(|_, conversation| {
-        conversation.system[1].text = Text::new(long_text("other project", 800))
+        conversation.system[1].text = Text::new(long_text("other project", 800));
     });
     assert_eq!(
         (verdict.cause.clone(), verdict.blame),
@@ -105,7 +105,7 @@ fn an_item_that_changed_before_what_was_cached_is_named() {
 fn a_message_that_changed_or_went_is_named() {
     let cause = |id: &str, how| Cause::MessageChanged { id: id.into(), how };
     let changed = verdict_after(|_, conversation| {
-        conversation.log[1].blocks[0] = message_block("m2", "Something else.")
+        conversation.log[1].blocks[0] = message_block("m2", "Something else.");
     });
     assert_eq!((changed.cause, changed.blame), (cause("m2", ContentChange::Changed), Blame::Us));
     assert!((400..700).contains(&changed.lost_tokens), "{}", changed.lost_tokens);
@@ -113,7 +113,7 @@ fn a_message_that_changed_or_went_is_named() {
     let removed = verdict_after(|_, conversation| drop(conversation.log.drain(1..3)));
     assert_eq!(removed.cause, cause("m2", ContentChange::Removed));
     let added = verdict_after(|_, conversation| {
-        conversation.log.insert(1, PromptMessage::new(Role::User, vec![message_block("m9", "Psst.")]))
+        conversation.log.insert(1, PromptMessage::new(Role::User, vec![message_block("m9", "Psst.")]));
     });
     assert_eq!(added.cause, cause("m9", ContentChange::Added));
 }

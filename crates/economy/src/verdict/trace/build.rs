@@ -185,7 +185,7 @@ fn for_each_piece(block: &Block, hash: u64, add: &mut dyn FnMut(u64, PieceOrigin
                 match part {
                     ResultPart::Text(segments) => for_each_segment(segments, add),
                     ResultPart::Image(image) => {
-                        add(short_hash(image.hash()), PieceOrigin::from_origin(&result.origin))
+                        add(short_hash(image.hash()), PieceOrigin::from_origin(&result.origin));
                     }
                 }
             }

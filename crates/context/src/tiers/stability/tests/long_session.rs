@@ -180,7 +180,7 @@ fn everything_is_there_once(snapshot: &Snapshot, prompt: &Prompt) {
     for origin in segments {
         match &origin.source {
             Source::Item { copy: ItemCopy::Current, .. } => {
-                *times.entry(origin.to_string()).or_default() += 1
+                *times.entry(origin.to_string()).or_default() += 1;
             }
             Source::Message(id) => sent_ids.push(id.clone()),
             _ => {}
@@ -208,7 +208,7 @@ fn the_breakdown_agrees(breakdown: &Breakdown, tracker: &StabilityTracker) {
         breakdown.blocks.iter().flat_map(|block| block.contents.iter().map(move |c| (block, c)))
     {
         let key = content.key().replace("symbols:", "symbol:");
-        if let Some(tracked) = tracker.entries().iter().find(|tracked| *tracked.key == *key) {
+        if let Some(tracked) = tracker.entries().iter().find(|tracked| tracked.key.to_string() == key) {
             assert_eq!(content.unchanged_responses, Some(tracked.unchanged_responses), "{key}");
             assert_eq!(serde_json::to_value(tracked.tier).expect("a tier"), block.tier, "{key}");
         }
@@ -257,8 +257,7 @@ fn two_hundred_responses(seed: u64, seen: &mut Coverage) {
             }
         }
         seen.reasons.extend(changes.iter().map(|change| kind(change.reason)));
-        let history = |key: &str| key.starts_with("history:");
-        seen.tiers.extend(next.tiers.entries().iter().map(|entry| (entry.tier, history(&entry.key))));
+        seen.tiers.extend(next.tiers.entries().iter().map(|entry| (entry.tier, entry.key.is_exchange())));
         before = Some((now, changes));
         layout_state = next;
         work.answer(request);
@@ -310,9 +309,11 @@ fn tiers_given_in_a_snapshot_are_where_the_tracker_begins() {
     let mut layout_state = assembled.layout_state.clone();
     LayoutName::Tiers.layout().record_response(&mut layout_state, &given, &assembled, &target);
     let entries = layout_state.tiers.entries().iter();
-    let tiers: Vec<_> = entries.map(|entry| (&*entry.key, entry.tier, entry.unchanged_responses)).collect();
+    let tiers: Vec<_> =
+        entries.map(|entry| (entry.key.to_string(), entry.tier, entry.unchanged_responses)).collect();
     assert_eq!(
         tiers,
         [("file:a.rs", Tier::L1, 9), ("file:b.rs", Tier::Active, 0), ("history:m1", Tier::L0, 12)]
+            .map(|(key, tier, n)| (key.to_owned(), tier, n))
     );
 }

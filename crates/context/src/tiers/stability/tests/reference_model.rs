@@ -26,7 +26,7 @@ struct Response {
 
 impl Response {
     fn of(&self, key: &str) -> Option<&ShownEntry> {
-        self.shown.iter().find(|shown| *shown.key == *key)
+        self.shown.iter().find(|shown| shown.key.to_string() == key)
     }
 
     fn open(&self, symbol: &str) -> bool {
@@ -287,27 +287,27 @@ impl SimulatedProject {
         match step.conversation {
             ConversationStep::Nothing => {}
             ConversationStep::Continues => {
-                self.conversation.last_mut().into_iter().for_each(|conversation| conversation.1 += 1)
+                self.conversation.last_mut().into_iter().for_each(|conversation| conversation.1 += 1);
             }
             ConversationStep::Begins => {
                 self.conversation.push((self.began, 0));
                 self.began += 1;
             }
             ConversationStep::IsRewritten(at) => {
-                self.conversation.get_mut(at).into_iter().for_each(|conversation| conversation.1 += 1)
+                self.conversation.get_mut(at).into_iter().for_each(|conversation| conversation.1 += 1);
             }
             ConversationStep::LosesItsOldest => {
-                drop(self.conversation.drain(..self.conversation.len().min(1)))
+                drop(self.conversation.drain(..self.conversation.len().min(1)));
             }
         }
     }
 
     fn shown(&self, tracker: &StabilityTracker) -> Vec<ShownEntry> {
         let shown = |key: String, version: u32, tokens: usize, usual: Tier| {
-            let known = tracker.entries().iter().find(|entry| *entry.key == *key);
+            let known = tracker.entries().iter().find(|entry| entry.key.to_string() == key);
             let hash = Hash::of(format!("{key} {version}").as_bytes());
             let tier = known.map_or(usual, |entry| entry.tier);
-            ShownEntry { key: key.into(), hash, tokens: tokens + version as usize, tier }
+            ShownEntry { key: key.parse().unwrap(), hash, tokens: tokens + version as usize, tier }
         };
         let mut all = Vec::new();
         for path in (0..8).filter(|path| self.missing >> path & 1 == 0) {

@@ -25,7 +25,7 @@ fn hash(key: &str, version: &str) -> Hash {
 fn tracked(line: &str) -> TrackedEntry {
     let words: Vec<&str> = line.split(' ').collect();
     TrackedEntry {
-        key: words[0].into(),
+        key: words[0].parse().unwrap(),
         tier: tier(words[1]),
         unchanged_responses: words[2].parse().unwrap(),
         hash: Some(hash(words[0], "v1")),
@@ -39,7 +39,7 @@ fn shown(line: &str) -> ShownEntry {
     let version = words.iter().find(|word| word.starts_with('v')).unwrap_or(&"v1");
     let tier = words.iter().find_map(|word| word.strip_prefix("in-")).map_or(Tier::Active, tier);
     ShownEntry {
-        key: words[0].into(),
+        key: words[0].parse().unwrap(),
         hash: hash(words[0], version),
         tokens: words[1].parse().unwrap(),
         tier,
