@@ -396,7 +396,7 @@ impl Agent {
         match how {
             SessionSwitchKind::Other => self.events().emit(self, SessionSwitch { from, to }).await,
             SessionSwitchKind::Fork { entry } => {
-                self.events().emit(self, SessionFork { from, entry, to }).await
+                self.events().emit(self, SessionFork { from, entry, to }).await;
             }
         }
     }

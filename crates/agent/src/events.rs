@@ -253,3 +253,6 @@ impl Drop for Events {
         self.streams().iter().for_each(|queue| queue.close());
     }
 }
+
+#[cfg(test)]
+mod tests;

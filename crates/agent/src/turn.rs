@@ -24,8 +24,7 @@ use crate::agent::{Agent, AgentError, ModelSelection, lock};
 use crate::billing::RequestTimes;
 use crate::conversation::Conversation;
 use crate::events::{
-    BeforeProviderRequest, ContextEvent, MessageDelta, MessageEnd, MessageStart, MessageUpdate, Note,
-    NoteKind, RunEnd,
+    BeforeProviderRequest, ContextEvent, MessageDelta, MessageEnd, MessageStart, MessageUpdate, Note, RunEnd,
 };
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
@@ -280,20 +279,22 @@ impl Agent {
         let mut stream = client.send(request);
         let mut save = tokio::time::interval(PARTIAL_SAVE_INTERVAL);
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        // Whether to wait for the faces before the next piece; what came is stored meanwhile.
+        let mut await_faces = false;
         let end = loop {
             tokio::select! {
                 biased;
                 () = token.cancelled() => break StreamEnd::Stopped,
-                event = stream.next_event() => match event {
+                () = self.events().wait_for_readers(), if await_faces => await_faces = false,
+                event = stream.next_event(), if !await_faces => match event {
                     None => break StreamEnd::Completed,
                     Some(Err(error)) => break StreamEnd::Failed(error),
                     Some(Ok(ClientEvent::Notice(notice))) => {
                         if notice.restarts_request() {
                             sent = self.now(); // what was sent before was not answered
                         }
-                        let note = Note { text: notice.to_string(), kind: NoteKind::Provider };
-                        self.events().emit(self, note).await;
-                        self.wait_for_faces(token).await;
+                        self.events().emit(self, Note::from(&notice)).await;
+                        await_faces = true;
                     }
                     Some(Ok(ClientEvent::Answer(event))) => {
                         let partial = match &mut partial {
@@ -301,7 +302,7 @@ impl Agent {
                             None => partial.insert(self.begin_answer(selection, assembled).await),
                         };
                         self.handle_answer_event(partial, &event, stream.answer()).await;
-                        self.wait_for_faces(token).await;
+                        await_faces = true;
                     }
                 },
                 _ = save.tick() => self.store_partial_answer(&mut partial, selection),

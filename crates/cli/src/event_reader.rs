@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 /// What an [`OrderedQueue`] gives next.
 pub enum QueueItem<T> {
-    Event(AgentEvent),
+    Event(Box<AgentEvent>),
     Own(T),
 }
 
@@ -35,7 +35,7 @@ impl<T> OrderedQueue<T> {
             tokio::select! {
                 biased;
                 Some(item) = self.items.recv() => self.next_item = Some((item, self.events.len())),
-                Some(event) = self.events.recv() => return Some(QueueItem::Event(event)),
+                Some(event) = self.events.recv() => return Some(QueueItem::Event(event.into())),
                 else => return None,
             }
         }
@@ -44,7 +44,7 @@ impl<T> OrderedQueue<T> {
             && let Some(event) = self.events.try_recv()
         {
             self.next_item = Some((item, before - 1));
-            return Some(QueueItem::Event(event));
+            return Some(QueueItem::Event(event.into()));
         }
         Some(QueueItem::Own(item))
     }
@@ -88,7 +88,7 @@ impl EventReader {
         let (marks, items) = mpsc::unbounded_channel();
         let task = OrderedQueue::new(agent.events().stream(), items).run(move |item| {
             match item {
-                QueueItem::Event(event) => handle(event),
+                QueueItem::Event(event) => handle(*event),
                 // The other side may have stopped waiting.
                 QueueItem::Own(Mark::Reached(reached)) => drop(reached.send(())),
                 QueueItem::Own(Mark::End) => return ControlFlow::Break(()),

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use hardpan_prompt::MessagePart;
+use hardpan_providers::{ClientNotice, UnsupportedFeature};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Note;
 
 /// Where an input came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -99,8 +102,27 @@ pub enum MessageDelta {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NoteKind {
-    /// How the answer was got: the request was sent again, or in another form.
-    Provider,
+    /// The request failed and is sent again.
+    Retry {
+        /// The number of the attempt that follows; the first is 1.
+        attempt: u32,
+        /// The maximum number of attempts.
+        tries: u32,
+        /// How long the agent waits before it, in milliseconds.
+        wait_ms: u64,
+    },
+    /// The model refused a feature, and the request is sent again without it.
+    Downgrade {
+        /// What the model refused.
+        feature: UnsupportedFeature,
+    },
+    /// The connection broke in the middle of the answer; what came is kept.
+    BrokenOff,
+    /// A part of the answer is of a type that Hardpan does not know, and is missing from it.
+    SkippedPart {
+        /// The provider's name of the type.
+        part_type: String,
+    },
     /// The conversation was compacted to make room.
     Compacted {
         /// Number of messages that the summary replaces.
@@ -114,4 +136,20 @@ pub enum NoteKind {
     Mention,
     /// Settings, the session, the tools or the route to the provider are not what one might expect.
     Setup,
+}
+
+impl From<&ClientNotice> for Note {
+    fn from(notice: &ClientNotice) -> Self {
+        let kind = match notice {
+            ClientNotice::Retry { error: _, wait, attempt, tries } => NoteKind::Retry {
+                attempt: *attempt,
+                tries: *tries,
+                wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            },
+            ClientNotice::Downgrade { model: _, feature } => NoteKind::Downgrade { feature: *feature },
+            ClientNotice::BrokenOff { error: _ } => NoteKind::BrokenOff,
+            ClientNotice::SkippedPart { part_type } => NoteKind::SkippedPart { part_type: part_type.clone() },
+        };
+        Note { text: notice.to_string(), kind }
+    }
 }

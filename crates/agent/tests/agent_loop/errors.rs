@@ -1,4 +1,4 @@
-use hardpan_agent::events::{AgentEnd, MessageUpdate, Note, ToolExecutionStart, TurnEnd};
+use hardpan_agent::events::{AgentEnd, MessageUpdate, Note, NoteKind, ToolExecutionStart, TurnEnd};
 use hardpan_agent::{InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_test_support::{NoteLog, TestAgent, text_of};
@@ -25,11 +25,11 @@ async fn a_provider_that_is_too_busy_is_asked_again_with_a_note() {
         let test_agent = TestAgent::builder().layout(layout).faults("status=529,times=2").start().await;
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.transcript_lines(), ["user: Hello", "assistant: Fine."]);
-        let notes: Vec<String> =
-            test_agent.events_of::<Note>().iter().map(|note| note.text.clone()).collect();
+        let notes = test_agent.events_of::<Note>();
         assert_eq!(notes.len(), 2);
-        assert!(notes[0].contains("529") && notes[0].contains("(2 of 5)"), "{notes:?}");
-        assert!(notes[1].contains("(3 of 5)"), "{notes:?}");
+        assert!(notes[0].text.contains("529") && notes[0].text.contains("(2 of 5)"), "{notes:?}");
+        assert!(matches!(notes[0].kind, NoteKind::Retry { attempt: 2, tries: 5, .. }), "{notes:?}");
+        assert!(matches!(notes[1].kind, NoteKind::Retry { attempt: 3, tries: 5, .. }), "{notes:?}");
         let sent = test_agent.sent_bodies();
         assert_eq!(sent.len(), 3);
         assert!(sent.iter().all(|body| *body == sent[0]), "what is sent again is the same");

@@ -85,7 +85,7 @@ impl PrinterState {
     fn handle_event(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::MessageUpdate(MessageUpdate { delta: MessageDelta::Text { text }, .. }) => {
-                self.print_text(&text)
+                self.print_text(&text);
             }
             AgentEvent::MessageEnd(MessageEnd { message, .. }) => self.print_message(&message.body),
             AgentEvent::QueueUpdate(QueueUpdate(queued)) => self.update_queue(queued),
@@ -96,7 +96,7 @@ impl PrinterState {
                 print_cut(&format!("· {} {}", started.tool_name, arguments_summary(&started.args)));
             }
             AgentEvent::ToolExecutionEnd(ended) if ended.display == ResultDisplay::LastLines => {
-                print_command_output(&joined_texts(&ended.content))
+                print_command_output(&joined_texts(&ended.content));
             }
             AgentEvent::ToolExecutionEnd(ended) if ended.is_error => {
                 print_note(&format!("  failed: {}", first_line(&joined_texts(&ended.content))));

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use hardpan_prompt::{Block, Prompt};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ClientRequest;
@@ -16,7 +17,7 @@ use crate::FailureKind;
 const VALID_FOR_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A feature that a model has refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnsupportedFeature {
     /// The model refused images in the prompt.
