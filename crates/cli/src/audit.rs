@@ -1,6 +1,6 @@
 //! `hardpan audit`: analyses what recorded sessions cost, and what they paid twice.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -48,7 +48,7 @@ pub fn audit(args: &AuditArgs) -> Result<()> {
     if let Some(path) = &args.html {
         let page = report::page(&audits, args.top.max(100));
         std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("wrote {}", safe(&path.display().to_string()));
+        note!("wrote {}", safe(&path.display().to_string()));
     }
     if args.json {
         return Ok(output::print(serde_json::to_string_pretty(&Report::from_audits(&audits))? + "\n")?);
@@ -62,7 +62,7 @@ pub fn catalogue() -> Catalogue {
     match load_settings(None) {
         Ok(settings) => settings.catalogue.clone(),
         Err(error) => {
-            eprintln!("hardpan: ignoring your settings: {}", safe_lines(&error_text(&error)));
+            note!("hardpan: ignoring your settings: {}", safe_lines(&error_text(&error)));
             Catalogue::builtin().clone()
         }
     }
@@ -135,7 +135,7 @@ fn audits(files: &[PathBuf], catalogue: &Catalogue, args: &AuditArgs) -> Vec<Aud
             Ok(recording) => audits.push(Audit::from_recording(&recording, catalogue)),
             Err(error) => {
                 progress.clear();
-                eprintln!("hardpan: skipped: {}", safe_lines(&error.to_string()));
+                note!("hardpan: skipped: {}", safe_lines(&error.to_string()));
             }
         }
     }
@@ -152,14 +152,13 @@ struct Progress {
 impl Progress {
     fn show(&mut self, number: usize) {
         if self.shown {
-            eprint!("\r{number} of {} sessions\u{1b}[K", self.all);
-            let _ = io::stderr().flush();
+            note_inline!("\r{number} of {} sessions\u{1b}[K", self.all);
         }
     }
 
     fn clear(&mut self) {
         if self.shown {
-            eprint!("\r\u{1b}[K");
+            note_inline!("\r\u{1b}[K");
         }
     }
 }

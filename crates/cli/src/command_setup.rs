@@ -58,9 +58,9 @@ impl NoticeSink for StderrNotices {
         }
         match progress {
             IndexProgress::Indexed { done, total } => {
-                eprint!("\rindexing {} of {} files", thousands(done), thousands(total));
+                note_inline!("\rindexing {} of {} files", thousands(done), thousands(total));
             }
-            IndexProgress::Finished => eprint!("\r\x1b[K"),
+            IndexProgress::Finished => note_inline!("\r\x1b[K"),
         }
     }
 }

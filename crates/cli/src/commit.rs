@@ -1,7 +1,7 @@
 //! `hardpan commit`: lets a model write a commit message for the staged changes, shows it, and
 //! commits.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub fn commit(args: &CommitArgs) -> Result<()> {
         CommitMode::Commit => Ok(repository.commit(&staged, &message)?),
         CommitMode::Ask => ask(&repository, &staged, message),
         CommitMode::Show => {
-            eprintln!(
+            note!(
                 "hardpan: not committed, because there is no terminal to ask in: add --yes, or save this message and run `git commit -F FILE`"
             );
             Ok(())
@@ -97,7 +97,7 @@ fn write_message(
                     "no key for {provider}, so no model can write the message; nothing was committed. Set {key}, or write the message yourself (git commit)"
                 );
             }
-            eprintln!(
+            note!(
                 "hardpan: no key for {provider}, so this message is made from the file names only. Set {key} to let a model read the changes."
             );
             return Ok(CommitMessage::from_file_names(&staged.files));
@@ -105,7 +105,7 @@ fn write_message(
     };
     let written = write_until_interrupted(&mut writer, staged);
     if writer.bill().requests > 0 {
-        eprintln!("{}", bill_line(writer.bill()));
+        note!("{}", bill_line(writer.bill()));
     }
     writer.finish(&working_folder(args.dir.as_deref())?);
     written
@@ -150,8 +150,7 @@ fn show(message: &CommitMessage) -> Result<()> {
 /// Asks the user until they commit or decline.
 fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessage) -> Result<()> {
     loop {
-        eprint!("Commit with this message? [y]es, [e]dit, [n]o: ");
-        io::stderr().flush().context("cannot write to the terminal")?;
+        note_inline!("Commit with this message? [y]es, [e]dit, [n]o: ");
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line).context("cannot read your answer")?;
         match line.trim().to_lowercase().as_str() {
@@ -161,11 +160,11 @@ fn ask(repository: &Repository, staged: &StagedChanges, mut message: CommitMessa
                     message = edited;
                     show(&message)?;
                 }
-                Err(error) => eprintln!("hardpan: {}", safe(&error_text(&error))),
+                Err(error) => note!("hardpan: {}", safe(&error_text(&error))),
             },
             "n" | "no" => return Err(declined()),
             "" if read == 0 => return Err(declined()),
-            _ => eprintln!("please answer y, e or n"),
+            _ => note!("please answer y, e or n"),
         }
     }
 }

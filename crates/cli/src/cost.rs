@@ -95,11 +95,11 @@ pub fn cost(args: &CostArgs) -> Result<()> {
     }
     if summary.ledger.total.requests == 0 {
         let place = if args.all { "" } else { " here" };
-        eprintln!("no costs{place} yet: ask a model something with hardpan -p \"…\"");
+        note!("no costs{place} yet: ask a model something with hardpan -p \"…\"");
         return Ok(());
     }
     output::print(table(&summary.ledger.total, by, &rows).render(width()))?;
-    remarks(&summary).iter().for_each(|remark| eprintln!("{remark}"));
+    remarks(&summary).iter().for_each(|remark| note!("{remark}"));
     Ok(())
 }
 

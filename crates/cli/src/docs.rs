@@ -78,7 +78,7 @@ fn list(format: OutputFormat) -> Result<()> {
     let lines: String =
         listed.iter().map(|DocumentSummary { name, title }| format!("{name:width$}  {title}\n")).collect();
     output::print(lines)?;
-    eprintln!("run hardpan docs NAME to print one");
+    note!("run hardpan docs NAME to print one");
     Ok(())
 }
 

@@ -4,6 +4,11 @@
 //! ([`hardpan_app::gather`]), calls the engine, and prints the result. Data goes to standard output, messages
 //! for people go to standard error.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)] // they panic if the reader is gone: see `output`
+
+#[macro_use]
+mod output; // standard output, tables, text without control characters
+
 mod args; // the command line, and every help text
 mod audit; // `hardpan audit`
 mod chat; // a conversation: one prompt, JSON events, or an interactive session
@@ -17,7 +22,6 @@ mod hud; // --hud: what the last request held, what it cost, what came from the 
 mod logging; // HARDPAN_LOG and --log: what happens inside, written to a file
 mod map; // `hardpan map` and `hardpan symbols`
 mod origins; // where each block of a request came from, as JSON
-mod output; // standard output, tables, text without control characters
 mod replay; // `hardpan replay`
 mod rpc; // `hardpan rpc`
 mod run; // one function per command
@@ -41,7 +45,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_output_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hardpan: {}", output::safe_lines(&output::error_text(&error)));
+            note!("hardpan: {}", output::safe_lines(&output::error_text(&error)));
             chat::ExitError::exit_code_of(&error)
         }
     }

@@ -50,7 +50,7 @@ pub fn map(
     output::print(map.text())?;
     let left = map.left_out;
     if left.files + left.definitions > 0 {
-        eprintln!(
+        note!(
             "left out to fit the token limit: {} definitions, and {} whole files",
             thousands(left.definitions),
             thousands(left.files)

@@ -1,5 +1,8 @@
-//! [`print()`] for standard output, [`Table`] for columns, and [`safe`] for text that must not
-//! steer the terminal.
+//! [`print()`] for standard output, [`note!`] for standard error, [`Table`] for columns, and [`safe`]
+//! for text that must not steer the terminal.
+//!
+//! Nothing here panics if the reader is gone, as `println!` and `eprintln!` do; the lints of this
+//! crate forbid those.
 
 use std::io::{self, Write};
 
@@ -15,6 +18,21 @@ pub fn print(bytes: impl AsRef<[u8]>) -> Result<(), OutputError> {
     let mut out = io::stdout().lock();
     out.write_all(bytes.as_ref())?;
     Ok(out.flush()?)
+}
+
+/// Writes a line for people to standard error. If nobody reads it, it is dropped.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::output::write_note(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Like [`note!`], without the line end: for questions and for progress.
+macro_rules! note_inline {
+    ($($text:tt)*) => { $crate::output::write_note(format_args!($($text)*)) };
+}
+
+/// What [`note!`] calls. The text is one write, so that it does not mix with that of other threads.
+pub fn write_note(text: std::fmt::Arguments<'_>) {
+    let _ = io::stderr().write_all(text.to_string().as_bytes());
 }
 
 /// Whether the error means that the reader of our output went away (`hardpan … | head`), which is

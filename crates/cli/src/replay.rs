@@ -1,7 +1,7 @@
 //! `hardpan replay`: computes what recorded sessions would have cost with each layout.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -78,19 +78,18 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
     let (mut rows, mut failed) = (Vec::new(), 0);
     for (number, file) in files.iter().enumerate() {
         if shows_progress {
-            eprint!("\r{} of {} sessions replayed", number, files.len());
-            io::stderr().flush()?;
+            note_inline!("\r{} of {} sessions replayed", number, files.len());
         }
         match replay_file(file, &args.layout.0, &catalogue) {
             Ok(row) => rows.push(row),
             Err(error) => {
                 failed += 1;
-                eprintln!("hardpan: skipped: {}", safe_lines(&error_text(&error)));
+                note!("hardpan: skipped: {}", safe_lines(&error_text(&error)));
             }
         }
     }
     if shows_progress {
-        eprint!("\r\x1b[K");
+        note_inline!("\r\x1b[K");
     }
     if rows.is_empty() {
         bail!("cannot replay any of the {failed} files");

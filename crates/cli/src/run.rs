@@ -220,7 +220,7 @@ fn models(filter: Option<&str>, provider: Option<&str>, json: bool) -> Result<()
         bail!("no model matches; run `hardpan models` to list all");
     }
     output::print(views::models(models.iter().copied()))?;
-    eprintln!(
+    note!(
         "{} models; prices in dollars per million tokens, as of {}",
         models.len(),
         settings.catalogue.as_of()
@@ -272,7 +272,7 @@ fn trust(folder: Option<&Path>, remove: bool) -> Result<()> {
     } else {
         "trusted: Hardpan now uses its .hardpan/ settings and prompts"
     };
-    eprintln!("{} is {verb}", output::safe(&name));
+    note!("{} is {verb}", output::safe(&name));
     Ok(())
 }
 

@@ -57,7 +57,7 @@ fn show_event(event: ClientEvent, format: OutputFormat, notices: &mut Vec<String
         ClientEvent::Answer(_) => {}
         ClientEvent::Notice(notice) => {
             let notice = notice.to_string();
-            eprintln!("hardpan: {}", safe(&notice));
+            note!("hardpan: {}", safe(&notice));
             notices.push(notice);
         }
     }
@@ -67,13 +67,13 @@ fn finish_text(request: &AssembledRequest, answer: &Answer) {
     let _ = output::print("\n");
     for call in answer.calls() {
         let (name, arguments) = (safe(&call.call.name), safe(&output::cut(&call.raw, 200)));
-        eprintln!("hardpan: the model called {name} {arguments}; --send does not run tools");
+        note!("hardpan: the model called {name} {arguments}; --send does not run tools");
     }
     if let Some(error) = &answer.error {
-        eprintln!("hardpan: {}", safe(&error.to_string()));
+        note!("hardpan: {}", safe(&error.to_string()));
     }
     if let Some(usage) = &answer.usage {
-        eprintln!("{}", usage_line(request, &usage.tokens));
+        note!("{}", usage_line(request, &usage.tokens));
     }
 }
 

@@ -3,7 +3,7 @@
 mod tree; // a session drawn as a tree
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -169,7 +169,7 @@ fn list(store: &SessionStore, folder_args: &FolderArgs, format: OutputFormat) ->
     }
     if sessions.is_empty() {
         let place = if folder_args.all { "" } else { " here" };
-        eprintln!("no sessions{place} yet: start one with hardpan -p \"…\"");
+        note!("no sessions{place} yet: start one with hardpan -p \"…\"");
         return Ok(());
     }
     let folder: &[(&'static str, Align)] = if folder_args.all { &[("folder", Align::Left)] } else { &[] };
@@ -230,7 +230,7 @@ fn search(
         } else {
             (" here", "; --all searches the sessions of all folders")
         };
-        eprintln!("no message in the sessions{here} contains all of these words{wider}");
+        note!("no message in the sessions{here} contains all of these words{wider}");
         return Ok(());
     }
     let columns =
@@ -246,7 +246,7 @@ fn search(
 fn open(summary: &SessionSummary) -> Result<Session> {
     let session = Session::open(&summary.path)?;
     for problem in &session.problems {
-        eprintln!("{}", safe(&format!("{}:{}: {}", summary.path.display(), problem.line, problem.kind)));
+        note!("{}", safe(&format!("{}:{}: {}", summary.path.display(), problem.line, problem.kind)));
     }
     Ok(session)
 }
@@ -296,20 +296,19 @@ fn delete(store: &SessionStore, summary: &SessionSummary, confirmation: Confirma
         bail!("not deleting {description} without confirmation: add --yes");
     }
     if confirmation == Confirmation::Ask && !is_confirmed(&description)? {
-        eprintln!("nothing was deleted");
+        note!("nothing was deleted");
         return Ok(());
     }
     store.delete(summary)?;
     // The journal and the outputs of commands belong to the session.
     let artifacts = SessionArtifacts::for_session(&summary.id, &UserFolders::from_env(), None);
     artifacts.remove().with_context(|| format!("deleted {description}, but not all files of its tools"))?;
-    eprintln!("deleted {description}");
+    note!("deleted {description}");
     Ok(())
 }
 
 fn is_confirmed(description: &str) -> Result<bool> {
-    eprint!("delete {description} permanently? [y/N] ");
-    io::stderr().flush()?;
+    note_inline!("delete {description} permanently? [y/N] ");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))

@@ -34,11 +34,9 @@ pub fn run(port: u16, script: Option<&Path>, faults: Option<&str>) -> Result<()>
         .await?;
         let url = server.url();
         output::print(format!("listening on {url}\n"))?;
-        eprintln!(
-            "this is a simulator without a language model; it accepts any key; press Ctrl-C to stop it"
-        );
-        eprintln!("to use it from hardpan, set ANTHROPIC_API_KEY=any and put this into config.toml:");
-        eprintln!("  [providers.anthropic]\n  base_url = \"{url}\"");
+        note!("this is a simulator without a language model; it accepts any key; press Ctrl-C to stop it");
+        note!("to use it from hardpan, set ANTHROPIC_API_KEY=any and put this into config.toml:");
+        note!("  [providers.anthropic]\n  base_url = \"{url}\"");
         tokio::signal::ctrl_c().await.context("cannot listen for Ctrl-C")?;
         Ok(server.stop(GRACE).await?)
     })

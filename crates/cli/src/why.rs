@@ -55,7 +55,7 @@ pub fn why(args: &WhyArgs) -> Result<()> {
         return Ok(output::print(serde_json::to_string_pretty(&shown)? + "\n")?);
     }
     if shown.is_empty() {
-        eprintln!("no losses in the {requests} requests of {}: nothing was paid twice", safe(&summary.id));
+        note!("no losses in the {requests} requests of {}: nothing was paid twice", safe(&summary.id));
         return Ok(());
     }
     for (request, verdict) in shown {
@@ -64,7 +64,7 @@ pub fn why(args: &WhyArgs) -> Result<()> {
         output::print(safe_lines(&text))?;
     }
     if first > 0 {
-        eprintln!("{first} earlier losses: --all shows them");
+        note!("{first} earlier losses: --all shows them");
     }
     Ok(())
 }

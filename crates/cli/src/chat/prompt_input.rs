@@ -53,7 +53,7 @@ impl PromptInput {
     /// Warns that a command ignores the text piped in beside it.
     pub fn warn_piped_text_unused(&self) {
         if self.piped_text.is_some() {
-            eprintln!("hardpan: commands do not read standard input; ignoring the text that was piped in");
+            note!("hardpan: commands do not read standard input; ignoring the text that was piped in");
         }
     }
 }
@@ -89,10 +89,10 @@ fn read_input(silence: OnSilence) -> Result<String> {
         let _ = sender.send(rest.map(|_| bytes));
     });
     let waiting =
-        || eprintln!("hardpan: waiting for the end of standard input (add `</dev/null` if you have none)");
+        || note!("hardpan: waiting for the end of standard input (add `</dev/null` if you have none)");
     let began = match receiver.recv_timeout(SILENCE_LIMIT) {
         Err(mpsc::RecvTimeoutError::Timeout) if silence == OnSilence::GiveUp => {
-            eprintln!("hardpan: no data on standard input, not waiting for it; use `-p -` to wait");
+            note!("hardpan: no data on standard input, not waiting for it; use `-p -` to wait");
             return Ok(String::new());
         }
         Err(_) => {

@@ -316,9 +316,9 @@ async fn report_outcome(
 ) {
     output.catch_up().await;
     match outcome {
-        // Not wrapped: it may be a table, or the output of a program.
+        // Tables fit the terminal already; sentences are wrapped.
         Ok(InputOutcome::Command { output }) => {
-            output.iter().for_each(|said| screen::print_lines(&safe_lines(said)));
+            output.iter().for_each(|said| display::print_wrapped(&safe_lines(said)));
         }
         Ok(InputOutcome::Handled) => {}
         Ok(InputOutcome::Queued(_)) => notice!("(queued; /queue lists what waits)"),

@@ -6,7 +6,7 @@
 //! text. Only line editing and echo are switched off. Keys still send signals, so Ctrl-C works
 //! whatever happens here.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Signal, getpid, kill_process};
@@ -171,8 +171,7 @@ pub fn print_lines(text: &str) {
     let before = screen.erase() + if screen.column > 0 { "\n" } else { "" };
     screen.column = 0;
     write_stdout(&before);
-    // A closed terminal is not an error here.
-    let _ = writeln!(io::stderr(), "{}", text.strip_suffix('\n').unwrap_or(text));
+    note!("{}", text.strip_suffix('\n').unwrap_or(text));
     write_stdout(&screen.draw());
 }
 
