@@ -7,6 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hardpan_prompt::{Json, MessagePart};
 use hardpan_test_support::prerequisite;
@@ -23,6 +24,10 @@ struct SandboxedShell {
     scope: Scope,
     bash: Arc<dyn Tool>,
 }
+
+/// How often something is looked for: a minute. Nothing takes that long unless it never happens.
+const MAX_POLLS: usize = 12_000;
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// None where the kernel has no Landlock.
 fn sandboxed_shell(network: NetworkAccess) -> Option<SandboxedShell> {
@@ -275,7 +280,7 @@ fn aborting_ends_what_runs_in_the_sandbox() {
     runtime.block_on(async {
         let begun = async {
             while !fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
         tokio::select! {
@@ -285,7 +290,9 @@ fn aborting_ends_what_runs_in_the_sandbox() {
     });
     let pid = fs::read_to_string(pid).expect("the number");
     let process = PathBuf::from(format!("/proc/{}", pid.trim()));
-    while process.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let is_gone = (0..MAX_POLLS).any(|_| {
+        std::thread::sleep(POLL_INTERVAL);
+        !process.exists()
+    });
+    assert!(is_gone, "{} must end", process.display());
 }

@@ -234,7 +234,9 @@ proptest! {
         if let Ok(mut index) = SymbolIndex::load(&bytes) {
             index.map(&crate::MapRequest::default());
             index.update("a.py", b"def go(): c()\n");
-            index.save();
+            // Whatever was read can be stored and read again.
+            let again = SymbolIndex::load(&index.save());
+            prop_assert_eq!(again.map(|again| state(&again)).ok(), Some(state(&index)));
         }
     }
 }

@@ -58,9 +58,11 @@ fn words_are_uses_and_not_definitions() {
 
 #[test]
 fn deep_nesting_is_no_danger() {
-    let deep = "(".repeat(100_000);
-    Outline::parse("a.js", deep.as_bytes());
+    let deep = format!("function before() {{}}\n{}", "(\n".repeat(100_000));
+    assert_eq!(names("a.js", deep.as_bytes())[..1], ["before"]);
     let deep = "def f():\n".to_string()
         + &(1..300).map(|depth| " ".repeat(depth) + "def g():\n").collect::<String>();
-    Outline::parse("a.py", deep.as_bytes());
+    let found = names("a.py", deep.as_bytes());
+    assert_eq!(found[0], "f");
+    assert!(found[1..].iter().all(|name| name == "g"), "{found:?}");
 }

@@ -227,11 +227,19 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_comes_to_an_end(page in "[a-b<>/!?='\"& ;-]{0,80}") {
+            let mut read = 0;
             for token in tokens(&page) {
-                if let Token::Open(_, attributes) = token {
-                    attributes.get("b");
-                }
+                read += match &token {
+                    Token::Text(text) => text.len(),
+                    Token::Open(name, attributes) => {
+                        prop_assert!(attributes.get("b").is_none_or(|value| value.len() <= page.len()));
+                        name.len()
+                    }
+                    Token::Close(name) => name.len(),
+                };
+                prop_assert!(!matches!(token, Token::Text("")), "nothing is read twice or for nothing");
             }
+            prop_assert!(read <= page.len(), "{} bytes of {:?}", read, page);
         }
     }
 }

@@ -204,9 +204,16 @@ proptest! {
 
     #[test]
     fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..64), limit in 0usize..70) {
-        let _ = read_bytes(&bytes, limit);
-        let mut marked = vec![0xFF, 0xFE];
-        marked.extend(&bytes);
-        let _ = read_bytes(&marked, limit);
+        let marked = [&[0xFF, 0xFE], &bytes[..]].concat();
+        for bytes in [bytes, marked] {
+            match read_bytes(&bytes, limit).map(|file| file.truncation) {
+                Ok(None) => prop_assert!(bytes.len() <= limit),
+                Ok(Some(cut)) => {
+                    prop_assert!(cut.shown_bytes <= limit, "{:?}", cut);
+                    prop_assert_eq!(cut.total_bytes, bytes.len());
+                }
+                Err(reason) => prop_assert!(!reason.to_string().is_empty()),
+            }
+        }
     }
 }

@@ -135,6 +135,9 @@ fn every_field_may_be_missing_and_none_may_be_added() {
 fn a_deep_body_is_refused() {
     let depth = 100_000;
     let body = format!("{{\"messages\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+    for protocol in [Protocol::Anthropic, Protocol::Openai] {
+        assert!(decode_request(protocol, body.as_bytes()).is_err(), "{protocol:?}");
+    }
     survive(body.as_bytes());
 }
 

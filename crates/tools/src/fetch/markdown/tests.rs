@@ -47,6 +47,8 @@ fn a_page_that_nests_without_end_takes_no_more_room_than_any_other() {
 proptest! {
     #[test]
     fn any_page_is_converted(page in "(<(/)?(p|b|a href=x|ul|li|table|tr|td|pre|code|h1|br|nav|title|blockquote)>|[a|` &\n]){0,40}") {
-        convert(&page);
+        let text = convert(&page);
+        prop_assert!(!text.contains('<'), "a tag is left in {:?}", text);
+        prop_assert!(text.len() <= page.len() * 4, "{:?}", text);
     }
 }
