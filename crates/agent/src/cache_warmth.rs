@@ -71,7 +71,7 @@ impl Agent {
     pub async fn ping_cache(&self) -> Result<Spending, AgentError> {
         let _idle = self.inner.run_state.try_lock().map_err(|_| AgentError::Busy)?;
         let failed = |reason: String| AgentError::Ping { reason };
-        let selection = self.selection_with_client().map_err(failed)?;
+        let selection = self.selection_with_client().map_err(|error| failed(error.to_string()))?;
         let last_request = lock(&self.inner.last_request).clone();
         let last_request =
             last_request.ok_or_else(|| failed("nothing has been sent yet: send a prompt first".into()))?;

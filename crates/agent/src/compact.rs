@@ -208,7 +208,7 @@ impl Agent {
         purpose: &str,
         first: SummaryForm,
     ) -> Result<String, String> {
-        let selection = self.selection_with_client()?;
+        let selection = self.selection_with_client().map_err(|error| error.to_string())?;
         self.ensure_observed(run_state).await.map_err(|error| error.to_string())?;
         let id = MessageId::from("summary-request");
         let request_message =

@@ -11,7 +11,8 @@ use hardpan_prompt::{
     AgentMessage, ItemKind, MessageBody, MessageId, MessagePart, OmissionKey, Prompt, Text,
 };
 use hardpan_session::{
-    Entry, Fork, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord, Session, SessionLog,
+    Entry, Fork, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord, Session, SessionError,
+    SessionLog,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -22,6 +23,18 @@ use crate::stored_knowledge::{ResultData, rebuild_knowledge};
 
 /// The stored thinking level of a model without extended thinking.
 pub(crate) const NO_THINKING: &str = "off";
+
+/// Why a session cannot be continued or copied. The message says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConversationError {
+    /// Its file cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Its file cannot be read, or has no such entry.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
 
 /// A branch of a session, open for writing.
 pub struct Conversation {
@@ -74,17 +87,22 @@ impl Conversation {
     }
 
     /// Opens a session and continues at `leaf`, or at its last entry if that is `None`.
-    pub fn resume(path: &Path, leaf: Option<&str>) -> Result<Self, String> {
-        let (log, session) = SessionLog::open(path).map_err(|error| error.to_string())?;
+    pub fn resume(path: &Path, leaf: Option<&str>) -> Result<Self, ConversationError> {
+        let (log, session) = SessionLog::open(path)?;
         let mut conversation = Conversation::with_log(session.header.id.clone(), path, log);
         conversation.load(&session, leaf, BilledEntries::Session)?;
         Ok(conversation)
     }
 
     /// Creates a session that starts with a copy of a branch of `session`.
-    pub fn fork(session: &Session, leaf: Option<&str>, path: &Path, header: Header) -> Result<Self, String> {
-        let Fork { header, entries } = session.fork(leaf, header).map_err(|error| error.to_string())?;
-        let mut conversation = Conversation::begin(path, header).map_err(|error| error.to_string())?;
+    pub fn fork(
+        session: &Session,
+        leaf: Option<&str>,
+        path: &Path,
+        header: Header,
+    ) -> Result<Self, ConversationError> {
+        let Fork { header, entries } = session.fork(leaf, header)?;
+        let mut conversation = Conversation::begin(path, header)?;
         for entry in entries {
             drop(conversation.log.append(entry));
         }
@@ -118,8 +136,13 @@ impl Conversation {
         }
     }
 
-    fn load(&mut self, session: &Session, leaf: Option<&str>, bill: BilledEntries) -> Result<(), String> {
-        let branch = session.branch(leaf).map_err(|error| error.to_string())?;
+    fn load(
+        &mut self,
+        session: &Session,
+        leaf: Option<&str>,
+        bill: BilledEntries,
+    ) -> Result<(), SessionError> {
+        let branch = session.branch(leaf)?;
         self.leaf = branch.leaf;
         self.messages = branch.messages;
         self.model = branch.model;
@@ -128,9 +151,9 @@ impl Conversation {
         self.custom = branch.custom;
         (self.last_request, self.pauses, self.pings) = Default::default();
         branch.requests.iter().for_each(|request| self.track_timing(request));
-        self.knowledge = rebuild_knowledge(&session.path_to(leaf).map_err(|error| error.to_string())?);
+        self.knowledge = rebuild_knowledge(&session.path_to(leaf)?);
         self.memory = LayoutStateLog::from_records(branch.memories);
-        let path = session.path_to(leaf).map_err(|error| error.to_string())?;
+        let path = session.path_to(leaf)?;
         let billed = match bill {
             BilledEntries::Session => session.entries.iter().collect(),
             BilledEntries::Branch => path.clone(),
@@ -236,15 +259,15 @@ impl Conversation {
     }
 
     /// Waits until everything is stored, then reads the session and checks that it has the entry.
-    pub fn open_at(&self, entry: &str) -> Result<Session, String> {
-        self.log.flush().wait().map_err(|error| error.to_string())?;
-        let session = Session::open(&self.path).map_err(|error| error.to_string())?;
-        session.path_to(Some(entry)).map_err(|error| error.to_string())?;
+    pub fn open_at(&self, entry: &str) -> Result<Session, ConversationError> {
+        self.log.flush().wait()?;
+        let session = Session::open(&self.path)?;
+        session.path_to(Some(entry))?;
         Ok(session)
     }
 
     /// Continues the conversation from another entry of the same session.
-    pub fn go_to_entry(&mut self, entry: &str) -> Result<(), String> {
+    pub fn go_to_entry(&mut self, entry: &str) -> Result<(), ConversationError> {
         let session = self.open_at(entry)?;
         let entries = self.entries;
         (self.spending, self.requests) = Default::default();

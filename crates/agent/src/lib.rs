@@ -67,7 +67,7 @@ mod turn; // one request and its streamed answer
 pub use agent::{Agent, AgentError, Command, InputOutcome, SessionSwitchKind};
 pub use cache_warmth::CacheWarmth;
 pub use compact::{CompactReason, CompactionResult};
-pub use conversation::Conversation;
+pub use conversation::{Conversation, ConversationError};
 pub use events::{
     AgentEvent, CustomMessage, Event, EventStream, Events, HandlerError, HandlerFault, Input, InputSource,
     RunEnd,
@@ -76,8 +76,8 @@ pub use hardpan_context::Coupling;
 pub use navigate::BranchExit;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use setup::{
-    AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ContextSource, DenyAll,
-    ObserveError, ObserveReason, ObserveRequest, ReadCallMode, Setup,
+    AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ClientFactoryError,
+    ContextSource, DenyAll, ObserveError, ObserveReason, ObserveRequest, ReadCallMode, Setup,
 };
 pub use shell::ShellVisibility;
 pub use spending::{Spending, UsageReport, usage_dollars};

@@ -30,7 +30,7 @@ impl Agent {
         let summary = match exit {
             BranchExit::WithSummary if !messages.is_empty() => {
                 // Checked before paying for the summary.
-                lock(&self.inner.conversation).open_at(entry).map_err(no_way)?;
+                lock(&self.inner.conversation).open_at(entry).map_err(|error| no_way(error.to_string()))?;
                 let phrase = &self.inner.setup.texts.phrases.agent.branch_request;
                 let request = fill_template(phrase, &[("from", entry)]);
                 let all = messages.len();
@@ -51,7 +51,7 @@ impl Agent {
             }
             BranchExit::WithoutSummary | BranchExit::WithSummary => None,
         };
-        lock(&self.inner.conversation).go_to_entry(entry).map_err(no_way)?;
+        lock(&self.inner.conversation).go_to_entry(entry).map_err(|error| no_way(error.to_string()))?;
         *lock(&self.inner.last_request) = None;
         if let Some(summary) = summary {
             self.add_message(MessageBody::BranchSummary { summary: Text::new(summary) }, None).await?;

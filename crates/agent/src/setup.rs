@@ -4,6 +4,7 @@
 //! [`ContextSource`] for the workspace, a [`ClientFactory`] for a model, and an [`ApprovalHandler`]
 //! for permission; tests pass fakes for each.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -156,11 +157,23 @@ pub struct ObserveRequest {
     pub known_files: Vec<(String, bool)>,
 }
 
+/// Why there is no client for a model. Its message is shown to the user.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ClientFactoryError(#[from] Box<dyn Error + Send + Sync>);
+
+impl ClientFactoryError {
+    /// Wraps the error of a [`ClientFactory`].
+    pub fn new(error: impl Error + Send + Sync + 'static) -> Self {
+        ClientFactoryError(Box::new(error))
+    }
+}
+
 /// Builds clients for models.
 pub trait ClientFactory: Send + Sync {
     /// Builds a client for a model. `session` identifies the conversation to providers that route
-    /// by it. The error is shown to the user.
-    fn client(&self, target: &Target, session: &str) -> Result<Client, String>;
+    /// by it.
+    fn client(&self, target: &Target, session: &str) -> Result<Client, ClientFactoryError>;
 
     /// Called with the usage of each answered request, to improve token estimates, for example.
     fn record_usage(

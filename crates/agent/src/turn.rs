@@ -28,7 +28,7 @@ use crate::events::{
 };
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
-use crate::setup::ObserveError;
+use crate::setup::{ClientFactoryError, ObserveError};
 use crate::spending::Spending;
 use crate::stored_knowledge::ResultData;
 
@@ -120,7 +120,7 @@ impl Agent {
     ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
         let selection = match self.selection_with_client() {
             Ok(selection) => selection,
-            Err(message) => return Ok(Err(RunEnd::Error { message })),
+            Err(error) => return Ok(Err(RunEnd::Error { message: error.to_string() })),
         };
         let Some(client) = selection.client.clone() else { return Ok(Err(RunEnd::Aborted)) };
         let messages = match unless_aborted(token, self.context_messages()).await {
@@ -163,7 +163,7 @@ impl Agent {
     }
 
     /// The current selection, with a client for it.
-    pub(crate) fn selection_with_client(&self) -> Result<ModelSelection, String> {
+    pub(crate) fn selection_with_client(&self) -> Result<ModelSelection, ClientFactoryError> {
         let mut selection = lock(&self.inner.selection);
         if selection.client.is_none() {
             let session = lock(&self.inner.conversation).session.clone();

@@ -75,7 +75,7 @@ impl ConversationApp {
     /// thinking budget stay as they are: [`ConversationApp::restore_choices`] takes over those of
     /// the conversation.
     pub async fn resume(&self, summary: &SessionSummary) -> Result<ResumedConversation, ActionError> {
-        let conversation = Conversation::resume(&summary.path, None).map_err(OpenError::Conversation)?;
+        let conversation = Conversation::resume(&summary.path, None).map_err(OpenError::from)?;
         send_session_problems(&conversation, &*self.notices);
         let resumed = ResumedConversation {
             messages: conversation.messages.len(),

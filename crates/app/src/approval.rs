@@ -53,7 +53,7 @@ pub enum ApprovalMode {
 
 /// A rule of the settings that cannot be understood.
 #[derive(Debug, thiserror::Error)]
-#[error("{list}")]
+#[error("{list}: {source}")]
 pub struct InvalidRule {
     /// The list that contains it.
     pub list: RuleList,

@@ -38,7 +38,7 @@ pub(crate) use folder::{add_refused_file, discover_expansions};
 #[non_exhaustive]
 pub enum GatherError {
     /// The folder is not there.
-    #[error("cannot find {}", path.display())]
+    #[error("cannot find {}: {source}", path.display())]
     FolderNotFound {
         /// The folder.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum GatherError {
         source: io::Error,
     },
     /// The snapshot file cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     UnreadableSnapshot {
         /// The snapshot file.
         path: PathBuf,

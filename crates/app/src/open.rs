@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use hardpan_agent::{Agent, AgentSettings, Conversation, ReadCallMode, Setup};
+use hardpan_agent::{Agent, AgentSettings, Conversation, ConversationError, ReadCallMode, Setup};
 use hardpan_context::Target;
 use hardpan_prompt::{Image, Thinking};
 use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore};
@@ -59,7 +59,7 @@ pub enum OpenError {
     #[error("no folder to store sessions in: set HOME or HARDPAN_DATA_DIR, or use --no-session")]
     NoDataFolder,
     /// The temporary folder of a conversation that is not stored cannot be created.
-    #[error("cannot create a temporary folder")]
+    #[error("cannot create a temporary folder: {0}")]
     Scratch(#[source] io::Error),
     /// No conversation has this id, name or file.
     #[error(transparent)]
@@ -76,8 +76,8 @@ pub enum OpenError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// The session cannot be continued or copied.
-    #[error("{0}")]
-    Conversation(String),
+    #[error(transparent)]
+    Conversation(#[from] ConversationError),
     /// There is no such model or layout.
     #[error(transparent)]
     Target(#[from] TargetError),
@@ -177,13 +177,11 @@ fn open_conversation(
     folder: &Path,
     notices: &dyn NoticeSink,
 ) -> Result<Conversation, OpenError> {
-    let resume =
-        |path: &Path, at: Option<&str>| Conversation::resume(path, at).map_err(OpenError::Conversation);
     let conversation = match choice {
         SessionChoice::New => begin_conversation(store, folder)?,
         SessionChoice::Latest => {
             let latest = store.list(Some(folder)).into_iter().next();
-            resume(&latest.ok_or(OpenError::NothingToContinue)?.path, None)?
+            Conversation::resume(&latest.ok_or(OpenError::NothingToContinue)?.path, None)?
         }
         SessionChoice::Resume { session, at } => {
             let summary = store.find(Some(folder), session)?;
@@ -191,7 +189,7 @@ fn open_conversation(
                 let began_in = summary.cwd.to_string();
                 notices.notice(Notice::OtherFolder { began_in, folder: folder.to_owned() });
             }
-            resume(&summary.path, at.as_deref())?
+            Conversation::resume(&summary.path, at.as_deref())?
         }
         SessionChoice::Fork { session, at } => {
             let summary = store.find(Some(folder), session)?;

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_agent::ClientFactory;
+use hardpan_agent::{ClientFactory, ClientFactoryError};
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
 use hardpan_prompt::{TokenFactor, TokenUsage};
 use hardpan_providers::{CapabilityCache, Client};
 
-use crate::error_text;
 use crate::learned_state::LearnedState;
 use crate::notice::NoticeSink;
 use crate::provider_route::{ProviderRoute, learn_token_factor};
@@ -69,9 +68,9 @@ impl ProviderConnection {
 }
 
 impl ClientFactory for ProviderConnection {
-    fn client(&self, target: &Target, session: &str) -> Result<Client, String> {
-        let route = ProviderRoute::choose(target, &self.settings, Some(session))
-            .map_err(|error| error_text(&error))?;
+    fn client(&self, target: &Target, session: &str) -> Result<Client, ClientFactoryError> {
+        let route =
+            ProviderRoute::choose(target, &self.settings, Some(session)).map_err(ClientFactoryError::new)?;
         self.send_notice(&route, target);
         self.simulated.store(route.simulated, Ordering::Relaxed);
         self.reports_true_usage.store(route.reports_true_usage, Ordering::Relaxed);

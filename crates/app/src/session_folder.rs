@@ -25,8 +25,7 @@ pub(crate) fn fork_conversation(
     at: Option<&str>,
 ) -> Result<Conversation, OpenError> {
     let header = header(folder);
-    Conversation::fork(session, at, &path_for(store, folder, &header), header)
-        .map_err(OpenError::Conversation)
+    Ok(Conversation::fork(session, at, &path_for(store, folder, &header), header)?)
 }
 
 fn path_for(store: &SessionStore, folder: &Path, header: &Header) -> PathBuf {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_agent::expand::{Expansions, Folder, FolderContents, FolderOwner};
-use hardpan_agent::{Agent, ClientFactory, Conversation, Setup};
+use hardpan_agent::{Agent, ClientFactory, ClientFactoryError, Conversation, Setup};
 use hardpan_context::{AssembledPrompt, PromptTexts, RenderCache, Target};
 use hardpan_economy::cache::Moment;
 use hardpan_models::Catalogue;
@@ -241,7 +241,7 @@ struct TestClients {
 }
 
 impl ClientFactory for TestClients {
-    fn client(&self, _target: &Target, _session: &str) -> Result<Client, String> {
+    fn client(&self, _target: &Target, _session: &str) -> Result<Client, ClientFactoryError> {
         let (base_url, key) = (self.base_url.clone(), Some(ApiKey::new("any")));
         let usual = RetryPolicy::default();
         let policy = RetryPolicy {

@@ -250,7 +250,7 @@ async fn names_labels_and_the_state_of_extensions_are_kept_and_never_sent() {
 async fn two_agents_cannot_write_to_one_session() {
     let test_agent = TestAgent::builder().start().await;
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
-    let refused = Conversation::resume(&test_agent.session_path(), None).err().unwrap();
+    let refused = Conversation::resume(&test_agent.session_path(), None).err().unwrap().to_string();
     assert!(
         refused.contains("s1.jsonl")
             && refused.contains("another process writes to this session")

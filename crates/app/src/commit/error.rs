@@ -37,7 +37,7 @@ pub enum CommitError {
         files: Vec<String>,
     },
     /// The staged changes cannot be read.
-    #[error("cannot read the staged changes")]
+    #[error("cannot read the staged changes: {0}")]
     UnreadableChanges(#[source] GitError),
     /// Something else was staged while the message was written.
     #[error("the staged changes are no longer those that the message describes: run `hardpan commit` again")]
@@ -51,13 +51,13 @@ pub enum CommitError {
         status: ExitStatus,
     },
     /// git did not read the message.
-    #[error("cannot pass the message to git")]
+    #[error("cannot pass the message to git: {0}")]
     MessageNotPassed(#[source] io::Error),
     /// git knows no editor.
-    #[error("no editor found: set EDITOR")]
+    #[error("no editor found: set EDITOR: {0}")]
     NoEditor(#[source] GitError),
     /// The editor does not start.
-    #[error("cannot run the editor")]
+    #[error("cannot run the editor: {0}")]
     EditorNotStarted(#[source] io::Error),
     /// The editor exited with an error.
     #[error("the editor failed ({status}); keeping the message unchanged")]
@@ -66,7 +66,7 @@ pub enum CommitError {
         status: ExitStatus,
     },
     /// The file that the editor shows cannot be read or written.
-    #[error("cannot use {}", path.display())]
+    #[error("cannot use {}: {source}", path.display())]
     MessageFile {
         /// The file.
         path: PathBuf,
@@ -116,13 +116,13 @@ pub enum CommitError {
 #[non_exhaustive]
 pub enum GitError {
     /// git does not start.
-    #[error("cannot run git: is it installed?")]
+    #[error("cannot run git: is it installed?: {0}")]
     NotStarted(#[source] io::Error),
     /// Its output cannot be read.
-    #[error("cannot read git's output")]
+    #[error("cannot read git's output: {0}")]
     Unreadable(#[source] io::Error),
     /// Its end cannot be waited for.
-    #[error("cannot wait for git")]
+    #[error("cannot wait for git: {0}")]
     NotWaited(#[source] io::Error),
     /// It exited with an error.
     #[error("git {arguments} failed: {message}")]

@@ -9,7 +9,7 @@ use hardpan_models::CatalogueError;
 #[non_exhaustive]
 pub enum SettingsError {
     /// A file is there but cannot be read.
-    #[error("cannot read {}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -17,7 +17,7 @@ pub enum SettingsError {
         source: io::Error,
     },
     /// A file cannot be written.
-    #[error("cannot write {}", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -25,7 +25,7 @@ pub enum SettingsError {
         source: io::Error,
     },
     /// The folder of the settings cannot be created.
-    #[error("cannot create {}", path.display())]
+    #[error("cannot create {}: {source}", path.display())]
     FolderNotCreated {
         /// The folder.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum SettingsError {
         source: io::Error,
     },
     /// The project's folder is not there.
-    #[error("cannot find {}", path.display())]
+    #[error("cannot find {}: {source}", path.display())]
     FolderNotFound {
         /// The folder.
         path: PathBuf,
