@@ -1,6 +1,40 @@
-//! What stands between a face (terminal, print, RPC) and the agent: [`ConversationApp`] opens a
-//! conversation with its settings, workspace, tools, approvals and models; [`request::assemble`]
-//! builds the same request without an agent. Nothing here prints: a face shows [`Notice`]s.
+//! The library behind the faces (terminal, print, RPC): it opens a conversation about a folder and
+//! builds requests.
+//!
+//! The principal type is [`ConversationApp`]: an agent with its settings, workspace, tools,
+//! approvals and provider. [`request::assemble`] builds the same request without an agent, from the
+//! same [`gather::FolderReader`]. Nothing here parses arguments or prints: a face passes
+//! [`options`], and shows events, [`Notice`]s and errors.
+//!
+//! ```
+//! use hardpan_agent::{Input, InputOutcome, InputSource, RunEnd};
+//! use hardpan_app::options::{OpenOptions, ProviderAccess, SessionStorage};
+//! use hardpan_app::{ConversationApp, FaceHooks};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! # let folder = tempfile::tempdir()?;
+//! let options = OpenOptions {
+//!     access: ProviderAccess::Simulator,
+//!     storage: SessionStorage::Temporary,
+//!     ..OpenOptions::new(folder.path())
+//! };
+//! let app = ConversationApp::open(&options, &FaceHooks::default())?;
+//! app.agent.start().await;
+//! let input = Input {
+//!     text: "What does this crate do?".into(),
+//!     below: None,
+//!     images: Vec::new(),
+//!     source: InputSource::Interactive,
+//!     id: None,
+//! };
+//! assert_eq!(app.agent.prompt(input).await?, InputOutcome::Ran(RunEnd::Done));
+//! app.agent.shutdown().await?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/embed.rs` shows a whole program, with events and notices.
 
 mod actions; // switch conversations, change the model, undo, ask for prices
 pub mod approval; // Approver: the rules, then the user, decide whether a tool may run

@@ -118,8 +118,12 @@ impl ConversationApp {
             FolderReader::new(folder.clone(), settings.clone(), expansions.model_listing(), notices.clone());
         let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
         let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned.clone()));
-        let connection =
-            Arc::new(ProviderConnection::new(settings.clone(), state.refusals(), notices.clone()));
+        let connection = Arc::new(ProviderConnection::new(
+            settings.clone(),
+            options.access,
+            state.refusals(),
+            notices.clone(),
+        ));
         let approver = approver(options, face, &settings, &scope, &tool_set)?;
         let setup = Setup {
             texts: Arc::new(settings.texts.clone()),

@@ -40,6 +40,8 @@ pub struct OpenOptions {
     pub approval: ApprovalMode,
     /// The model and the layout.
     pub target: TargetOptions,
+    /// Who answers.
+    pub access: ProviderAccess,
     /// Image files that go with the first prompt.
     pub images: Vec<PathBuf>,
     /// Whether requests contain the map of the folder's symbols.
@@ -61,6 +63,7 @@ impl OpenOptions {
             storage: SessionStorage::default(),
             approval: ApprovalMode::default(),
             target: TargetOptions::default(),
+            access: ProviderAccess::default(),
             images: Vec::new(),
             symbol_map: true,
             sandbox_launcher: None,
@@ -91,6 +94,16 @@ pub enum SessionChoice {
         /// The entry to copy up to; none for the last one.
         at: Option<String>,
     },
+}
+
+/// Who answers the requests of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProviderAccess {
+    /// The provider, if there is a key for it or it needs none; else the built-in simulator.
+    #[default]
+    ByKey,
+    /// Always the built-in simulator: for tests, and to try things for free.
+    Simulator,
 }
 
 /// Whether a conversation outlives its process.

@@ -10,12 +10,14 @@ use hardpan_providers::{CapabilityCache, Client};
 
 use crate::learned_state::LearnedState;
 use crate::notice::NoticeSink;
+use crate::options::ProviderAccess;
 use crate::provider_route::{ProviderRoute, learn_token_factor};
 use crate::settings::Settings;
 
 /// Makes clients for the agent, and collects what their answers teach.
 pub(crate) struct ProviderConnection {
     settings: Arc<Settings>,
+    access: ProviderAccess,
     learned: Arc<CapabilityCache>,
     /// The model of the last bill, and its corrected token factor.
     factor: Mutex<Option<(String, TokenFactor)>>,
@@ -30,11 +32,13 @@ pub(crate) struct ProviderConnection {
 impl ProviderConnection {
     pub(crate) fn new(
         settings: Arc<Settings>,
+        access: ProviderAccess,
         learned: CapabilityCache,
         notices: Arc<dyn NoticeSink>,
     ) -> Self {
         ProviderConnection {
             settings,
+            access,
             learned: Arc::new(learned),
             factor: Mutex::default(),
             simulated: AtomicBool::new(false),
@@ -58,6 +62,9 @@ impl ProviderConnection {
 
 impl ProviderConnection {
     fn send_notice(&self, route: &ProviderRoute, target: &Target) {
+        if self.access == ProviderAccess::Simulator {
+            return; // as asked for
+        }
         let provider = route.simulated.then(|| target.provider.clone());
         let mut last = self.simulated_provider.lock().unwrap_or_else(PoisonError::into_inner);
         if *last != provider {
@@ -69,8 +76,11 @@ impl ProviderConnection {
 
 impl ClientFactory for ProviderConnection {
     fn client(&self, target: &Target, session: &str) -> Result<Client, ClientFactoryError> {
-        let route =
-            ProviderRoute::choose(target, &self.settings, Some(session)).map_err(ClientFactoryError::new)?;
+        let route = match self.access {
+            ProviderAccess::ByKey => ProviderRoute::choose(target, &self.settings, Some(session))
+                .map_err(ClientFactoryError::new)?,
+            ProviderAccess::Simulator => ProviderRoute::simulated(),
+        };
         self.send_notice(&route, target);
         self.simulated.store(route.simulated, Ordering::Relaxed);
         self.reports_true_usage.store(route.reports_true_usage, Ordering::Relaxed);

@@ -76,7 +76,8 @@ impl ProviderRoute {
         })
     }
 
-    fn simulated() -> Self {
+    /// The simulator in this process.
+    pub fn simulated() -> Self {
         let endpoint = Endpoint { base_url: BASE_URL.to_owned(), ..Endpoint::default() };
         ProviderRoute { transport: SIMULATOR.clone(), endpoint, simulated: true, reports_true_usage: false }
     }

@@ -1,0 +1,182 @@
+//! The library without a command line: a program opens a conversation, talks to the simulator, and
+//! comes back later.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use hardpan_agent::{Input, InputOutcome, InputSource, RunEnd};
+use hardpan_app::gather::GatherError;
+use hardpan_app::mentions::PromptSource;
+use hardpan_app::options::{OpenOptions, ProviderAccess, RequestOptions, SessionChoice};
+use hardpan_app::request::{RequestError, assemble};
+use hardpan_app::settings::{Settings, SettingsError, UserFolders};
+use hardpan_app::{ActionError, ConversationApp, DiscardNotices, FaceHooks, Notice, NoticeSink, OpenError};
+use hardpan_test_support::line;
+use tempfile::TempDir;
+
+/// A workspace and the user's folders, all of its own.
+struct TestHome {
+    folder: TempDir,
+}
+
+impl TestHome {
+    fn new() -> Self {
+        let home = TestHome { folder: tempfile::tempdir().unwrap() };
+        home.write("work/notes.txt", "Remember the milk.\n");
+        // Nobody here can enter a sandbox.
+        home.write("user/config/config.toml", "sandbox = false\n");
+        home
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn user_folders(&self) -> UserFolders {
+        UserFolders::below(&self.folder.path().join("user"))
+    }
+
+    fn options(&self, session: SessionChoice) -> OpenOptions {
+        OpenOptions {
+            user_folders: self.user_folders(),
+            access: ProviderAccess::Simulator,
+            session,
+            ..OpenOptions::new(self.folder.path().join("work"))
+        }
+    }
+
+    async fn open(&self, session: SessionChoice) -> ConversationApp {
+        let app = ConversationApp::open(&self.options(session), &FaceHooks::default()).unwrap();
+        app.agent.start().await;
+        app
+    }
+
+    fn open_error(&self, session: SessionChoice) -> OpenError {
+        ConversationApp::open(&self.options(session), &FaceHooks::default()).err().unwrap()
+    }
+}
+
+async fn say(app: &ConversationApp, text: &str) {
+    let attachments = app.attach_mentions(text, PromptSource::Typed);
+    assert!(attachments.notes.is_empty(), "{:?}", attachments.notes);
+    let (text, images) = (text.to_owned(), attachments.images);
+    let input = Input { text, below: None, images, source: InputSource::Interactive, id: None };
+    assert_eq!(app.agent.prompt(input).await.unwrap(), InputOutcome::Ran(RunEnd::Done));
+    app.save_state().await;
+}
+
+/// Who said what, one line per message.
+fn lines(app: &ConversationApp) -> Vec<String> {
+    app.agent.messages().iter().map(line).collect()
+}
+
+/// Keeps notices as the user would read them.
+#[derive(Default)]
+struct NoticeLog(Mutex<Vec<String>>);
+
+impl NoticeSink for NoticeLog {
+    fn notice(&self, notice: Notice) {
+        self.0.lock().unwrap().push(notice.to_string());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_answered_and_goes_on_after_it_is_opened_again() {
+    let home = TestHome::new();
+    let app = home.open(SessionChoice::New).await;
+    assert_eq!(lines(&app), [""; 0]);
+    say(&app, "What is in @notes.txt?").await;
+    let first = lines(&app);
+    assert_eq!(first[0], "user: What is in @notes.txt?");
+    assert!(first.contains(&"result: Remember the milk.\n".to_owned()), "{first:?}");
+    assert!(first.last().unwrap().contains("These places match `notes.txt`"), "{first:?}");
+    assert!(app.is_simulated());
+    app.agent.shutdown().await.unwrap();
+    drop(app);
+    let app = home.open(SessionChoice::Latest).await;
+    assert_eq!(lines(&app), first);
+    assert_eq!(app.context.pinned_context().files, [Path::new("notes.txt")]);
+    say(&app, "And now?").await;
+    let second = lines(&app);
+    assert_eq!((&second[..first.len()], &*second[first.len()]), (&first[..], "user: And now?"));
+    assert!(second.last().unwrap().starts_with("assistant: I am Hardpan's offline assistant"), "{second:?}");
+    app.agent.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conversations_are_left_resumed_and_copied() {
+    let home = TestHome::new();
+    let app = home.open(SessionChoice::New).await;
+    assert!(matches!(app.fork(None).await, Err(ActionError::NoMessages)));
+    say(&app, "One").await;
+    let (one, messages) = (app.agent.session().0, lines(&app));
+    app.start_new().await.unwrap();
+    assert_ne!(app.agent.session().0, one);
+    assert_eq!(app.agent.messages().len(), 0);
+    say(&app, "Two").await;
+    let summary = app.store.find(Some(&app.folder), &one).unwrap();
+    assert_eq!(app.resume(&summary).await.unwrap().messages, messages.len());
+    assert_eq!((app.agent.session().0, lines(&app)), (one.clone(), messages.clone()));
+    app.fork(None).await.unwrap();
+    assert_ne!(app.agent.session().0, one);
+    assert_eq!(lines(&app), messages);
+    assert!(matches!(app.undo(), Err(ActionError::NothingToUndo)));
+    app.agent.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notices_say_what_is_not_as_the_user_may_expect() {
+    let home = TestHome::new();
+    home.write("user/config/config.toml", "sandbox = false\nallow = [\"fly(there)\"]\n");
+    home.write("work/.hardpan/config.toml", "model = \"x\"\n");
+    let notices = Arc::new(NoticeLog::default());
+    let face = FaceHooks { prompter: None, notices: notices.clone() };
+    ConversationApp::open(&home.options(SessionChoice::New), &face).unwrap();
+    let told = notices.0.lock().unwrap().clone();
+    assert_eq!(
+        told,
+        [
+            "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them",
+            "the rule fly(there) has no effect: the tools are read, grep, find, ls, edit, write, bash, fetch",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_opened_says_why() {
+    let home = TestHome::new();
+    let resume = |session: &str| SessionChoice::Resume { session: session.into(), at: None };
+    assert!(matches!(home.open_error(SessionChoice::Latest), OpenError::NothingToContinue));
+    assert!(matches!(home.open_error(resume("none")), OpenError::Lookup(_)));
+    let nowhere = OpenOptions { user_folders: UserFolders::default(), ..home.options(SessionChoice::New) };
+    let error = ConversationApp::open(&nowhere, &FaceHooks::default()).err().unwrap();
+    assert!(matches!(error, OpenError::NoDataFolder));
+    let gone = OpenOptions { folder: "/no/such/folder".into(), ..home.options(SessionChoice::New) };
+    let error = ConversationApp::open(&gone, &FaceHooks::default()).err().unwrap();
+    assert!(error.to_string().starts_with("cannot find /no/such/folder: "), "{error}");
+    home.write("user/config/config.toml", "sandbox = false\nallow = [\"edit(\"]\n");
+    assert!(matches!(home.open_error(SessionChoice::New), OpenError::Rule(_)));
+    home.write("user/config/config.toml", "\nmodle = \"x\"\n");
+    let error = home.open_error(SessionChoice::New);
+    assert!(matches!(error, OpenError::Settings(SettingsError::InvalidConfig { line: 2, .. })), "{error:?}");
+}
+
+#[test]
+fn a_request_from_a_snapshot_that_contradicts_itself_is_an_error() {
+    let home = TestHome::new();
+    let file = r#"{"path": "a", "content": "x"}"#;
+    home.write(
+        "twice.json",
+        &format!(r#"{{"version": 1, "now": "2026-02-19T14:00:00Z", "files": [{file}, {file}]}}"#),
+    );
+    let folder = home.folder.path().join("work");
+    let notices: Arc<dyn NoticeSink> = Arc::new(DiscardNotices);
+    let settings = Arc::new(Settings::load(&folder, home.user_folders(), &*notices).unwrap());
+    let whole = RequestOptions::new(&folder);
+    assert!(assemble(&whole, &settings, &notices).is_ok());
+    let twice = RequestOptions { snapshot: Some(home.folder.path().join("twice.json")), ..whole };
+    let error = assemble(&twice, &settings, &notices).err().unwrap();
+    assert!(matches!(error, RequestError::Gather(GatherError::InvalidSnapshot(_))), "{error:?}");
+}
