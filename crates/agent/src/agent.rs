@@ -26,6 +26,7 @@ use crate::events::{
 use crate::expand::Expansions;
 use crate::queue::{Delivery, InputQueues, PreparedInput, QueuedInputs};
 use crate::run::{RunState, unless_aborted};
+use crate::run_status::{Activity, RunGate, WorkClaim};
 use crate::session_ledger::FlushScope;
 use crate::setup::Setup;
 use crate::spending::UsageReport;
@@ -138,8 +139,8 @@ pub(crate) struct Inner {
     /// Results of the user's shell commands that finished during a turn. They are stored between
     /// turns, never between a tool call and its result.
     pub pending_shell_messages: Mutex<Vec<AgentMessage>>,
-    /// Locked for the whole run, so that there is one run at a time.
-    pub run_state: tokio::sync::Mutex<RunState>,
+    /// Lets one piece of work at a time use the conversation, and knows which.
+    pub gate: Arc<RunGate>,
 }
 
 /// A handle to one agent; clones refer to the same agent.
@@ -166,7 +167,7 @@ impl Agent {
             queues: Mutex::default(),
             next_prompt_messages: Mutex::default(),
             conversation: Mutex::new(conversation),
-            run_state: tokio::sync::Mutex::new(RunState::new(selection.target.vocabulary())),
+            gate: RunGate::new(RunState::new(selection.target.vocabulary())),
             selection: Mutex::new(selection),
             last_request: Mutex::default(),
             abort: Mutex::new(CancellationToken::new()),
@@ -224,7 +225,7 @@ impl Agent {
     /// Aborts the run, emits [`SessionShutdown`], and waits until everything is stored.
     pub async fn shutdown(&self) -> Result<(), AgentError> {
         self.abort();
-        let _idle = self.inner.run_state.lock().await;
+        let _alone = self.begin(Activity::ShuttingDown).await;
         self.flush_shell_messages().await?;
         let session = lock(&self.inner.conversation).session.clone();
         self.events().emit(self, SessionShutdown { session }).await;
@@ -247,7 +248,7 @@ impl Agent {
         let accepting = unless_aborted(&token, self.prepare_input(input)).await;
         match accepting.unwrap_or_else(|stop| Ok(Err(InputOutcome::Ran(stop))))? {
             Ok(prepared) => {
-                let Ok(mut run_state) = self.inner.run_state.try_lock() else { return Err(AgentError::Busy) };
+                let mut run_state = self.try_begin(Activity::Running)?;
                 let ran = self.run(&mut run_state, prepared, token).await;
                 drop(run_state);
                 self.flush_shell_messages_if_idle().await?;
@@ -261,6 +262,17 @@ impl Agent {
     /// passes the input event and expansion now and then waits in the queue for `delivery`. If the
     /// agent is idle, it starts a run.
     pub async fn queue(&self, input: Input, delivery: Delivery) -> Result<InputOutcome, AgentError> {
+        self.queue_claimed(input, delivery, self.claim_work()).await
+    }
+
+    /// Does what [`Agent::queue`] does, for an input that was accepted before: the claim is kept
+    /// until the input is queued or its run begins.
+    pub async fn queue_claimed(
+        &self,
+        input: Input,
+        delivery: Delivery,
+        claim: WorkClaim,
+    ) -> Result<InputOutcome, AgentError> {
         if let Some(outcome) = self.run_command(&input.text).await {
             return Ok(outcome);
         }
@@ -268,7 +280,11 @@ impl Agent {
             Ok(prepared) => prepared,
             Err(outcome) => return Ok(outcome),
         };
-        let queued = lock(&self.inner.queues).add(delivery, prepared);
+        // Under the lock of the queues, so that a run that ends sees this input or leaves it alone.
+        let queued = {
+            let mut queues = lock(&self.inner.queues);
+            queues.add(self.status().activity, delivery, prepared)
+        };
         match queued {
             Ok(()) => {
                 self.events().emit(self, QueueUpdate(self.queued_inputs())).await;
@@ -276,7 +292,8 @@ impl Agent {
             }
             // No run reads the queues any more, so this input starts the next run.
             Err(prepared) => {
-                let mut run_state = self.inner.run_state.lock().await;
+                let mut run_state = self.begin(Activity::Running).await;
+                drop(claim);
                 let ran = self.run(&mut run_state, prepared, self.new_abort_token()).await;
                 drop(run_state);
                 self.flush_shell_messages_if_idle().await?;
@@ -306,16 +323,6 @@ impl Agent {
     /// queues.
     pub fn abort(&self) {
         lock(&self.inner.abort).cancel();
-    }
-
-    /// Whether a run, a compaction or a ping is in progress.
-    pub fn is_busy(&self) -> bool {
-        self.inner.run_state.try_lock().is_err()
-    }
-
-    /// Waits until no run is in progress.
-    pub async fn wait_until_idle(&self) {
-        drop(self.inner.run_state.lock().await);
     }
 
     /// A copy of the conversation's messages, oldest first.
@@ -383,7 +390,7 @@ impl Agent {
 
     /// Replaces the conversation once the agent is idle. Queued inputs stay queued.
     pub async fn switch_session(&self, conversation: Conversation, how: SessionSwitchKind) {
-        let _idle = self.inner.run_state.lock().await;
+        let _alone = self.begin(Activity::SwitchingSession).await;
         conversation.restore_tool_switches(self.tools());
         let to = conversation.session.clone();
         let from = {

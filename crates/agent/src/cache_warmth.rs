@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::agent::{Agent, AgentError, lock};
 use crate::billing::RequestTimes;
+use crate::run_status::Activity;
 use crate::session_ledger::CacheBase;
 use crate::spending::Spending;
 use crate::turn::TextFallbacks;
@@ -69,7 +70,7 @@ impl Agent {
     /// Sends the last request again with an answer limit of one token, which renews its cache
     /// entries.
     pub async fn ping_cache(&self) -> Result<Spending, AgentError> {
-        let _idle = self.inner.run_state.try_lock().map_err(|_| AgentError::Busy)?;
+        let _alone = self.try_begin(Activity::PingingCache)?;
         let failed = |reason: String| AgentError::Ping { reason };
         let selection = self.selection_with_client().map_err(|error| failed(error.to_string()))?;
         let last_request = lock(&self.inner.last_request).clone();

@@ -25,6 +25,7 @@ use crate::agent::{Agent, AgentError, ModelSelection, lock};
 use crate::billing::RequestTimes;
 use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use crate::run::{RunState, unless_aborted};
+use crate::run_status::Activity;
 use crate::session_ledger::CacheBase;
 use crate::stored_knowledge::{files_read_and_changed, observations_of};
 use crate::turn::TextFallbacks;
@@ -97,7 +98,7 @@ impl Agent {
     /// Replaces old messages by a summary. `instructions` tell the model what matters. If the
     /// summary fails, nothing changes.
     pub async fn compact(&self, instructions: Option<String>) -> Result<CompactionResult, AgentError> {
-        let mut run_state = self.inner.run_state.try_lock().map_err(|_| AgentError::Busy)?;
+        let mut run_state = self.try_begin(Activity::Compacting)?;
         let token = self.new_abort_token();
         let compacting = self.compact_now(&mut run_state, instructions, CompactReason::Requested, &token);
         let compacted = compacting.instrument(tracing::info_span!("compaction")).await;

@@ -55,6 +55,7 @@ mod layout_state; // the layout's state between requests
 mod navigate; // continuing from an earlier entry of the session
 mod queue; // the queues: inputs typed while a run is in progress
 mod run; // one run: from a prompt until nothing more happens by itself
+mod run_status; // RunStatus: what the agent is doing; one thing at a time
 pub mod session_ledger; // SessionLedger: what every request was charged for
 mod setup; // Setup: the agent's dependencies
 mod shell; // shell commands that the user runs with ! and !!
@@ -75,6 +76,7 @@ pub use events::{
 pub use hardpan_context::Coupling;
 pub use navigate::BranchExit;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
+pub use run_status::{Activity, RunStatus, WorkClaim};
 pub use setup::{
     AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ClientFactoryError,
     ContextSource, DenyAll, ObserveError, ObserveReason, ObserveRequest, ReadCallMode, Setup,

@@ -8,6 +8,7 @@ use crate::agent::{Agent, AgentError, lock};
 use crate::compact::SummaryForm;
 use crate::events::SessionTree;
 use crate::run::unless_aborted;
+use crate::run_status::Activity;
 
 /// What the new branch keeps from the branch that is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Agent {
     /// Continues the conversation from `entry`. With [`BranchExit::WithSummary`] this sends one
     /// request to the model first.
     pub async fn go_to_entry(&self, entry: &str, exit: BranchExit) -> Result<(), AgentError> {
-        let mut run_state = self.inner.run_state.try_lock().map_err(|_| AgentError::Busy)?;
+        let mut run_state = self.try_begin(Activity::ChangingBranch)?;
         let no_way = |reason: String| AgentError::Entry { reason };
         let token = self.new_abort_token();
         let from = lock(&self.inner.conversation).leaf().cloned();

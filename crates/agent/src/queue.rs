@@ -6,6 +6,8 @@ use hardpan_prompt::{Image, MessagePart};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::run_status::Activity;
+
 /// How many queued inputs are delivered at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,21 +65,9 @@ impl QueuedInputs {
     }
 }
 
-/// Whether a run is there to take inputs from the queues.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum RunPhase {
-    #[default]
-    Idle,
-    /// A run takes from the queues.
-    Working,
-    /// The run is emitting `agent_end`. An input that arrives now starts the next run.
-    Ending,
-}
-
-/// Both queues, and the phase of the run that reads them.
+/// Both queues.
 #[derive(Debug, Default)]
 pub(crate) struct InputQueues {
-    run: RunPhase,
     steering: VecDeque<PreparedInput>,
     follow_up: VecDeque<PreparedInput>,
     /// Inputs that arrived while `agent_end` was emitted.
@@ -95,47 +85,36 @@ pub enum Delivery {
 }
 
 impl InputQueues {
-    /// Queues an input. If no run is there to deliver it, the input is given back as the error.
-    pub fn add(&mut self, delivery: Delivery, prepared: PreparedInput) -> Result<(), PreparedInput> {
-        match self.run {
-            RunPhase::Idle => return Err(prepared),
-            RunPhase::Working => self.queue_mut(delivery).push_back(prepared),
-            RunPhase::Ending => self.next.push_back(prepared),
+    /// Queues an input for the run that is the agent's activity. If no run is there to deliver it,
+    /// the input is given back as the error.
+    pub fn add(
+        &mut self,
+        activity: Activity,
+        delivery: Delivery,
+        prepared: PreparedInput,
+    ) -> Result<(), PreparedInput> {
+        match activity {
+            Activity::Running => self.queue_mut(delivery).push_back(prepared),
+            Activity::Ending => self.next.push_back(prepared),
+            _ => return Err(prepared),
         }
         Ok(())
     }
 
-    /// A run starts: from now on inputs are queued for it.
-    pub fn run_started(&mut self) {
-        self.run = RunPhase::Working;
-    }
-
-    /// A run is about to emit its end; queued inputs stay queued.
-    pub fn run_ending(&mut self) {
-        self.run = RunPhase::Ending;
-    }
-
-    /// Ends the run unless an input waits; returns whether it ended.
-    pub fn close_if_empty(&mut self) -> bool {
-        let is_over = self.steering.is_empty() && self.follow_up.is_empty();
-        self.run = if is_over { RunPhase::Ending } else { RunPhase::Working };
-        is_over
+    /// Whether no input waits for the run that is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.steering.is_empty() && self.follow_up.is_empty()
     }
 
     /// Called after `agent_end` was emitted: returns the input that starts the next run, if one
     /// arrived meanwhile.
     pub fn next_after_end(&mut self) -> Option<PreparedInput> {
-        let next = self.next.pop_front();
-        if next.is_none() {
-            self.run = RunPhase::Idle;
-        }
-        next
+        self.next.pop_front()
     }
 
     /// Called after the end of an aborted run: inputs that arrived meanwhile become follow-ups.
     pub fn after_abort(&mut self) {
         self.follow_up.append(&mut self.next);
-        self.run = RunPhase::Idle;
     }
 
     /// Takes the next input, or all of them, from a queue.
@@ -187,10 +166,11 @@ mod tests {
     #[test]
     fn a_queue_gives_one_at_a_time_or_all() {
         let mut queues = InputQueues::default();
-        assert_eq!(queues.add(Delivery::Steer, typed("early")), Err(typed("early")));
-        queues.run_started();
+        for activity in [Activity::Idle, Activity::Compacting, Activity::Finishing] {
+            assert_eq!(queues.add(activity, Delivery::Steer, typed("early")), Err(typed("early")));
+        }
         for text in ["a", "b", "c"] {
-            queues.add(Delivery::Steer, typed(text)).unwrap();
+            queues.add(Activity::Running, Delivery::Steer, typed(text)).unwrap();
         }
         assert_eq!(queues.take(Delivery::Steer, QueueMode::OneAtATime), [typed("a")]);
         assert_eq!(queues.take(Delivery::Steer, QueueMode::All), [typed("b"), typed("c")]);

@@ -19,6 +19,7 @@ use crate::events::{
 };
 use crate::failure_guard::FailureGuard;
 use crate::queue::{Delivery, InputId, PreparedInput};
+use crate::run_status::Activity;
 use crate::session_ledger::FlushScope;
 use crate::setup::{ObserveError, ObserveReason, ObserveRequest};
 use crate::stored_knowledge::ResultData;
@@ -95,7 +96,10 @@ impl Agent {
             if matches!(ran, Ok(RunEnd::Aborted)) {
                 queues.after_abort();
             }
-            let Some(next) = queues.next_after_end() else { return ran };
+            let Some(next) = queues.next_after_end() else {
+                self.inner.gate.set_activity(Activity::Finishing);
+                return ran;
+            };
             drop(queues);
             (prepared, token) = (next, self.new_abort_token());
         }
@@ -110,12 +114,12 @@ impl Agent {
         // Other operations may have installed their own token meanwhile; from here on an abort
         // means this run.
         *lock(&self.inner.abort) = token.clone();
-        lock(&self.inner.queues).run_started();
+        self.inner.gate.set_activity(Activity::Running);
         let before = lock(&self.inner.conversation).messages.last().map(|message| message.id.clone());
         run_state.guard.reset();
         let result = self.run_turns(run_state, prepared, &token).await;
         let result = self.flush_shell_messages().await.and(result);
-        lock(&self.inner.queues).run_ending();
+        self.inner.gate.set_activity(Activity::Ending);
         let (stop, error) = match result {
             Ok(stop) => (stop, None),
             Err(error) => (RunEnd::Error { message: error.to_string() }, Some(error)),
@@ -201,7 +205,7 @@ impl Agent {
                 }
                 if due.is_empty() {
                     // If an input arrived in the meantime, the run is not over.
-                    if lock(&self.inner.queues).close_if_empty() {
+                    if self.end_if_nothing_waits() {
                         return Ok(RunEnd::Done);
                     }
                     due = self.take_due_inputs(Delivery::Steer);
@@ -216,6 +220,16 @@ impl Agent {
         Ok(RunEnd::Error {
             message: format!("the run reached its limit of {max_turns} turns; say \"go on\" to continue"),
         })
+    }
+
+    /// Ends the run unless an input waits; returns whether it ended. Under the lock of the queues, so
+    /// that no input is queued for a run that is over.
+    fn end_if_nothing_waits(&self) -> bool {
+        let queues = lock(&self.inner.queues);
+        if queues.is_empty() {
+            self.inner.gate.set_activity(Activity::Ending);
+        }
+        queues.is_empty()
     }
 
     /// Whether the last request plus the messages added since fill more of the window than the

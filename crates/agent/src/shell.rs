@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, AgentError, lock};
 use crate::events::{MessageStart, ToolExecutionUpdate, UserBash, UserBashReply};
+use crate::run_status::Activity;
 use crate::stored_knowledge::ResultData;
 
 /// Who sees the output of a shell command that the user ran.
@@ -61,11 +62,11 @@ impl Agent {
         Ok(message)
     }
 
-    /// Stores pending shell messages if the agent is idle. Every operation that held the run lock
+    /// Stores pending shell messages if the agent is idle. Whatever worked with the conversation
     /// calls this afterwards, so that no message is left waiting.
     pub(crate) async fn flush_shell_messages_if_idle(&self) -> Result<(), AgentError> {
         while !lock(&self.inner.pending_shell_messages).is_empty() {
-            let Ok(_idle) = self.inner.run_state.try_lock() else { return Ok(()) };
+            let Ok(_alone) = self.try_begin(Activity::Finishing) else { return Ok(()) };
             self.flush_shell_messages().await?;
         }
         Ok(())
@@ -87,6 +88,7 @@ impl Agent {
     }
 
     async fn execute_shell(&self, command: &str) -> Result<UserBashReply, AgentError> {
+        let _running = self.mark_shell_command();
         let none = || AgentError::Bash { reason: "shell commands are not available here".into() };
         let shell = self.inner.setup.shell.clone().ok_or_else(none)?;
         // Commands that run at the same time share a token and are stopped together.

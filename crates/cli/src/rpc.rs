@@ -3,7 +3,7 @@
 //! for people are `note` events.
 
 mod input; // reads lines from standard input
-mod pending_inputs; // PendingInputs: inputs that are not finished, and whether the agent is busy
+mod pending_inputs; // PendingInputs: inputs that are not finished, and their responses
 mod queries; // collects the data of responses to get_state, get_context, …
 mod questions; // PendingQuestions: questions to the client, and its answers
 mod reply; // PendingResponse: exactly one response to each request

@@ -12,6 +12,7 @@ mod prompt_flow; // a prompt from start to end
 mod queues; // steering and follow-ups
 mod run_start; // what happens before a run begins
 mod sessions; // the session file: storing, resuming, forking
+mod status; // what the agent is doing
 mod streams; // how faces read events: slow, late, not at all
 mod tools; // blocked calls, approvals, results and their revision
 mod usage; // token usage

@@ -10,7 +10,7 @@ use super::response::{
 };
 
 /// `get_state`.
-pub fn state(app: &ConversationApp, busy: bool) -> ResponseData {
+pub fn state(app: &ConversationApp) -> ResponseData {
     let agent = &app.agent;
     let waiting = agent.queued_inputs();
     let typed =
@@ -19,7 +19,8 @@ pub fn state(app: &ConversationApp, busy: bool) -> ResponseData {
         model: ModelInfo::from(&agent.target()),
         thinking: agent.thinking().into(),
         layout: agent.layout(),
-        busy,
+        busy: agent.status().is_working(),
+        activity: agent.status().activity,
         session: session(app),
         queued: QueuedInputs { steering: typed(waiting.steering), follow_up: typed(waiting.follow_up) },
         usage: usage(agent),

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hardpan_agent::Spending;
+use hardpan_agent::{Activity, Spending};
 use hardpan_context::{LayoutName, Target};
 use hardpan_prompt::AgentMessage;
 use schemars::JsonSchema;
@@ -188,8 +188,10 @@ pub struct AgentState {
     /// The layout that orders the prompt.
     #[schemars(with = "String")]
     pub layout: LayoutName,
-    /// Whether a run is under way.
+    /// Whether a prompt would have to wait: a run is under way, or something else was accepted.
     pub busy: bool,
+    /// What the agent is doing.
+    pub activity: Activity,
     /// The current conversation.
     pub session: SessionInfo,
     /// The messages that wait to be delivered.

@@ -129,7 +129,7 @@ impl RpcServer {
                 agent.abort_shell_command();
                 Ok(None)
             }
-            RpcCommand::GetState {} => Ok(Some(queries::state(&self.app, self.is_busy()))),
+            RpcCommand::GetState {} => Ok(Some(queries::state(&self.app))),
             RpcCommand::GetMessages {} => Ok(Some(ResponseData::Messages { messages: agent.messages() })),
             RpcCommand::SetModel { model, provider } => self.set_model(model, provider).await,
             RpcCommand::SetThinkingLevel { level } => self.set_thinking(level).await,
@@ -160,7 +160,7 @@ impl RpcServer {
     }
 
     fn is_busy(&self) -> bool {
-        self.pending_inputs.is_busy()
+        self.app.agent.status().is_working()
     }
 
     /// Gives an input to the agent. Without a delivery mode, rejects it while the agent is busy,
@@ -188,8 +188,10 @@ impl RpcServer {
         }
         let before = std::mem::replace(&mut self.last_response, response_sent);
         let was_idle = !self.is_busy();
+        // From now on the agent is busy, though it gets the input only when it is its turn.
+        let claim = agent.claim_work();
         let inputs = self.pending_inputs.clone();
-        let (id, pending) = inputs.add(reply);
+        let (id, reply) = inputs.add(reply);
         input.id = Some(id);
         self.inputs.spawn(async move {
             before.wait().await;
@@ -199,11 +201,9 @@ impl RpcServer {
                 agent.wait_until_idle().await;
             }
             // If idle, the agent starts a run whatever the delivery mode.
-            let outcome = agent.queue(input, delivery.unwrap_or(Delivery::Steer)).await;
+            let outcome = agent.queue_claimed(input, delivery.unwrap_or(Delivery::Steer), claim).await;
             let ran = matches!(outcome, Ok(InputOutcome::Ran(_)));
-            // Before the response is written: its reader may send the next prompt at once.
-            pending.busy.end();
-            respond(&pending.reply, outcome);
+            respond(&reply, outcome);
             inputs.remove(id);
             if ran {
                 app.save_state().await;
@@ -237,10 +237,11 @@ impl RpcServer {
         if let Err(error) = self.wait_until_idle().await {
             return reply.fail(&error);
         }
-        let (agent, busy) = (self.app.agent.clone(), self.pending_inputs.begin_work());
+        let agent = self.app.agent.clone();
+        let claim = agent.claim_work();
         self.background.spawn(async move {
             let compacted = agent.compact(instructions).await;
-            drop(busy);
+            drop(claim);
             match compacted {
                 Ok(compacted) => reply.succeed(queries::compacted(compacted)),
                 Err(error) => reply.fail(&error),

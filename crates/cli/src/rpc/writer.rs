@@ -15,7 +15,8 @@ use serde::Serialize;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-use super::pending_inputs::{PendingInput, PendingInputs};
+use super::pending_inputs::PendingInputs;
+use super::reply::PendingResponse;
 use super::response::{PromptOutcome, ResponseData};
 use crate::event_reader::{OrderedQueue, QueueItem};
 use crate::output;
@@ -129,7 +130,7 @@ struct EventWriter {
     inputs: PendingInputs,
     in_run: bool,
     /// The input whose message began the run.
-    prompt: Option<(InputId, Arc<PendingInput>)>,
+    prompt: Option<(InputId, Arc<PendingResponse>)>,
     reader_gone: Arc<Notify>,
 }
 
@@ -143,18 +144,17 @@ impl EventWriter {
             }
             AgentEvent::AgentEnd(_) => {
                 self.in_run = false;
-                // Before the event is written: its reader may send the next prompt at once.
-                self.prompt.take().iter().for_each(|(_, input)| input.busy.end());
+                self.prompt = None;
             }
             _ => {}
         }
         self.write_json(event);
         if let AgentEvent::MessageEnd(MessageEnd { message, input: Some(id) }) = event
-            && let Some((_, input)) = self.prompt.as_ref().filter(|(prompt, _)| prompt == id)
+            && let Some((_, reply)) = self.prompt.as_ref().filter(|(prompt, _)| prompt == id)
         {
             let message_id = message.id.to_string();
             let data = ResponseData::PromptOutcome(PromptOutcome::Started { message_id });
-            input.reply.respond_with(Ok(Some(data)), |response| self.write_json(response));
+            reply.respond_with(Ok(Some(data)), |response| self.write_json(response));
         }
     }
 
