@@ -76,7 +76,7 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Arc<Settings>) -> Re
         let origins = value["origins"].as_array().cloned().unwrap_or_default();
         return Ok(DiffSide { body: value["body"].clone(), origins });
     }
-    if value["messages"].is_array() && value["model"].is_string() {
+    if body::is_request_body(&value) {
         return Ok(DiffSide { body: value, origins: Vec::new() });
     }
     if !value["version"].is_number() {

@@ -79,7 +79,7 @@ impl MessageBuilder {
         input.render_cache.reuse_unchanged_blocks(&mut prompt);
         list_unsent_attachments(input, &mut prompt);
         if prompt.thinking != Thinking::Off
-            && input.target.is_anthropic()
+            && input.target.profile.protocol.traits().signed_reasoning
             && !round_began_with_reasoning(&prompt)
         {
             prompt.thinking = Thinking::Off;

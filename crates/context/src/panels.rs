@@ -68,7 +68,7 @@ impl Layout for Panels {
             push_footer(input, &live, &mut builder);
             builder.mark_last_block(0, CacheLifetime::FiveMinutes);
         }
-        if input.target.is_anthropic() {
+        if input.target.profile.protocol.traits().separate_system {
             let phrases = &input.texts.phrases.panels;
             builder.push_text(
                 Role::User,

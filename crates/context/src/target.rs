@@ -1,6 +1,6 @@
 //! [`Target`]: the model that a request is for, and how its provider is spoken to.
 
-use hardpan_models::{Catalogue, MarkerFormat, Model, Protocol, ProviderProfile, UnknownName, Vocabulary};
+use hardpan_models::{Catalogue, MarkerFormat, Model, ProviderProfile, UnknownName, Vocabulary};
 use hardpan_prompt::{Thinking, TokenFactor, validate::MIN_THINKING_TOKENS};
 
 use crate::AssembleError;
@@ -51,11 +51,6 @@ impl Target {
     /// Whether the provider understands cache breakpoints; if not, none are sent.
     pub fn has_markers(&self) -> bool {
         self.profile.markers != MarkerFormat::None
-    }
-
-    /// Whether the provider speaks Anthropic's protocol.
-    pub fn is_anthropic(&self) -> bool {
-        self.profile.protocol == Protocol::Anthropic
     }
 
     /// How many input tokens the window leaves once the answer has its room.

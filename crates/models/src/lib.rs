@@ -32,15 +32,17 @@ mod catalogue; // Catalogue: lookup and merging
 mod glob; // patterns over model ids
 mod model; // Model, Price: windows, prices, abilities
 mod nearest; // UnknownName: the error that suggests what was probably meant
+mod protocol; // Protocol: what is spoken, and what a layout must know about it
 mod provider; // Provider, ProviderProfile, CachePolicy: how to talk to a provider
 mod rows; // the format of the data files, in which every field may be absent
 
 pub use catalogue::{Catalogue, CatalogueError, user_file_schema};
 pub use model::{LongRequestPrice, Model, Price, Vocabulary};
 pub use nearest::{UnknownName, did_you_mean, nearest};
+pub use protocol::{Protocol, ProtocolTraits};
 pub use provider::{
-    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Protocol, Provider, ProviderProfile,
-    ReasoningField, ToolSchemaStyle,
+    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Provider, ProviderProfile, ReasoningField,
+    ToolSchemaStyle,
 };
 
 /// The provider used when none is named.

@@ -7,18 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rows::ProviderRow;
-use crate::{Model, Vocabulary, glob};
-
-/// The protocol that a provider's endpoint speaks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// Anthropic Messages: requests go to `base_url` + `/messages`.
-    Anthropic,
-    /// OpenAI Chat Completions: requests go to `base_url` + `/chat/completions`.
-    #[default]
-    Openai,
-}
+use crate::{Model, Protocol, Vocabulary, glob};
 
 /// How cache breakpoints are written into a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +20,11 @@ pub enum MarkerFormat {
     CacheControl,
     /// `prompt_cache_breakpoint: {"mode": "explicit"}` (OpenAI from GPT-5.6 on).
     PromptCacheBreakpoint,
+}
+
+impl MarkerFormat {
+    /// The fields of a block that may hold a marker, in all formats.
+    pub const FIELDS: [&'static str; 2] = ["cache_control", "prompt_cache_breakpoint"];
 }
 
 /// The request field that limits the tokens of an answer.

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::provider::{
-    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Protocol, Provider, ProviderProfile,
-    ReasoningField, ToolSchemaStyle,
+    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Provider, ProviderProfile, ReasoningField,
+    ToolSchemaStyle,
 };
-use crate::{LongRequestPrice, Model, Price, Vocabulary};
+use crate::{LongRequestPrice, Model, Price, Protocol, Vocabulary};
 
 /// Models and providers, merged field by field over those that are known already.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -312,6 +312,11 @@ impl Prompt {
         last.truncate(count);
     }
 
+    /// Whether a block contains an image, tool results included.
+    pub fn has_images(&self) -> bool {
+        self.blocks().any(Block::has_image)
+    }
+
     /// Number of blocks, declared tools included.
     pub fn block_count(&self) -> usize {
         self.tools.len() + self.blocks().count()

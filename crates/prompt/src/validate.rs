@@ -36,13 +36,16 @@ pub const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 /// The smallest thinking budget in tokens (Anthropic's).
 pub const MIN_THINKING_TOKENS: u32 = 1024;
 
-/// The protocol whose message rules apply.
+/// The form in which a server reads a conversation. It decides which rules apply, and in which words
+/// a violation is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Anthropic Messages.
-    Anthropic,
-    /// OpenAI Chat Completions, and the many servers that speak it.
-    OpenAi,
+pub enum MessageForm {
+    /// Calls, results and reasoning are blocks of messages; neighbouring messages of one role are
+    /// one; reasoning is signed (Anthropic Messages).
+    Blocks,
+    /// Results are messages of their own, before the rest of theirs; reasoning is text (OpenAI Chat
+    /// Completions, and the many servers that speak it).
+    ToolMessages,
 }
 
 /// Whether a server accepts something that not all servers accept.
@@ -58,8 +61,8 @@ pub enum Acceptance {
 /// [`ValidationRules::anthropic`] or [`ValidationRules::openai`] and change what differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationRules {
-    /// The protocol whose message rules apply.
-    pub protocol: Protocol,
+    /// How the server reads the conversation.
+    pub form: MessageForm,
     /// A conversation that ends with an assistant message.
     pub prefill: Acceptance,
     /// Explicit cache breakpoints.
@@ -75,11 +78,18 @@ pub struct ValidationRules {
     pub max_call_id: Option<usize>,
 }
 
+impl Acceptance {
+    /// [`Accepted`](Self::Accepted) if `accepted` is true.
+    pub fn from_flag(accepted: bool) -> Self {
+        if accepted { Acceptance::Accepted } else { Acceptance::Rejected }
+    }
+}
+
 impl ValidationRules {
     /// The rules of Anthropic's newest models, which are the strictest.
     pub fn anthropic() -> Self {
         ValidationRules {
-            protocol: Protocol::Anthropic,
+            form: MessageForm::Blocks,
             prefill: Acceptance::Rejected,
             breakpoints: Acceptance::Accepted,
             undeclared_tools: Acceptance::Rejected,
@@ -92,7 +102,7 @@ impl ValidationRules {
     /// The rules of OpenAI's models without explicit breakpoints, and of servers like OpenAI's.
     pub fn openai() -> Self {
         ValidationRules {
-            protocol: Protocol::OpenAi,
+            form: MessageForm::ToolMessages,
             prefill: Acceptance::Accepted,
             breakpoints: Acceptance::Rejected,
             undeclared_tools: Acceptance::Accepted,

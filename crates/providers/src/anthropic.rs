@@ -1,165 +1,91 @@
-//! Request bodies of Anthropic Messages.
-//!
-//! Content is always written as a list, never as a string, so that moving a breakpoint changes
-//! nothing but the marker itself.
+//! [`AnthropicMessages`]: the codec of Anthropic Messages.
 
-use hardpan_prompt::{
-    Block, CacheLifetime, Call, Content, Image, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment,
-    Thinking, ToolBlock, ToolOutcome, ToolResult,
-};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+mod decode; // request bodies parsed into prompts
+mod dialect; // the words in which the server rejects a body
+mod encode; // request bodies
+mod stream; // AnswerDecoder: answers parsed into events
+mod usage; // what the server reports about tokens
 
-use crate::serialize::{CacheControl, JoinedSegments, LazyList};
+use hardpan_models::{MarkerFormat, ProviderProfile};
+use hardpan_prompt::validate::{Acceptance, ValidationRules};
+use hardpan_prompt::{Prompt, PromptMessage};
+use serde_json::value::RawValue;
 
-/// The whole body. `messages` serializes as the list of messages: fresh ones, or encoded before.
-pub struct Body<'a, M> {
-    pub prompt: &'a Prompt,
-    pub messages: M,
-}
+use crate::codec::{BodyMessages, Codec};
+use crate::decode::{DecodeError, DecodedRequest, RequestKind};
+use crate::failure::{self, FailureReport};
+use crate::serialize::{to_bytes, to_raw_json};
+use crate::stream::AnswerParser;
+use crate::{FailureKind, ThinkTags};
 
-/// Serializes the messages of a prompt.
-pub fn messages(prompt: &Prompt) -> impl Serialize {
-    LazyList(|| prompt.messages.iter().map(Message))
-}
+/// Anthropic Messages.
+#[derive(Debug)]
+pub struct AnthropicMessages;
 
-impl<M: Serialize> Serialize for Body<'_, M> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Every field is named, so that a new one forces a decision here.
-        let Prompt {
-            model,
-            max_tokens,
-            thinking,
-            tools,
-            system,
-            messages: _,   // as messages
-            system_id: _,  // Anthropic knows no message ids
-            web_search: _, // a plugin of other servers
-            left_out: _,
-        } = self.prompt;
-        let mut body = serializer.serialize_map(None)?;
-        body.serialize_entry("model", model)?;
-        body.serialize_entry("max_tokens", max_tokens)?;
-        body.serialize_entry("stream", &true)?;
-        if let Thinking::Budget(tokens) = thinking {
-            body.serialize_entry(
-                "thinking",
-                &serde_json::json!({"type": "enabled", "budget_tokens": tokens}),
-            )?;
-        }
-        if !system.is_empty() {
-            body.serialize_entry("system", &LazyList(|| system.iter().map(WireBlock)))?;
-        }
-        body.serialize_entry("messages", &self.messages)?;
-        if !tools.is_empty() {
-            body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool)))?;
-        }
-        body.end()
+impl Codec for AnthropicMessages {
+    fn request_path(&self, _model: &str) -> String {
+        "/messages".to_owned()
     }
-}
 
-/// Serializes one message of the prompt.
-pub struct Message<'a>(pub &'a PromptMessage);
-
-impl Serialize for Message<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let PromptMessage { role, blocks, id: _, documents: _ } = self.0;
-        let mut message = serializer.serialize_map(None)?;
-        message.serialize_entry("role", if *role == Role::User { "user" } else { "assistant" })?;
-        message.serialize_entry("content", &LazyList(|| blocks.iter().map(WireBlock)))?;
-        message.end()
+    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
+        let version = ("anthropic-version", "2023-06-01".to_owned());
+        [version].into_iter().chain(key.map(|key| ("x-api-key", key.to_owned()))).collect()
     }
-}
 
-struct WireBlock<'a>(&'a Block);
+    fn encode_message(
+        &self,
+        _prompt: &Prompt,
+        message: &PromptMessage,
+        _profile: &ProviderProfile,
+    ) -> Vec<Box<RawValue>> {
+        vec![to_raw_json(&encode::Message(message))]
+    }
 
-impl Serialize for WireBlock<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Block { region: _, content, breakpoint } = self.0;
-        let mut block = serializer.serialize_map(None)?;
-        match &**content {
-            Content::Text(segments) => write_text(&mut block, segments)?,
-            Content::Image(picture, _) => write_image(&mut block, picture)?,
-            Content::Reasoning(reasoning) => write_reasoning(&mut block, reasoning)?,
-            Content::Call(Call { id, name, arguments, origin: _ }) => {
-                block.serialize_entry("type", "tool_use")?;
-                block.serialize_entry("id", id)?;
-                block.serialize_entry("name", name)?;
-                block.serialize_entry("input", arguments)?;
+    fn encode_body(
+        &self,
+        prompt: &Prompt,
+        _profile: &ProviderProfile,
+        messages: BodyMessages<'_>,
+        capacity: usize,
+    ) -> Vec<u8> {
+        match messages {
+            BodyMessages::Fresh => {
+                to_bytes(&encode::Body { prompt, messages: encode::messages(prompt) }, capacity)
             }
-            Content::Result(ToolResult { call_id, parts, outcome, origin: _ }) => {
-                block.serialize_entry("type", "tool_result")?;
-                block.serialize_entry("tool_use_id", call_id)?;
-                match &parts[..] {
-                    [ResultPart::Text(segments)] => {
-                        block.serialize_entry("content", &JoinedSegments(segments))?
-                    }
-                    parts => block.serialize_entry("content", &LazyList(|| parts.iter().map(WirePart)))?,
-                }
-                if *outcome == ToolOutcome::Failed {
-                    block.serialize_entry("is_error", &true)?;
-                }
-            }
+            BodyMessages::Encoded(messages) => to_bytes(&encode::Body { prompt, messages }, capacity),
         }
-        write_marker(&mut block, *breakpoint)?;
-        block.end()
     }
-}
 
-fn write_marker<M: SerializeMap>(block: &mut M, breakpoint: Option<CacheLifetime>) -> Result<(), M::Error> {
-    breakpoint.map_or(Ok(()), |lifetime| block.serialize_entry("cache_control", &CacheControl(lifetime)))
-}
-
-fn write_text<M: SerializeMap>(block: &mut M, segments: &[Segment]) -> Result<(), M::Error> {
-    block.serialize_entry("type", "text")?;
-    block.serialize_entry("text", &JoinedSegments(segments))
-}
-
-fn write_image<M: SerializeMap>(block: &mut M, image: &Image) -> Result<(), M::Error> {
-    #[derive(serde::Serialize)]
-    struct Source<'a> {
-        r#type: &'static str,
-        media_type: &'static str,
-        data: &'a str,
+    fn block_addresses(&self, prompt: &Prompt, _profile: &ProviderProfile) -> Vec<String> {
+        (0..prompt.block_count()).map(|block| prompt.address(block)).collect()
     }
-    block.serialize_entry("type", "image")?;
-    let source = Source { r#type: "base64", media_type: image.media_type.name(), data: &image.data };
-    block.serialize_entry("source", &source)
-}
 
-fn write_reasoning<M: SerializeMap>(block: &mut M, reasoning: &Reasoning) -> Result<(), M::Error> {
-    let Reasoning { text, signature, redacted, origin: _ } = reasoning;
-    if let Some(data) = redacted {
-        block.serialize_entry("type", "redacted_thinking")?;
-        return block.serialize_entry("data", data);
-    }
-    block.serialize_entry("type", "thinking")?;
-    block.serialize_entry("thinking", text)?;
-    block.serialize_entry("signature", signature)
-}
-
-struct WirePart<'a>(&'a ResultPart);
-
-impl Serialize for WirePart<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut part = serializer.serialize_map(None)?;
-        match self.0 {
-            ResultPart::Text(segments) => write_text(&mut part, segments)?,
-            ResultPart::Image(picture) => write_image(&mut part, picture)?,
+    fn validation_rules(&self, profile: &ProviderProfile, prefill: bool) -> ValidationRules {
+        ValidationRules {
+            prefill: Acceptance::from_flag(prefill),
+            breakpoints: Acceptance::from_flag(profile.markers != MarkerFormat::None),
+            ..ValidationRules::anthropic()
         }
-        part.end()
     }
-}
 
-struct WireTool<'a>(&'a ToolBlock);
+    fn decode_request(
+        &self,
+        kind: RequestKind,
+        _path: &str,
+        body: &[u8],
+    ) -> Result<DecodedRequest, DecodeError> {
+        decode::decode_request(kind, body)
+    }
 
-impl Serialize for WireTool<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ToolBlock { region: _, tool, breakpoint } = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &tool.name)?;
-        map.serialize_entry("description", &tool.description)?;
-        map.serialize_entry("input_schema", &tool.parameters)?;
-        write_marker(&mut map, *breakpoint)?;
-        map.end()
+    fn answer_parser(&self, _tags: ThinkTags) -> Box<dyn AnswerParser> {
+        Box::new(stream::AnswerDecoder::default())
+    }
+
+    fn classify_failure(&self, status: Option<u16>, report: &FailureReport) -> FailureKind {
+        let is_not_found = matches!(status, None | Some(404)) && report.has_word(&["not_found_error"]);
+        if is_not_found && report.mentions(&["model"]) {
+            return FailureKind::ModelUnavailable;
+        }
+        failure::classify(status, report)
     }
 }

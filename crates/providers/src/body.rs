@@ -1,7 +1,13 @@
 //! Splits request bodies into [`BodyBlock`]s, to find the first difference between two requests:
 //! the place from which a provider's cache no longer helps.
 
+use std::collections::BTreeSet;
+
+use hardpan_models::Protocol;
 use serde_json::Value;
+
+use crate::codec::codec;
+use crate::decode::without_marker;
 
 /// A block of a request body: its address, the role of its message, and its content without its
 /// breakpoint.
@@ -26,7 +32,18 @@ pub struct BodyDifference {
     pub second: Option<BodyBlock>,
 }
 
-/// Splits a body of either protocol into blocks, in the order in which providers cache them: tools,
+/// Whether a JSON value is a request body of a known protocol.
+pub fn is_request_body(value: &Value) -> bool {
+    message_fields().any(|field| value[field].is_array()) && !value["version"].is_number()
+}
+
+/// The fields that list the messages, each once.
+fn message_fields() -> impl Iterator<Item = &'static str> {
+    let fields: BTreeSet<&str> = Protocol::ALL.iter().map(|it| codec(*it).messages_field()).collect();
+    fields.into_iter()
+}
+
+/// Splits a body of any protocol into blocks, in the order in which providers cache them: tools,
 /// system, messages.
 pub fn blocks(body: &Value) -> Vec<BodyBlock> {
     let mut blocks = Vec::new();
@@ -38,8 +55,10 @@ pub fn blocks(body: &Value) -> Vec<BodyBlock> {
         });
     }
     push_content("system", "system", &body["system"], &mut blocks);
-    for (index, message) in list(body, "messages").iter().enumerate() {
-        let address = format!("messages[{index}]");
+    for (field, index, message) in message_fields()
+        .flat_map(|field| list(body, field).iter().enumerate().map(move |(index, it)| (field, index, it)))
+    {
+        let address = format!("{field}[{index}]");
         let role = message["role"].as_str().unwrap_or_default();
         push_content(&format!("{address}.content"), role, &message["content"], &mut blocks);
         for (key, value) in message.as_object().into_iter().flatten() {
@@ -85,16 +104,6 @@ fn push_content(address: &str, role: &str, content: &Value, blocks: &mut Vec<Bod
         }
         text => blocks.push(BodyBlock { address: address.to_owned(), role, content: text.clone() }),
     }
-}
-
-/// The block without its cache marker: moving a breakpoint is not a difference.
-fn without_marker(block: &Value) -> Value {
-    let mut block = block.clone();
-    if let Some(object) = block.as_object_mut() {
-        object.shift_remove("cache_control");
-        object.shift_remove("prompt_cache_breakpoint");
-    }
-    block
 }
 
 /// Finds the first block in which two bodies differ; `None` if all blocks are equal.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hardpan_models::{Protocol, ProviderProfile};
+use hardpan_models::ProviderProfile;
 use hardpan_prompt::Prompt;
 use serde_json::Value;
 
@@ -24,7 +24,8 @@ pub use self::answer_stream::{AnswerStream, ClientEvent};
 use self::attempts::Attempts;
 pub use self::capabilities::{CapabilityCache, UnsupportedFeature};
 pub use self::notice::ClientNotice;
-use crate::{Encoder, FailureKind, HttpRequest, ProviderError, Transport, request_path};
+use crate::codec::codec;
+use crate::{Encoder, FailureKind, HttpRequest, ProviderError, Transport};
 
 /// An API key. It cannot be printed: `Debug` masks it, and there is no `Display`.
 #[derive(Clone)]
@@ -165,19 +166,13 @@ impl Client {
         profile: &ProviderProfile,
     ) -> Result<HttpRequest, ProviderError> {
         let Endpoint { base_url, key, headers: extra_headers, extra_fields, session } = &self.endpoint;
-        let url = format!("{}{}", base_url.trim_end_matches('/'), request_path(profile));
+        let codec = codec(profile.protocol);
+        let url = format!("{}{}", base_url.trim_end_matches('/'), codec.request_path(&prompt.model));
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         headers.insert("content-type".into(), "application/json".into());
         headers.insert("user-agent".into(), concat!("hardpan/", env!("CARGO_PKG_VERSION")).into());
-        match profile.protocol {
-            Protocol::Anthropic => {
-                headers.insert("anthropic-version".into(), "2023-06-01".into());
-                headers.extend(key.iter().map(|key| ("x-api-key".into(), key.0.clone())));
-            }
-            Protocol::Openai => {
-                headers.extend(key.iter().map(|key| ("authorization".into(), format!("Bearer {}", key.0))));
-            }
-        }
+        let key = key.as_ref().map(|key| key.0.as_str());
+        headers.extend(codec.headers(key).into_iter().map(|(name, value)| (name.to_owned(), value)));
         if let (Some(name), Some(session)) = (&profile.session_header, session) {
             headers.insert(name.clone(), session.clone());
         }

@@ -17,24 +17,23 @@
 //! # Ok::<(), hardpan_providers::decode::DecodeError>(())
 //! ```
 
-mod anthropic; // bodies of Anthropic Messages
-mod image; // images: base64, URLs, dimensions
-mod node; // Node: a JSON value with its path, and the server's error messages
-mod openai; // bodies of OpenAI Chat Completions
+pub(crate) mod image; // images: base64, URLs, dimensions
+pub(crate) mod node; // Node: a JSON value with its path, and how its server rejects it
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hardpan_models::Protocol;
+use hardpan_models::{MarkerFormat, MaxTokensField, Protocol};
 use hardpan_prompt::{
     Block, CacheLifetime, Content, ItemKind, Json, Origin, Prompt, Region, Segment, Text, Tool, ToolBlock,
 };
 use serde_json::Value;
 use thiserror::Error;
 
-use node::Node;
+use crate::codec;
+use node::{DecodeDialect, Node};
 
 /// The key under which call arguments are kept if they are not a JSON object: OpenAI accepts any
 /// text there, a [`Prompt`] only objects.
@@ -45,6 +44,8 @@ pub const RAW_ARGUMENTS: &str = "raw_arguments";
 pub struct DecodedRequest {
     /// What the model sees. Its `max_tokens` is [`u32::MAX`] if the request sets no limit.
     pub prompt: Prompt,
+    /// The field that limits the answer, for protocols that have two names for it.
+    pub max_tokens_field: Option<MaxTokensField>,
     /// Whether the answer is to be streamed.
     pub stream: bool,
     /// Whether a streamed answer ends with a usage chunk (OpenAI; Anthropic always reports usage).
@@ -92,11 +93,11 @@ pub enum DecodeErrorKind {
     Unsupported,
 }
 
-/// Why a body cannot be parsed. Both servers answer with status 400 and `invalid_request_error`.
+/// Why a body cannot be parsed. Servers answer with status 400 and `invalid_request_error`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct DecodeError {
-    /// The class of the error, the same for both protocols.
+    /// The class of the error, the same for all protocols.
     pub kind: DecodeErrorKind,
     /// Where, in Anthropic's notation: `messages.0.content.1.text.text`. Empty for the whole body.
     pub path: String,
@@ -108,48 +109,28 @@ pub struct DecodeError {
     pub message: String,
 }
 
-/// Parses the body of a request for an answer.
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// An answer of the model.
+    Answer,
+    /// The number of its tokens, without an answer (Anthropic's `count_tokens`).
+    Count,
+}
+
+/// Parses the body of a request for an answer, in a protocol that has everything in the body.
 pub fn decode_request(protocol: Protocol, body: &[u8]) -> Result<DecodedRequest, DecodeError> {
-    let value = parse(protocol, body)?;
-    let body = Node::root(protocol, &value);
-    match protocol {
-        Protocol::Anthropic => anthropic::decode_body(&body, anthropic::Purpose::Answer),
-        Protocol::Openai => openai::decode_body(&body),
-    }
+    codec(protocol).decode_request(RequestKind::Answer, "", body)
 }
 
-/// Parses the body of a request to Anthropic's `count_tokens`, which has no `max_tokens`.
-pub fn decode_count_request(body: &[u8]) -> Result<DecodedRequest, DecodeError> {
-    let value = parse(Protocol::Anthropic, body)?;
-    anthropic::decode_body(&Node::root(Protocol::Anthropic, &value), anthropic::Purpose::Count)
-}
-
-fn parse(protocol: Protocol, body: &[u8]) -> Result<Value, DecodeError> {
-    serde_json::from_slice(body).map_err(|error| {
-        let message = match protocol {
-            Protocol::Anthropic => {
-                let all = error.to_string();
-                let reason = all.split(" at line ").next().unwrap_or_default();
-                let (line, column) = (error.line(), error.column());
-                let before: usize = body
-                    .split_inclusive(|byte| *byte == b'\n')
-                    .take(line.saturating_sub(1))
-                    .map(<[u8]>::len)
-                    .sum();
-                let char = (before + column).saturating_sub(1);
-                format!(
-                    "The request body is not valid JSON: {reason}: line {line} column {column} (char {char})"
-                )
-            }
-            Protocol::Openai => format!("We could not parse the JSON body of your request. ({error})"),
-        };
-        DecodeError {
-            kind: DecodeErrorKind::InvalidJson,
-            path: String::new(),
-            param: None,
-            code: None,
-            message,
-        }
+/// Parses a body as JSON.
+pub(crate) fn parse_json(dialect: &dyn DecodeDialect, body: &[u8]) -> Result<Value, DecodeError> {
+    serde_json::from_slice(body).map_err(|error| DecodeError {
+        kind: DecodeErrorKind::InvalidJson,
+        path: String::new(),
+        param: None,
+        code: None,
+        message: dialect.invalid_json(body, &error),
     })
 }
 
@@ -167,31 +148,40 @@ fn lifetime(marker: &Node<'_>) -> Result<CacheLifetime, DecodeError> {
 }
 
 /// The lifetime in the field `cache_control`; `None` without the field.
-fn cache_control(node: &Node<'_>) -> Result<Option<CacheLifetime>, DecodeError> {
+pub(crate) fn cache_control(node: &Node<'_>) -> Result<Option<CacheLifetime>, DecodeError> {
     node.non_null("cache_control").map(|marker| lifetime(&marker)).transpose()
 }
 
+/// A value without its cache marker, so that moving the marker changes nothing else.
+pub(crate) fn without_marker(value: &Value) -> Value {
+    let mut value = value.clone();
+    if let Some(object) = value.as_object_mut() {
+        MarkerFormat::FIELDS.iter().for_each(|field| drop(object.shift_remove(*field)));
+    }
+    value
+}
+
 /// Those of the fields `names` that the body has, unchanged.
-fn passthrough_fields(body: &Node<'_>, names: &[&'static str]) -> BTreeMap<String, Json> {
+pub(crate) fn passthrough_fields(body: &Node<'_>, names: &[&'static str]) -> BTreeMap<String, Json> {
     let sent =
         |name: &&'static str| body.optional(name).map(|node| (name.to_string(), Json::new(node.value)));
     names.iter().filter_map(sent).collect()
 }
 
-fn origin(kind: ItemKind) -> Origin {
+pub(crate) fn origin(kind: ItemKind) -> Origin {
     Origin::rule(kind, "request")
 }
 
-fn segments(text: &str, kind: ItemKind) -> Vec<Segment> {
+pub(crate) fn segments(text: &str, kind: ItemKind) -> Vec<Segment> {
     vec![Segment::new(Text::new(text), origin(kind))]
 }
 
-fn text_block(text: &str, kind: ItemKind) -> Block {
+pub(crate) fn text_block(text: &str, kind: ItemKind) -> Block {
     let place = if kind == ItemKind::System { Region::Base } else { Region::Log };
     Block::new(place, Content::Text(segments(text, kind)))
 }
 
-fn tool_block(
+pub(crate) fn tool_block(
     name: &str,
     description: &str,
     parameters: Option<&Value>,

@@ -5,13 +5,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_models::{Protocol, ProviderProfile};
+use hardpan_models::ProviderProfile;
 use hardpan_prompt::{Block, CacheLifetime, Prompt, PromptMessage, Role, SharedContent};
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
-use crate::serialize::to_bytes;
-use crate::{anthropic, openai};
+use crate::codec::{BodyMessages, Codec, codec};
 
 /// Produces the same bytes as [`encode`](crate::encode), faster: it keeps the encoded messages of
 /// the last request and copies those that are unchanged.
@@ -26,7 +24,7 @@ struct EncodedRequest {
     bytes: usize,
 }
 
-/// A prompt message with its JSON. In OpenAI's protocol it may become several messages.
+/// A prompt message with its JSON, which may be several messages of the body.
 struct EncodedMessage {
     role: Role,
     id: Option<Arc<str>>,
@@ -43,24 +41,20 @@ impl Encoder {
         if last.profile.as_ref() != Some(profile) {
             *last = EncodedRequest { profile: Some(profile.clone()), ..EncodedRequest::default() };
         }
+        let codec = codec(profile.protocol);
         let mut previous = PreviousMessages::new(std::mem::take(&mut last.messages));
         last.messages = prompt
             .messages
             .iter()
             .map(|message| {
-                previous.take_unchanged(message).unwrap_or_else(|| EncodedMessage::encode(message, profile))
+                let encode = || EncodedMessage::encode(codec, prompt, message, profile);
+                previous.take_unchanged(message).unwrap_or_else(encode)
             })
             .collect();
         let messages: Vec<&RawValue> =
             last.messages.iter().flat_map(|message| message.json_messages.iter().map(|it| &**it)).collect();
         let room = last.bytes + last.bytes / 16;
-        let body = match profile.protocol {
-            Protocol::Anthropic => to_bytes(&anthropic::Body { prompt, messages }, room),
-            Protocol::Openai => {
-                let messages = openai::Messages::after_system(prompt, profile, messages);
-                to_bytes(&openai::Body { prompt, profile, messages }, room)
-            }
-        };
+        let body = codec.encode_body(prompt, profile, BodyMessages::Encoded(&messages), room);
         last.bytes = body.len();
         body
     }
@@ -107,16 +101,14 @@ fn index_by_first_block(messages: &[Option<EncodedMessage>]) -> HashMap<usize, u
 }
 
 impl EncodedMessage {
-    fn encode(message: &PromptMessage, profile: &ProviderProfile) -> Self {
+    fn encode(
+        codec: &dyn Codec,
+        prompt: &Prompt,
+        message: &PromptMessage,
+        profile: &ProviderProfile,
+    ) -> Self {
         let PromptMessage { role, blocks, id, documents } = message;
-        let json_messages = match profile.protocol {
-            Protocol::Anthropic => vec![to_raw_json(&anthropic::Message(message))],
-            Protocol::Openai => {
-                let mut messages = Vec::new();
-                openai::split_message(message, profile, &mut messages);
-                messages.iter().map(to_raw_json).collect()
-            }
-        };
+        let json_messages = codec.encode_message(prompt, message, profile);
         let blocks = blocks.iter().map(|block| (block.content.clone(), block.breakpoint)).collect();
         EncodedMessage { role: *role, id: id.clone(), documents: documents.clone(), blocks, json_messages }
     }
@@ -135,9 +127,4 @@ impl EncodedMessage {
             && self.id == *id
             && self.documents == *documents
     }
-}
-
-/// Serialising to memory cannot fail: every key is a string, and every value is known.
-fn to_raw_json(message: &impl Serialize) -> Box<RawValue> {
-    to_raw_value(message).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

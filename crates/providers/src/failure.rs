@@ -1,11 +1,15 @@
 //! [`ProviderError`]: why a request failed. All errors of all providers are classified here, into
 //! one [`FailureKind`].
 
+mod classify; // FailureReport: what a provider said, and what it means
+
 use std::time::Duration;
 
 use hardpan_models::Protocol;
-use serde_json::Value;
 
+pub use self::classify::FailureReport;
+pub(crate) use self::classify::classify;
+use crate::codec::codec;
 use crate::{HttpResponse, StreamError, StreamErrorKind, TransportError};
 
 /// The class of a failed request. It decides whether to retry and what to advise.
@@ -174,16 +178,15 @@ impl ProviderError {
 
     /// Classifies an error response by its status, headers and body.
     pub fn from_response(protocol: Protocol, response: &HttpResponse, body: &[u8]) -> Self {
-        let json: Value = serde_json::from_slice(body).unwrap_or_default();
-        let error = &json["error"];
-        let message = error["message"].as_str().or(json["message"].as_str()).or(error.as_str());
-        let message = message.map_or_else(|| excerpt(body), str::to_owned);
-        let words: Vec<&str> =
-            [&error["type"], &error["code"], &json["type"]].iter().filter_map(|word| word.as_str()).collect();
+        let codec = codec(protocol);
+        let mut report = codec.parse_error_body(&serde_json::from_slice(body).unwrap_or_default());
+        if report.message.is_empty() {
+            report.message = excerpt(body);
+        }
         ProviderError {
-            failure: classify(protocol, response.status, &words, &message),
+            failure: codec.classify_failure(Some(response.status), &report),
             status: Some(response.status),
-            message,
+            message: report.message,
             retry_after: retry_after(response),
             request_id: response.header("request-id").or(response.header("x-request-id")).map(str::to_owned),
             source: None,
@@ -191,24 +194,15 @@ impl ProviderError {
     }
 
     /// Classifies an error that came within a stream, after status 200.
-    pub fn from_stream_error(protocol: Protocol, error: &StreamError) -> Self {
-        let word = match &error.kind {
-            StreamErrorKind::Provider(word) => word.as_str(),
-            StreamErrorKind::Malformed | StreamErrorKind::TooLong => {
-                return ProviderError::new(FailureKind::Malformed, &error.message).with_source(error.clone());
+    pub fn from_stream_error(protocol: Protocol, error: StreamError) -> Self {
+        let failure = match &error.kind {
+            StreamErrorKind::Provider(word) => {
+                let report = FailureReport { words: vec![word.clone()], message: error.message.clone() };
+                codec(protocol).classify_failure(None, &report)
             }
+            StreamErrorKind::Malformed | StreamErrorKind::TooLong => FailureKind::Malformed,
         };
-        let status = match word {
-            "overloaded_error" => 529,
-            "rate_limit_error" | "rate_limit_exceeded" => 429,
-            "api_error" | "server_error" | "timeout_error" => 500,
-            "authentication_error" => 401,
-            "permission_error" => 403,
-            "not_found_error" => 404,
-            _ => 400,
-        };
-        let failure = classify(protocol, status, &[word], &error.message);
-        ProviderError::new(failure, &error.message).with_source(error.clone())
+        ProviderError::new(failure, &error.message).with_source(error)
     }
 }
 
@@ -238,80 +232,6 @@ fn retry_after(response: &HttpResponse) -> Option<Duration> {
     let seconds = number("retry-after-ms").map(|ms| ms / 1000.0).or_else(|| number("retry-after"))?;
     Some(Duration::from_secs_f64(seconds.min(86_400.0)))
 }
-
-/// The only place that matches error texts: type and code first, the message only if these do not
-/// decide.
-fn classify(protocol: Protocol, status: u16, words: &[&str], message: &str) -> FailureKind {
-    let has_word = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
-    let says = |parts: &[&str]| {
-        let message = message.to_lowercase();
-        parts.iter().any(|part| message.contains(part))
-    };
-    match status {
-        _ if has_word(&["context_length_exceeded", "exceed_context_size_error"]) => {
-            FailureKind::ContextTooLong
-        }
-        _ if has_word(&["model_not_found", "model_not_available", "model_decommissioned"]) => {
-            FailureKind::ModelUnavailable
-        }
-        401 | 403 | 407 => FailureKind::Auth,
-        402 => FailureKind::Auth,
-        404 if protocol == Protocol::Anthropic && has_word(&["not_found_error"]) && says(&["model"]) => {
-            FailureKind::ModelUnavailable
-        }
-        404 if says(&["support tool use", "tool use"]) => FailureKind::ToolsRefused, // OpenRouter: no endpoint of the model
-        404 if says(&["image input"]) => FailureKind::ImagesRefused,
-        404 if says(&["model"]) => FailureKind::ModelUnavailable,
-        404 | 405 => FailureKind::NotFound,
-        413 => FailureKind::TooLarge,
-        408 | 409 | 425 => FailureKind::Overload,
-        429 if has_word(&["insufficient_quota"]) => FailureKind::Auth,
-        429 => FailureKind::RateLimit,
-        500..=599 => FailureKind::Overload,
-        400 | 422 if says(&TOO_LONG) => FailureKind::ContextTooLong,
-        400 | 422 if says(&NO_TOOLS) => FailureKind::ToolsRefused,
-        400 | 422 if says(&NO_IMAGES) => FailureKind::ImagesRefused,
-        400 | 422
-            if says(&[
-                "model not found",
-                "unknown model",
-                "no such model",
-                "invalid model",
-                "not a valid model",
-            ]) =>
-        {
-            FailureKind::ModelUnavailable
-        }
-        300..=399 => FailureKind::NotFound,
-        _ => FailureKind::BadRequest,
-    }
-}
-
-const TOO_LONG: [&str; 6] = [
-    "prompt is too long",
-    "maximum context length",
-    "context length exceeded",
-    "exceeds the available context size",
-    "input is too long",
-    "context window",
-];
-const NO_TOOLS: [&str; 6] = [
-    "does not support tools",
-    "does not support tool",
-    "tools are not supported",
-    "tool use is not supported",
-    "does not support function",
-    "tool calling is not supported",
-];
-const NO_IMAGES: [&str; 7] = [
-    "does not support image",
-    "images are not supported",
-    "image input is not supported",
-    "does not support vision",
-    "image_url is only supported",
-    "unknown variant `image_url`",
-    "not a multimodal model",
-];
 
 #[cfg(test)]
 mod tests {

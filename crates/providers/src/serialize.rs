@@ -1,9 +1,10 @@
-//! Serializers that both codecs use for the parts of a request body.
+//! Serializers that codecs share for the parts of a request body.
 
 use std::fmt;
 
 use hardpan_prompt::{CacheLifetime, Image, Segment};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// Serializes a body into a buffer of `room` bytes, which grows if needed. Serializing to memory
 /// cannot fail: every key is a string and every value is valid.
@@ -13,6 +14,11 @@ pub fn to_bytes(body: &impl Serialize, room: usize) -> Vec<u8> {
         Ok(()) => bytes,
         Err(_) => Vec::new(),
     }
+}
+
+/// Serializes a message, to be kept and copied into several bodies. It cannot fail, as above.
+pub fn to_raw_json(message: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(message).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// Segments as one JSON string, escaped while they are written and never joined in memory.

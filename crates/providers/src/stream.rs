@@ -2,18 +2,14 @@
 //!
 //! The client, the simulator's tests and the fuzz targets all use this decoder.
 
-mod anthropic; // streams of Anthropic Messages
-mod calls; // CallAssembler: which call a fragment belongs to
-mod json; // strings, arguments and errors in JSON
-mod openai; // streams of OpenAI Chat Completions
-mod think; // ThinkTagSplitter: reasoning in <think> tags
+pub(crate) mod json; // strings, arguments and errors in JSON
 
-use std::mem;
+use std::{fmt, mem};
 
 use hardpan_models::Protocol;
 
-pub use self::think::ThinkTags;
-use crate::{AnswerEvent, StreamError, StreamErrorKind, sse};
+use crate::codec::codec;
+use crate::{AnswerEvent, StopReason, StreamError, StreamErrorKind, ThinkTags, sse};
 
 /// The maximum bytes of data in one answer. No model writes so much; a broken server might.
 const LIMIT: usize = 256 << 20;
@@ -37,28 +33,36 @@ const LIMIT: usize = 256 << 20;
 /// ```
 #[derive(Debug)]
 pub struct StreamDecoder {
-    parser: sse::Parser,
-    decoder: ProtocolDecoder,
+    sse: sse::Parser,
+    answer: Box<dyn AnswerParser>,
     bytes_read: usize,
     finished: bool,
 }
 
-#[derive(Debug)]
-enum ProtocolDecoder {
-    Anthropic(anthropic::AnthropicDecoder),
-    Openai(openai::OpenaiDecoder),
+/// Parses one answer of a protocol, streamed or whole. A codec makes one for each answer.
+pub trait AnswerParser: fmt::Debug + Send {
+    /// Parses the data of one server-sent event.
+    fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError>;
+
+    /// Parses an answer that was not streamed.
+    fn read_body(&mut self, body: &str, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError>;
+
+    /// Emits what is left, and returns why the answer ended.
+    fn finish(&mut self, end: StreamEnd, events: &mut Vec<AnswerEvent>) -> StopReason;
 }
 
 /// Whether the stream continues after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StreamProgress {
+pub enum StreamProgress {
+    /// More events are expected.
     More,
+    /// The event was the protocol's end marker.
     Over,
 }
 
 /// How the bytes of a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StreamEnd {
+pub enum StreamEnd {
     /// With the protocol's end marker, or as a complete body.
     Marked,
     /// Without the end marker.
@@ -72,12 +76,12 @@ impl StreamDecoder {
         StreamDecoder::with_tags(protocol, ThinkTags::default())
     }
 
-    /// A decoder for a server that uses `<think>` tags in another way. Ignored for Anthropic, whose
-    /// protocol has no tags.
+    /// A decoder for a server that uses `<think>` tags in another way. Ignored for protocols without
+    /// such tags.
     pub fn with_tags(protocol: Protocol, tags: ThinkTags) -> Self {
         StreamDecoder {
-            parser: sse::Parser::default(),
-            decoder: ProtocolDecoder::new(protocol, tags),
+            sse: sse::Parser::default(),
+            answer: codec(protocol).answer_parser(tags),
             bytes_read: 0,
             finished: false,
         }
@@ -87,10 +91,10 @@ impl StreamDecoder {
     pub fn push(&mut self, mut bytes: &[u8]) -> Vec<AnswerEvent> {
         let mut events = Vec::new();
         while !self.finished {
-            let step = match self.parser.next(&mut bytes) {
+            let step = match self.sse.next(&mut bytes) {
                 Ok(Some(event)) => {
                     self.bytes_read = self.bytes_read.saturating_add(event.data.len());
-                    self.decoder.read(event, &mut events)
+                    read_event(&mut *self.answer, event, &mut events)
                 }
                 Ok(None) => break,
                 Err(error) => Err(too_long(&error)),
@@ -106,8 +110,8 @@ impl StreamDecoder {
         if self.finished {
             return events;
         }
-        let step = match self.parser.finish() {
-            Ok(Some(event)) => self.decoder.read(event, &mut events),
+        let step = match self.sse.finish() {
+            Ok(Some(event)) => read_event(&mut *self.answer, event, &mut events),
             Ok(None) => Ok(StreamProgress::More),
             Err(error) => Err(too_long(&error)),
         };
@@ -117,7 +121,8 @@ impl StreamDecoder {
             step => self.apply_step(step, &mut events),
         }
         if !mem::replace(&mut self.finished, true) {
-            self.decoder.finish_answer(StreamEnd::Unmarked, &mut events);
+            let stop = self.answer.finish(StreamEnd::Unmarked, &mut events);
+            events.push(AnswerEvent::Stop(stop));
         }
         events
     }
@@ -132,43 +137,26 @@ impl StreamDecoder {
             if self.bytes_read > LIMIT { Err(too_long(&format!("more than {LIMIT} bytes"))) } else { step };
         match step {
             Ok(StreamProgress::More) => return,
-            Ok(StreamProgress::Over) => self.decoder.finish_answer(StreamEnd::Marked, events),
+            Ok(StreamProgress::Over) => {
+                let stop = self.answer.finish(StreamEnd::Marked, events);
+                events.push(AnswerEvent::Stop(stop));
+            }
             Err(error) => events.push(AnswerEvent::Error(error)),
         }
         self.finished = true;
     }
 }
 
-impl ProtocolDecoder {
-    fn new(protocol: Protocol, tags: ThinkTags) -> Self {
-        match protocol {
-            Protocol::Anthropic => ProtocolDecoder::Anthropic(anthropic::AnthropicDecoder::default()),
-            Protocol::Openai => ProtocolDecoder::Openai(openai::OpenaiDecoder::new(tags)),
-        }
-    }
-
-    fn read(
-        &mut self,
-        event: sse::SseEvent<'_>,
-        events: &mut Vec<AnswerEvent>,
-    ) -> Result<StreamProgress, StreamError> {
-        match event.data.trim() {
-            "" => Ok(StreamProgress::More),       // keep-alive
-            "[DONE]" => Ok(StreamProgress::Over), // OpenAI's marker, and that of some gateways for both protocols
-            data if event.event == Some("error") => Err(json::parse_error(data)),
-            data => match self {
-                ProtocolDecoder::Anthropic(decoder) => decoder.read(data, events),
-                ProtocolDecoder::Openai(decoder) => decoder.read(data, events),
-            },
-        }
-    }
-
-    fn finish_answer(&mut self, ending: StreamEnd, events: &mut Vec<AnswerEvent>) {
-        let stop = match self {
-            ProtocolDecoder::Anthropic(decoder) => decoder.finish_answer(ending),
-            ProtocolDecoder::Openai(decoder) => decoder.finish_answer(ending, events),
-        };
-        events.push(AnswerEvent::Stop(stop));
+fn read_event(
+    answer: &mut dyn AnswerParser,
+    event: sse::SseEvent<'_>,
+    events: &mut Vec<AnswerEvent>,
+) -> Result<StreamProgress, StreamError> {
+    match event.data.trim() {
+        "" => Ok(StreamProgress::More),       // keep-alive
+        "[DONE]" => Ok(StreamProgress::Over), // OpenAI's marker; some gateways send it in every protocol
+        data if event.event == Some("error") => Err(json::parse_error(data)),
+        data => answer.read(data, events),
     }
 }
 
@@ -176,31 +164,27 @@ impl ProtocolDecoder {
 ///
 /// An error body, or a body that is not an answer, becomes an [`AnswerEvent::Error`].
 pub fn decode_answer_body(protocol: Protocol, body: &[u8]) -> Vec<AnswerEvent> {
-    decode_whole_body(ProtocolDecoder::new(protocol, ThinkTags::default()), body)
+    decode_answer_body_with_tags(protocol, ThinkTags::default(), body)
 }
 
 /// Like [`decode_answer_body`], for a server that uses `<think>` tags in another way.
 pub fn decode_answer_body_with_tags(protocol: Protocol, tags: ThinkTags, body: &[u8]) -> Vec<AnswerEvent> {
-    decode_whole_body(ProtocolDecoder::new(protocol, tags), body)
-}
-
-fn decode_whole_body(mut decoder: ProtocolDecoder, body: &[u8]) -> Vec<AnswerEvent> {
+    let mut answer = codec(protocol).answer_parser(tags);
     let body = String::from_utf8_lossy(body);
     let mut events = Vec::new();
-    let read = match &mut decoder {
-        ProtocolDecoder::Anthropic(decoder) => decoder.read_body(&body, &mut events),
-        ProtocolDecoder::Openai(decoder) => decoder.read_body(&body, &mut events),
-    };
-    match read {
-        Ok(()) => decoder.finish_answer(StreamEnd::Marked, &mut events),
+    match answer.read_body(&body, &mut events) {
+        Ok(()) => {
+            let stop = answer.finish(StreamEnd::Marked, &mut events);
+            events.push(AnswerEvent::Stop(stop));
+        }
         Err(error) => events.push(AnswerEvent::Error(error)),
     }
     events
 }
 
-fn too_long(what: &dyn std::fmt::Display) -> StreamError {
+fn too_long(what: &dyn fmt::Display) -> StreamError {
     StreamError::new(StreamErrorKind::TooLong, what.to_string())
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

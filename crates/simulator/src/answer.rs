@@ -52,30 +52,6 @@ pub enum FinishReason {
     Refusal,
 }
 
-impl FinishReason {
-    /// Anthropic's `stop_reason`.
-    pub fn anthropic(&self) -> &'static str {
-        match self {
-            FinishReason::End => "end_turn",
-            FinishReason::ToolUse => "tool_use",
-            FinishReason::Length => "max_tokens",
-            FinishReason::Window => "model_context_window_exceeded",
-            FinishReason::Sequence(_) => "stop_sequence",
-            FinishReason::Refusal => "refusal",
-        }
-    }
-
-    /// OpenAI's `finish_reason`.
-    pub fn openai(&self) -> &'static str {
-        match self {
-            FinishReason::End | FinishReason::Sequence(_) => "stop",
-            FinishReason::ToolUse => "tool_calls",
-            FinishReason::Length | FinishReason::Window => "length",
-            FinishReason::Refusal => "content_filter",
-        }
-    }
-}
-
 impl SimulatedAnswer {
     /// An answer with one text and nothing else.
     pub fn text(text: impl Into<String>) -> Self {

@@ -5,7 +5,7 @@ mod accepted; // AcceptedRequest: a request that passed all checks
 mod check; // checks beyond the validator's rules
 mod limits; // RateLimits: requests and tokens per minute
 mod listing; // the `models` endpoint
-mod route; // Request, KeyPolicy: endpoint, protocol and key of a request
+mod route; // Request, KeyPolicy: endpoint and key of a request
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,12 +15,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use hardpan_economy::CacheModel;
 use hardpan_economy::cache::Moment;
-use hardpan_models::{Catalogue, Model, Protocol, ProviderProfile};
+use hardpan_models::{Catalogue, Model, ProviderProfile};
 use hardpan_prompt::validate::{Violation, check_size, check_window};
 use hardpan_prompt::{Hash, TokenCounter, Vocabulary};
-use hardpan_providers::decode::{DecodedRequest, decode_count_request, decode_request};
+use hardpan_providers::codec;
+use hardpan_providers::decode::{DecodedRequest, RequestKind};
 
+pub(crate) use accepted::AcceptedRequest;
 pub use limits::RateLimits;
+pub(crate) use limits::RateStatus;
 pub use route::{KeyPolicy, Request};
 
 use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
@@ -29,11 +32,10 @@ use crate::error_reply::ErrorReply;
 use crate::faults::{ActiveFaults, Faults};
 use crate::reply::{Body, CacheWrite, Reply};
 use crate::script::{Script, ScriptProgress};
+use crate::server_codec::{Endpoint, ServerCodec, server_for_request};
 use crate::tool_choice::ToolChoice;
-use crate::wire::{self, AnswerHead, UsageChunk};
-use accepted::AcceptedRequest;
+use crate::wire::{self, AnswerHead};
 use limits::RateMeter;
-use route::Route;
 
 /// The maximum number of organisations whose caches are kept.
 const MAX_CACHES: usize = 256;
@@ -123,31 +125,22 @@ impl Engine {
             state.requests += 1;
             state.requests
         };
-        let protocol = request.protocol();
+        let server = server_for_request(request);
         let request_id = wire::make_id("req_", number, 0);
         let mut delay = Duration::ZERO;
-        let mut reply = match self.route_request(request, (number, &request_id), now, &mut delay) {
+        let mut reply = match self.route_request(server, request, (number, &request_id), now, &mut delay) {
             Ok(reply) => reply,
             Err(refusal) => {
                 let mut headers = vec![("content-type", "application/json".to_owned())];
                 headers.extend(refusal.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-                let body = Body::Whole(refusal.body(protocol, &request_id).to_string().into());
+                let body = Body::Whole(server.error_body(&refusal, &request_id).to_string().into());
                 Reply { status: refusal.status, headers, delay: Duration::ZERO, body, cache_write: None }
             }
         };
         reply.delay += delay;
         let state = self.state();
-        reply.headers.extend(state.meter.headers(protocol, &self.settings.limits, now));
-        match protocol {
-            Protocol::Anthropic => {
-                reply.headers.push(("request-id", request_id));
-                reply.headers.push(("anthropic-organization-id", "simulated".into()));
-            }
-            Protocol::Openai => {
-                reply.headers.push(("x-request-id", request_id));
-                reply.headers.push(("openai-version", "2020-10-01".into()));
-            }
-        }
+        reply.headers.extend(server.rate_headers(&state.meter.status(&self.settings.limits, now)));
+        reply.headers.extend(server.response_headers(request_id));
         if reply.header(SIMULATED).is_none() {
             reply.headers.push((SIMULATED, "true".into()));
         }
@@ -177,36 +170,34 @@ impl Engine {
     /// Answers or rejects a request. Sets `delay` to the delay that a fault injects in either case.
     fn route_request(
         &self,
+        server: &dyn ServerCodec,
         request: &Request<'_>,
         names: (u64, &str),
         now: Moment,
         delay: &mut Duration,
     ) -> Result<Reply, ErrorReply> {
-        let route = request.route()?;
-        let protocol = request.protocol();
-        check_size(request.body.len())
-            .map_err(|violation| ErrorReply::from_violation(protocol, &violation))?;
-        let key = self.settings.keys.check(protocol, request)?;
-        match route {
-            Route::Models(id) => {
+        let endpoint = request.endpoint(server)?;
+        check_size(request.body.len()).map_err(|violation| server.refuse_violation(&violation))?;
+        let key = self.settings.keys.check(server, request)?;
+        match endpoint {
+            Endpoint::Models(id) => {
                 let id = id.as_deref();
-                Ok(json_reply(listing::list_models(&self.settings, protocol, id)?.to_string().into()))
+                Ok(json_reply(listing::list_models(&self.settings, server, id)?.to_string().into()))
             }
-            Route::Count => {
-                let decoded = decode_count_request(request.body)
-                    .map_err(|error| ErrorReply::from_decode_error(&error))?;
-                let accepted = self.accept(protocol, decoded, key)?;
+            Endpoint::Count => {
+                let decoded = decode(server, RequestKind::Count, request)?;
+                let accepted = self.accept(server, decoded, key)?;
                 let count = serde_json::json!({"input_tokens": accepted.measured.total()});
                 let mut reply = json_reply(count.to_string().into());
                 reply.headers.push(simulated_header(&accepted.model));
                 Ok(reply)
             }
-            Route::Answer => {
+            Endpoint::Answer => {
                 let active_faults = self.state().faults.next_request();
                 *delay = active_faults.delay();
                 match active_faults.status() {
                     Some((status, retry_after)) => Err(ErrorReply::injected(status, retry_after)),
-                    None => self.generate_reply(request, key, &active_faults, names, now),
+                    None => self.generate_reply(server, request, key, &active_faults, names, now),
                 }
             }
         }
@@ -214,17 +205,15 @@ impl Engine {
 
     fn generate_reply(
         &self,
+        server: &dyn ServerCodec,
         request: &Request<'_>,
         key: Option<&str>,
         active_faults: &ActiveFaults,
         (number, request_id): (u64, &str),
         now: Moment,
     ) -> Result<Reply, ErrorReply> {
-        let protocol = request.protocol();
-        let decoded =
-            decode_request(protocol, request.body).map_err(|error| ErrorReply::from_decode_error(&error))?;
-        check::check_fields(protocol, request.body, &decoded, &self.settings)?;
-        let accepted = self.accept(protocol, decoded, key)?;
+        let decoded = decode(server, RequestKind::Answer, request)?;
+        let accepted = self.accept(server, decoded, key)?;
         self.state().meter.count_request(&self.settings.limits, accepted.measured.total(), now)?;
         let (rules, sent) = accepted.cache_request(now);
         let billing = {
@@ -232,35 +221,23 @@ impl Engine {
             let empty = CacheModel::new();
             state.caches.get(&accepted.organisation).unwrap_or(&empty).plan(&rules, &sent)
         };
-        let answer = self.generate_answer(&accepted, active_faults)?;
+        let answer = self.generate_answer(server, &accepted, active_faults)?;
         let counter = self.counter(&accepted.model);
         let head = AnswerHead {
             number,
             model: accepted.decoded.prompt.model.to_string(),
             created: now.0.div_euclid(1000),
             tokens: [billing.amounts, answer.count_tokens(counter)].into_iter().sum(),
-            reasoning: accepted.profile.reasoning_field,
-            usage: accepted.usage_format(),
         };
         self.state().meter.count_output(head.tokens.output);
-        let error = ErrorReply::injected(if protocol == Protocol::Anthropic { 529 } else { 500 }, None);
-        let error = error.body(protocol, request_id);
-        let usage = if accepted.decoded.include_usage || !accepted.profile.stream_usage {
-            UsageChunk::Sent
-        } else {
-            UsageChunk::Omitted
-        };
+        let error = server.error_body(&ErrorReply::injected(server.overload_status(), None), request_id);
         let (content_type, body) = if accepted.decoded.stream {
-            let events = wire::answer_events(protocol, &answer, &head, usage);
-            (
-                "text/event-stream; charset=utf-8",
-                active_faults.apply_to_stream(protocol, events, answer.pace, &error),
-            )
+            let events = server.answer_events(&accepted, &answer, &head);
+            let body = active_faults.apply_to_stream(server, events, answer.pace, &error);
+            ("text/event-stream; charset=utf-8", body)
         } else {
-            (
-                "application/json",
-                active_faults.apply_to_body(wire::answer_body(protocol, &answer, &head), &error),
-            )
+            let body = server.answer_body(&accepted, &answer, &head).to_string().into();
+            ("application/json", active_faults.apply_to_body(body, &error))
         };
         let headers = vec![("content-type", content_type.to_owned()), simulated_header(&accepted.model)];
         let cache_write =
@@ -271,34 +248,26 @@ impl Engine {
     /// Checks a request against all rules of its server and model.
     fn accept(
         &self,
-        protocol: Protocol,
+        server: &dyn ServerCodec,
         decoded: DecodedRequest,
         key: Option<&str>,
     ) -> Result<AcceptedRequest, ErrorReply> {
-        let (model, profile) = self.settings.model(protocol, &decoded.prompt.model).ok_or_else(|| {
-            let name = &decoded.prompt.model;
-            match protocol {
-                Protocol::Anthropic => ErrorReply::new(404, format!("model: {name}")),
-                Protocol::Openai => ErrorReply::new(
-                    404,
-                    format!("The model `{name}` does not exist or you do not have access to it."),
-                )
-                .with_code("model_not_found"),
-            }
-        })?;
+        let name = &decoded.prompt.model;
+        let (model, profile) = self.settings.model(server, name).ok_or_else(|| server.refuse_model(name))?;
         let choice = ToolChoice::from_request(&decoded);
-        check::check_request(protocol, &decoded, &model, &profile, &choice, &self.settings)?;
+        check::check_request(server, &decoded, &model, &profile, &choice, &self.settings)?;
         let measured = self.counter(&model).measure(&decoded.prompt);
-        let refuse = |violation: Violation| ErrorReply::from_violation(protocol, &violation);
+        let refuse = |violation: Violation| server.refuse_violation(&violation);
         check_window(measured.total(), model.context as usize).map_err(refuse)?;
         let organisation =
             Hash::chain([Hash::of(model.provider.as_bytes()), Hash::of(key.unwrap_or_default().as_bytes())]);
-        Ok(AcceptedRequest { protocol, decoded, model, profile, choice, measured, organisation })
+        Ok(AcceptedRequest { decoded, model, profile, choice, measured, organisation })
     }
 
     /// Generates the answer, within the request's limits.
     fn generate_answer(
         &self,
+        server: &dyn ServerCodec,
         accepted: &AcceptedRequest,
         active_faults: &ActiveFaults,
     ) -> Result<SimulatedAnswer, ErrorReply> {
@@ -320,7 +289,7 @@ impl Engine {
             }
             None => self.assistant_answer(accepted),
         };
-        if !accepted.has_thinking() {
+        if !server.has_reasoning(accepted) {
             answer.parts.retain(|part| !matches!(part, SimulatedPart::Reasoning(_)));
         }
         answer.truncate_at_stop_sequence(&accepted.decoded.stop_sequences);
@@ -365,24 +334,25 @@ impl fmt::Debug for Engine {
 }
 
 impl EngineSettings {
-    /// The model `id` for this protocol: of the usual provider, or of the one that the id begins
-    /// with.
-    fn model(&self, protocol: Protocol, id: &str) -> Option<(Model, ProviderProfile)> {
+    /// The model `id` for this server: of its usual provider, or of the one that the id begins with.
+    fn model(&self, server: &dyn ServerCodec, id: &str) -> Option<(Model, ProviderProfile)> {
         let model = self
             .catalogue
-            .model(Some(self.provider(protocol)), id)
+            .model(Some(server.usual_provider(self)), id)
             .or_else(|_| self.catalogue.model(None, id))
             .ok()?;
         let profile = self.catalogue.provider(&model.provider).ok()?.profile_for_model(&model);
-        Some((model, profile)).filter(|(_, profile)| profile.protocol == protocol)
+        Some((model, profile)).filter(|(_, profile)| profile.protocol == server.protocol())
     }
+}
 
-    fn provider(&self, protocol: Protocol) -> &str {
-        match protocol {
-            Protocol::Anthropic => "anthropic",
-            Protocol::Openai => &self.openai_provider,
-        }
-    }
+fn decode(
+    server: &dyn ServerCodec,
+    kind: RequestKind,
+    request: &Request<'_>,
+) -> Result<DecodedRequest, ErrorReply> {
+    let decoded = codec(server.protocol()).decode_request(kind, request.path, request.body);
+    decoded.map_err(|error| ErrorReply::from_decode_error(&error))
 }
 
 fn vocabulary(model: &Model) -> Vocabulary {

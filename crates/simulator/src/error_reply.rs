@@ -1,9 +1,6 @@
-//! [`ErrorReply`]: an error response in the format of its server.
+//! [`ErrorReply`]: an error response, before its server encodes it.
 
-use hardpan_models::Protocol;
-use hardpan_prompt::validate::Violation;
 use hardpan_providers::decode::DecodeError;
-use serde_json::{Value, json};
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,22 +38,6 @@ impl ErrorReply {
         ErrorReply { param: Some(param.into()), ..self }
     }
 
-    /// The error for a violated rule of the validator.
-    pub fn from_violation(protocol: Protocol, violation: &Violation) -> Self {
-        let message = violation.to_string();
-        match (protocol, violation) {
-            (_, Violation::TooLarge { .. }) => ErrorReply::new(413, message),
-            (Protocol::Openai, Violation::TooLong { tokens, max }) => ErrorReply::invalid(format!(
-                "This model's maximum context length is {max} tokens. However, your messages resulted in {tokens} \
-                 tokens. Please reduce the length of the messages."
-            ))
-            .with_code("context_length_exceeded")
-            .with_param("messages"),
-            (Protocol::Openai, _) => ErrorReply::invalid(message).with_param("messages"),
-            (Protocol::Anthropic, _) => ErrorReply::invalid(message),
-        }
-    }
-
     /// The error for a body that cannot be parsed.
     pub fn from_decode_error(error: &DecodeError) -> Self {
         ErrorReply { code: error.code, param: error.param.clone(), ..ErrorReply::invalid(&error.message) }
@@ -76,37 +57,5 @@ impl ErrorReply {
             _ => "the server failed in itself (simulated)",
         };
         ErrorReply { retry_after, ..ErrorReply::new(status, message) }
-    }
-
-    /// The `type` of the error, in the protocol's word.
-    pub fn kind(&self, protocol: Protocol) -> &'static str {
-        match (protocol, self.status) {
-            (Protocol::Anthropic, 401) => "authentication_error",
-            (_, 403) => "permission_error",
-            (Protocol::Anthropic, 404) => "not_found_error",
-            (Protocol::Anthropic, 413) => "request_too_large",
-            (Protocol::Anthropic, 429) => "rate_limit_error",
-            (Protocol::Anthropic, 504) => "timeout_error",
-            (Protocol::Anthropic, 529) => "overloaded_error",
-            (Protocol::Anthropic, 500..) => "api_error",
-            (Protocol::Openai, 429) => "requests",
-            (Protocol::Openai, 500..) => "server_error",
-            _ => "invalid_request_error",
-        }
-    }
-
-    /// The JSON body in the format of the protocol.
-    pub fn body(&self, protocol: Protocol, request_id: &str) -> Value {
-        let ErrorReply { message, param, .. } = self;
-        let kind = self.kind(protocol);
-        match protocol {
-            Protocol::Anthropic => {
-                json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id})
-            }
-            Protocol::Openai => {
-                let code = self.code.or(if self.status == 429 { Some("rate_limit_exceeded") } else { None });
-                json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
-            }
-        }
     }
 }

@@ -30,18 +30,21 @@
 //! ```
 
 mod answer; // SimulatedAnswer: an answer, independent of the protocol
+mod anthropic; // the server of Anthropic Messages
 mod assistant; // answers without a script: searches, no language model
 mod body_stream; // streams a body with its delays
 mod clock; // Clock, ManualClock: the source of time
 mod engine; // Engine: turns a request into a reply
-mod error_reply; // ErrorReply: errors in the format of their server
+mod error_reply; // ErrorReply: why a request is refused
 mod faults; // Faults: errors to inject
 mod in_process; // InProcessTransport: the engine as a transport
+mod openai_chat; // the server of OpenAI Chat Completions
 mod reply; // Reply: a response with its delays
 mod script; // Script: answers from a YAML file
 mod server; // serve: the engine as an HTTP server
+mod server_codec; // ServerCodec: what a server does differently in each protocol
 mod tool_choice; // ToolChoice: which tools the model may call
-mod wire; // encodes answers in the format of their protocol
+mod wire; // AnswerHead, StreamEvent: what all servers encode answers from
 
 pub use body_stream::ConnectionCut;
 pub use clock::{Clock, ManualClock};

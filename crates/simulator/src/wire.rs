@@ -1,14 +1,7 @@
-//! Encodes answers in the format of their protocol, whole or as a stream of events.
-
-mod anthropic; // Anthropic Messages
-mod openai; // OpenAI Chat Completions
+//! What the servers of all protocols use to encode answers: [`AnswerHead`], [`StreamEvent`], ids.
 
 use bytes::Bytes;
-use hardpan_models::{Protocol, ReasoningField};
 use hardpan_prompt::{Hash, TokenUsage};
-use serde_json::Value;
-
-use crate::answer::SimulatedAnswer;
 
 /// The metadata of an answer.
 #[derive(Clone, Debug)]
@@ -21,30 +14,6 @@ pub struct AnswerHead {
     pub created: i64,
     /// The tokens of the request and of the answer, by how they are billed.
     pub tokens: TokenUsage,
-    /// The field in which a Chat Completions server sends reasoning, if it does.
-    pub reasoning: ReasoningField,
-    /// Which usage fields a Chat Completions server sends.
-    pub usage: UsageFormat,
-}
-
-/// How a Chat Completions server reports cached tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsageFormat {
-    /// Cache reads, in `prompt_tokens_details.cached_tokens`.
-    Reads,
-    /// Like `Reads`, and cache writes in `cache_write_tokens`.
-    ReadsAndWrites,
-    /// Like `Reads`, and DeepSeek's `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
-    HitsAndMisses,
-}
-
-/// Whether a Chat Completions stream ends with a usage chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsageChunk {
-    /// The request asked for usage, or the server always sends it.
-    Sent,
-    /// The request did not ask for usage.
-    Omitted,
 }
 
 /// The role of an event in its stream: faults treat them differently.
@@ -67,36 +36,6 @@ pub struct StreamEvent {
     pub bytes: Bytes,
 }
 
-/// Encodes an answer that is not streamed.
-pub fn answer_body(protocol: Protocol, answer: &SimulatedAnswer, head: &AnswerHead) -> Bytes {
-    let body = match protocol {
-        Protocol::Anthropic => anthropic::answer_body(answer, head),
-        Protocol::Openai => openai::answer_body(answer, head),
-    };
-    body.to_string().into()
-}
-
-/// Encodes a streamed answer.
-pub fn answer_events(
-    protocol: Protocol,
-    answer: &SimulatedAnswer,
-    head: &AnswerHead,
-    usage: UsageChunk,
-) -> Vec<StreamEvent> {
-    match protocol {
-        Protocol::Anthropic => anthropic::answer_events(answer, head),
-        Protocol::Openai => openai::answer_events(answer, head, usage),
-    }
-}
-
-/// Encodes an error event in the middle of a stream.
-pub fn error_event(protocol: Protocol, body: &Value) -> Bytes {
-    match protocol {
-        Protocol::Anthropic => format!("event: error\ndata: {body}\n\n").into(),
-        Protocol::Openai => format!("data: {body}\n\n").into(),
-    }
-}
-
 /// An id that looks like a provider's, derived from the numbers.
 pub fn make_id(prefix: &str, number: u64, part: usize) -> String {
     let hash = Hash::of(format!("{prefix} {number} {part}").as_bytes()).to_string();
@@ -112,7 +51,7 @@ pub fn sign_reasoning(reasoning: &str) -> String {
 
 /// Splits a text into pieces of a few words, as streams send them. At least one, which may be
 /// empty.
-fn split_text(text: &str) -> Vec<&str> {
+pub fn split_text(text: &str) -> Vec<&str> {
     const ENOUGH: usize = 16; // bytes after which a piece ends with the word
     const MOST: usize = 48; // bytes after which it ends anyway
     let (mut split_text, mut start, mut after_space) = (Vec::new(), 0, false);

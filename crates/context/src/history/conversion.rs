@@ -288,7 +288,7 @@ impl Conversion<'_> {
     }
 
     fn can_send_reasoning(&self, reasoning: &Reasoning) -> bool {
-        if self.input.target.is_anthropic() {
+        if self.input.target.profile.protocol.traits().signed_reasoning {
             reasoning.signature.is_some() || reasoning.redacted.is_some()
         } else {
             self.input.target.profile.reasoning_field.name().is_some() && !reasoning.text.is_empty()

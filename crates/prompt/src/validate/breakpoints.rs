@@ -2,7 +2,7 @@
 
 use crate::{Block, CacheLifetime, Content, Prompt};
 
-use super::{Acceptance, Location, MAX_BREAKPOINTS, Protocol, ValidationRules, Violation, located_blocks};
+use super::{Acceptance, Location, MAX_BREAKPOINTS, MessageForm, ValidationRules, Violation, located_blocks};
 
 /// Checks the number of breakpoints, the order of their lifetimes and the blocks that carry them.
 pub(super) fn check_breakpoints(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
@@ -18,7 +18,7 @@ pub(super) fn check_breakpoints(prompt: &Prompt, rules: &ValidationRules, found:
     for (at, lifetime, block) in marked {
         short_seen |= lifetime == CacheLifetime::FiveMinutes;
         // OpenAI's markers carry no lifetime, and so have no order.
-        if short_seen && lifetime == CacheLifetime::OneHour && rules.protocol == Protocol::Anthropic {
+        if short_seen && lifetime == CacheLifetime::OneHour && rules.form == MessageForm::Blocks {
             found.push(Violation::BreakpointOrder { at });
         }
         match block {

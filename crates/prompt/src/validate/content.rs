@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{Block, Call, Content, Image, Prompt, Reasoning, ResultPart, Role, Segment, Thinking};
 
 use super::{
-    Acceptance, Location, MIN_THINKING_TOKENS, Protocol, ValidationRules, Violation, located_blocks,
+    Acceptance, Location, MIN_THINKING_TOKENS, MessageForm, ValidationRules, Violation, located_blocks,
 };
 
 /// Checks that the token limits leave room for an answer, and for thinking before it.
@@ -13,7 +13,7 @@ pub(super) fn check_numbers(prompt: &Prompt, rules: &ValidationRules, found: &mu
     if prompt.max_tokens == 0 && rules.warming == Acceptance::Rejected {
         found.push(Violation::NoRoom);
     }
-    let (Thinking::Budget(budget), Protocol::Anthropic) = (prompt.thinking, rules.protocol) else { return };
+    let (Thinking::Budget(budget), MessageForm::Blocks) = (prompt.thinking, rules.form) else { return };
     if budget < MIN_THINKING_TOKENS {
         found.push(Violation::ThinkingTooSmall { budget });
     }
@@ -33,7 +33,7 @@ pub(super) fn check_tools(prompt: &Prompt, rules: &ValidationRules, found: &mut 
             found.push(Violation::ToolTwice { at, name: name.to_string() });
         }
         let is_object = || block.tool.parameters.value().get("type").is_some_and(|kind| kind == "object");
-        if rules.protocol == Protocol::Anthropic && !is_object() {
+        if rules.form == MessageForm::Blocks && !is_object() {
             found.push(Violation::ToolSchema { at, name: name.to_string() });
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn check_blocks(prompt: &Prompt, rules: &ValidationRules, found: &mut
     for (message, turn) in prompt.messages.iter().enumerate() {
         // An OpenAI message of nothing but reasoning has neither content nor calls.
         let counts =
-            |b: &Block| rules.protocol == Protocol::Anthropic || !matches!(*b.content, Content::Reasoning(_));
+            |b: &Block| rules.form == MessageForm::Blocks || !matches!(*b.content, Content::Reasoning(_));
         if !turn.blocks.iter().any(counts) {
             found.push(Violation::EmptyMessage { at: Location::Message(message) });
         }
@@ -101,7 +101,7 @@ fn check_block(at: Location, block: &Block, rules: &ValidationRules, found: &mut
 }
 
 fn check_text(at: Location, segments: &[Segment], rules: &ValidationRules, found: &mut Vec<Violation>) {
-    if rules.protocol == Protocol::OpenAi {
+    if rules.form == MessageForm::ToolMessages {
         return;
     }
     if segments.iter().all(|s| s.text.is_empty()) {
@@ -113,7 +113,7 @@ fn check_text(at: Location, segments: &[Segment], rules: &ValidationRules, found
 
 fn check_reasoning(at: Location, reasoning: &Reasoning, rules: &ValidationRules, found: &mut Vec<Violation>) {
     let proof = reasoning.redacted.as_deref().or(reasoning.signature.as_deref());
-    if rules.protocol == Protocol::Anthropic && proof.unwrap_or_default().is_empty() {
+    if rules.form == MessageForm::Blocks && proof.unwrap_or_default().is_empty() {
         found.push(Violation::Unsigned { at });
     }
 }
@@ -133,12 +133,12 @@ fn check_name(at: Location, name: &str, found: &mut Vec<Violation>) {
 }
 
 fn check_id(at: Location, id: &str, rules: &ValidationRules, found: &mut Vec<Violation>) {
-    match rules.protocol {
-        Protocol::Anthropic if id.is_empty() || !is_identifier(id) => {
+    match rules.form {
+        MessageForm::Blocks if id.is_empty() || !is_identifier(id) => {
             found.push(Violation::CallId { at, id: id.to_string() });
         }
-        Protocol::OpenAi if id.is_empty() => found.push(Violation::EmptyCallId { at }),
-        Protocol::Anthropic | Protocol::OpenAi => {}
+        MessageForm::ToolMessages if id.is_empty() => found.push(Violation::EmptyCallId { at }),
+        MessageForm::Blocks | MessageForm::ToolMessages => {}
     }
     if let Some(max) = rules.max_call_id.filter(|max| id.chars().count() > *max) {
         found.push(Violation::LongCallId { at, id: id.to_string(), max });

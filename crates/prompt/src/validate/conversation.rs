@@ -5,15 +5,15 @@ use rustc_hash::FxHashSet;
 
 use crate::{Block, Content, Prompt, PromptMessage, Role, Thinking};
 
-use super::{Acceptance, Location, Protocol, ValidationRules, Violation};
+use super::{Acceptance, Location, MessageForm, ValidationRules, Violation};
 
 /// Checks who begins, which result answers which call, where reasoning is required, and who ends.
 pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
-    let anthropic = rules.protocol == Protocol::Anthropic;
+    let anthropic = rules.form == MessageForm::Blocks;
     if anthropic && prompt.messages.first().is_some_and(|first| first.role == Role::Assistant) {
         found.push(Violation::FirstNotUser);
     }
-    check_answers(prompt, rules.protocol, found);
+    check_answers(prompt, rules.form, found);
     if anthropic {
         check_reasoning(prompt, found);
     }
@@ -31,7 +31,7 @@ struct MergedMessage<'a> {
     /// Index of its first message in the prompt.
     first: usize,
     turns: &'a [PromptMessage],
-    protocol: Protocol,
+    form: MessageForm,
 }
 
 impl<'a> MergedMessage<'a> {
@@ -39,7 +39,7 @@ impl<'a> MergedMessage<'a> {
     /// the rest of it.
     fn blocks(self) -> impl Iterator<Item = (Location, &'a Block)> {
         let is_result = |block: &Block| matches!(*block.content, Content::Result(_));
-        let apart = self.protocol == Protocol::OpenAi;
+        let apart = self.form == MessageForm::ToolMessages;
         let all = move || {
             self.turns.iter().zip(self.first..).flat_map(|(turn, message)| {
                 turn.blocks.iter().enumerate().map(move |(block, b)| (Location::Block { message, block }, b))
@@ -51,22 +51,21 @@ impl<'a> MergedMessage<'a> {
 }
 
 /// The messages as the server sees them. Anthropic merges neighbours of the same role.
-fn merged_messages(prompt: &Prompt, protocol: Protocol) -> impl Iterator<Item = MergedMessage<'_>> {
-    let is_one =
-        move |a: &PromptMessage, b: &PromptMessage| protocol == Protocol::Anthropic && a.role == b.role;
+fn merged_messages(prompt: &Prompt, form: MessageForm) -> impl Iterator<Item = MergedMessage<'_>> {
+    let is_one = move |a: &PromptMessage, b: &PromptMessage| form == MessageForm::Blocks && a.role == b.role;
     prompt.messages.chunk_by(is_one).scan(0, move |next, turns| {
         let first = std::mem::replace(next, *next + turns.len());
-        Some(MergedMessage { role: turns[0].role, first, turns, protocol })
+        Some(MergedMessage { role: turns[0].role, first, turns, form })
     })
 }
 
-fn check_answers(prompt: &Prompt, protocol: Protocol, found: &mut Vec<Violation>) {
+fn check_answers(prompt: &Prompt, form: MessageForm, found: &mut Vec<Violation>) {
     let mut ids = FxHashSet::default();
-    let mut round = ToolRound::new(protocol);
-    for message in merged_messages(prompt, protocol) {
+    let mut round = ToolRound::new(form);
+    for message in merged_messages(prompt, form) {
         if message.role == Role::Assistant {
             round.close(found);
-            round = ToolRound::new(protocol);
+            round = ToolRound::new(form);
         }
         for (at, block) in message.blocks() {
             match (message.role, &*block.content) {
@@ -87,7 +86,7 @@ fn check_answers(prompt: &Prompt, protocol: Protocol, found: &mut Vec<Violation>
 
 /// The calls of one assistant message, and whether results answered them.
 struct ToolRound<'a> {
-    protocol: Protocol,
+    form: MessageForm,
     /// Calls that can still be answered.
     waiting: Vec<(Location, &'a str)>,
     /// Calls that a result has answered.
@@ -97,8 +96,8 @@ struct ToolRound<'a> {
 }
 
 impl<'a> ToolRound<'a> {
-    fn new(protocol: Protocol) -> Self {
-        ToolRound { protocol, waiting: Vec::new(), answered: Vec::new(), late: Vec::new() }
+    fn new(form: MessageForm) -> Self {
+        ToolRound { form, waiting: Vec::new(), answered: Vec::new(), late: Vec::new() }
     }
 
     fn call(&mut self, at: Location, id: &'a str) {
@@ -116,9 +115,9 @@ impl<'a> ToolRound<'a> {
         } else if let Some(index) = self.late.iter().position(|other| *other == id) {
             self.answered.push(self.late.remove(index));
         } else {
-            found.push(match self.protocol {
-                Protocol::Anthropic => Violation::Orphan { at, id: id.to_string() },
-                Protocol::OpenAi => Violation::StrayToolMessage { at, id: id.to_string() },
+            found.push(match self.form {
+                MessageForm::Blocks => Violation::Orphan { at, id: id.to_string() },
+                MessageForm::ToolMessages => Violation::StrayToolMessage { at, id: id.to_string() },
             });
         }
     }
@@ -128,15 +127,15 @@ impl<'a> ToolRound<'a> {
         let waiting = std::mem::take(&mut self.waiting);
         if let Some((at, _)) = waiting.first().copied() {
             let ids = waiting.iter().map(|(_, id)| id.to_string()).collect();
-            found.push(match self.protocol {
-                Protocol::Anthropic => Violation::Unanswered { at, ids },
-                Protocol::OpenAi => Violation::NoToolMessage { at, ids },
+            found.push(match self.form {
+                MessageForm::Blocks => Violation::Unanswered { at, ids },
+                MessageForm::ToolMessages => Violation::NoToolMessage { at, ids },
             });
         }
-        match self.protocol {
-            Protocol::Anthropic => self.late.extend(waiting.iter().map(|(_, id)| id)),
+        match self.form {
+            MessageForm::Blocks => self.late.extend(waiting.iter().map(|(_, id)| id)),
             // A tool message after this one is a stray, whatever it names.
-            Protocol::OpenAi => self.answered.clear(),
+            MessageForm::ToolMessages => self.answered.clear(),
         }
     }
 }
@@ -144,7 +143,7 @@ impl<'a> ToolRound<'a> {
 fn check_reasoning(prompt: &Prompt, found: &mut Vec<Violation>) {
     let is_reasoning = |block: &Block| matches!(*block.content, Content::Reasoning(_));
     let (mut made, mut last) = (None, None);
-    for message in merged_messages(prompt, Protocol::Anthropic) {
+    for message in merged_messages(prompt, MessageForm::Blocks) {
         if message.role == Role::Assistant {
             let blocks = message.turns.iter().enumerate().rev();
             let end =

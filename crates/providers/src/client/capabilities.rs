@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use hardpan_prompt::{Block, Prompt};
+use hardpan_prompt::Prompt;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ClientRequest;
 use crate::FailureKind;
@@ -35,10 +36,41 @@ impl fmt::Display for UnsupportedFeature {
     }
 }
 
-/// Features that models have refused, by `provider/model`, each with the time in milliseconds since
-/// 1970 until which that is assumed.
+/// A model of a provider. Its written form is `provider/model`; ids of providers have no slash.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ModelKey {
+    provider: String,
+    model: String,
+}
+
+impl ModelKey {
+    fn new(provider: &str, model: &str) -> Self {
+        ModelKey { provider: provider.to_owned(), model: model.to_owned() }
+    }
+}
+
+impl Serialize for ModelKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}/{}", self.provider, self.model))
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let (provider, model) =
+            name.split_once('/').ok_or_else(|| D::Error::custom("expected `provider/model`"))?;
+        Ok(ModelKey::new(provider, model))
+    }
+}
+
+/// What each model has refused, with the time in milliseconds since 1970 until which that is
+/// assumed.
+type Refusals = BTreeMap<ModelKey, BTreeMap<UnsupportedFeature, i64>>;
+
+/// Features that models have refused.
 #[derive(Debug, Default)]
-pub struct CapabilityCache(Mutex<BTreeMap<String, BTreeMap<UnsupportedFeature, i64>>>);
+pub struct CapabilityCache(Mutex<Refusals>);
 
 impl CapabilityCache {
     /// Reads what [`to_json`](Self::to_json) wrote. Anything else gives an empty cache: the
@@ -55,12 +87,12 @@ impl CapabilityCache {
 
     pub(super) fn record(&self, provider: &str, model: &str, refusal: UnsupportedFeature, now_ms: i64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(format!("{provider}/{model}")).or_default().insert(refusal, now_ms + VALID_FOR_MS);
+        known.entry(ModelKey::new(provider, model)).or_default().insert(refusal, now_ms + VALID_FOR_MS);
     }
 
     pub(super) fn known_downgrades(&self, provider: &str, model: &str, now_ms: i64) -> Downgrades {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let refusals = known.get(&format!("{provider}/{model}"));
+        let refusals = known.get(&ModelKey::new(provider, model));
         let refused =
             |refusal| refusals.and_then(|all| all.get(&refusal)).is_some_and(|until| *until > now_ms);
         Downgrades {
@@ -80,7 +112,7 @@ pub(super) struct Downgrades {
 impl Downgrades {
     pub(super) fn apply<'a>(&self, request: &ClientRequest<'a>) -> Cow<'a, Prompt> {
         let mut prompt = Cow::Borrowed(request.prompt);
-        if self.without_images && has_images(&prompt) {
+        if self.without_images && prompt.has_images() {
             prompt = Cow::Owned(request.fallbacks.without_images(&prompt));
         }
         if self.without_tools && !prompt.tools.is_empty() {
@@ -97,7 +129,7 @@ impl Downgrades {
         prompt: &Prompt,
     ) -> Option<UnsupportedFeature> {
         match failure {
-            FailureKind::ImagesRefused if !self.without_images && has_images(prompt) => {
+            FailureKind::ImagesRefused if !self.without_images && prompt.has_images() => {
                 self.without_images = true;
                 Some(UnsupportedFeature::Images)
             }
@@ -108,8 +140,4 @@ impl Downgrades {
             _ => None,
         }
     }
-}
-
-fn has_images(prompt: &Prompt) -> bool {
-    prompt.blocks().any(Block::has_image)
 }

@@ -100,7 +100,7 @@ impl ResponseReader {
     fn accept(&mut self, event: AnswerEvent, batch: &mut Vec<ClientEvent>) -> Result<(), ProviderError> {
         let waits = match &event {
             AnswerEvent::Error(error) if !self.has_content => {
-                return Err(ProviderError::from_stream_error(self.protocol, error));
+                return Err(ProviderError::from_stream_error(self.protocol, error.clone()));
             }
             AnswerEvent::Stop(StopReason::Cut) if !self.has_content => {
                 let message = "the answer ended before the model said anything";

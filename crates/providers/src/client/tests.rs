@@ -204,7 +204,8 @@ fn a_stopped_stream_keeps_what_had_come_and_a_dropped_wait_loses_nothing() {
 #[test]
 fn what_was_learned_survives_its_written_form() {
     let capabilities = CapabilityCache::default();
-    capabilities.record("p", "m", UnsupportedFeature::Tools, 5);
+    capabilities.record("p", "maker/m", UnsupportedFeature::Tools, 5);
+    assert_eq!(capabilities.to_json(), r#"{"p/maker/m":{"tools":86400005}}"#);
     assert_eq!(CapabilityCache::from_json(&capabilities.to_json()).to_json(), capabilities.to_json());
     assert_eq!(CapabilityCache::from_json("nonsense").to_json(), "{}");
 }

@@ -1,9 +1,8 @@
 //! [`Node`]: a JSON value of a request body with its path. Its accessors fail with the message that
-//! the real server sends when a value is missing or wrong.
+//! the real server sends when a value is missing or wrong; a [`DecodeDialect`] has the words.
 
 use std::fmt::{self, Write};
 
-use hardpan_models::Protocol;
 use serde_json::Value;
 
 use super::{DecodeError, DecodeErrorKind};
@@ -13,7 +12,7 @@ use super::{DecodeError, DecodeErrorKind};
 enum PathStep<'a> {
     Field(&'a str),
     Index(usize),
-    /// The variant chosen by the value's `type`: part of Anthropic's paths, not of OpenAI's.
+    /// The variant chosen by the value's `type`: part of Anthropic's paths, not of `param`.
     Tag(&'a str),
 }
 
@@ -40,36 +39,85 @@ pub enum ExpectedType {
     Object,
 }
 
-impl ExpectedType {
-    fn anthropic(self) -> &'static str {
-        match self {
-            ExpectedType::Text => "Input should be a valid string",
-            ExpectedType::Integer => "Input should be a valid integer",
-            ExpectedType::Number => "Input should be a valid number",
-            ExpectedType::Flag => "Input should be a valid boolean",
-            ExpectedType::Texts | ExpectedType::Records | ExpectedType::TextOrRecords => {
-                "Input should be a valid list"
-            }
-            ExpectedType::Record => "Input should be a valid dictionary or object to extract fields from",
-            ExpectedType::Object => "Input should be a valid dictionary",
-        }
-    }
+/// What is wrong with a value, for the words of a [`DecodeDialect`].
+#[derive(Clone, Copy, Debug)]
+pub enum Problem<'p> {
+    /// A required field does not exist.
+    Missing,
+    /// The value is of another JSON type.
+    WrongType(ExpectedType),
+    /// A number is below its minimum or above its maximum.
+    OutOfRange {
+        bound: Bound,
+        limit: f64,
+        /// Whether only whole numbers are allowed.
+        number: ExpectedType,
+    },
+    /// A string is not one of the allowed words.
+    NotOneOf(&'p [&'p str]),
+    /// The field `type`, which chooses a variant, does not exist.
+    NoTag,
+    /// The field `type` names no known variant.
+    UnknownTag { tag: &'p str, known: &'p [&'p str] },
+    /// The server does not know the field.
+    UnknownField,
+    /// The value is not acceptable for the given reason.
+    Unacceptable(&'p str),
+}
 
-    fn openai(self) -> &'static str {
+impl Problem<'_> {
+    fn kind(self, value: &Value) -> DecodeErrorKind {
         match self {
-            ExpectedType::Text => "a string",
-            ExpectedType::Integer => "an integer",
-            ExpectedType::Number => "a decimal",
-            ExpectedType::Flag => "a boolean",
-            ExpectedType::Texts => "an array of strings",
-            ExpectedType::Records => "an array of objects",
-            ExpectedType::TextOrRecords => "one of a string or array of objects",
-            ExpectedType::Record | ExpectedType::Object => "an object",
+            Problem::NotOneOf(_) if !value.is_string() => DecodeErrorKind::WrongType,
+            Problem::Missing | Problem::NoTag => DecodeErrorKind::Missing,
+            Problem::WrongType(_) => DecodeErrorKind::WrongType,
+            Problem::UnknownField => DecodeErrorKind::Unknown,
+            Problem::OutOfRange { .. }
+            | Problem::NotOneOf(_)
+            | Problem::UnknownTag { .. }
+            | Problem::Unacceptable(_) => DecodeErrorKind::Unsupported,
         }
     }
 }
 
-fn type_name(value: &Value) -> &'static str {
+/// Which end of a range a number exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    AtLeast,
+    AtMost,
+}
+
+/// The words and habits of a protocol's server when it rejects a body.
+pub trait DecodeDialect: fmt::Debug + Sync {
+    /// The message for a body that is not valid JSON.
+    fn invalid_json(&self, body: &[u8], error: &serde_json::Error) -> String;
+
+    /// The message for a problem with a value.
+    fn message(&self, node: &Node<'_>, problem: Problem<'_>) -> String;
+
+    /// The error's `code`, for protocols that have one.
+    fn code(&self, _problem: Problem<'_>) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether 10.0 is taken for the integer 10.
+    fn accepts_whole_floats(&self) -> bool {
+        false
+    }
+
+    /// The value of the field `type`, which must be one of `tags`.
+    fn read_tag<'a>(&self, node: &Node<'a>, tags: &[&str]) -> Result<&'a str, DecodeError> {
+        node.required("type")?.one_of(tags)
+    }
+
+    /// The problem with a value that should be one of `words` and is not even a string.
+    fn no_word<'p>(&self, _words: &'p [&'p str]) -> Problem<'p> {
+        Problem::WrongType(ExpectedType::Text)
+    }
+}
+
+/// The name of a value's JSON type, with its article.
+pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -85,18 +133,18 @@ fn type_name(value: &Value) -> &'static str {
 #[derive(Clone, Debug)]
 pub struct Node<'a> {
     pub value: &'a Value,
-    protocol: Protocol,
+    dialect: &'static dyn DecodeDialect,
     steps: Vec<PathStep<'a>>,
 }
 
 impl<'a> Node<'a> {
-    pub fn root(protocol: Protocol, value: &'a Value) -> Self {
-        Node { value, protocol, steps: Vec::new() }
+    pub fn root(dialect: &'static dyn DecodeDialect, value: &'a Value) -> Self {
+        Node { value, dialect, steps: Vec::new() }
     }
 
     fn step(&self, step: PathStep<'a>, value: &'a Value) -> Self {
         let steps = self.steps.iter().copied().chain([step]).collect();
-        Node { value, protocol: self.protocol, steps }
+        Node { value, dialect: self.dialect, steps }
     }
 
     /// A field, if present. `null` counts as present, and is mostly of the wrong type.
@@ -110,11 +158,7 @@ impl<'a> Node<'a> {
     }
 
     pub fn required(&self, key: &'a str) -> Result<Self, DecodeError> {
-        let missing = || {
-            let field = self.step(PathStep::Field(key), &Value::Null);
-            let openai = format!("Missing required parameter: '{}'.", field.param());
-            field.error(DecodeErrorKind::Missing, "Field required", openai)
-        };
+        let missing = || self.step(PathStep::Field(key), &Value::Null).problem(Problem::Missing);
         self.optional(key).ok_or_else(missing)
     }
 
@@ -154,17 +198,14 @@ impl<'a> Node<'a> {
         let Value::Number(number) = self.value else { return Err(self.wrong_type(ExpectedType::Integer)) };
         let whole = match number.as_f64() {
             _ if !number.is_f64() => number.as_i64().or(number.as_u64().map(|_| i64::MAX)),
-            // Anthropic takes 10.0 for 10.
-            Some(float) if self.protocol == Protocol::Anthropic && float.fract() == 0.0 => Some(float as i64),
+            Some(float) if self.dialect.accepts_whole_floats() && float.fract() == 0.0 => Some(float as i64),
             _ => None,
         };
         match whole {
             None => Err(self.wrong_type(ExpectedType::Integer)),
             Some(whole) if whole < i64::from(least) => {
-                let (anthropic, openai) = self.out_of_range(Bound::AtLeast, least, "integer");
-                Err(self
-                    .error(DecodeErrorKind::Unsupported, anthropic, openai)
-                    .with_code("integer_below_min_value"))
+                let (limit, number) = (f64::from(least), ExpectedType::Integer);
+                Err(self.problem(Problem::OutOfRange { bound: Bound::AtLeast, limit, number }))
             }
             Some(whole) => Ok(u32::try_from(whole).unwrap_or(u32::MAX)),
         }
@@ -173,111 +214,59 @@ impl<'a> Node<'a> {
     /// A number from 0 to `most`, inclusive.
     pub fn number_up_to(&self, most: f64) -> Result<f64, DecodeError> {
         let number = self.value.as_f64().ok_or_else(|| self.wrong_type(ExpectedType::Number))?;
-        let (bound, limit, code) = if number < 0.0 {
-            (Bound::AtLeast, 0.0, "decimal_below_min_value")
-        } else if number > most {
-            (Bound::AtMost, most, "decimal_above_max_value")
-        } else {
-            return Ok(number);
+        let (bound, limit) = match number {
+            _ if number < 0.0 => (Bound::AtLeast, 0.0),
+            _ if number > most => (Bound::AtMost, most),
+            _ => return Ok(number),
         };
-        let (anthropic, openai) = self.out_of_range(bound, limit, "decimal");
-        Err(self.error(DecodeErrorKind::Unsupported, anthropic, openai).with_code(code))
-    }
-
-    fn out_of_range(&self, bound: Bound, limit: impl fmt::Display, what: &str) -> (String, String) {
-        let (words, place, sign) = match bound {
-            Bound::AtLeast => ("greater", "below minimum", ">="),
-            Bound::AtMost => ("less", "above maximum", "<="),
-        };
-        let (param, value) = (self.param(), self.value);
-        let openai = format!(
-            "Invalid '{param}': {what} {place} value. Expected a value {sign} {limit}, but got {value} instead."
-        );
-        (format!("Input should be {words} than or equal to {limit}"), openai)
+        Err(self.problem(Problem::OutOfRange { bound, limit, number: ExpectedType::Number }))
     }
 
     /// A string that is one of `words`.
     pub fn one_of(&self, words: &[&str]) -> Result<&'a str, DecodeError> {
-        let anthropic = || format!("Input should be {}", join_quoted(words, " or "));
         match self.value.as_str() {
             Some(word) if words.contains(&word) => Ok(word),
-            Some(word) => {
-                Err(self.error(DecodeErrorKind::Unsupported, anthropic(), unsupported_word(word, words)))
-            }
-            None if self.protocol == Protocol::Openai => Err(self.wrong_type(ExpectedType::Text)),
-            None => Err(self.error(DecodeErrorKind::WrongType, anthropic(), "")),
+            Some(_) => Err(self.problem(Problem::NotOneOf(words))),
+            None => Err(self.problem(self.dialect.no_word(words))),
         }
     }
 
     /// The value of `type`, which chooses a variant; must be one of `tags`.
     pub fn tag(&self, tags: &[&str]) -> Result<&'a str, DecodeError> {
-        let tag = match (self.record()?.optional("type"), self.protocol) {
-            (Some(tag), Protocol::Anthropic) => tag.value.as_str().unwrap_or_default(),
-            (None, Protocol::Anthropic) => {
-                let words = "Unable to extract tag using discriminator 'type'";
-                return Err(self.error(DecodeErrorKind::Missing, words, ""));
-            }
-            (_, Protocol::Openai) => return self.required("type")?.one_of(tags),
-        };
-        if tags.contains(&tag) { Ok(tag) } else { Err(self.unknown_tag(tag, tags)) }
-    }
-
-    pub fn unknown_tag(&self, tag: &str, tags: &[&str]) -> DecodeError {
-        let tags = tags.iter().map(|tag| format!("'{tag}'")).collect::<Vec<_>>().join(", ");
-        let words =
-            format!("Input tag '{tag}' found using 'type' does not match any of the expected tags: {tags}");
-        self.error(DecodeErrorKind::Unsupported, words, "")
+        self.dialect.read_tag(self.record()?, tags)
     }
 
     /// Fails if the object has fields that are not in `known`.
     pub fn reject_unknown_fields(&self, known: &[&str]) -> Result<(), DecodeError> {
         let mut keys = self.value.as_object().into_iter().flat_map(serde_json::Map::keys);
         keys.find(|key| !known.contains(&key.as_str())).map_or(Ok(()), |key| {
-            let field = self.step(PathStep::Field(key), self.value);
-            let openai = format!("Unknown parameter: '{}'.", field.param());
-            Err(field.error(DecodeErrorKind::Unknown, "Extra inputs are not permitted", openai))
+            Err(self.step(PathStep::Field(key), self.value).problem(Problem::UnknownField))
         })
     }
 
-    pub fn wrong_type(&self, expected: ExpectedType) -> DecodeError {
-        let (param, want_openai, actual) = (self.param(), expected.openai(), type_name(self.value));
-        let openai = format!("Invalid type for '{param}': expected {want_openai}, but got {actual} instead.");
-        self.error(DecodeErrorKind::WrongType, expected.anthropic(), openai)
+    pub fn wrong_type(&self, want: ExpectedType) -> DecodeError {
+        self.problem(Problem::WrongType(want))
     }
 
     /// An error about a value that the server, or this decoder, does not accept.
     pub fn invalid_value(&self, words: &str) -> DecodeError {
-        self.error(
-            DecodeErrorKind::Unsupported,
-            words,
-            format!("Invalid value for '{}': {words}", self.param()),
-        )
+        self.problem(Problem::Unacceptable(words))
     }
 
-    /// An error at this path, in the words of the protocol's server. Anthropic prefixes the path.
-    pub fn error(
-        &self,
-        kind: DecodeErrorKind,
-        anthropic: impl fmt::Display,
-        openai: impl fmt::Display,
-    ) -> DecodeError {
-        let (path, param) = (self.path(), self.param());
-        let message = match self.protocol {
-            Protocol::Anthropic if path.is_empty() => anthropic.to_string(),
-            Protocol::Anthropic => format!("{path}: {anthropic}"),
-            Protocol::Openai => openai.to_string(),
-        };
-        let code = match kind {
-            DecodeErrorKind::InvalidJson => None,
-            DecodeErrorKind::Missing => Some("missing_required_parameter"),
-            DecodeErrorKind::WrongType => Some("invalid_type"),
-            DecodeErrorKind::Unknown => Some("unknown_parameter"),
-            DecodeErrorKind::Unsupported => Some("invalid_value"),
-        };
-        DecodeError { kind, path, param: Some(param).filter(|param| !param.is_empty()), code, message }
+    /// An error at this path, in the words of the protocol's server.
+    pub fn problem(&self, problem: Problem<'_>) -> DecodeError {
+        let message = self.dialect.message(self, problem);
+        DecodeError { code: self.dialect.code(problem), ..self.reject(problem.kind(self.value), message) }
     }
 
-    fn path(&self) -> String {
+    /// An error at this path that only this protocol has, with the server's own message.
+    pub fn reject(&self, kind: DecodeErrorKind, message: impl Into<String>) -> DecodeError {
+        let param = Some(self.param()).filter(|param| !param.is_empty());
+        DecodeError { kind, path: self.path(), param, code: None, message: message.into() }
+    }
+
+    /// The path with dots: `messages.0.content.1.text`.
+    pub fn path(&self) -> String {
         let steps = self.steps.iter().map(|step| match step {
             PathStep::Field(name) | PathStep::Tag(name) => name.to_string(),
             PathStep::Index(index) => index.to_string(),
@@ -285,6 +274,7 @@ impl<'a> Node<'a> {
         steps.collect::<Vec<_>>().join(".")
     }
 
+    /// The path with brackets: `messages[0].content[1].text`.
     pub fn param(&self) -> String {
         self.steps.iter().fold(String::new(), |mut param, step| {
             // Writing to a string cannot fail.
@@ -299,27 +289,15 @@ impl<'a> Node<'a> {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Bound {
-    AtLeast,
-    AtMost,
-}
-
 impl DecodeError {
-    /// Replaces OpenAI's `code`.
-    pub(super) fn with_code(self, code: impl Into<Option<&'static str>>) -> Self {
-        DecodeError { code: code.into(), ..self }
+    /// Sets OpenAI's `code`.
+    pub(crate) fn with_code(self, code: &'static str) -> Self {
+        DecodeError { code: Some(code), ..self }
     }
 }
 
-/// OpenAI's message for a word that is not one of the supported values.
-fn unsupported_word(word: &str, words: &[&str]) -> String {
-    let comma = if words.len() > 2 { ", and " } else { " and " };
-    format!("Invalid value: '{word}'. Supported values are: {}.", join_quoted(words, comma))
-}
-
 /// Joins quoted words: `'a', 'b' or 'c'`, with `last` before the last one.
-fn join_quoted(words: &[&str], last: &str) -> String {
+pub fn join_quoted(words: &[&str], last: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     match &quoted[..] {
         [] => String::new(),

@@ -1,6 +1,4 @@
-mod anthropic;
 mod generated;
-mod openai;
 
 use hardpan_prompt::TokenUsage;
 
@@ -8,13 +6,13 @@ use super::*;
 use crate::{Answer, StopReason};
 
 /// Decodes a stream, and checks that the events do not depend on how its bytes are cut.
-fn decode_stream(protocol: Protocol, tags: ThinkTags, stream: &[u8]) -> Vec<AnswerEvent> {
+pub(crate) fn decode_stream(protocol: Protocol, tags: ThinkTags, stream: &[u8]) -> Vec<AnswerEvent> {
     let whole = decode_chunks(protocol, tags, [stream]);
     assert_eq!(decode_chunks(protocol, tags, stream.chunks(1)), whole);
     whole
 }
 
-fn decode_chunks<'a>(
+pub(crate) fn decode_chunks<'a>(
     protocol: Protocol,
     tags: ThinkTags,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -32,7 +30,7 @@ fn decode_chunks<'a>(
 }
 
 /// Checks that the start comes first and at most once, the end last and exactly once.
-fn assert_ordered(events: &[AnswerEvent]) {
+pub(crate) fn assert_ordered(events: &[AnswerEvent]) {
     let starts = events.iter().filter(|event| matches!(event, AnswerEvent::Start { .. })).count();
     assert!(starts <= 1, "{events:?}");
     let (last, rest) = events.split_last().expect("an end");
@@ -40,35 +38,35 @@ fn assert_ordered(events: &[AnswerEvent]) {
 }
 
 /// `data:` lines with their blank lines.
-fn lines(payloads: &[&str]) -> String {
+pub(crate) fn lines(payloads: &[&str]) -> String {
     payloads.iter().map(|payload| format!("data: {payload}\n\n")).collect()
 }
 
-fn text(text: &str) -> AnswerEvent {
+pub(crate) fn text(text: &str) -> AnswerEvent {
     AnswerEvent::Text(text.into())
 }
 
-fn reasoning(text: &str) -> AnswerEvent {
+pub(crate) fn reasoning(text: &str) -> AnswerEvent {
     AnswerEvent::Reasoning(text.into())
 }
 
-fn call(index: usize, id: &str, name: &str) -> AnswerEvent {
+pub(crate) fn call(index: usize, id: &str, name: &str) -> AnswerEvent {
     AnswerEvent::CallStart { index, id: id.into(), name: name.into() }
 }
 
-fn delta(index: usize, json: &str) -> AnswerEvent {
+pub(crate) fn delta(index: usize, json: &str) -> AnswerEvent {
     AnswerEvent::CallDelta { index, json: json.into() }
 }
 
-fn start(id: &str, model: &str) -> AnswerEvent {
+pub(crate) fn start(id: &str, model: &str) -> AnswerEvent {
     AnswerEvent::Start { id: id.into(), model: model.into() }
 }
 
-fn stop(reason: StopReason) -> AnswerEvent {
+pub(crate) fn stop(reason: StopReason) -> AnswerEvent {
     AnswerEvent::Stop(reason)
 }
 
-fn error(kind: &str, message: &str) -> AnswerEvent {
+pub(crate) fn error(kind: &str, message: &str) -> AnswerEvent {
     AnswerEvent::Error(StreamError::from_provider(kind, message))
 }
 

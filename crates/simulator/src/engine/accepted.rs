@@ -1,16 +1,14 @@
 //! [`AcceptedRequest`]: a request that passed all checks, and the view that the cache has of it.
 
 use hardpan_economy::cache::{self, CacheSettings, ImplicitMarker, Moment};
-use hardpan_models::{MarkerFormat, Model, Protocol, ProviderProfile, ReasoningField};
-use hardpan_prompt::{Hash, Prompt, PromptTokens, Thinking};
+use hardpan_models::{Model, ProviderProfile};
+use hardpan_prompt::{Hash, PromptTokens};
 use hardpan_providers::decode::DecodedRequest;
 
 use crate::tool_choice::ToolChoice;
-use crate::wire::UsageFormat;
 
 /// A request that passed all checks.
-pub(super) struct AcceptedRequest {
-    pub protocol: Protocol,
+pub struct AcceptedRequest {
     pub decoded: DecodedRequest,
     pub model: Model,
     pub profile: ProviderProfile,
@@ -20,14 +18,6 @@ pub(super) struct AcceptedRequest {
 }
 
 impl AcceptedRequest {
-    /// Whether the answer includes reasoning.
-    pub fn has_thinking(&self) -> bool {
-        match self.protocol {
-            Protocol::Anthropic => has_thinking(&self.decoded),
-            Protocol::Openai => self.model.reasoning || self.profile.reasoning_field != ReasoningField::None,
-        }
-    }
-
     /// The request in the form of the cache model, with the rules by which it is cached.
     pub fn cache_request(&self, now: Moment) -> (cache::CacheRules, cache::CacheRequest) {
         let DecodedRequest {
@@ -66,20 +56,4 @@ impl AcceptedRequest {
         }
         (rules, sent)
     }
-
-    pub fn usage_format(&self) -> UsageFormat {
-        match (self.profile.markers, self.model.provider.as_str()) {
-            (MarkerFormat::PromptCacheBreakpoint | MarkerFormat::CacheControl, _) => {
-                UsageFormat::ReadsAndWrites
-            }
-            (MarkerFormat::None, "deepseek") => UsageFormat::HitsAndMisses,
-            (MarkerFormat::None, _) => UsageFormat::Reads,
-        }
-    }
-}
-
-/// Whether an Anthropic request enables thinking.
-pub(super) fn has_thinking(decoded: &DecodedRequest) -> bool {
-    let Prompt { thinking, .. } = &decoded.prompt;
-    decoded.adaptive_thinking || *thinking != Thinking::Off
 }

@@ -1,7 +1,6 @@
-//! [`RateLimits`] per minute, and the headers that report them.
+//! [`RateLimits`] per minute, and what is left of them.
 
 use hardpan_economy::cache::Moment;
-use hardpan_models::Protocol;
 
 use crate::error_reply::ErrorReply;
 
@@ -68,52 +67,41 @@ impl RateMeter {
         self.used.output = self.used.output.saturating_add(tokens);
     }
 
-    /// The rate-limit headers of a response.
-    pub fn headers(
-        &self,
-        protocol: Protocol,
-        limits: &RateLimits,
-        now: Moment,
-    ) -> Vec<(&'static str, String)> {
+    /// What is left of the limits.
+    pub fn status(&self, limits: &RateLimits, now: Moment) -> RateStatus {
         let used =
             if self.minute == now.0.div_euclid(MINUTE_MS) { self.used } else { MinuteUsage::default() };
-        let left = |limit: u64, used: u64| limit.saturating_sub(used).to_string();
+        let share = |limit: u64, used: u64| RateShare { limit, left: limit.saturating_sub(used) };
         let RateLimits { requests, input_tokens, output_tokens } = *limits;
-        let tokens = input_tokens.saturating_add(output_tokens);
-        let all = used.input.saturating_add(used.output);
-        match protocol {
-            Protocol::Anthropic => {
-                let at = now.plus(reset_ms(now));
-                let reset = jiff::Timestamp::from_second(at.0.div_euclid(1000))
-                    .map_or_else(|_| String::new(), |time| time.to_string());
-                vec![
-                    ("anthropic-ratelimit-requests-limit", requests.to_string()),
-                    ("anthropic-ratelimit-requests-remaining", left(requests, used.requests)),
-                    ("anthropic-ratelimit-requests-reset", reset.clone()),
-                    ("anthropic-ratelimit-tokens-limit", tokens.to_string()),
-                    ("anthropic-ratelimit-tokens-remaining", left(tokens, all)),
-                    ("anthropic-ratelimit-tokens-reset", reset.clone()),
-                    ("anthropic-ratelimit-input-tokens-limit", input_tokens.to_string()),
-                    ("anthropic-ratelimit-input-tokens-remaining", left(input_tokens, used.input)),
-                    ("anthropic-ratelimit-input-tokens-reset", reset.clone()),
-                    ("anthropic-ratelimit-output-tokens-limit", output_tokens.to_string()),
-                    ("anthropic-ratelimit-output-tokens-remaining", left(output_tokens, used.output)),
-                    ("anthropic-ratelimit-output-tokens-reset", reset),
-                ]
-            }
-            Protocol::Openai => {
-                let reset = format!("{}ms", reset_ms(now));
-                vec![
-                    ("x-ratelimit-limit-requests", requests.to_string()),
-                    ("x-ratelimit-remaining-requests", left(requests, used.requests)),
-                    ("x-ratelimit-reset-requests", reset.clone()),
-                    ("x-ratelimit-limit-tokens", tokens.to_string()),
-                    ("x-ratelimit-remaining-tokens", left(tokens, all)),
-                    ("x-ratelimit-reset-tokens", reset),
-                ]
-            }
+        RateStatus {
+            requests: share(requests, used.requests),
+            input_tokens: share(input_tokens, used.input),
+            output_tokens: share(output_tokens, used.output),
+            tokens: share(input_tokens.saturating_add(output_tokens), used.input.saturating_add(used.output)),
+            resets_at: now.plus(reset_ms(now)),
+            resets_in_ms: reset_ms(now),
         }
     }
+}
+
+/// The limits, and what is left of each, as response headers report them.
+#[derive(Clone, Copy, Debug)]
+pub struct RateStatus {
+    pub requests: RateShare,
+    pub input_tokens: RateShare,
+    pub output_tokens: RateShare,
+    /// Input and output together.
+    pub tokens: RateShare,
+    /// When the current minute ends.
+    pub resets_at: Moment,
+    pub resets_in_ms: i64,
+}
+
+/// One limit, and what is left of it in the current minute.
+#[derive(Clone, Copy, Debug)]
+pub struct RateShare {
+    pub limit: u64,
+    pub left: u64,
 }
 
 /// Milliseconds until the next minute begins.

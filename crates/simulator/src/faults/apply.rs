@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use hardpan_models::Protocol;
 use serde_json::Value;
 
 use super::{ActiveFaults, Fault};
 use crate::reply::{Body, BodyEnding, Chunk};
-use crate::wire::{self, EventKind, StreamEvent};
+use crate::server_codec::ServerCodec;
+use crate::wire::{EventKind, StreamEvent};
 
 /// Bytes that are neither UTF-8 nor an event.
 const GARBAGE: &[u8] = b"\n\ndata: {\"\xff\xfe\x00 garbage \x80\n\n";
@@ -17,7 +17,7 @@ impl ActiveFaults {
     /// Applies the faults to a stream. `error` is the body of an injected error event.
     pub fn apply_to_stream(
         &self,
-        protocol: Protocol,
+        server: &dyn ServerCodec,
         mut events: Vec<StreamEvent>,
         pace: Duration,
         error: &Value,
@@ -40,10 +40,7 @@ impl ActiveFaults {
                     });
                     let keep = keep.count();
                     events.truncate(keep);
-                    events.push(StreamEvent {
-                        kind: EventKind::Frame,
-                        bytes: wire::error_event(protocol, error),
-                    });
+                    events.push(StreamEvent { kind: EventKind::Frame, bytes: server.error_event(error) });
                 }
                 _ => {}
             }

@@ -8,7 +8,8 @@ use hardpan_prompt::{
 };
 use serde_json::{Value, json};
 
-use crate::decode::{DecodedRequest, RAW_ARGUMENTS, decode_count_request, decode_request};
+use crate::codec;
+use crate::decode::{DecodedRequest, RAW_ARGUMENTS, RequestKind, decode_request};
 
 fn anthropic(body: &Value) -> DecodedRequest {
     decode_request(Protocol::Anthropic, body.to_string().as_bytes()).unwrap()
@@ -127,10 +128,14 @@ fn documents_of_text_and_images_by_address_are_read() {
 #[test]
 fn a_count_needs_no_room_for_an_answer() {
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "Hello!"}], "thinking": {"type": "enabled", "budget_tokens": 9000}});
-    let decoded = decode_count_request(body.to_string().as_bytes()).unwrap();
+    let decoded = codec(Protocol::Anthropic)
+        .decode_request(RequestKind::Count, "", body.to_string().as_bytes())
+        .unwrap();
     assert_eq!(validate(&decoded.prompt, &ValidationRules::anthropic()), Ok(()));
     let body = json!({"model": "m", "max_tokens": 1, "messages": []});
-    let error = decode_count_request(body.to_string().as_bytes()).unwrap_err();
+    let error = codec(Protocol::Anthropic)
+        .decode_request(RequestKind::Count, "", body.to_string().as_bytes())
+        .unwrap_err();
     assert_eq!(error.message, "max_tokens: Extra inputs are not permitted");
 }
 

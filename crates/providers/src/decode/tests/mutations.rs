@@ -5,7 +5,8 @@ use hardpan_prompt::validate::{ValidationRules, find_violations};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::decode::{decode_count_request, decode_request};
+use crate::codec;
+use crate::decode::{RequestKind, decode_request};
 
 fn bodies() -> [(Protocol, Value); 2] {
     let marker = json!({"type": "ephemeral", "ttl": "1h"});
@@ -82,7 +83,7 @@ fn survive(body: &[u8]) {
             Err(error) => assert!(!error.message.trim_matches([':', ' ']).is_empty(), "{error:?}"),
         }
     }
-    let _ = decode_count_request(body);
+    let _ = codec(Protocol::Anthropic).decode_request(RequestKind::Count, "", body);
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! Parses bodies of OpenAI Chat Completions, including the fields that our codec sends to
 //! compatible servers.
 
+use hardpan_models::{MarkerFormat, MaxTokensField};
 use hardpan_prompt::{
     Block, CacheLifetime, Call, Content, ItemKind, Json, PromptMessage, Reasoning, Region, ResultPart, Role,
     Text, ToolBlock, ToolOutcome, ToolResult, WebSearch,
 };
 use serde_json::Value;
 
-use super::node::{ExpectedType, Node};
-use super::{
-    DecodeError, DecodeErrorKind, DecodedRequest, RAW_ARGUMENTS, cache_control, image, origin,
+use super::dialect::OpenaiDialect;
+use crate::decode::node::{ExpectedType, Node};
+use crate::decode::{
+    DecodeError, DecodeErrorKind, DecodedRequest, RAW_ARGUMENTS, cache_control, image, origin, parse_json,
     passthrough_fields, segments, text_block, tool_block,
 };
 
@@ -64,14 +66,16 @@ const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"]
 /// How many results OpenRouter's web plugin includes by default.
 const PLUGIN_RESULTS: u32 = 5;
 
-/// Parses the whole body.
-pub fn decode_body(body: &Node<'_>) -> Result<DecodedRequest, DecodeError> {
+/// Parses the body of a request to `chat/completions`.
+pub fn decode_request(body: &[u8]) -> Result<DecodedRequest, DecodeError> {
+    let value = parse_json(&OpenaiDialect, body)?;
+    let body = Node::root(&OpenaiDialect, &value);
     let body = body.record()?;
     check_arguments(body)?;
     let mut decoded = DecodedRequest::default();
-    let model = body.non_null("model").ok_or_else(|| {
-        body.error(DecodeErrorKind::Missing, "", "you must provide a model parameter").with_code(None)
-    })?;
+    let model = body
+        .non_null("model")
+        .ok_or_else(|| body.reject(DecodeErrorKind::Missing, "you must provide a model parameter"))?;
     decoded.prompt.model = model.text()?.into();
     for message in non_empty_list(&body.required("messages")?)? {
         read_message(&message, &mut decoded)?;
@@ -79,7 +83,7 @@ pub fn decode_body(body: &Node<'_>) -> Result<DecodedRequest, DecodeError> {
     if let Some(tools) = body.non_null("tools") {
         decoded.prompt.tools = non_empty_list(&tools)?.iter().map(tool).collect::<Result<_, _>>()?;
     }
-    decoded.prompt.max_tokens = max_tokens(body)?;
+    read_max_tokens(body, &mut decoded)?;
     read_tool_choice(body, &mut decoded)?;
     read_stream(body, &mut decoded)?;
     read_search(body, &mut decoded)?;
@@ -113,8 +117,7 @@ fn check_arguments(body: &Node<'_>) -> Result<(), DecodeError> {
     let (Some(first), many) = (unknown.first(), unknown.len() > 1) else { return Ok(()) };
     let noun = if many { "arguments" } else { "argument" };
     let message = format!("Unrecognized request {noun} supplied: {}", unknown.join(", "));
-    let error = body.error(DecodeErrorKind::Unknown, "", message).with_code(None);
-    Err(DecodeError { path: first.to_string(), ..error })
+    Err(DecodeError { path: first.to_string(), ..body.reject(DecodeErrorKind::Unknown, message) })
 }
 
 /// The elements of a list; an empty list is an error.
@@ -125,7 +128,7 @@ fn non_empty_list<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, DecodeError> {
             "Invalid '{}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
             node.param()
         );
-        return Err(node.error(DecodeErrorKind::Unsupported, "", message).with_code("empty_array"));
+        return Err(node.reject(DecodeErrorKind::Unsupported, message).with_code("empty_array"));
     }
     Ok(list)
 }
@@ -159,7 +162,7 @@ fn read_message(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Dec
         word => {
             let message =
                 format!("Unsupported value: '{}' does not support '{word}' with this model.", role.param());
-            return Err(role.error(DecodeErrorKind::Unsupported, "", message).with_code("unsupported_value"));
+            return Err(role.reject(DecodeErrorKind::Unsupported, message).with_code("unsupported_value"));
         }
     };
     prompt.messages.push(PromptMessage { id, ..turn });
@@ -178,7 +181,7 @@ fn content(node: &Node<'_>, kind: ItemKind) -> Result<Vec<Block>, DecodeError> {
     match content.value {
         Value::Null => {
             let words = "Invalid value for 'content': expected a string, got null.";
-            Err(content.error(DecodeErrorKind::WrongType, "", words).with_code(None))
+            Err(content.reject(DecodeErrorKind::WrongType, words))
         }
         Value::String(text) => Ok(vec![text_block(text, kind)]),
         Value::Array(_) => non_empty_list(&content)?.iter().map(|node| content_part(node, kind)).collect(),
@@ -208,7 +211,7 @@ fn content_part(node: &Node<'_>, kind: ItemKind) -> Result<Block, DecodeError> {
         _ => return Err(node.invalid_value("audio and files cannot be read here; send text or images")),
     };
     let breakpoint = read_breakpoint(node)?;
-    node.reject_unknown_fields(&["type", tag, "cache_control", "prompt_cache_breakpoint"])?;
+    node.reject_unknown_fields(&[&["type", tag], &MarkerFormat::FIELDS[..]].concat())?;
     let place = if kind == ItemKind::System { Region::Base } else { Region::Log };
     Ok(Block { breakpoint, ..Block::new(place, content) })
 }
@@ -302,17 +305,20 @@ fn tool(node: &Node<'_>) -> Result<ToolBlock, DecodeError> {
     Ok(tool)
 }
 
-fn max_tokens(body: &Node<'_>) -> Result<u32, DecodeError> {
-    match (body.non_null("max_tokens"), body.non_null("max_completion_tokens")) {
-        (Some(both), Some(_)) => {
-            let words = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.";
-            Err(both
-                .error(DecodeErrorKind::Unsupported, "", words)
-                .with_code("invalid_parameter_combination"))
-        }
-        (Some(tokens), None) | (None, Some(tokens)) => tokens.integer(1),
-        (None, None) => Ok(u32::MAX),
+fn read_max_tokens(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
+    let fields = [MaxTokensField::MaxTokens, MaxTokensField::MaxCompletionTokens];
+    let mut given = fields.iter().filter_map(|field| Some((*field, body.non_null(field.name())?)));
+    decoded.prompt.max_tokens = u32::MAX;
+    let Some((field, tokens)) = given.next() else { return Ok(()) };
+    if given.next().is_some() {
+        let words = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.";
+        return Err(tokens
+            .reject(DecodeErrorKind::Unsupported, words)
+            .with_code("invalid_parameter_combination"));
     }
+    decoded.prompt.max_tokens = tokens.integer(1)?;
+    decoded.max_tokens_field = Some(field);
+    Ok(())
 }
 
 fn read_tool_choice(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
@@ -320,8 +326,9 @@ fn read_tool_choice(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(),
     let parallel = body.non_null("parallel_tool_calls");
     if let (Some(node), true) = (choice.as_ref().or(parallel.as_ref()), decoded.prompt.tools.is_empty()) {
         let name = node.param();
-        let refusal = node.invalid_value(&format!("'{name}' is only allowed when 'tools' are specified."));
-        return Err(refusal.with_code(None));
+        let message =
+            format!("Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.");
+        return Err(node.reject(DecodeErrorKind::Unsupported, message));
     }
     if let Some(choice) = choice {
         if choice.value.is_string() {
@@ -340,7 +347,7 @@ fn read_stream(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Deco
     let Some(options) = body.non_null("stream_options") else { return Ok(()) };
     if !decoded.stream {
         let words = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
-        return Err(options.error(DecodeErrorKind::Unsupported, "", words).with_code(None));
+        return Err(options.reject(DecodeErrorKind::Unsupported, words));
     }
     let usage = options.record()?.non_null("include_usage");
     decoded.include_usage = usage.map_or(Ok(false), |usage| usage.flag())?;
@@ -377,9 +384,7 @@ fn stop_sequences(body: &Node<'_>) -> Result<Vec<String>, DecodeError> {
             "Invalid 'stop': array too long. Expected an array with maximum length {MOST}, but got an array with length {} instead.",
             stops.len()
         );
-        return Err(stop
-            .error(DecodeErrorKind::Unsupported, "", message)
-            .with_code("array_above_max_length"));
+        return Err(stop.reject(DecodeErrorKind::Unsupported, message).with_code("array_above_max_length"));
     }
     Ok(stops)
 }

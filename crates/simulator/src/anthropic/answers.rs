@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{AnswerHead, EventKind, StreamEvent, make_id, sign_reasoning, split_text};
 use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
+use crate::wire::{AnswerHead, EventKind, StreamEvent, make_id, sign_reasoning, split_text};
 
 pub fn answer_body(answer: &SimulatedAnswer, head: &AnswerHead) -> Value {
     let block = |(index, part): (usize, &SimulatedPart)| match part {
@@ -34,7 +34,7 @@ pub fn answer_events(answer: &SimulatedAnswer, head: &AnswerHead) -> Vec<StreamE
         fields.retain(|name, _| name != "cache_creation" && name != "service_tier");
     }
     let stop_sequence = sequence(&answer.stop);
-    let delta = json!({"stop_reason": answer.stop.anthropic(), "stop_sequence": stop_sequence});
+    let delta = json!({"stop_reason": stop_reason(&answer.stop), "stop_sequence": stop_sequence});
     events.frame("message_delta", json!({"delta": delta, "usage": usage}));
     events.push(EventKind::End, "message_stop", json!({}));
     events.0
@@ -103,7 +103,7 @@ fn message(head: &AnswerHead, content: &Value, stop: Option<&FinishReason>, outp
         "role": "assistant",
         "model": head.model,
         "content": content,
-        "stop_reason": stop.map(FinishReason::anthropic),
+        "stop_reason": stop.map(stop_reason),
         "stop_sequence": stop.and_then(sequence),
         "usage": usage(head, output),
     })
@@ -133,4 +133,15 @@ fn sequence(stop: &FinishReason) -> Option<&str> {
 
 fn call_id(given: Option<&str>, head: &AnswerHead, index: usize) -> String {
     given.map_or_else(|| make_id("toolu_", head.number, index), str::to_owned)
+}
+
+fn stop_reason(stop: &FinishReason) -> &'static str {
+    match stop {
+        FinishReason::End => "end_turn",
+        FinishReason::ToolUse => "tool_use",
+        FinishReason::Length => "max_tokens",
+        FinishReason::Window => "model_context_window_exceeded",
+        FinishReason::Sequence(_) => "stop_sequence",
+        FinishReason::Refusal => "refusal",
+    }
 }

@@ -1,4 +1,9 @@
+use hardpan_models::Protocol;
+use hardpan_prompt::TokenUsage;
+
 use super::*;
+use crate::stream::tests::*;
+use crate::{Answer, ThinkTags, decode_answer_body};
 
 fn read(payloads: &[&str]) -> Vec<AnswerEvent> {
     decode_stream(Protocol::Openai, ThinkTags::Leading, lines(payloads).as_bytes())

@@ -6,18 +6,12 @@ use hardpan_prompt::{
 };
 use serde_json::Value;
 
-use super::node::{ExpectedType, Node};
-use super::{
-    DecodeError, DecodeErrorKind, DecodedRequest, cache_control, image, origin, passthrough_fields, segments,
-    text_block, tool_block,
+use super::dialect::AnthropicDialect;
+use crate::decode::node::{ExpectedType, Node, Problem};
+use crate::decode::{
+    DecodeError, DecodeErrorKind, DecodedRequest, RequestKind, cache_control, image, origin, parse_json,
+    passthrough_fields, segments, text_block, tool_block, without_marker,
 };
-
-/// Which endpoint the body was sent to: `messages` or `messages/count_tokens`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    Answer,
-    Count,
-}
 
 /// Fields of every request that this module parses.
 const READ: [&str; 8] =
@@ -68,8 +62,10 @@ const SERVER_TOOLS: usize = 4;
 
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
-/// Parses the whole body.
-pub fn decode_body(body: &Node<'_>, purpose: Purpose) -> Result<DecodedRequest, DecodeError> {
+/// Parses the body of a request to `messages` or `messages/count_tokens`.
+pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, DecodeError> {
+    let value = parse_json(&AnthropicDialect, body)?;
+    let body = Node::root(&AnthropicDialect, &value);
     let body = body.record()?;
     let mut decoded = DecodedRequest::default();
     let prompt = &mut decoded.prompt;
@@ -97,7 +93,7 @@ pub fn decode_body(body: &Node<'_>, purpose: Purpose) -> Result<DecodedRequest, 
     decoded.automatic_cache = cache_control(body)?;
     decoded.citations = has_citations(messages.value);
     decoded.other = passthrough_fields(body, &OTHER);
-    if purpose == Purpose::Count {
+    if kind == RequestKind::Count {
         body.reject_unknown_fields(&[&READ[..], &OTHER].concat())?;
         return Ok(decoded);
     }
@@ -134,8 +130,7 @@ fn message(message: &Node<'_>) -> Result<PromptMessage, DecodeError> {
     if role.value == "system" {
         let words = "Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, \
                      not \"system\" as an input message role.";
-        let error = role.error(DecodeErrorKind::Unsupported, words, "");
-        return Err(DecodeError { message: format!("messages: {words}"), ..error });
+        return Err(role.reject(DecodeErrorKind::Unsupported, format!("messages: {words}")));
     }
     let role = if role.one_of(&["user", "assistant"])? == "user" { Role::User } else { Role::Assistant };
     let content = message.required("content")?;
@@ -266,13 +261,6 @@ fn json_as_text(node: &Node<'_>, tag: &str) -> Result<Block, DecodeError> {
     Ok(Block { breakpoint, ..text_block(Json::new(&without_marker(node.value)).as_str(), ItemKind::History) })
 }
 
-/// A value without its cache marker, so that moving the marker changes nothing else.
-fn without_marker(value: &Value) -> Value {
-    let mut value = value.clone();
-    value.as_object_mut().map(|object| object.shift_remove("cache_control"));
-    value
-}
-
 /// Whether citations are enabled for any block.
 fn has_citations(messages: &Value) -> bool {
     let contents =
@@ -291,7 +279,8 @@ fn read_tools(tools: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Deco
             |rest: &str| rest.starts_with('_') && rest.ends_with(|last: char| last.is_ascii_digit());
         let is_of = |name: &&str| tag.strip_prefix(*name).is_some_and(is_date);
         let Some(family) = TYPED_TOOLS.iter().position(is_of) else {
-            return Err(node.unknown_tag(tag, &[&["custom"], &TYPED_TOOLS[..]].concat()));
+            let known = [&["custom"], &TYPED_TOOLS[..]].concat();
+            return Err(node.problem(Problem::UnknownTag { tag, known: &known }));
         };
         let node = node.as_variant(tag);
         // Anthropic defines the tool; the request's JSON stands in for its description.
@@ -353,7 +342,7 @@ fn read_tool_choice(choice: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(
         let wanted = name.text()?;
         if tools.iter().all(|block| &*block.tool.name != wanted) {
             let message = format!("Tool '{wanted}' not found in provided tools");
-            return Err(DecodeError { message, ..name.invalid_value("") });
+            return Err(name.reject(DecodeErrorKind::Unsupported, message));
         }
         node.reject_unknown_fields(&["type", "name", "disable_parallel_tool_use"])?;
     } else {

@@ -1,4 +1,9 @@
+use hardpan_models::Protocol;
+use hardpan_prompt::TokenUsage;
+
 use super::*;
+use crate::stream::tests::*;
+use crate::{Answer, StreamErrorKind, ThinkTags, decode_answer_body};
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":25,"cache_read_input_tokens":100,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1}}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;

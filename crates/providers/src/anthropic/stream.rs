@@ -6,8 +6,9 @@ use std::mem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{self, Str, or_empty, parse_arguments};
-use super::{StreamEnd, StreamProgress};
+use super::usage;
+use crate::stream::json::{self, Str, or_empty, parse_arguments};
+use crate::stream::{AnswerParser, StreamEnd, StreamProgress};
 use crate::usage::UsageFields;
 use crate::{AnswerEvent, StopReason, StreamError};
 
@@ -114,7 +115,7 @@ enum OpenBlock {
 
 /// Decodes an answer event by event.
 #[derive(Debug, Default)]
-pub struct AnthropicDecoder {
+pub struct AnswerDecoder {
     started: bool,
     open_blocks: BTreeMap<u64, OpenBlock>,
     calls: usize,
@@ -122,8 +123,8 @@ pub struct AnthropicDecoder {
     stop: Option<StopReason>,
 }
 
-impl AnthropicDecoder {
-    pub fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError> {
+impl AnswerParser for AnswerDecoder {
+    fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError> {
         let line: EventPayload<'_> = match serde_json::from_str(data) {
             Ok(line) => line,
             Err(error) => return skip_or_reject(data, &error),
@@ -154,8 +155,7 @@ impl AnthropicDecoder {
         Ok(StreamProgress::More)
     }
 
-    /// Decodes an answer that was not streamed.
-    pub fn read_body(&mut self, body: &str, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
+    fn read_body(&mut self, body: &str, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
         let message: Message<'_> =
             serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
         if message.content.is_none() {
@@ -168,15 +168,17 @@ impl AnthropicDecoder {
         Ok(())
     }
 
-    pub fn finish_answer(&mut self, ending: StreamEnd) -> StopReason {
-        match (self.stop.take(), ending) {
+    fn finish(&mut self, end: StreamEnd, _events: &mut Vec<AnswerEvent>) -> StopReason {
+        match (self.stop.take(), end) {
             (Some(stop), _) => stop,
             (None, StreamEnd::Marked) if self.calls > 0 => StopReason::ToolUse,
             (None, StreamEnd::Marked) => StopReason::End,
             (None, StreamEnd::Unmarked) => StopReason::Cut,
         }
     }
+}
 
+impl AnswerDecoder {
     fn start_message<'a>(
         &mut self,
         message: Message<'a>,
@@ -201,7 +203,7 @@ impl AnthropicDecoder {
     fn record_usage(&mut self, usage: Option<&RawValue>, events: &mut Vec<AnswerEvent>) {
         if let Some(usage) = usage {
             self.report.merge(usage.get());
-            events.push(AnswerEvent::Usage(self.report.anthropic_usage()));
+            events.push(AnswerEvent::Usage(usage::from_fields(&self.report)));
         }
     }
 
@@ -318,3 +320,6 @@ fn skip_or_reject(data: &str, error: &serde_json::Error) -> Result<StreamProgres
         _ => Err(StreamError::malformed(error, data)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,9 +8,10 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::calls::{CallAssembler, CallFragment};
-use super::json::{self, Str, or_empty, parse_arguments};
 use super::think::{ThinkTagSplitter, ThinkTags};
-use super::{StreamEnd, StreamProgress};
+use super::usage;
+use crate::stream::json::{self, Str, or_empty, parse_arguments};
+use crate::stream::{AnswerParser, StreamEnd, StreamProgress};
 use crate::usage::UsageFields;
 use crate::{AnswerEvent, ReportedUsage, StopReason, StreamError};
 
@@ -150,7 +151,7 @@ impl Content<'_> {
 
 /// Decodes an answer chunk by chunk.
 #[derive(Debug, Default)]
-pub struct OpenaiDecoder {
+pub struct AnswerDecoder {
     /// The answer's id; `None` until it has started.
     id: Option<String>,
     splitter: ThinkTagSplitter,
@@ -161,20 +162,21 @@ pub struct OpenaiDecoder {
     refused: bool,
 }
 
-impl OpenaiDecoder {
+impl AnswerDecoder {
     pub fn new(tags: ThinkTags) -> Self {
-        OpenaiDecoder { splitter: ThinkTagSplitter::new(tags), ..OpenaiDecoder::default() }
+        AnswerDecoder { splitter: ThinkTagSplitter::new(tags), ..AnswerDecoder::default() }
     }
+}
 
-    pub fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError> {
+impl AnswerParser for AnswerDecoder {
+    fn read(&mut self, data: &str, events: &mut Vec<AnswerEvent>) -> Result<StreamProgress, StreamError> {
         let line: CompletionChunk<'_> =
             serde_json::from_str(data).map_err(|error| StreamError::malformed(error, data))?;
         self.apply_chunk(line, data, events)?;
         Ok(StreamProgress::More)
     }
 
-    /// Decodes an answer that was not streamed.
-    pub fn read_body(&mut self, body: &str, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
+    fn read_body(&mut self, body: &str, events: &mut Vec<AnswerEvent>) -> Result<(), StreamError> {
         let line: CompletionChunk<'_> =
             serde_json::from_str(body).map_err(|error| StreamError::malformed(error, body))?;
         if line.choices.as_ref().is_none_or(Vec::is_empty) && line.error.is_none() {
@@ -183,9 +185,9 @@ impl OpenaiDecoder {
         self.apply_chunk(line, body, events)
     }
 
-    pub fn finish_answer(&mut self, ending: StreamEnd, events: &mut Vec<AnswerEvent>) -> StopReason {
+    fn finish(&mut self, end: StreamEnd, events: &mut Vec<AnswerEvent>) -> StopReason {
         self.splitter.flush(events);
-        let stop = match (self.stop.take(), ending) {
+        let stop = match (self.stop.take(), end) {
             (Some(StopReason::End), _) if self.refused => StopReason::Refusal,
             (Some(stop), _) => stop,
             (None, StreamEnd::Marked) if !self.calls.is_empty() => StopReason::ToolUse,
@@ -196,7 +198,9 @@ impl OpenaiDecoder {
         self.calls.finish_calls(self.id.as_deref().unwrap_or_default(), events);
         stop
     }
+}
 
+impl AnswerDecoder {
     fn apply_chunk(
         &mut self,
         line: CompletionChunk<'_>,
@@ -227,7 +231,7 @@ impl OpenaiDecoder {
             self.report.merge(usage.get());
         }
         if let Some(timings) = timings {
-            self.report.merge_timings(timings.get());
+            self.report.merge_as("timings", timings.get()); // llama.cpp
         }
         if [groq_usage, choice_usage, usage, timings].iter().any(Option::is_some) {
             self.emit_usage(events);
@@ -304,7 +308,7 @@ impl OpenaiDecoder {
 
     /// Emits the usage if it changed: some servers repeat it with every chunk.
     fn emit_usage(&mut self, events: &mut Vec<AnswerEvent>) {
-        let usage = self.report.openai_usage();
+        let usage = usage::from_fields(&self.report);
         if usage != ReportedUsage::default() && self.last_usage.as_ref() != Some(&usage) {
             self.last_usage = Some(usage.clone());
             events.push(AnswerEvent::Usage(usage));
@@ -323,3 +327,6 @@ impl OpenaiDecoder {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

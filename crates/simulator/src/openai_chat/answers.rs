@@ -1,39 +1,47 @@
 //! Encodes answers of OpenAI Chat Completions.
 
+use hardpan_models::MarkerFormat;
 use serde_json::{Map, Value, json};
 
-use super::{AnswerHead, EventKind, StreamEvent, UsageChunk, UsageFormat, make_id, split_text};
-use crate::answer::{SimulatedAnswer, SimulatedPart};
+use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
+use crate::engine::AcceptedRequest;
+use crate::wire::{AnswerHead, EventKind, StreamEvent, make_id, split_text};
 
-pub fn answer_body(answer: &SimulatedAnswer, head: &AnswerHead) -> Value {
+pub fn answer_body(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &AnswerHead) -> Value {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
     let text: String = texts(answer).collect();
     message.insert("content".into(), if text.is_empty() { Value::Null } else { json!(text) });
     message.insert("refusal".into(), Value::Null);
     let reasoning: String = reasonings(answer).collect();
-    if let Some(field) = head.reasoning.name().filter(|_| !reasoning.is_empty()) {
+    if let Some(field) = request.profile.reasoning_field.name().filter(|_| !reasoning.is_empty()) {
         message.insert(field.into(), json!(reasoning));
     }
     let calls: Vec<Value> = calls(answer, head).map(|call| call.json(call.arguments)).collect();
     if !calls.is_empty() {
         message.insert("tool_calls".into(), json!(calls));
     }
-    let finish = answer.stop.openai();
+    let finish = finish_reason(&answer.stop);
     let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish});
     let mut body = envelope(head, "chat.completion", &json!([choice]));
-    body.insert("usage".into(), usage(head));
+    body.insert("usage".into(), usage(request, head));
     Value::Object(body)
 }
 
-pub fn answer_events(answer: &SimulatedAnswer, head: &AnswerHead, chunk: UsageChunk) -> Vec<StreamEvent> {
+pub fn answer_events(
+    request: &AcceptedRequest,
+    answer: &SimulatedAnswer,
+    head: &AnswerHead,
+) -> Vec<StreamEvent> {
+    let is_asked = request.decoded.include_usage || !request.profile.stream_usage;
+    let chunk = if is_asked { UsageChunk::Sent } else { UsageChunk::Omitted };
     let mut events = Events { head, chunk, sent: Vec::new() };
     events.delta(EventKind::Frame, &json!({"role": "assistant", "content": "", "refusal": null}));
     let mut call_count = 0;
     for (index, part) in answer.parts.iter().enumerate() {
         match part {
             SimulatedPart::Reasoning(text) => {
-                let Some(field) = head.reasoning.name() else { continue };
+                let Some(field) = request.profile.reasoning_field.name() else { continue };
                 split_text(text)
                     .into_iter()
                     .for_each(|piece| events.delta(EventKind::Delta, &json!({field: piece})));
@@ -56,9 +64,9 @@ pub fn answer_events(answer: &SimulatedAnswer, head: &AnswerHead, chunk: UsageCh
             }
         }
     }
-    events.choice(EventKind::Frame, &json!({}), Some(answer.stop.openai()));
+    events.choice(EventKind::Frame, &json!({}), Some(finish_reason(&answer.stop)));
     if chunk == UsageChunk::Sent {
-        events.push(EventKind::Frame, &json!([]), usage(head));
+        events.push(EventKind::Frame, &json!([]), usage(request, head));
     }
     events.sent.push(StreamEvent { kind: EventKind::End, bytes: "data: [DONE]\n\n".into() });
     events.sent
@@ -101,11 +109,12 @@ fn envelope(head: &AnswerHead, object: &str, choices: &Value) -> Map<String, Val
     if let Value::Object(body) = body { body } else { Map::new() }
 }
 
-fn usage(head: &AnswerHead) -> Value {
+fn usage(request: &AcceptedRequest, head: &AnswerHead) -> Value {
+    let format = UsageFormat::of(request);
     let tokens = head.tokens;
     let prompt = tokens.prompt();
     let mut details = json!({"cached_tokens": tokens.cache_read, "audio_tokens": 0});
-    if head.usage == UsageFormat::ReadsAndWrites {
+    if format == UsageFormat::ReadsAndWrites {
         details["cache_write_tokens"] = json!(tokens.cache_written());
     }
     let mut usage = json!({
@@ -115,7 +124,7 @@ fn usage(head: &AnswerHead) -> Value {
         "prompt_tokens_details": details,
         "completion_tokens_details": {"reasoning_tokens": tokens.reasoning.unwrap_or_default(), "audio_tokens": 0},
     });
-    if head.usage == UsageFormat::HitsAndMisses {
+    if format == UsageFormat::HitsAndMisses {
         usage["prompt_cache_hit_tokens"] = json!(tokens.cache_read);
         usage["prompt_cache_miss_tokens"] = json!(prompt - tokens.cache_read);
     }
@@ -156,4 +165,45 @@ fn reasonings(answer: &SimulatedAnswer) -> impl Iterator<Item = &str> {
         .parts
         .iter()
         .filter_map(|part| if let SimulatedPart::Reasoning(text) = part { Some(text.as_str()) } else { None })
+}
+
+fn finish_reason(stop: &FinishReason) -> &'static str {
+    match stop {
+        FinishReason::End | FinishReason::Sequence(_) => "stop",
+        FinishReason::ToolUse => "tool_calls",
+        FinishReason::Length | FinishReason::Window => "length",
+        FinishReason::Refusal => "content_filter",
+    }
+}
+
+/// How a server reports cached tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UsageFormat {
+    /// Cache reads, in `prompt_tokens_details.cached_tokens`.
+    Reads,
+    /// Like `Reads`, and cache writes in `cache_write_tokens`.
+    ReadsAndWrites,
+    /// Like `Reads`, and DeepSeek's `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
+    HitsAndMisses,
+}
+
+impl UsageFormat {
+    fn of(request: &AcceptedRequest) -> Self {
+        match (request.profile.markers, request.model.provider.as_str()) {
+            (MarkerFormat::PromptCacheBreakpoint | MarkerFormat::CacheControl, _) => {
+                UsageFormat::ReadsAndWrites
+            }
+            (MarkerFormat::None, "deepseek") => UsageFormat::HitsAndMisses,
+            (MarkerFormat::None, _) => UsageFormat::Reads,
+        }
+    }
+}
+
+/// Whether a stream ends with a usage chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UsageChunk {
+    /// The request asked for usage, or the server always sends it.
+    Sent,
+    /// The request did not ask for usage.
+    Omitted,
 }

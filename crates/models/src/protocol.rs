@@ -1,0 +1,40 @@
+//! [`Protocol`]: the protocols that providers speak, and what a layout must know about each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The protocol that a provider's endpoint speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Anthropic Messages: requests go to `base_url` + `/messages`.
+    Anthropic,
+    /// OpenAI Chat Completions: requests go to `base_url` + `/chat/completions`.
+    #[default]
+    Openai,
+}
+
+/// What a layout must know about a protocol. Everything else is the codec's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtocolTraits {
+    /// Reasoning goes back only with the provider's signature, and a turn that began without
+    /// reasoning cannot think later. Otherwise reasoning goes back as text, in the provider's
+    /// [`ReasoningField`](crate::ReasoningField).
+    pub signed_reasoning: bool,
+    /// The system prompt is a field of its own, apart from the messages. The layout `panels` repeats
+    /// it after the panels there.
+    pub separate_system: bool,
+}
+
+impl Protocol {
+    /// All protocols, in the order of their names.
+    pub const ALL: [Protocol; 2] = [Protocol::Anthropic, Protocol::Openai];
+
+    /// What a layout must know about the protocol.
+    pub fn traits(self) -> ProtocolTraits {
+        match self {
+            Protocol::Anthropic => ProtocolTraits { signed_reasoning: true, separate_system: true },
+            Protocol::Openai => ProtocolTraits { signed_reasoning: false, separate_system: false },
+        }
+    }
+}

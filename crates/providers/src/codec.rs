@@ -1,0 +1,122 @@
+//! [`Codec`]: everything that belongs to one protocol alone, for clients and for servers.
+//!
+//! A protocol is one folder of this crate (`anthropic`, `openai_chat`) and one line in [`codec`].
+//! Nothing else matches on [`Protocol`].
+
+use std::fmt;
+
+use hardpan_models::{Protocol, ProviderProfile};
+use hardpan_prompt::validate::ValidationRules;
+use hardpan_prompt::{Prompt, PromptMessage};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::anthropic::AnthropicMessages;
+use crate::decode::{DecodeError, DecodedRequest, RequestKind};
+use crate::failure::{self, FailureReport};
+use crate::openai_chat::OpenaiChat;
+use crate::stream::AnswerParser;
+use crate::{FailureKind, ThinkTags};
+
+/// The codec of a protocol: the one place that knows them all.
+pub fn codec(protocol: Protocol) -> &'static dyn Codec {
+    match protocol {
+        Protocol::Anthropic => &AnthropicMessages,
+        Protocol::Openai => &OpenaiChat,
+    }
+}
+
+/// Encodes and decodes one protocol.
+///
+/// Codecs have no state: what differs between the providers that speak a protocol is in their
+/// [`ProviderProfile`].
+pub trait Codec: fmt::Debug + Send + Sync {
+    /// The path that requests are posted to, below the provider's base URL: `/messages`.
+    fn request_path(&self, model: &str) -> String;
+
+    /// The protocol's own request headers, with the API key if there is one. Names are in lower
+    /// case.
+    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
+
+    /// Encodes one message of `prompt`; it may become several in the body. Only calls that the
+    /// message answers may be looked up in the prompt: the result is reused in later requests.
+    fn encode_message(
+        &self,
+        prompt: &Prompt,
+        message: &PromptMessage,
+        profile: &ProviderProfile,
+    ) -> Vec<Box<RawValue>>;
+
+    /// Encodes a request body into a buffer of `capacity` bytes, which grows if needed.
+    fn encode_body(
+        &self,
+        prompt: &Prompt,
+        profile: &ProviderProfile,
+        messages: BodyMessages<'_>,
+        capacity: usize,
+    ) -> Vec<u8>;
+
+    /// The address of each block (tools, system, messages) in the request body, such as
+    /// `messages[3].content[1]`, in this order.
+    fn block_addresses(&self, prompt: &Prompt, profile: &ProviderProfile) -> Vec<String>;
+
+    /// The field of a request body that lists the conversation's messages.
+    fn messages_field(&self) -> &'static str {
+        "messages"
+    }
+
+    /// The rules by which the provider validates a request. `prefill`: the model accepts a prompt
+    /// that ends with the beginning of its answer.
+    fn validation_rules(&self, profile: &ProviderProfile, prefill: bool) -> ValidationRules;
+
+    /// Parses a request as a server receives it. `path` is the one that it was posted to, below the
+    /// base URL: some protocols name the model there.
+    fn decode_request(
+        &self,
+        kind: RequestKind,
+        path: &str,
+        body: &[u8],
+    ) -> Result<DecodedRequest, DecodeError>;
+
+    /// A parser for one answer. `tags`: where `<think>` tags mark reasoning, for protocols in which
+    /// servers use them.
+    fn answer_parser(&self, tags: ThinkTags) -> Box<dyn AnswerParser>;
+
+    /// Extracts the error of a response that failed.
+    fn parse_error_body(&self, body: &Value) -> FailureReport {
+        FailureReport::from_json(body)
+    }
+
+    /// Classifies a failure. `status` is the HTTP status; `None` for an error within a stream.
+    fn classify_failure(&self, status: Option<u16>, report: &FailureReport) -> FailureKind {
+        failure::classify(status, report)
+    }
+}
+
+/// The messages of a request body.
+#[derive(Clone, Copy, Debug)]
+pub enum BodyMessages<'a> {
+    /// Those of the prompt, to be encoded now.
+    Fresh,
+    /// All results of [`Codec::encode_message`], in order.
+    Encoded(&'a [&'a RawValue]),
+}
+
+/// Encodes the body of a request, byte for byte as it is sent.
+///
+/// An [`Encoder`](crate::Encoder) produces the same bytes faster: it reuses the messages of the
+/// previous request.
+pub fn encode(prompt: &Prompt, profile: &ProviderProfile) -> Vec<u8> {
+    const INITIAL_CAPACITY: usize = 128;
+    codec(profile.protocol).encode_body(prompt, profile, BodyMessages::Fresh, INITIAL_CAPACITY)
+}
+
+/// See [`Codec::block_addresses`].
+pub fn block_addresses(prompt: &Prompt, profile: &ProviderProfile) -> Vec<String> {
+    codec(profile.protocol).block_addresses(prompt, profile)
+}
+
+/// See [`Codec::validation_rules`].
+pub fn validation_rules(profile: &ProviderProfile, prefill: bool) -> ValidationRules {
+    codec(profile.protocol).validation_rules(profile, prefill)
+}

@@ -1,0 +1,165 @@
+//! [`ServerCodec`]: what a server does differently in each protocol. It is the counterpart of
+//! [`hardpan_providers::Codec`], which parses the requests.
+//!
+//! A protocol is one folder of this crate and one line in [`server_codec`].
+
+use std::fmt;
+
+use bytes::Bytes;
+use hardpan_models::{Model, Protocol, ProviderProfile};
+use hardpan_prompt::validate::{ValidationRules, Violation};
+use hardpan_providers::decode::DecodedRequest;
+use serde_json::Value;
+
+use crate::answer::SimulatedAnswer;
+use crate::anthropic::AnthropicServer;
+use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request};
+use crate::error_reply::ErrorReply;
+use crate::openai_chat::OpenaiServer;
+use crate::tool_choice::ToolChoice;
+use crate::wire::{AnswerHead, StreamEvent};
+
+/// The server of a protocol: the one place that knows them all.
+pub fn server_codec(protocol: Protocol) -> &'static dyn ServerCodec {
+    match protocol {
+        Protocol::Anthropic => &AnthropicServer,
+        Protocol::Openai => &OpenaiServer,
+    }
+}
+
+/// The server that a request is for: by its path, or by its headers for paths that several
+/// protocols have. A request that says nothing gets the server of the default protocol.
+pub fn server_for_request(request: &Request<'_>) -> &'static dyn ServerCodec {
+    let servers = || Protocol::ALL.iter().map(|protocol| server_codec(*protocol));
+    let mut by_path = servers().filter(|server| server.endpoint(request.endpoint_path()).is_some());
+    match (by_path.next(), by_path.next()) {
+        (Some(only), None) => only,
+        _ => servers()
+            .find(|server| server.has_headers(request))
+            .unwrap_or_else(|| server_codec(Protocol::default())),
+    }
+}
+
+/// What a path addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// An answer of the model.
+    Answer,
+    /// The number of a request's tokens.
+    Count,
+    /// All models, or the one with this id.
+    Models(Option<String>),
+}
+
+impl Endpoint {
+    /// The endpoint `models`, which all protocols have.
+    pub fn of_models(path: &str) -> Option<Self> {
+        match path.strip_prefix("models")? {
+            "" => Some(Endpoint::Models(None)),
+            rest => Some(Endpoint::Models(Some(rest.strip_prefix('/')?.to_owned()))),
+        }
+    }
+
+    /// The HTTP method that it takes.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Endpoint::Answer | Endpoint::Count => "POST",
+            Endpoint::Models(_) => "GET",
+        }
+    }
+}
+
+/// The server's side of a protocol.
+pub trait ServerCodec: fmt::Debug + Sync {
+    /// The protocol that it serves.
+    fn protocol(&self) -> Protocol;
+
+    /// What a path addresses, which has neither `/v1/` nor a query. `None` if it is not a path of
+    /// this protocol.
+    fn endpoint(&self, path: &str) -> Option<Endpoint>;
+
+    /// Whether the request has headers that only clients of this protocol send.
+    fn has_headers(&self, request: &Request<'_>) -> bool;
+
+    /// The provider whose models are meant by names that name no provider.
+    fn usual_provider<'a>(&self, settings: &'a EngineSettings) -> &'a str;
+
+    /// The request's API key.
+    fn api_key<'a>(&self, request: &Request<'a>) -> Option<&'a str>;
+
+    /// The error for a key that is missing or not accepted.
+    fn refuse_key(&self, key: Option<&str>) -> ErrorReply;
+
+    /// Checks headers other than the key.
+    fn check_headers(&self, _request: &Request<'_>) -> Result<(), ErrorReply> {
+        Ok(())
+    }
+
+    /// Checks fields whose rules depend on the model.
+    fn check_fields(
+        &self,
+        _decoded: &DecodedRequest,
+        _model: &Model,
+        _profile: &ProviderProfile,
+    ) -> Result<(), ErrorReply> {
+        Ok(())
+    }
+
+    /// Changes the validator's rules for this request.
+    fn adjust_rules(&self, _rules: &mut ValidationRules, _decoded: &DecodedRequest, _choice: &ToolChoice) {}
+
+    /// Checks what only this server checks, after the rules that all have.
+    fn check_own_rules(
+        &self,
+        _decoded: &DecodedRequest,
+        _model: &Model,
+        _choice: &ToolChoice,
+        _settings: &EngineSettings,
+    ) -> Result<(), ErrorReply> {
+        Ok(())
+    }
+
+    /// Whether the answer includes reasoning.
+    fn has_reasoning(&self, request: &AcceptedRequest) -> bool;
+
+    /// The error for a model that does not exist.
+    fn refuse_model(&self, name: &str) -> ErrorReply;
+
+    /// The error for a limit of `asked` answer tokens, where the model gives at most `most`.
+    fn refuse_output_limit(&self, asked: u32, most: u32, model: &Model) -> ErrorReply;
+
+    /// The error for a violated rule of the validator.
+    fn refuse_violation(&self, violation: &Violation) -> ErrorReply;
+
+    /// The JSON body of an error.
+    fn error_body(&self, error: &ErrorReply, request_id: &str) -> Value;
+
+    /// An error in the middle of a stream.
+    fn error_event(&self, body: &Value) -> Bytes;
+
+    /// The HTTP status of an overloaded server.
+    fn overload_status(&self) -> u16;
+
+    /// Headers of every response.
+    fn response_headers(&self, request_id: String) -> Vec<(&'static str, String)>;
+
+    /// The headers that report rate limits.
+    fn rate_headers(&self, status: &RateStatus) -> Vec<(&'static str, String)>;
+
+    /// One model in a listing. The catalogue does not know creation dates: they are 1970.
+    fn model_entry(&self, model: &Model) -> Value;
+
+    /// The listing of all models.
+    fn model_list(&self, entries: Vec<Value>) -> Value;
+
+    /// An answer that is not streamed.
+    fn answer_body(&self, request: &AcceptedRequest, answer: &SimulatedAnswer, head: &AnswerHead) -> Value;
+
+    /// A streamed answer.
+    fn answer_events(
+        &self,
+        request: &AcceptedRequest,
+        answer: &SimulatedAnswer,
+        head: &AnswerHead,
+    ) -> Vec<StreamEvent>;
+}
