@@ -14,7 +14,7 @@ use super::response::OutputMessage;
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[allow(dead_code, reason = "only its schema is used")]
-enum Protocol {
+enum RpcLine {
     /// On standard input: a request.
     Request(Request),
     /// On standard output: a response or a question.
@@ -48,7 +48,7 @@ impl JsonSchema for Event {
 
 /// The JSON schema of every line, in either direction.
 pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(Protocol).to_value();
+    let mut schema = schemars::schema_for!(RpcLine).to_value();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".into(), "hardpan rpc, one line".into());
     }
