@@ -463,12 +463,11 @@ impl Agent {
             (conversation.spending, conversation.requests)
         };
         let last_request = lock(&self.inner.last_request).clone();
-        let tiers = self.breakdown().map(|breakdown| serde_json::to_value(breakdown).unwrap_or_default());
         UsageReport {
             last_request: last_request.as_ref().and_then(|last_request| last_request.spending),
             session,
             requests,
-            tiers: tiers.unwrap_or_default(),
+            breakdown: self.breakdown().map(Arc::new),
         }
     }
 

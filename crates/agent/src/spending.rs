@@ -1,11 +1,12 @@
 //! [`Spending`]: tokens by how they were billed, and their price.
 
-use hardpan_context::Target;
+use std::sync::Arc;
+
+use hardpan_context::{Breakdown, Target};
 use hardpan_economy::Rates;
 use hardpan_prompt::TokenUsage;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 /// Tokens by how they were billed, and their price in dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -78,6 +79,7 @@ pub struct UsageReport {
     pub session: Spending,
     /// Number of requests that `session` sums up.
     pub requests: u64,
-    /// The breakdown of the last request as JSON: regions, kinds, tiers. Null before the first one.
-    pub tiers: Value,
+    /// The breakdown of the last request: regions, kinds, tiers. Null before the first one.
+    #[serde(rename = "tiers")]
+    pub breakdown: Option<Arc<Breakdown>>,
 }

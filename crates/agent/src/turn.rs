@@ -140,7 +140,7 @@ impl Agent {
             let event = BeforeProviderRequest {
                 provider: selection.target.provider.clone(),
                 model: selection.target.model.id.clone(),
-                layout: selection.layout.as_str(),
+                layout: selection.layout,
                 tokens: assembled.measured.total(),
                 prompt: Arc::new(assembled.prompt.clone()),
             };

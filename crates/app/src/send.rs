@@ -84,10 +84,8 @@ fn with_similar_models(error: ProviderError, target: &Target, settings: &Setting
     let others = settings.catalogue.models().filter(|other| {
         other.provider == model.provider && other.deprecated.is_none() && other.id != model.id
     });
-    let similar: Vec<String> = hardpan_models::nearest(&model.id, others.map(|other| other.id.as_str()))
-        .into_iter()
-        .map(Into::into)
-        .collect();
+    let similar: Vec<String> =
+        hardpan_models::nearest(&model.id, others.map(|other| other.id.as_str())).into_iter().collect();
     if error.failure != FailureKind::ModelUnavailable || similar.is_empty() {
         return error.into();
     }

@@ -1,6 +1,8 @@
 //! The library without a command line: a program opens a conversation, talks to the simulator, and
 //! comes back later.
 
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 

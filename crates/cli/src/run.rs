@@ -115,7 +115,7 @@ enum RequestOutput {
 }
 
 fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option<&Path>) -> Result<()> {
-    let request = assemble(&request_args, &load_settings_for(request_args)?)?;
+    let request = assemble(request_args, &load_settings_for(request_args)?)?;
     write_layout_state(&request, next_memory)?;
     let body = request.body();
     check_size(body.len())?;
@@ -153,7 +153,7 @@ fn print_json(bytes: &[u8]) -> Result<()> {
 }
 
 fn context(request_args: &RequestArgs, json: bool) -> Result<()> {
-    let request = assemble(&request_args, &load_settings_for(request_args)?)?;
+    let request = assemble(request_args, &load_settings_for(request_args)?)?;
     let breakdown = request.breakdown();
     if json {
         return Ok(output::print(serde_json::to_string_pretty(&breakdown)? + "\n")?);

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use hardpan_economy::quote;
 use hardpan_prompt::{ItemKind, Omission, Source};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::{AssembledPrompt, LayoutName, RenderCache, Snapshot, Target, TierInfo};
@@ -14,7 +15,7 @@ use crate::{AssembledPrompt, LayoutName, RenderCache, Snapshot, Target, TierInfo
 pub use regions::PromptPiece;
 
 /// Everything `hardpan context` shows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Breakdown {
     /// The id of the model.
     pub model: String,
@@ -51,7 +52,7 @@ pub struct Breakdown {
 }
 
 /// A region of the request: tools, system prompt, BASE, a tier, the conversation, ….
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BreakdownBlock {
     /// The name of the region: `tools`, `system`, `base`, `conversation`.
     pub name: &'static str,
@@ -68,13 +69,15 @@ pub struct BreakdownBlock {
 }
 
 /// An item, message or tool within a region.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BreakdownContent {
     /// The kind of content: `file`, `history`, `tool`.
     #[serde(rename = "type", serialize_with = "serialize_kind")]
+    #[schemars(with = "String")]
     pub kind: ItemKind,
     /// What put it there: as JSON, the item's key or `message:ID`.
     #[serde(rename = "key", serialize_with = "serialize_source")]
+    #[schemars(with = "String")]
     pub source: Source,
     /// Its tokens within this region.
     pub tokens: usize,
@@ -92,7 +95,7 @@ pub struct BreakdownContent {
 }
 
 /// A breakpoint of the request: a cache entry is requested up to this block.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BreakpointInfo {
     /// Where it is among tools, system and messages: `messages[3].content[0]`.
     pub block: String,
@@ -103,7 +106,7 @@ pub struct BreakpointInfo {
 }
 
 /// What the input of a request costs, in US dollars.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RequestPrice {
     /// The price when nothing is cached.
     pub cold: f64,
@@ -116,7 +119,7 @@ pub struct RequestPrice {
 }
 
 /// How the tokens of a breakdown were counted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TokenizerInfo {
     /// The vocabulary that was used: `o200k`.
     pub vocabulary: &'static str,

@@ -209,7 +209,8 @@ impl FileHistory {
         self.update_known(message, &observation);
         if let Some(hash) = observation.hash {
             let before = self.coverage.take();
-            self.coverage = observation.lines.map(|lines| Coverage::after(before, &observation, hash, lines));
+            self.coverage =
+                observation.lines.map(|lines| Coverage::after(before.as_ref(), &observation, hash, lines));
             self.last_seen = Some(SeenContent { hash, text: observation.text.clone() });
         }
         // One text is kept: that of the content which the model has seen last.
@@ -275,8 +276,7 @@ impl FileHistory {
 
 impl Coverage {
     /// What is covered of the new content, given what was covered of the former one.
-    fn after(before: Option<Coverage>, observation: &FileObservation, hash: Hash, lines: u64) -> Self {
-        let before = before.as_ref();
+    fn after(before: Option<&Coverage>, observation: &FileObservation, hash: Hash, lines: u64) -> Self {
         let mut shown = match observation.kind {
             ObservationKind::Written | ObservationKind::Confirmed => LineRanges::all(lines),
             // Whoever knows all of a content and what changed in it knows all of the new one.

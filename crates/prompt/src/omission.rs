@@ -3,10 +3,11 @@
 //! Programs decide by [`OmissionReason`] and its [`code`](OmissionReason::code); its `Display` is
 //! the sentence for people.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -41,6 +42,25 @@ impl Omission {
     /// Whether it is a message for which the window has no room.
     pub fn is_message_without_room(&self) -> bool {
         matches!((&self.key, &self.reason), (OmissionKey::Message(_), OmissionReason::NoRoom))
+    }
+}
+
+impl JsonSchema for Omission {
+    fn schema_name() -> Cow<'static, str> {
+        "Omission".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Something that is left out of the prompt, and why.",
+            "type": "object",
+            "properties": {
+                "key": {"type": "string", "description": "What is left out: an item's key, or `message:ID`."},
+                "reason": {"type": "string", "description": "Why, as a sentence."},
+                "code": {"type": "string", "description": "The reason's code, which stays the same."},
+            },
+            "required": ["key", "reason", "code"],
+        })
     }
 }
 

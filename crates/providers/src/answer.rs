@@ -100,7 +100,7 @@ impl Answer {
             },
             AnswerEvent::Signature(seal) => match self.parts.last_mut() {
                 Some(AnswerPart::Reasoning { signature: signature @ None, .. }) => {
-                    *signature = Some(seal.into())
+                    *signature = Some(seal.into());
                 }
                 _ => self
                     .parts

@@ -170,6 +170,7 @@ impl TestEnvironment {
         }
     }
 
+    #[allow(clippy::type_complexity, reason = "taken apart at its one call")]
     fn tools(&self) -> (Vec<Arc<dyn Tool>>, Option<Arc<dyn Tool>>, Option<Arc<Journal>>) {
         match self.builder.toolset {
             Toolset::Fakes => {

@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use hardpan_context::LayoutName;
 use hardpan_economy::Verdict;
 use hardpan_prompt::{AgentMessage, Image, MessageId, MessagePart, Prompt};
 use hardpan_tools::ResultDisplay;
@@ -110,7 +111,7 @@ declare_events! {
             /// Id of the model.
             pub model: String,
             /// Name of the layout that ordered the prompt.
-            pub layout: &'static str,
+            pub layout: LayoutName,
             /// Tokens of the prompt by our own count.
             pub tokens: usize,
             /// The prompt itself, read-only. It is exactly what is sent.

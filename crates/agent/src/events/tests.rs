@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use hardpan_context::LayoutName;
 use hardpan_economy::Verdict;
 use hardpan_economy::verdict::{Blame, Cause};
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, Prompt, TokenUsage};
@@ -49,7 +50,7 @@ fn run_end() -> AgentEnd {
             last_request: None,
             session: Spending { tokens, dollars: 0.5 },
             requests: 7,
-            tiers: Value::Null,
+            breakdown: None,
         },
         queued: queued(),
     }
@@ -71,7 +72,7 @@ fn verdict() -> CacheVerdict {
 fn request() -> BeforeProviderRequest {
     let prompt = Arc::new(Prompt::default());
     let (provider, model) = ("anthropic".into(), "claude-sonnet-5".into());
-    BeforeProviderRequest { provider, model, layout: "strata", tokens: 2634, prompt }
+    BeforeProviderRequest { provider, model, layout: LayoutName::Strata, tokens: 2634, prompt }
 }
 
 /// The events of a session, and their JSON to the byte.

@@ -237,7 +237,7 @@ default: {text: Fine.}
 async fn while_a_tool_works() {
     let setup = || TestAgent::builder().script(WORK);
     let reached = async |test_agent: &TestAgent, _: &AnswerGate| {
-        test_agent.until_event("tool_execution_update", 1).await
+        test_agent.until_event("tool_execution_update", 1).await;
     };
     stopped(
         setup,

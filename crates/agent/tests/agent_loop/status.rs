@@ -1,9 +1,7 @@
 use std::time::Duration;
 
 use hardpan_agent::events::{AgentEnd, AgentStart, SessionShutdown, SessionSwitch};
-use hardpan_agent::{
-    Activity, Agent, AgentError, Delivery, Event, InputOutcome, RunEnd, RunStatus, SessionSwitchKind,
-};
+use hardpan_agent::{Agent, AgentError, Delivery, Event, InputOutcome, RunEnd, RunStatus, SessionSwitchKind};
 use hardpan_test_support::{NoteLog, TestAgent, input};
 
 /// Notes what the agent is doing when it emits this event.

@@ -79,17 +79,14 @@ async fn the_end_of_a_run_tells_what_the_last_request_held() {
         let test_agent = TestAgent::builder().layout(layout).start().await;
         test_agent.write("open.md", "# Open\n");
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
-        let breakdown = &test_agent.events_of::<AgentEnd>()[0].token_usage.tiers;
-        assert_eq!(breakdown["layout"], layout.as_str());
-        assert_eq!(breakdown["model"], "claude-sonnet-5");
-        let blocks = breakdown["blocks"].as_array().unwrap();
-        let total: u64 = blocks.iter().map(|block| block["tokens"].as_u64().unwrap()).sum();
-        assert_eq!(breakdown["total_tokens"].as_u64(), Some(total), "{layout}: the regions are the whole");
-        assert_eq!(
-            breakdown["tier_info"].is_object(),
-            layout == LayoutName::Tiers,
-            "{layout}: {breakdown:#}"
-        );
+        let ended = test_agent.events_of::<AgentEnd>();
+        let breakdown = ended[0].token_usage.breakdown.clone().unwrap();
+        assert_eq!((breakdown.layout, breakdown.model.as_str()), (layout, "claude-sonnet-5"));
+        let total: usize = breakdown.blocks.iter().map(|block| block.tokens).sum();
+        assert_eq!(breakdown.total_tokens, total, "{layout}: the regions are the whole");
+        assert_eq!(breakdown.tier_info.is_some(), layout == LayoutName::Tiers, "{layout}: {breakdown:#?}");
+        // As JSON it is what `get_context` and `hardpan context --json` give.
+        assert_eq!(json!(ended[0])["token_usage"]["tiers"], json!(test_agent.agent.breakdown()));
         test_agent.assert_continues().await;
     }
 }

@@ -44,7 +44,7 @@ fn script() -> String {
         let lines = [
             format!("  - when: {{contains: 'Step {step}.'}}"),
             format!("    tool_calls: [{{name: read, arguments: {{path: {file}}}}}]"),
-            format!("  - when: {{has_tool_result: read}}\n    tool_calls:"),
+            "  - when: {has_tool_result: read}\n    tool_calls:".to_string(),
             format!(
                 "      - name: edit\n        arguments: {{path: {file}, old_text: value_{step} =, new_text: total_{step} =}}"
             ),

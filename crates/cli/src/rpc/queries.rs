@@ -47,8 +47,7 @@ fn usage(agent: &Agent) -> UsageSummary {
 
 /// `get_context`: the breakdown of the last request, null before the first.
 pub fn context(agent: &Agent) -> ResponseData {
-    let breakdown = agent.breakdown().and_then(|breakdown| serde_json::to_value(breakdown).ok());
-    ResponseData::Context { breakdown: breakdown.unwrap_or_default() }
+    ResponseData::Context { breakdown: agent.breakdown().map(Box::new) }
 }
 
 /// `get_session_stats`.

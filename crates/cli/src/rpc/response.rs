@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_agent::{Activity, Spending};
-use hardpan_context::{LayoutName, Target};
+use hardpan_context::{Breakdown, LayoutName, Target};
 use hardpan_prompt::AgentMessage;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -103,7 +103,7 @@ pub enum ResponseData {
     Context {
         /// The breakdown of the last request, as `hardpan context --json` prints it; null before
         /// the first request.
-        breakdown: Value,
+        breakdown: Option<Box<Breakdown>>,
     },
     /// Of `get_tools` and `switch_tool`.
     Tools {

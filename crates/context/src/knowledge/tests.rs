@@ -97,7 +97,7 @@ fn what_the_model_has_seen_last_is_kept_with_its_text() {
     assert!(knowledge.last_seen("a").is_none());
     let seen = |knowledge: &FileKnowledge| {
         let seen = knowledge.last_seen("a").unwrap();
-        (seen.hash, seen.text.as_ref().map(|text| text.to_string()))
+        (seen.hash, seen.text.as_ref().map(ToString::to_string))
     };
     knowledge.record(&"m1".into(), read("a", TEXT, 1, 1));
     assert_eq!(seen(&knowledge), (Hash::of(TEXT.as_bytes()), Some(TEXT.into())));

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use hardpan_models::{did_you_mean, nearest};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -14,7 +15,7 @@ use super::Layout;
 macro_rules! layouts {
     ($($(#[$attribute:meta])* $name:ident = $text:literal => $layout:expr,)+) => {
         /// The name of a layout, as settings, sessions and `--layout` spell it.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum LayoutName {
             $($(#[$attribute])* #[serde(rename = $text)] $name,)+
         }

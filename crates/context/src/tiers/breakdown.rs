@@ -1,12 +1,13 @@
 //! [`TierInfo`]: what each tier of a prompt holds.
 
 use hardpan_prompt::{ItemKind, Region, Source};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::breakdown::PromptPiece;
 
 /// What each tier of a prompt holds.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TierInfo {
     /// L0, the system message.
     #[serde(rename = "L0")]
@@ -27,7 +28,7 @@ pub struct TierInfo {
 }
 
 /// What one tier holds.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TierTokens {
     /// The tokens of everything in it.
     pub tokens: usize,

@@ -91,7 +91,7 @@ impl Serialize for WireBlock<'_> {
                 block.serialize_entry("tool_use_id", call_id)?;
                 match &parts[..] {
                     [ResultPart::Text(segments)] => {
-                        block.serialize_entry("content", &JoinedSegments(segments))?
+                        block.serialize_entry("content", &JoinedSegments(segments))?;
                     }
                     parts => block.serialize_entry("content", &LazyList(|| parts.iter().map(WirePart)))?,
                 }

@@ -131,7 +131,7 @@ impl AnswerParser for AnswerDecoder {
         };
         match line.r#type {
             EventType::ContentBlockDelta => {
-                self.apply_delta(line.index, line.delta.unwrap_or_default(), events)?
+                self.apply_delta(line.index, line.delta.unwrap_or_default(), events)?;
             }
             EventType::MessageStart => {
                 if let Some(message) = line.message {

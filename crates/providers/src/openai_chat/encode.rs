@@ -227,7 +227,7 @@ pub fn split_message<'a>(
             match part {
                 ResultPart::Text(segments) => held.push(ContentPart::Text(segments, None)),
                 ResultPart::Image(image) if profile.tool_result_images => {
-                    held.push(ContentPart::Image(image, None))
+                    held.push(ContentPart::Image(image, None));
                 }
                 ResultPart::Image(image) => images.push(ContentPart::Image(image, None)),
             }

@@ -27,7 +27,7 @@ pub fn lines_with_source(text: &str, label: &str) -> Vec<SourceLine> {
         }
         match &mut section {
             Section::Lines { fenced: true, .. } if line.starts_with("```") => {
-                section = unnamed_section(label)
+                section = unnamed_section(label);
             }
             Section::Lines { name, next, .. } => {
                 let (number, text) = numbered(line).unwrap_or((*next, line));

@@ -148,7 +148,7 @@ fn openai(pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
     for piece in pieces {
         match piece {
             GeneratedPart::Text(words) => {
-                payloads.extend(words.iter().map(|word| chunk(json!({"content": word}))))
+                payloads.extend(words.iter().map(|word| chunk(json!({"content": word}))));
             }
             GeneratedPart::Reasoning(words) => {
                 payloads.extend(words.iter().map(|word| chunk(json!({style.reasoning: word}))));
