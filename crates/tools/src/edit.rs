@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::Scope;
 use crate::anchored_file::MissingFolders;
 use crate::declarations::load_declaration;
 use crate::diff::diff_texts;
@@ -17,7 +18,6 @@ use crate::file_change::{FileChanger, MAX_KEPT_DIFF_BYTES, MAX_SHOWN_DIFF_BYTES}
 use crate::limits::pluralize;
 use crate::similar_names::missing_path;
 use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome};
-use crate::{Scope, blocking};
 
 mod line_endings; // LineEndings: edits match regardless of them, and keep them
 mod locate; // EditError: why an edit cannot be made, and what would help
@@ -77,18 +77,15 @@ impl Tool for Edit {
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
-        let (changer, knowledge) = (self.0.clone(), call.knowledge.clone());
-        blocking::run(call, move |arguments, scope, cancel| {
-            changer.run_exclusively(cancel, || edit(&changer, &knowledge, arguments, scope))
-        })
+        self.0.run_exclusively(call, edit)
     }
 }
 
 fn edit(
     changer: &FileChanger,
-    knowledge: &FileKnowledge,
     arguments: Arguments,
     scope: &Scope,
+    knowledge: &FileKnowledge,
 ) -> Result<ToolOutcome, ToolOutcome> {
     let (path, edits) = requested_edits(arguments)?;
     let pending = changer.begin_change(scope, knowledge, &path, MissingFolders::Fail)?;

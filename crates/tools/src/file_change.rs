@@ -2,17 +2,21 @@
 //! journalled first, atomically, one change at a time.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use hardpan_context::knowledge::{FileKnowledge, FileObservation, LineRanges, ObservationKind, SeenContent};
 use hardpan_prompt::Hash;
 use hardpan_workspace::decode_text;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 use crate::anchored_file::{AnchoredFile, FileChangeError, FileContent, MissingFolders};
-use crate::blocking::CancelFlag;
+use crate::blocking::{self, CancelFlag};
 use crate::diff::{DiffExtent, diff_texts};
 use crate::edit::BYTE_ORDER_MARK;
 use crate::similar_names::missing_path;
+use crate::tool::ToolInvocation;
 use crate::{Journal, Scope, ToolOutcome};
 
 /// The most bytes of a diff in an answer to the model: some 60 lines.
@@ -22,11 +26,11 @@ pub(crate) const MAX_SHOWN_DIFF_BYTES: usize = 4 * 1024;
 pub(crate) const MAX_KEPT_DIFF_BYTES: usize = 64 * 1024;
 
 /// What `write` and `edit` share.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct FileChanger {
-    pub journal: Option<Arc<Journal>>,
-    /// Held while a change is made: calls may run in parallel, changes do not.
-    pub one_at_a_time: Arc<Mutex<()>>,
+    journal: Option<Arc<Journal>>,
+    /// The permit to change a file: calls may run in parallel, changes do not.
+    permit: Arc<Semaphore>,
 }
 
 /// A file that is about to be changed, as it is now.
@@ -46,18 +50,33 @@ pub(crate) struct PendingChange<'a> {
 }
 
 impl FileChanger {
-    /// Runs `work` while no other change runs, unless the call was cancelled meanwhile.
-    pub fn run_exclusively(
-        &self,
-        cancel: &CancelFlag,
-        work: impl FnOnce() -> Result<ToolOutcome, ToolOutcome>,
-    ) -> Result<ToolOutcome, ToolOutcome> {
-        let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
-        if cancel.is_set() {
-            Err(ToolOutcome::failed("The call was given up before anything was changed."))
-        } else {
-            work()
-        }
+    pub fn new(journal: Option<Arc<Journal>>) -> Self {
+        FileChanger { journal, permit: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Runs `work` on a thread that may block, while no other change runs, unless the call was
+    /// cancelled meanwhile.
+    pub fn run_exclusively<'a, A, W>(&self, call: ToolInvocation<'a>, work: W) -> BoxFuture<'a, ToolOutcome>
+    where
+        A: DeserializeOwned + Send + 'static,
+        W: FnOnce(&FileChanger, A, &Scope, &FileKnowledge) -> Result<ToolOutcome, ToolOutcome>
+            + Send
+            + 'static,
+    {
+        let changer = self.clone();
+        Box::pin(async move {
+            // The semaphore is never closed.
+            let permit = changer.permit.clone().acquire_owned().await.ok();
+            let knowledge = call.knowledge.clone();
+            let change = move |arguments: A, scope: &Scope, cancel: &CancelFlag| {
+                let _permit = permit;
+                if cancel.is_set() {
+                    return Err(ToolOutcome::failed("The call was given up before anything was changed."));
+                }
+                work(&changer, arguments, scope, &knowledge)
+            };
+            blocking::run(call, change).await
+        })
     }
 
     /// Checks that a path may be written, and reads what is there.
@@ -201,7 +220,7 @@ mod tests {
     fn changes_at_the_same_time_happen_one_after_the_other() {
         let lines: String = (0..16).map(|line| format!("line {line};\n")).collect();
         let fixture = workspace(&[("a", &lines)]);
-        let edit = crate::edit::Edit(FileChanger::default());
+        let edit = crate::edit::Edit(FileChanger::new(None));
         std::thread::scope(|scope| {
             for line in 0..16 {
                 let (fixture, edit) = (&fixture, &edit);

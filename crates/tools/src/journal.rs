@@ -1,9 +1,10 @@
 //! [`Journal`]: records every change that tools make to files, so that a turn's changes can be
 //! undone.
 
+mod folder; // JournalFolder: the files of a journal
+
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,23 +13,21 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::anchored_file::{AnchoredFile, FileContent, MissingFolders};
-
-/// The list of changes in the journal's folder, one JSON object per line. Former contents lie
-/// beside it in files named by their hash.
-const LIST: &str = "changes.jsonl";
+use folder::JournalFolder;
 
 /// Which files were changed in which turn, and what they held before. An entry is durable before
 /// its change happens, so a crash never loses a former content.
+///
+/// The lock is never held while a file is read or written.
 #[derive(Debug)]
 pub struct Journal(Mutex<JournalState>);
 
 #[derive(Debug)]
 struct JournalState {
-    folder: PathBuf,
-    /// Created with the first change, so that a session without changes leaves no files.
-    list: Option<File>,
+    folder: JournalFolder,
     turn: u64,
-    lines: Vec<JournalEntry>,
+    /// What the list holds, and the turns that are being undone.
+    entries: Vec<JournalEntry>,
 }
 
 /// One line of `changes.jsonl`. The names of variants and fields are the file's format.
@@ -102,12 +101,12 @@ pub enum UndoOutcome {
 impl Journal {
     /// Opens the journal in this folder. The folder need not exist; the first change creates it.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, JournalError> {
-        JournalState::read(folder.into()).map(|state| Journal(Mutex::new(state)))
+        JournalState::read(JournalFolder(folder.into())).map(|state| Journal(Mutex::new(state)))
     }
 
     /// Continues with the journal in another folder, because the user switched to another session.
     pub fn switch_to(&self, folder: impl Into<PathBuf>) -> Result<(), JournalError> {
-        let state = JournalState::read(folder.into())?;
+        let state = JournalState::read(JournalFolder(folder.into()))?;
         *self.lock() = state;
         Ok(())
     }
@@ -120,7 +119,7 @@ impl Journal {
     /// The latest turn with changes that were not undone. `None` where there is none.
     pub fn last_undoable_turn(&self) -> Option<u64> {
         let state = self.lock();
-        state.lines.iter().map(JournalEntry::turn).filter(|&turn| !state.changes_of(turn).is_empty()).max()
+        state.entries.iter().map(JournalEntry::turn).filter(|&turn| !state.changes_of(turn).is_empty()).max()
     }
 
     /// The files that a turn changed, in the order of their first change. Undone changes do not
@@ -143,17 +142,27 @@ impl Journal {
         after: Hash,
         made: &[PathBuf],
     ) -> Result<(), JournalError> {
-        let mut state = self.lock();
-        let before = found.map(|found| state.store_content(&found.bytes)).transpose()?;
+        let (folder, turn) = {
+            let state = self.lock();
+            (state.folder.clone(), state.turn)
+        };
+        let before = found.map(|found| folder.store_content(&found.bytes)).transpose()?;
         let change = FileChange {
-            turn: state.turn,
+            turn,
             path: place.to_owned(),
             before,
             mode: found.map(|found| found.mode),
             after,
             made: made.to_vec(),
         };
-        state.append(JournalEntry::Changed(change))
+        let entry = JournalEntry::Changed(change);
+        folder.append(&entry)?;
+        let mut state = self.lock();
+        // The user may have switched to another session in the meantime.
+        if state.folder == folder {
+            state.entries.push(entry);
+        }
+        Ok(())
     }
 
     /// Undoes the changes of a turn: every file becomes what it was before the turn, unless
@@ -163,148 +172,110 @@ impl Journal {
     /// The contents that an undo replaces are kept in the journal's folder, so even an undo loses
     /// nothing.
     pub fn undo(&self, turn: u64) -> Result<Vec<UndoneFile>, JournalError> {
-        let mut state = self.lock();
-        let changes = state.changes_of(turn);
-        if changes.is_empty() {
-            return Err(JournalError::NothingToUndo { turn });
+        let (folder, changes) = self.lock().claim_undo(turn)?;
+        let undone = undo_changes(&folder, &changes)
+            .and_then(|undone| folder.append(&JournalEntry::Undone(turn)).map(|()| undone));
+        if undone.is_err() {
+            self.lock().release_undo(&folder, turn);
         }
-        let mut files: BTreeMap<&Path, (&FileChange, &FileChange)> = BTreeMap::new();
-        for change in &changes {
-            files.entry(&change.path).and_modify(|(_, last)| *last = change).or_insert((change, change));
-        }
-        let mut undone = Vec::new();
-        for (path, (first, last)) in files {
-            let outcome = state.undo_file(path, first, last)?;
-            undone.push(UndoneFile { path: path.to_owned(), outcome });
-        }
-        // Innermost first; a folder that holds anything stays.
-        for folder in changes.iter().flat_map(|change| &change.made).rev() {
-            let _ = std::fs::remove_dir(folder);
-        }
-        state.append(JournalEntry::Undone(turn))?;
-        Ok(undone)
+        undone
     }
 
     fn lock(&self) -> MutexGuard<'_, JournalState> {
-        // An entry is pushed only after it was written, so the state is consistent after a panic.
+        // No change of the state is made in two steps, so it is consistent after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl JournalState {
-    fn read(folder: PathBuf) -> Result<Self, JournalError> {
-        let open = || -> io::Result<(Option<File>, Vec<JournalEntry>)> {
-            let mut list = match OpenOptions::new().read(true).append(true).open(folder.join(LIST)) {
-                Ok(list) => list,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, Vec::new())),
-                Err(error) => return Err(error),
-            };
-            let mut text = String::new();
-            list.read_to_string(&mut text)?;
-            if !text.is_empty() && !text.ends_with('\n') {
-                // A crash cut the last line off, before its change happened.
-                list.write_all(b"\n")?;
-            }
-            Ok((Some(list), text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
-        };
-        match open() {
-            Ok((list, lines)) => {
-                let turn = lines.iter().map(JournalEntry::turn).max().unwrap_or(0);
-                Ok(JournalState { folder, list, turn, lines })
-            }
-            Err(error) => Err(JournalError::Io { path: folder, error }),
+    fn read(folder: JournalFolder) -> Result<Self, JournalError> {
+        let entries = folder.read_entries()?;
+        let turn = entries.iter().map(JournalEntry::turn).max().unwrap_or(0);
+        Ok(JournalState { folder, turn, entries })
+    }
+
+    /// Takes the changes of a turn to undo them. Nobody else can undo them from now on.
+    fn claim_undo(&mut self, turn: u64) -> Result<(JournalFolder, Vec<FileChange>), JournalError> {
+        let changes = self.changes_of(turn);
+        if changes.is_empty() {
+            return Err(JournalError::NothingToUndo { turn });
         }
+        self.entries.push(JournalEntry::Undone(turn));
+        Ok((self.folder.clone(), changes))
     }
 
-    fn undo_file(
-        &self,
-        path: &Path,
-        first: &FileChange,
-        last: &FileChange,
-    ) -> Result<UndoOutcome, JournalError> {
-        let opened = AnchoredFile::open(path, MissingFolders::Fail)
-            .and_then(|anchored| Ok((anchored.read()?, anchored)));
-        let (found, anchored) = match opened {
-            Ok((found, anchored)) => (found, anchored),
-            Err(_) if first.before.is_none() && !path.exists() => return Ok(UndoOutcome::Unchanged),
-            Err(error) => return Ok(UndoOutcome::Failed(error.to_string())),
-        };
-        let now = found.as_ref().map(|found| Hash::of(&found.bytes));
-        if now == first.before {
-            return Ok(UndoOutcome::Unchanged);
+    /// Gives the changes back, because undoing them failed.
+    fn release_undo(&mut self, folder: &JournalFolder, turn: u64) {
+        let claim = |entry: &JournalEntry| matches!(entry, JournalEntry::Undone(claimed) if *claimed == turn);
+        if self.folder == *folder
+            && let Some(at) = self.entries.iter().rposition(claim)
+        {
+            self.entries.remove(at);
         }
-        let Some(mut found) = found.filter(|_| now == Some(last.after)) else {
-            return Ok(UndoOutcome::ChangedSince);
-        };
-        self.store_content(&found.bytes)?;
-        let (done, outcome) = match first.before {
-            None => (anchored.remove(&found), UndoOutcome::Removed),
-            Some(hash) => {
-                found.mode = first.mode.unwrap_or(found.mode);
-                (anchored.replace(Some(&found), &self.load_content(hash)?), UndoOutcome::Restored)
-            }
-        };
-        Ok(done.map_or_else(|error| UndoOutcome::Failed(error.to_string()), |()| outcome))
-    }
-
-    /// Stores a content in a file named by its hash.
-    fn store_content(&self, bytes: &[u8]) -> Result<Hash, JournalError> {
-        let hash = Hash::of(bytes);
-        let path = self.folder.join(hash.to_string());
-        let keep = || -> io::Result<()> {
-            if path.metadata().is_ok_and(|metadata| metadata.len() == bytes.len() as u64) {
-                return Ok(());
-            }
-            std::fs::create_dir_all(&self.folder)?;
-            let temp = path.with_extension("tmp");
-            let mut file = private_file_options().write(true).truncate(true).open(&temp)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            std::fs::rename(&temp, &path)
-        };
-        keep().map(|()| hash).map_err(|error| JournalError::Io { path: path.clone(), error })
-    }
-
-    fn load_content(&self, hash: Hash) -> Result<Vec<u8>, JournalError> {
-        let path = self.folder.join(hash.to_string());
-        let bytes = std::fs::read(&path).and_then(|bytes| match Hash::of(&bytes) == hash {
-            true => Ok(bytes),
-            false => Err(io::Error::other("its content is damaged")),
-        });
-        bytes.map_err(|error| JournalError::Io { path, error })
-    }
-
-    fn append(&mut self, line: JournalEntry) -> Result<(), JournalError> {
-        let path = self.folder.join(LIST);
-        let mut append = || -> io::Result<()> {
-            if self.list.is_none() {
-                std::fs::create_dir_all(&self.folder)?;
-                self.list = Some(private_file_options().append(true).open(&path)?);
-            }
-            let mut text = serde_json::to_vec(&line)?;
-            text.push(b'\n');
-            let list = self.list.as_mut().ok_or(io::ErrorKind::NotFound)?;
-            list.write_all(&text)?;
-            list.sync_data()
-        };
-        append().map_err(|error| JournalError::Io { path: path.clone(), error })?;
-        self.lines.push(line);
-        Ok(())
     }
 
     /// The changes of a turn that were not undone.
     fn changes_of(&self, turn: u64) -> Vec<FileChange> {
         let start = self
-            .lines
+            .entries
             .iter()
-            .rposition(|line| matches!(line, JournalEntry::Undone(undone) if *undone == turn));
-        let lines = &self.lines[start.map_or(0, |start| start + 1)..];
-        let of_turn = |line: &JournalEntry| match line {
+            .rposition(|entry| matches!(entry, JournalEntry::Undone(undone) if *undone == turn));
+        let entries = &self.entries[start.map_or(0, |start| start + 1)..];
+        let of_turn = |entry: &JournalEntry| match entry {
             JournalEntry::Changed(change) if change.turn == turn => Some(change.clone()),
             _ => None,
         };
-        lines.iter().filter_map(of_turn).collect()
+        entries.iter().filter_map(of_turn).collect()
     }
+}
+
+/// Gives every file the content that it had before these changes.
+fn undo_changes(folder: &JournalFolder, changes: &[FileChange]) -> Result<Vec<UndoneFile>, JournalError> {
+    let mut files: BTreeMap<&Path, (&FileChange, &FileChange)> = BTreeMap::new();
+    for change in changes {
+        files.entry(&change.path).and_modify(|(_, last)| *last = change).or_insert((change, change));
+    }
+    let mut undone = Vec::new();
+    for (path, (first, last)) in files {
+        let outcome = undo_file(folder, path, first, last)?;
+        undone.push(UndoneFile { path: path.to_owned(), outcome });
+    }
+    // Innermost first; a folder that holds anything stays.
+    for made in changes.iter().flat_map(|change| &change.made).rev() {
+        let _ = std::fs::remove_dir(made);
+    }
+    Ok(undone)
+}
+
+fn undo_file(
+    folder: &JournalFolder,
+    path: &Path,
+    first: &FileChange,
+    last: &FileChange,
+) -> Result<UndoOutcome, JournalError> {
+    let opened =
+        AnchoredFile::open(path, MissingFolders::Fail).and_then(|anchored| Ok((anchored.read()?, anchored)));
+    let (found, anchored) = match opened {
+        Ok((found, anchored)) => (found, anchored),
+        Err(_) if first.before.is_none() && !path.exists() => return Ok(UndoOutcome::Unchanged),
+        Err(error) => return Ok(UndoOutcome::Failed(error.to_string())),
+    };
+    let now = found.as_ref().map(|found| Hash::of(&found.bytes));
+    if now == first.before {
+        return Ok(UndoOutcome::Unchanged);
+    }
+    let Some(mut found) = found.filter(|_| now == Some(last.after)) else {
+        return Ok(UndoOutcome::ChangedSince);
+    };
+    folder.store_content(&found.bytes)?;
+    let (done, outcome) = match first.before {
+        None => (anchored.remove(&found), UndoOutcome::Removed),
+        Some(hash) => {
+            found.mode = first.mode.unwrap_or(found.mode);
+            (anchored.replace(Some(&found), &folder.load_content(hash)?), UndoOutcome::Restored)
+        }
+    };
+    Ok(done.map_or_else(|error| UndoOutcome::Failed(error.to_string()), |()| outcome))
 }
 
 impl JournalEntry {
@@ -314,14 +285,6 @@ impl JournalEntry {
             JournalEntry::Undone(turn) => *turn,
         }
     }
-}
-
-/// Options for files that only their owner can read: former contents may be secrets.
-fn private_file_options() -> OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = OpenOptions::new();
-    options.create(true).mode(0o600);
-    options
 }
 
 #[cfg(test)]

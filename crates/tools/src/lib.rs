@@ -106,7 +106,7 @@ pub fn shell_tool(shell: ShellOptions) -> Arc<dyn Tool> {
 /// The tools that may change something, in the order in which they are declared to the model.
 pub fn changing_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
     let ToolOptions { journal, shell, web } = options;
-    let changes = file_change::FileChanger { journal, ..Default::default() };
+    let changes = file_change::FileChanger::new(journal);
     vec![
         Arc::new(edit::Edit(changes.clone())),
         Arc::new(write::Write(changes)),

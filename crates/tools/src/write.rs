@@ -8,6 +8,7 @@ use hardpan_context::knowledge::{FileKnowledge, ObservationKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::Scope;
 use crate::anchored_file::MissingFolders;
 use crate::declarations::load_declaration;
 use crate::diff::diff_texts;
@@ -15,7 +16,6 @@ use crate::edit::{BYTE_ORDER_MARK, LineEndings, is_utf16};
 use crate::file_change::{FileChanger, MAX_KEPT_DIFF_BYTES};
 use crate::limits::pluralize;
 use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome};
-use crate::{Scope, blocking};
 
 /// The tool `write`. It refuses to overwrite a file that the model has not read, or that changed
 /// since.
@@ -49,18 +49,17 @@ impl Tool for Write {
     }
 
     fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutcome> {
-        let (changer, knowledge) = (self.0.clone(), call.knowledge.clone());
-        blocking::run(call, move |arguments, scope, cancel| {
-            changer.run_exclusively(cancel, || write(&changer, &knowledge, &arguments, scope))
+        self.0.run_exclusively(call, |changer, arguments, scope, knowledge| {
+            write(changer, &arguments, scope, knowledge)
         })
     }
 }
 
 fn write(
     changer: &FileChanger,
-    knowledge: &FileKnowledge,
     arguments: &Arguments,
     scope: &Scope,
+    knowledge: &FileKnowledge,
 ) -> Result<ToolOutcome, ToolOutcome> {
     let pending = changer.begin_change(scope, knowledge, &arguments.path, MissingFolders::Create)?;
     let (shown, content) = (&pending.display_name, &arguments.content);

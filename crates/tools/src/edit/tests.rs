@@ -9,7 +9,7 @@ use super::*;
 use crate::test_workspace::{TestWorkspace, workspace};
 
 fn tool() -> Edit {
-    Edit(FileChanger::default())
+    Edit(FileChanger::new(None))
 }
 
 fn one(path: &str, old: &str, new: &str) -> Value {

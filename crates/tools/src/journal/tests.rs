@@ -18,7 +18,7 @@ struct JournalTest {
 fn journal_test(files: &[(&str, &str)]) -> JournalTest {
     let fixture = workspace(files);
     let journal = Arc::new(Journal::open(fixture.outside().join("journal")).unwrap());
-    let changes = FileChanger { journal: Some(journal.clone()), ..FileChanger::default() };
+    let changes = FileChanger::new(Some(journal.clone()));
     for (name, _) in files {
         fixture.read(name);
     }
@@ -104,7 +104,7 @@ fn a_journal_survives_its_process_and_a_torn_line() {
     journal_test.journal.begin_turn(7);
     journal_test.write("a", "a2");
     let folder = journal_test.fixture.outside().join("journal");
-    let list = folder.join(LIST);
+    let list = folder.join(folder::LIST);
     let mut torn = fs::read(&list).unwrap();
     torn.extend(b"{\"changed\":{\"turn\":8,\"pa");
     fs::write(&list, torn).unwrap();
@@ -173,4 +173,20 @@ fn nothing_is_left_where_nothing_was_changed_and_each_folder_has_its_own_changes
     journal_test.journal.switch_to(&first).unwrap();
     assert_eq!(journal_test.undo(1), [("a".to_owned(), UndoOutcome::Restored)]);
     assert_eq!(journal_test.content("a").as_deref(), Some("one"));
+}
+
+#[test]
+fn a_turn_is_undone_once_even_if_two_ask_for_it_at_once() {
+    let journal_test = journal_test(&[("a", "a1")]);
+    journal_test.journal.begin_turn(1);
+    journal_test.write("a", "a2");
+    let journal = &journal_test.journal;
+    let undone: Vec<bool> = std::thread::scope(|scope| {
+        let asked = [(); 2].map(|()| scope.spawn(|| journal.undo(1).is_ok()));
+        asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+    });
+    assert_eq!(undone.iter().filter(|undone| **undone).count(), 1, "{undone:?}");
+    assert_eq!(fs::read_to_string(journal_test.fixture.path("a")).unwrap(), "a1");
+    let again = Journal::open(journal_test.fixture.outside().join("journal")).unwrap();
+    assert_eq!(again.last_undoable_turn(), None);
 }

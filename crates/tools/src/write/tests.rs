@@ -10,7 +10,7 @@ use super::*;
 use crate::test_workspace::{TestWorkspace, workspace};
 
 fn tool() -> Write {
-    Write(FileChanger::default())
+    Write(FileChanger::new(None))
 }
 
 #[test]
