@@ -129,7 +129,7 @@ impl Events {
     }
 
     /// A stream of all events from now on, for a face that reads while the agent works. A run waits
-    /// for a reader that falls behind: see [`stream`](self::stream).
+    /// for a reader that falls behind: see [`stream`].
     pub fn stream(&self) -> EventStream {
         self.add_stream(STREAM_CAPACITY)
     }

@@ -1,4 +1,4 @@
-//! [`SessionLedger`]: what each request of a session is charged for, and which cached tokens were
+//! `SessionLedger`: what each request of a session is charged for, and which cached tokens were
 //! paid for again.
 //!
 //! A request's record in the session carries its `charge`, one row per kind, and its `verdict` if

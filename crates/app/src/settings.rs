@@ -2,7 +2,7 @@
 //!
 //! The user's settings are in the config folder (`~/.config/hardpan`), the project's in
 //! `.hardpan/`. A project can only narrow what the user allows: see
-//! [`drop_unsafe_project_settings`].
+//! `drop_unsafe_project_settings`.
 
 mod config; // Config: what config.toml can say
 mod error; // SettingsError

@@ -1,4 +1,4 @@
-//! The symbol index of a folder ([`load_index`]), and its map in a prompt ([`symbols_for_prompt`]).
+//! The symbol index of a folder ([`load_index`]), and its map in a prompt (`symbols_for_prompt`).
 
 use std::path::Path;
 

@@ -37,6 +37,7 @@ const DOCUMENTS: &[Document] = documents![
     "simulator" at "docs/simulator.md",
     "symbols-recall" at "docs/symbols-recall.md",
     "dependencies" at "docs/dependencies.md",
+    "decisions" at "docs/decisions.md",
     "changelog" at "CHANGELOG.md",
 ];
 

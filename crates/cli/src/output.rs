@@ -1,4 +1,4 @@
-//! [`print()`] for standard output, [`note!`] for standard error, [`Table`] for columns, and [`safe`]
+//! [`print()`] for standard output, `note!` for standard error, [`Table`] for columns, and [`safe`]
 //! for text that must not steer the terminal.
 //!
 //! Nothing here panics if the reader is gone, as `println!` and `eprintln!` do; the lints of this
@@ -25,12 +25,12 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::output::write_note(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// Like [`note!`], without the line end: for questions and for progress.
+/// Like `note!`, without the line end: for questions and for progress.
 macro_rules! note_inline {
     ($($text:tt)*) => { $crate::output::write_note(format_args!($($text)*)) };
 }
 
-/// What [`note!`] calls. The text is one write, so that it does not mix with that of other threads.
+/// What `note!` calls. The text is one write, so that it does not mix with that of other threads.
 pub fn write_note(text: std::fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(text.to_string().as_bytes());
 }

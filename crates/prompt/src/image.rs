@@ -47,7 +47,7 @@ pub enum ImageError {
     TooLarge {
         /// Length of the base64 text in bytes.
         bytes: usize,
-        /// The provider's limit, [`MAX_IMAGE_BYTES`].
+        /// The provider's limit, `MAX_IMAGE_BYTES`.
         limit: usize,
     },
     /// The data is not base64.
@@ -58,9 +58,9 @@ pub enum ImageError {
     /// Its sides are over the provider's limit.
     #[error("the image is {width}×{height} pixels; at most 8000×8000 are accepted: scale it down")]
     TooWide {
-        /// Width in pixels, at most [`MAX_IMAGE_SIDE`].
+        /// Width in pixels, at most `MAX_IMAGE_SIDE`.
         width: u32,
-        /// Height in pixels, at most [`MAX_IMAGE_SIDE`].
+        /// Height in pixels, at most `MAX_IMAGE_SIDE`.
         height: u32,
     },
 }

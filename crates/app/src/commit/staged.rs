@@ -31,7 +31,7 @@ pub struct StagedChanges {
     pub files: Vec<StagedFile>,
     /// The diff, file by file.
     pub patches: Vec<FilePatch>,
-    /// Whether the diff was longer than [`MAX_DIFF_BYTES`] and is incomplete.
+    /// Whether the diff was longer than `MAX_DIFF_BYTES` and is incomplete.
     pub truncated: bool,
 }
 

@@ -45,7 +45,7 @@ struct Backlog {
     shrunk: Notify,
 }
 
-/// What a [`WriterThread`] will write, before there is an agent whose events it could write.
+/// What a `WriterThread` will write, before there is an agent whose events it could write.
 pub struct UnstartedWriter {
     lines: mpsc::UnboundedReceiver<OutputLine>,
     backlog: Arc<Backlog>,
