@@ -114,9 +114,20 @@ pub struct Expansions {
     pub problems: Vec<ExpansionProblem>,
 }
 
+/// What an [`ExpansionName`] calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpansionKind {
+    /// A prompt template.
+    Template,
+    /// A skill.
+    Skill,
+}
+
 /// A skill or template that can be called, for completion and `/help`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpansionName {
+    /// Whether it is a skill or a template.
+    pub kind: ExpansionKind,
     /// What is typed after the slash: `review`, `skill:sort`.
     pub name: String,
     /// What it is for, in one line.
@@ -177,11 +188,13 @@ impl Expansions {
     /// Every name that can be called, templates first.
     pub fn names(&self) -> Vec<ExpansionName> {
         let templates = self.templates.iter().map(|template| ExpansionName {
+            kind: ExpansionKind::Template,
             name: template.name.clone(),
             description: template.description.clone(),
             argument_hint: template.argument_hint.clone(),
         });
         let skills = self.skills.iter().map(|skill| ExpansionName {
+            kind: ExpansionKind::Skill,
             name: format!("{SKILL_PREFIX}{}", skill.name),
             description: skill.description.clone(),
             argument_hint: None,

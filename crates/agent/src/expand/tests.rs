@@ -94,6 +94,7 @@ fn templates_are_found_and_described() {
     let found = discovered(place.path());
     assert!(found.problems.is_empty(), "{:?}", found.problems);
     let name = |name: &str, description: &str, hint: Option<&str>| ExpansionName {
+        kind: ExpansionKind::Template,
         name: name.into(),
         description: description.into(),
         argument_hint: hint.map(Into::into),

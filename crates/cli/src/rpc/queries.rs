@@ -1,5 +1,6 @@
 //! Collects the data of responses: the agent's state, its session, its context and its commands.
 
+use hardpan_agent::expand::ExpansionKind;
 use hardpan_agent::{Agent, CompactionResult};
 use hardpan_app::ConversationApp;
 use hardpan_prompt::{MessageBody, MessagePart};
@@ -91,7 +92,10 @@ pub fn commands(agent: &Agent) -> ResponseData {
         source: CommandSource::Command,
     });
     let expansions = agent.expansions().names().into_iter().map(|known| CommandInfo {
-        source: if known.name.starts_with("skill:") { CommandSource::Skill } else { CommandSource::Template },
+        source: match known.kind {
+            ExpansionKind::Skill => CommandSource::Skill,
+            ExpansionKind::Template => CommandSource::Template,
+        },
         name: known.name,
         description: known.description,
         argument_hint: known.argument_hint,
