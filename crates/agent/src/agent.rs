@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{Breakdown, LayoutName, Target};
-use hardpan_prompt::{AgentMessage, Thinking};
+use hardpan_models::ThinkingSetting;
+use hardpan_prompt::AgentMessage;
 use hardpan_providers::Client;
 use hardpan_session::{LogError, Record};
 use hardpan_tools::{ToolRegistry, UnknownTool};
@@ -18,7 +19,6 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::Conversation;
-use crate::conversation::NO_THINKING;
 use crate::events::{
     CustomMessage, Events, Input, ModelSelect, QueueUpdate, SessionFork, SessionShutdown, SessionStart,
     SessionSwitch,
@@ -119,7 +119,7 @@ pub struct Command {
 pub(crate) struct ModelSelection {
     pub target: Target,
     pub layout: LayoutName,
-    pub thinking: Thinking,
+    pub thinking: ThinkingSetting,
     pub client: Option<Arc<Client>>,
 }
 
@@ -346,8 +346,8 @@ impl Agent {
         lock(&self.inner.selection).layout
     }
 
-    /// The thinking budget of the next request.
-    pub fn thinking(&self) -> Thinking {
+    /// How much the model thinks from the next request on.
+    pub fn thinking(&self) -> ThinkingSetting {
         lock(&self.inner.selection).thinking
     }
 
@@ -372,9 +372,9 @@ impl Agent {
         Ok(())
     }
 
-    /// Sets the thinking budget from the next request on, and stores it in the session.
-    pub async fn select_thinking(&self, thinking: Thinking) -> Result<(), AgentError> {
-        let saved = lock(&self.inner.conversation).set_thinking(&thinking_level(thinking), self.now());
+    /// Sets how much the model thinks from the next request on, and stores it in the session.
+    pub async fn select_thinking(&self, thinking: ThinkingSetting) -> Result<(), AgentError> {
+        let saved = lock(&self.inner.conversation).set_thinking(thinking, self.now());
         if let Some(saved) = saved {
             saved.await?;
         }
@@ -385,7 +385,7 @@ impl Agent {
     /// Stores the thinking level that a flag or setting chose, so that a resumed session keeps it.
     pub(crate) fn record_thinking(&self) {
         let thinking = self.thinking();
-        drop(lock(&self.inner.conversation).set_thinking(&thinking_level(thinking), self.now()));
+        drop(lock(&self.inner.conversation).set_thinking(thinking, self.now()));
     }
 
     /// Replaces the conversation once the agent is idle. Queued inputs stay queued.
@@ -490,13 +490,5 @@ impl Agent {
             Delivery::FollowUp => settings.follow_up,
         };
         lock(&self.inner.queues).take(delivery, mode)
-    }
-}
-
-/// The stored form of a thinking level: `off`, or the budget in tokens.
-fn thinking_level(thinking: Thinking) -> String {
-    match thinking {
-        Thinking::Off => NO_THINKING.to_owned(),
-        Thinking::Budget(tokens) => tokens.to_string(),
     }
 }

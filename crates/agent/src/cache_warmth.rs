@@ -2,7 +2,7 @@
 
 use hardpan_economy::{IdlePause, Rates};
 use hardpan_models::CacheKind;
-use hardpan_prompt::{Prompt, Thinking};
+use hardpan_prompt::Prompt;
 use hardpan_providers::ClientRequest;
 use serde::Serialize;
 
@@ -60,9 +60,9 @@ impl Agent {
                 .ratios(),
             pings: conversation.pings,
         };
-        // The thinking setting is part of the cache key, and a ping that thinks costs more than it
-        // saves.
-        let can = cache.kind == CacheKind::Markers && last_request.assembled.prompt.thinking == Thinking::Off;
+        // Thinking is part of the cache key, and a ping cannot hold a thinking budget.
+        let can =
+            cache.kind == CacheKind::Markers && last_request.assembled.prompt.thinking.budget().is_none();
         let (expires_in, pings) = (i64::from(lifetime) - age, conversation.pings);
         Some(CacheWarmth { expires_in, tokens, pings, ping_pays: can && pause.ping_pays() })
     }

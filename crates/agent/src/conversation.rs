@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hardpan_context::knowledge::FileKnowledge;
 use hardpan_context::{AssembledPrompt, Fold, LayoutStateLog, Snapshot};
 use hardpan_economy::Verdict;
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
     AgentMessage, ItemKind, MessageBody, MessageId, MessagePart, OmissionKey, Prompt, Text,
 };
@@ -20,9 +21,6 @@ use serde_json::Value;
 use crate::session_ledger::{FlushScope, RequestBill, SessionLedger};
 use crate::spending::Spending;
 use crate::stored_knowledge::{ResultData, rebuild_knowledge};
-
-/// The stored thinking level of a model without extended thinking.
-pub(crate) const NO_THINKING: &str = "off";
 
 /// Why a session cannot be continued or copied. The message says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +48,7 @@ pub struct Conversation {
     pub requests: u64,
     /// Provider and model that the branch last selected; `None` if it never did.
     pub model: Option<(Arc<str>, Arc<str>)>,
-    /// Thinking level that the branch last selected: `off` or a budget in tokens.
+    /// Thinking level that the branch last selected, in the text form of [`ThinkingSetting`].
     pub thinking: Option<Arc<str>>,
     /// Layout of the branch's last turn.
     pub layout: Option<Arc<str>>,
@@ -231,12 +229,14 @@ impl Conversation {
     }
 
     /// Stores the thinking level; `None` if the branch has this level already.
-    pub fn set_thinking(&mut self, level: &str, now: Timestamp) -> Option<PendingSave> {
-        let current = self.thinking.as_deref().unwrap_or(NO_THINKING);
-        (current != level).then(|| {
-            self.thinking = Some(level.into());
-            self.append_record(Record::ThinkingChange { level: level.into() }, now)
-        })
+    pub fn set_thinking(&mut self, setting: ThinkingSetting, now: Timestamp) -> Option<PendingSave> {
+        let level: Arc<str> = setting.to_string().into();
+        let stored = self.thinking.as_ref().map_or(Ok(ThinkingSetting::Default), |stored| stored.parse());
+        if stored == Ok(setting) {
+            return None;
+        }
+        self.thinking = Some(level.clone());
+        Some(self.append_record(Record::ThinkingChange { level }, now))
     }
 
     /// Stores a compaction whose summary replaces the first `cut` messages. The layouts start from

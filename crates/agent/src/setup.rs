@@ -12,7 +12,8 @@ use futures_util::future::BoxFuture;
 use hardpan_context::{
     AssembledPrompt, Coupling, LayoutName, PromptTexts, RenderCache, Snapshot, SnapshotError, Target,
 };
-use hardpan_prompt::{DeniedBy, Thinking, TokenUsage};
+use hardpan_models::ThinkingSetting;
+use hardpan_prompt::{DeniedBy, TokenUsage};
 use hardpan_providers::Client;
 use hardpan_tools::{CallSubject, Scope, Tool, ToolRegistry};
 use jiff::Timestamp;
@@ -47,8 +48,8 @@ pub struct Setup {
     pub target: Target,
     /// The layout that orders the prompt.
     pub layout: LayoutName,
-    /// The thinking budget of the first request.
-    pub thinking: Thinking,
+    /// How much the model thinks.
+    pub thinking: ThinkingSetting,
     /// Queueing, parallelism and limits.
     pub settings: AgentSettings,
 }

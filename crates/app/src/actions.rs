@@ -7,7 +7,8 @@ use std::sync::Arc;
 use hardpan_agent::{AgentError, Conversation, CustomMessage, SessionSwitchKind};
 use hardpan_context::{AssembleError, Target, fill_template};
 use hardpan_economy::{CostForecast, PlannedAction};
-use hardpan_prompt::{MessagePart, Text, Thinking, TokenCounter};
+use hardpan_models::ThinkingSetting;
+use hardpan_prompt::{MessagePart, Text, TokenCounter};
 use hardpan_session::{Session, SessionError, SessionSummary};
 use hardpan_tools::{JournalError, UndoOutcome, UndoneFile};
 use hardpan_workspace as workspace;
@@ -59,7 +60,7 @@ pub struct ResumedConversation {
     pub messages: usize,
     /// Provider and model that it last selected; none if it never did.
     pub model: Option<(Arc<str>, Arc<str>)>,
-    /// Thinking level that it last selected: `off` or a budget in tokens.
+    /// Thinking level that it last selected, in the text form of [`ThinkingSetting`].
     pub thinking: Option<Arc<str>>,
 }
 
@@ -95,7 +96,7 @@ impl ConversationApp {
             self.select_model(Some(provider.to_string()), model.to_string()).await?;
         }
         let level = resumed.thinking.as_ref().and_then(|level| level.parse().ok());
-        let thinking = level.map_or(Thinking::Off, Thinking::Budget);
+        let thinking = level.unwrap_or(ThinkingSetting::Default);
         if thinking != self.agent.thinking() {
             self.agent.select_thinking(thinking).await?;
         }
@@ -136,7 +137,7 @@ impl ConversationApp {
     }
 
     /// Lets the model think for longer or shorter from the next request on.
-    pub async fn select_thinking(&self, thinking: Thinking) -> Result<(), ActionError> {
+    pub async fn select_thinking(&self, thinking: ThinkingSetting) -> Result<(), ActionError> {
         self.agent.target().check_thinking(thinking)?;
         Ok(self.agent.select_thinking(thinking).await?)
     }

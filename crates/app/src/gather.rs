@@ -132,8 +132,8 @@ pub fn build_snapshot_file(
     if let Some(prompt) = &request.prompt {
         file.prompt = Some(PromptEntry::Text(Text::new(prompt.as_str())));
     }
-    if let Some(budget_tokens) = request.target.thinking {
-        file.thinking = Some(ThinkingEntry { budget_tokens });
+    if let Some(setting) = request.target.thinking {
+        file.thinking = ThinkingEntry::new(setting);
     }
     file.fold |= request.fold;
     if request.snapshot.is_none() && request.symbol_map {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use hardpan_agent::{Agent, AgentSettings, Conversation, ConversationError, ReadCallMode, Setup};
 use hardpan_context::Target;
-use hardpan_prompt::{Image, Thinking};
+use hardpan_models::ThinkingSetting;
+use hardpan_prompt::Image;
 use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore};
 use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
@@ -258,12 +259,12 @@ fn approver(
     Ok(approver)
 }
 
-/// The thinking budget: the option, else what the conversation last used.
-fn choose_thinking(options: &OpenOptions, conversation: &Conversation) -> Thinking {
+/// How much the model thinks: the option, else what the conversation last used.
+fn choose_thinking(options: &OpenOptions, conversation: &Conversation) -> ThinkingSetting {
     match (options.target.thinking, &conversation.thinking) {
-        (Some(tokens), _) => Thinking::Budget(tokens),
-        (None, Some(level)) => level.parse().map_or(Thinking::Off, Thinking::Budget),
-        (None, None) => Thinking::Off,
+        (Some(setting), _) => setting,
+        (None, Some(level)) => level.parse().unwrap_or_default(),
+        (None, None) => ThinkingSetting::Default,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use hardpan_models::ThinkingSetting;
 use hardpan_tools::SandboxLauncher;
 use jiff::Timestamp;
 
@@ -19,8 +20,8 @@ pub struct TargetOptions {
     pub model: Option<String>,
     /// Token limit of an answer.
     pub max_tokens: Option<u32>,
-    /// Token limit of the model's thinking; none for no thinking.
-    pub thinking: Option<u32>,
+    /// How much the model thinks.
+    pub thinking: Option<ThinkingSetting>,
     /// `strata`, `panels`, `tiers` or `inline`.
     pub layout: Option<String>,
 }

@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 use hardpan_app::approval::ApprovalMode;
 use hardpan_app::options::{OpenOptions, RequestOptions, SessionChoice, SessionStorage, TargetOptions};
+use hardpan_models::ThinkingSetting;
 use hardpan_tools::SandboxLauncher;
 use jiff::Timestamp;
 
@@ -355,9 +356,10 @@ pub struct TargetArgs {
     /// Limit the answer to N tokens [default: the model's limit, at most 32000]
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u32>,
-    /// Let the model think before it answers, for at most N tokens
-    #[arg(long, value_name = "N")]
-    pub thinking: Option<u32>,
+    /// How much the model thinks before it answers: off, minimal, low, medium, high, xhigh, max, a
+    /// number of tokens, or default; where a model has no such form, the nearest is used
+    #[arg(long, value_name = "LEVEL")]
+    pub thinking: Option<ThinkingSetting>,
     /// Folder to work in [default: the current folder]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,

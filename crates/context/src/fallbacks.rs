@@ -19,7 +19,7 @@ use crate::texts::fill_template;
 /// carry context, become a user message with an "Ok." reply, as in `tiers`.
 pub fn without_tools(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
     let mut plain =
-        Prompt { tools: Vec::new(), thinking: Thinking::Off, messages: Vec::new(), ..prompt.clone() };
+        Prompt { tools: Vec::new(), thinking: Thinking::Unspecified, messages: Vec::new(), ..prompt.clone() };
     let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
     for message in &prompt.messages {
         let mut message = message.clone();

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use hardpan_models::ToolSchemaStyle;
 use hardpan_prompt::{
-    Hash, Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Source, Thinking, Tier,
-    TokenCounter, Tool, ToolBlock,
+    Hash, Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Source, Tier, TokenCounter,
+    Tool, ToolBlock,
 };
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
@@ -51,10 +51,12 @@ impl LayoutInput<'_> {
             let key = OmissionKey::Feature("web_search");
             left_out.push(Omission { key, reason: OmissionReason::NoSearchPlugin });
         }
+        let asked = self.target.thinking_request(self.snapshot.thinking);
         Prompt {
             model: self.target.model.id.as_str().into(),
             max_tokens: self.target.max_tokens,
-            thinking: if self.target.model.reasoning { self.snapshot.thinking } else { Thinking::Off },
+            thinking: asked.thinking,
+            effort: asked.effort,
             web_search,
             left_out,
             ..Prompt::default()

@@ -78,11 +78,11 @@ impl MessageBuilder {
         prompt.messages = self.0;
         input.render_cache.reuse_unchanged_blocks(&mut prompt);
         list_unsent_attachments(input, &mut prompt);
-        if prompt.thinking != Thinking::Off
+        if prompt.thinking.budget().is_some()
             && input.target.profile.protocol.traits().signed_reasoning
             && !round_began_with_reasoning(&prompt)
         {
-            prompt.thinking = Thinking::Off;
+            prompt.thinking = Thinking::Unspecified;
             let key = OmissionKey::Feature("thinking");
             prompt.left_out.push(Omission { key, reason: OmissionReason::RoundBeganWithoutThinking });
         }

@@ -187,7 +187,7 @@ pub struct Snapshot {
     /// The provider's own web search, where it is to be used.
     pub web_search: Option<hardpan_prompt::WebSearch>,
     /// Whether the model thinks before it answers, and how much.
-    pub thinking: hardpan_prompt::Thinking,
+    pub thinking: hardpan_models::ThinkingSetting,
     /// The user's new prompt; none when the agent continues by itself.
     pub prompt: Option<UserPrompt>,
     /// The first message of the conversation that no request has carried yet. From it on, the
@@ -216,7 +216,7 @@ impl Snapshot {
             images: Vec::new(),
             documents: Vec::new(),
             web_search: None,
-            thinking: hardpan_prompt::Thinking::Off,
+            thinking: hardpan_models::ThinkingSetting::Default,
             prompt: None,
             first_unsent: None,
             fold: None,

@@ -1,7 +1,10 @@
 //! [`Target`]: the model that a request is for, and how its provider is spoken to.
 
-use hardpan_models::{Catalogue, MarkerFormat, Model, ProviderProfile, UnknownName, Vocabulary};
-use hardpan_prompt::{Thinking, TokenFactor, validate::MIN_THINKING_TOKENS};
+use hardpan_models::{
+    Catalogue, MarkerFormat, Model, ProviderProfile, ThinkingRequest, ThinkingSetting, UnknownName,
+    Vocabulary,
+};
+use hardpan_prompt::{TokenFactor, validate::MIN_THINKING_TOKENS};
 
 use crate::AssembleError;
 
@@ -38,13 +41,18 @@ impl Target {
         }
     }
 
+    /// What a request to this model says for a thinking setting.
+    pub fn thinking_request(&self, setting: ThinkingSetting) -> ThinkingRequest {
+        self.model.thinking.request(setting, self.max_tokens)
+    }
+
     /// Checks that the answer has room for this much thinking.
-    pub fn check_thinking(&self, thinking: Thinking) -> Result<(), AssembleError> {
-        match thinking {
-            Thinking::Budget(budget) if !(MIN_THINKING_TOKENS..self.max_tokens).contains(&budget) => {
+    pub fn check_thinking(&self, setting: ThinkingSetting) -> Result<(), AssembleError> {
+        match self.thinking_request(setting).thinking.budget() {
+            Some(budget) if !(MIN_THINKING_TOKENS..self.max_tokens).contains(&budget) => {
                 Err(AssembleError::Thinking { budget, max_tokens: self.max_tokens })
             }
-            Thinking::Off | Thinking::Budget(_) => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -68,7 +68,7 @@ impl TestConversation {
             base_place: Region::Base,
             log: Vec::new(),
             tail: "It is 10:00.".into(),
-            thinking: Thinking::Off,
+            thinking: Thinking::Unspecified,
             lifetime: CacheLifetime::FiveMinutes,
             frontier: None,
             marks_frontier: true,

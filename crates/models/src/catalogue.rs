@@ -1,5 +1,6 @@
 //! [`Catalogue`]: all known models and providers, and how they are looked up.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -7,7 +8,7 @@ use thiserror::Error;
 
 use crate::nearest::nearest;
 use crate::rows::{CatalogueFile, ModelRow, ProviderRow};
-use crate::{Model, Provider, UnknownName};
+use crate::{Model, Provider, UnknownName, glob};
 
 #[cfg(test)]
 mod tests;
@@ -165,6 +166,15 @@ impl Catalogue {
             name: own.iter().filter_map(|row| row.name.clone()).next_back().unwrap_or_else(|| id.to_owned()),
             gateway: layers.iter().filter_map(|row| row.gateway).next_back().unwrap_or(false),
             open_models: layers.iter().filter_map(|row| row.open_models).next_back().unwrap_or(false),
+            model_ids: layers.iter().filter_map(|row| row.model_ids.clone()).next_back(),
+            unlisted: layers.iter().filter_map(|row| row.unlisted).next_back().unwrap_or_default(),
+            aliases: layers.iter().flat_map(|row| row.aliases.clone()).collect(),
+            // A provider of one's own is at its own address, whatever the one it resembles is told.
+            base_url_env: own
+                .iter()
+                .filter_map(|row| row.base_url_env.clone())
+                .next_back()
+                .unwrap_or_default(),
             like,
             profile: Default::default(),
             layers,
@@ -190,32 +200,40 @@ impl Catalogue {
         self.providers.get(id).ok_or_else(|| self.unknown_provider(id))
     }
 
-    /// Looks up a model by its id, with or without its provider; `provider/id` works, too.
+    /// Looks up a model by its id or alias, with or without its provider; `provider/id` works, too.
     ///
-    /// Without a provider, the maker of the model comes before those who resell it. A provider with
-    /// open models answers any id with a model of default figures.
+    /// Without a provider, the maker of the model comes before those who resell it. An id that no
+    /// file lists gives a model with its provider's assumptions, which is not
+    /// [`listed`](Model::listed); it is an error only if no provider can be told from it.
     pub fn model(&self, provider: Option<&str>, id: &str) -> Result<Model, UnknownName> {
         if let Some(provider) = provider {
             let row = self.provider(provider)?;
             let short = id.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/'));
-            let found = self.find_listed(row, id).or_else(|| self.find_listed(row, short?));
-            return found
-                .or_else(|| {
-                    row.open_models.then(|| ModelRow::new(provider, short.unwrap_or(id)).resolve(row))
-                })
-                .ok_or_else(|| self.unknown_model(Some(provider), id));
+            let found = self.find_named(row, id).or_else(|| self.find_named(row, short?));
+            return Ok(found.unwrap_or_else(|| ModelRow::unlisted(row, short.unwrap_or(id))));
         }
         let named = id.split_once('/').and_then(|(provider, id)| Some((self.providers.get(provider)?, id)));
-        let by_name = named.and_then(|(provider, id)| self.find_listed(provider, id));
-        by_name
-            .or_else(|| self.providers_by_preference().find_map(|provider| self.find_listed(provider, id)))
+        named
+            .and_then(|(provider, id)| self.find_named(provider, id))
+            .or_else(|| self.providers_by_preference().find_map(|provider| self.find_named(provider, id)))
+            .or_else(|| named.map(|(provider, id)| ModelRow::unlisted(provider, id)))
             .or_else(|| {
-                named.filter(|(p, _)| p.open_models).map(|(p, id)| ModelRow::new(&p.id, id).resolve(p))
+                let maker = self.providers_by_preference().find(|provider| provider.has_model_id(id))?;
+                Some(ModelRow::unlisted(maker, id))
             })
-            .ok_or_else(|| match named {
-                Some((provider, id)) => self.unknown_model(Some(&provider.id), id),
-                None => self.unknown_model(None, id),
-            })
+            .ok_or_else(|| self.unknown_model(id))
+    }
+
+    /// Listed models that resemble one that is not listed, as `provider/id`; the likeliest first.
+    pub fn similar_models(&self, model: &Model) -> Vec<String> {
+        let elsewhere: Vec<String> =
+            self.models().filter(|other| other.id == model.id).map(Model::name).take(3).collect();
+        if !elsewhere.is_empty() {
+            return elsewhere;
+        }
+        let like = self.providers.get(&model.provider).and_then(|provider| provider.like.as_deref());
+        let sold = |other: &&Model| other.provider == model.provider || like == Some(&other.provider);
+        nearest(&model.id, self.current_models().filter(sold).map(|model| model.id.as_str()))
     }
 
     /// All providers, sorted by id.
@@ -228,11 +246,27 @@ impl Catalogue {
         self.models.values()
     }
 
-    /// The model if the provider lists it, or if the provider that it is based on does.
-    fn find_listed(&self, provider: &Provider, id: &str) -> Option<Model> {
-        let at = |provider: &str| self.models.get(&(provider.to_owned(), id.to_owned())).cloned();
-        let borrowed = || Some(Model { provider: provider.id.clone(), ..at(provider.like.as_deref()?)? });
-        at(&provider.id).or_else(borrowed)
+    /// The model if the provider lists it under this id or alias, or if the provider that it is
+    /// based on does.
+    fn find_named(&self, provider: &Provider, id: &str) -> Option<Model> {
+        let at = |seller: &str| self.models.get(&(seller.to_owned(), id.to_owned()));
+        let listed = at(&provider.id).or_else(|| at(provider.like.as_deref()?));
+        let found = listed.or_else(|| self.newest_model(provider, provider.aliases.get(id)?))?;
+        Some(Model { provider: provider.id.clone(), ..found.clone() })
+    }
+
+    /// The newest current model of a provider whose id matches a pattern. Of the same version, the
+    /// shortest id is the plain one.
+    fn newest_model(&self, provider: &Provider, pattern: &str) -> Option<&Model> {
+        let seller = provider.like.as_ref().unwrap_or(&provider.id);
+        self.current_models()
+            .filter(|model| model.provider == *seller && glob::matches(pattern, &model.id))
+            .max_by_key(|model| (version_numbers(&model.id), Reverse(model.id.len())))
+    }
+
+    /// The models that are sold and not announced to end.
+    fn current_models(&self) -> impl Iterator<Item = &Model> {
+        self.models().filter(|model| model.deprecated.is_none() && !model.gone)
     }
 
     /// The providers in the order in which a bare model id is looked up: makers first, then
@@ -247,26 +281,17 @@ impl Catalogue {
         UnknownName { what: "provider", name: id.to_owned(), nearest: nearest(id, known) }
     }
 
-    fn unknown_model(&self, provider: Option<&str>, id: &str) -> UnknownName {
-        let name = provider.map_or_else(|| id.to_owned(), |provider| format!("{provider}/{id}"));
-        let elsewhere: Vec<String> = self
-            .models()
-            .filter(|model| provider.is_some() && model.id == id)
-            .map(Model::name)
-            .take(3)
-            .collect();
-        if !elsewhere.is_empty() {
-            return UnknownName { what: "model", name, nearest: elsewhere };
-        }
-        let like = provider.and_then(|provider| self.providers.get(provider)?.like.as_deref());
-        let sold = |model: &&Model| {
-            provider.is_none() || provider == Some(&model.provider) || like == Some(&model.provider)
-        };
-        // A model that is going away is nobody's next choice.
-        let current = self.models().filter(|model| model.deprecated.is_none());
-        let ids = current.filter(sold).map(|model| model.id.as_str());
-        UnknownName { what: "model", name, nearest: nearest(id, ids) }
+    fn unknown_model(&self, id: &str) -> UnknownName {
+        let ids = self.current_models().map(|model| model.id.as_str());
+        UnknownName { what: "model", name: id.to_owned(), nearest: nearest(id, ids) }
     }
+}
+
+/// The numbers of a model id in order: `gpt-6.1-sol` has 6 and 1. Dates are no versions.
+fn version_numbers(id: &str) -> Vec<u32> {
+    const LONGEST: usize = 2; // digits
+    let digits = id.split(|c: char| !c.is_ascii_digit());
+    digits.filter(|run| run.len() <= LONGEST).filter_map(|run| run.parse().ok()).collect()
 }
 
 /// The JSON schema of the file that [`Catalogue::with_user_file`] takes.

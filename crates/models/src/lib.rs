@@ -13,7 +13,7 @@
 //! let model = catalogue.model(Some(DEFAULT_PROVIDER), DEFAULT_MODEL)?;
 //! let profile = catalogue.provider(&model.provider)?.profile_for_model(&model);
 //! assert_eq!(profile.markers, MarkerFormat::CacheControl);
-//! assert_eq!(model.prices_at(10_000).cache_read, Some(0.2)); // dollars per million tokens
+//! assert_eq!(model.prices_at(10_000).cache_read, Some(0.1)); // dollars per million tokens
 //!
 //! let mine = r#"{"providers": [{"id": "mine", "base_url": "http://127.0.0.1:9000/v1", "open_models": true}]}"#;
 //! let catalogue = catalogue.with_user_file("models.json", mine)?;
@@ -34,19 +34,24 @@ mod model; // Model, Price: windows, prices, abilities
 mod nearest; // UnknownName: the error that suggests what was probably meant
 mod protocol; // Protocol: what is spoken, and what a layout must know about it
 mod provider; // Provider, ProviderProfile, CachePolicy: how to talk to a provider
-mod rows; // the format of the data files, in which every field may be absent
+mod rows;
+mod thinking; // ThinkingSetting, ThinkingSupport: what is asked, what a model offers, what is sent // the format of the data files, in which every field may be absent
 
 pub use catalogue::{Catalogue, CatalogueError, user_file_schema};
-pub use model::{LongRequestPrice, Model, Price, Vocabulary};
+pub use model::{LongRequestPrice, Model, Price, ReasoningBinding, Vocabulary};
 pub use nearest::{UnknownName, did_you_mean, nearest};
 pub use protocol::{Protocol, ProtocolTraits};
 pub use provider::{
     CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Provider, ProviderProfile, ReasoningField,
     ToolSchemaStyle,
 };
+pub use thinking::{
+    ThinkingOff, ThinkingRequest, ThinkingSetting, ThinkingSubstitution, ThinkingSupport,
+    UnknownThinkingLevel,
+};
 
 /// The provider used when none is named.
 pub const DEFAULT_PROVIDER: &str = "anthropic";
 
 /// The model used when none is named.
-pub const DEFAULT_MODEL: &str = "claude-sonnet-5";
+pub const DEFAULT_MODEL: &str = "claude-sonnet-5-5";

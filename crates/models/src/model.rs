@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ThinkingSupport;
 use crate::rows::amount;
 
 /// The most tokens an answer may take unless the user asks for more.
@@ -86,6 +87,26 @@ pub struct LongRequestPrice {
     pub cache_write_1h: Option<f64>,
 }
 
+/// Whether a model's reasoning may go back after something before it has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningBinding {
+    /// It may: the signature covers the reasoning alone.
+    #[default]
+    None,
+    /// Not for accounts made since the rule came.
+    NewAccounts,
+    /// Not for anybody.
+    AllAccounts,
+}
+
+impl ReasoningBinding {
+    /// Whether some accounts are refused when something before the reasoning has changed.
+    pub fn is_bound(self) -> bool {
+        self != ReasoningBinding::None
+    }
+}
+
 /// One model at one provider.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Model {
@@ -114,8 +135,24 @@ pub struct Model {
     pub caching: bool,
     /// Whether it accepts a conversation that ends with an assistant message; newer models do not.
     pub prefill: bool,
+    /// Whether it takes `temperature` and `top_p`.
+    pub sampling: bool,
+    /// Whether a request may force it to call a tool.
+    pub forced_tool: bool,
+    /// Whether it takes system messages inside the conversation.
+    pub system_messages: bool,
+    /// Whether a system message may change the effort, which keeps the cache.
+    pub message_effort: bool,
+    /// Whether its reasoning is bound to everything before it.
+    pub binding: ReasoningBinding,
+    /// What it offers for thinking.
+    pub thinking: ThinkingSupport,
     /// The announced date on which it is switched off: `2026-05-14`.
     pub deprecated: Option<String>,
+    /// Whether it is no longer sold: known only for the sake of old sessions.
+    pub gone: bool,
+    /// Whether a data file lists it. If not, its figures are assumptions.
+    pub listed: bool,
     /// Its vocabulary. `None`: not public; o200k stands in, scaled by
     /// [`token_factor`](Self::token_factor).
     pub vocabulary: Option<Vocabulary>,

@@ -3,10 +3,12 @@
 //! The principal types are [`Provider`], an entry of the catalogue, and [`ProviderProfile`],
 //! everything a codec needs to encode a request for one of its models.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rows::ProviderRow;
+use crate::rows::{ProviderRow, UnlistedRow};
 use crate::{Model, Protocol, Vocabulary, glob};
 
 /// How cache breakpoints are written into a request.
@@ -213,8 +215,16 @@ pub struct Provider {
     /// Whether it resells the models of others. First-party providers win when only a model is
     /// named.
     pub gateway: bool,
-    /// Whether it accepts model ids that the catalogue does not list, as local servers do.
+    /// Whether any model id is usual there, as with local servers.
     pub open_models: bool,
+    /// Pattern of the ids of its own models.
+    pub(crate) model_ids: Option<String>,
+    /// What is assumed of a model that no file lists.
+    pub(crate) unlisted: UnlistedRow,
+    /// Short names, each with a pattern of the ids it may stand for.
+    pub aliases: BTreeMap<String, String>,
+    /// Environment variables that may hold another base URL, the first that is set wins.
+    pub base_url_env: Vec<String>,
     /// The provider whose models and rows it starts from. `None`: it stands on its own.
     pub like: Option<String>,
     /// The profile for a model that no override matches.
@@ -243,6 +253,11 @@ impl Provider {
 
     pub(crate) fn token_factor_for(&self, id: &str) -> f64 {
         self.layers_for(id).filter_map(|row| row.token_factor).last().unwrap_or(1.0)
+    }
+
+    /// Whether an id looks like one of this provider's own models.
+    pub(crate) fn has_model_id(&self, id: &str) -> bool {
+        self.model_ids.as_ref().is_some_and(|pattern| glob::matches(pattern, id))
     }
 
     fn layers_for(&self, id: &str) -> impl Iterator<Item = &ProviderRow> {

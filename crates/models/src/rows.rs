@@ -2,6 +2,7 @@
 //!
 //! In a row every field but the id may be absent, so that a user's row changes only what it names.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use schemars::JsonSchema;
@@ -11,7 +12,7 @@ use crate::provider::{
     CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Provider, ProviderProfile, ReasoningField,
     ToolSchemaStyle,
 };
-use crate::{LongRequestPrice, Model, Price, Protocol, Vocabulary};
+use crate::{LongRequestPrice, Model, Price, Protocol, ReasoningBinding, ThinkingSupport, Vocabulary};
 
 /// Models and providers, merged field by field over those that are known already.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -60,8 +61,22 @@ pub(crate) struct ModelRow {
     caching: Option<bool>,
     /// Whether it accepts a conversation that ends with an assistant message. New models: yes.
     prefill: Option<bool>,
+    /// Whether it takes `temperature` and `top_p`. New models: yes.
+    sampling: Option<bool>,
+    /// Whether a request may force it to call a tool. New models: yes.
+    forced_tool: Option<bool>,
+    /// Whether it takes system messages inside the conversation. New models: no.
+    system_messages: Option<bool>,
+    /// Whether a system message may change the effort. New models: no.
+    message_effort: Option<bool>,
+    /// Whether its reasoning is bound to everything before it. New models: no.
+    binding: Option<ReasoningBinding>,
+    /// What it offers for thinking. New models: nothing is sent.
+    thinking: Option<ThinkingSupport>,
     /// The day it is switched off: `2026-05-14`.
     deprecated: Option<String>,
+    /// Whether it is no longer sold, so that it is listed only for old sessions. New models: no.
+    gone: Option<bool>,
     /// Its vocabulary, if public. New models: the provider's.
     vocabulary: Option<Vocabulary>,
     /// How many of its tokens one token of the vocabulary counts for. New models: the provider's,
@@ -106,8 +121,19 @@ pub(crate) struct ProviderRow {
     pub like: Option<String>,
     /// Whether it sells other makers' models. New providers: no.
     pub gateway: Option<bool>,
-    /// Whether it takes model ids that no file lists. New providers: no.
+    /// Whether any model id is usual there, so that one that no file lists is no surprise. New
+    /// providers: no.
     pub open_models: Option<bool>,
+    /// The ids of its own models: a model that no file lists is taken for one of these. New
+    /// providers: none.
+    pub model_ids: Option<String>,
+    /// What is assumed of a model that no file lists.
+    pub unlisted: Option<UnlistedRow>,
+    /// Short names, each with the ids it may stand for: the newest of them is meant.
+    #[serde(default)]
+    pub aliases: BTreeMap<String, String>,
+    /// Environment variables that may hold another base URL. New providers: none.
+    pub base_url_env: Option<Vec<String>>,
     /// The protocol. New providers: openai.
     protocol: Option<Protocol>,
     /// Where requests go, without `/messages` or `/chat/completions`.
@@ -148,6 +174,24 @@ pub(crate) struct ProviderRow {
     /// Rows for some of its models, applied in order.
     #[serde(default)]
     pub overrides: Vec<ProviderRow>,
+}
+
+/// What is assumed of a provider's models that no file lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UnlistedRow {
+    /// The window in tokens.
+    context: Option<NonZeroU32>,
+    /// The most tokens of an answer.
+    max_output: Option<NonZeroU32>,
+    /// Whether such a model sees images.
+    vision: Option<bool>,
+    /// Whether it accepts a conversation that ends with an assistant message.
+    prefill: Option<bool>,
+    /// Whether it takes `temperature` and `top_p`.
+    sampling: Option<bool>,
+    /// Whether a request may force it to call a tool.
+    forced_tool: Option<bool>,
 }
 
 /// A provider's caching rules.
@@ -218,6 +262,21 @@ impl ModelRow {
         ModelRow { provider: provider.to_owned(), id: id.to_owned(), ..ModelRow::default() }
     }
 
+    /// A model that no file lists, with what its provider assumes of such models.
+    pub(crate) fn unlisted(provider: &Provider, id: &str) -> Model {
+        let given = provider.unlisted;
+        let row = ModelRow {
+            context: given.context,
+            max_output: given.max_output,
+            vision: given.vision,
+            prefill: given.prefill,
+            sampling: given.sampling,
+            forced_tool: given.forced_tool,
+            ..ModelRow::new(&provider.id, id)
+        };
+        Model { listed: provider.open_models, ..row.resolve(provider) }
+    }
+
     /// Overwrites the fields that a newer row for the same model gives.
     pub(crate) fn merge(&mut self, newer: &ModelRow) {
         let ModelRow {
@@ -233,7 +292,14 @@ impl ModelRow {
             reasoning,
             caching,
             prefill,
+            sampling,
+            forced_tool,
+            system_messages,
+            message_effort,
+            binding,
+            thinking,
             deprecated,
+            gone,
             vocabulary,
             token_factor,
         } = newer;
@@ -246,7 +312,14 @@ impl ModelRow {
         update_if_given(&mut self.reasoning, reasoning);
         update_if_given(&mut self.caching, caching);
         update_if_given(&mut self.prefill, prefill);
+        update_if_given(&mut self.sampling, sampling);
+        update_if_given(&mut self.forced_tool, forced_tool);
+        update_if_given(&mut self.system_messages, system_messages);
+        update_if_given(&mut self.message_effort, message_effort);
+        update_if_given(&mut self.binding, binding);
+        update_if_given(&mut self.thinking, thinking);
         update_if_given(&mut self.deprecated, deprecated);
+        update_if_given(&mut self.gone, gone);
         update_if_given(&mut self.vocabulary, vocabulary);
         update_if_given(&mut self.token_factor, token_factor);
         if let Some(PriceRow { input, output, cache_read, cache_write, cache_write_1h }) = price {
@@ -286,7 +359,15 @@ impl ModelRow {
             reasoning: self.reasoning.unwrap_or(false),
             caching: self.caching.unwrap_or(discount || !price.is_known() && cache.kind != CacheKind::None),
             prefill: self.prefill.unwrap_or(true),
+            sampling: self.sampling.unwrap_or(true),
+            forced_tool: self.forced_tool.unwrap_or(true),
+            system_messages: self.system_messages.unwrap_or(false),
+            message_effort: self.message_effort.unwrap_or(false),
+            binding: self.binding.unwrap_or_default(),
+            thinking: self.thinking.clone().unwrap_or_default(),
             deprecated: self.deprecated.clone(),
+            gone: self.gone.unwrap_or(false),
+            listed: true,
             vocabulary: self.vocabulary.or_else(|| provider.vocabulary_for(&self.id)),
             token_factor: self.token_factor.unwrap_or_else(|| provider.token_factor_for(&self.id)),
         }
@@ -325,6 +406,10 @@ impl ProviderRow {
             ("like", self.like.is_some()),
             ("gateway", self.gateway.is_some()),
             ("open_models", self.open_models.is_some()),
+            ("model_ids", self.model_ids.is_some()),
+            ("unlisted", self.unlisted.is_some()),
+            ("aliases", !self.aliases.is_empty()),
+            ("base_url_env", self.base_url_env.is_some()),
             ("overrides", !self.overrides.is_empty()),
         ];
         fields.into_iter().find_map(|(field, given)| given.then_some(field))
@@ -338,6 +423,10 @@ impl ProviderRow {
             like: _,
             gateway: _,
             open_models: _,
+            model_ids: _,
+            unlisted: _,
+            aliases: _,
+            base_url_env: _,
             vocabulary: _,
             token_factor: _,
             overrides: _,

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::{CacheLifetime, Hash, Image, Json, Omission, Origin, Region, SharedContent, Text, Tool};
+use crate::{
+    CacheLifetime, Effort, Hash, Image, Json, Omission, Origin, Region, SharedContent, Text, Thinking, Tool,
+};
 
 /// The speaker of a message, as the provider's protocol knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -235,16 +237,6 @@ pub struct ToolBlock {
     pub breakpoint: Option<CacheLifetime>,
 }
 
-/// Whether the model reasons before it answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Thinking {
-    /// Extended thinking is not requested.
-    #[default]
-    Off,
-    /// Extended thinking with a budget of so many tokens, which count towards `max_tokens`.
-    Budget(u32),
-}
-
 /// A web search that the provider itself performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebSearch {
@@ -268,8 +260,10 @@ pub struct Prompt {
     pub model: Arc<str>,
     /// The most tokens the answer may take, reasoning included.
     pub max_tokens: u32,
-    /// Whether the model reasons before it answers, and with which budget.
+    /// The form of thinking that is asked for.
     pub thinking: Thinking,
+    /// How much work the model puts into its answer. `None`: the request does not say.
+    pub effort: Option<Effort>,
     /// The declared tools; they come first in the provider's order.
     pub tools: Vec<ToolBlock>,
     /// The system prompt; it follows the tools.

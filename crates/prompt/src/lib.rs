@@ -36,14 +36,15 @@ mod origin; // Origin, Region: where each block came from and where it goes
 mod prompt_tokens; // PromptTokens: the tokens of each block and segment of a prompt
 mod shared_content; // SharedContent: a block's content, shared between requests
 mod text; // Text, Hash, Json: immutable text that knows its hash
+mod thinking; // Effort: how much a model reasons before it answers
 mod token_usage; // TokenUsage: tokens by how they are billed
 mod tokens; // TokenCounter: exact token counts, prefix sums, learned factors
 mod tool; // Tool: the declaration of a tool
 pub mod validate; // the providers' rules for requests, each with its own error
 
 pub use block::{
-    Block, Breakpoint, Call, Content, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment, Thinking,
-    ToolBlock, ToolOutcome, ToolResult, WebSearch,
+    Block, Breakpoint, Call, Content, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment, ToolBlock,
+    ToolOutcome, ToolResult, WebSearch,
 };
 pub use exchanges::{begins_exchange, exchange_ranges};
 pub use image::{Image, ImageError, MediaType};
@@ -55,6 +56,7 @@ pub use origin::{CacheLifetime, ItemCopy, ItemKind, Origin, Region, Source};
 pub use prompt_tokens::PromptTokens;
 pub use shared_content::SharedContent;
 pub use text::{Hash, HashChain, Json, Text};
+pub use thinking::{Effort, Thinking, UnknownEffort};
 pub use token_usage::TokenUsage;
 pub use tokens::{CountedText, TokenCounter, TokenFactor, TokenizerWork, UnknownVocabulary, Vocabulary};
 pub use tool::Tool;

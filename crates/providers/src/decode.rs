@@ -64,11 +64,6 @@ pub struct DecodedRequest {
     pub explicit_only: bool,
     /// The answer ends before the first of these texts.
     pub stop_sequences: Vec<String>,
-    /// The reasoning effort in the provider's word, such as `high`.
-    pub effort: Option<String>,
-    /// Whether the model decides itself how long to think. The prompt's `thinking` is then off:
-    /// there is no budget to check, and no message has to begin with reasoning.
-    pub adaptive_thinking: bool,
     /// Whether citations are switched on for a document.
     pub citations: bool,
     /// How many of the first messages became the system prompt (OpenAI). Add it to the index of a

@@ -5,7 +5,7 @@ mod answers; // encodes answers, whole or as events
 use bytes::Bytes;
 use hardpan_models::{Model, Protocol};
 use hardpan_prompt::validate::{Acceptance, Location, MAX_BREAKPOINTS, ValidationRules, Violation};
-use hardpan_prompt::{Content, Prompt, Reasoning, Thinking};
+use hardpan_prompt::{Content, Prompt, Reasoning};
 use hardpan_providers::decode::DecodedRequest;
 use serde_json::{Value, json};
 
@@ -182,7 +182,7 @@ impl ServerCodec for AnthropicServer {
 
 /// Whether the request enables thinking.
 fn has_thinking(decoded: &DecodedRequest) -> bool {
-    decoded.adaptive_thinking || decoded.prompt.thinking != Thinking::Off
+    decoded.prompt.thinking.is_on()
 }
 
 /// Checks that reasoning is unchanged, byte for byte, since the simulator signed it.

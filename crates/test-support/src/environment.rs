@@ -9,7 +9,8 @@ use hardpan_agent::{Agent, ClientFactory, ClientFactoryError, Conversation, Setu
 use hardpan_context::{AssembledPrompt, PromptTexts, RenderCache, Target};
 use hardpan_economy::cache::Moment;
 use hardpan_models::Catalogue;
-use hardpan_prompt::{Thinking, TokenFactor, TokenUsage};
+use hardpan_models::ThinkingSetting;
+use hardpan_prompt::{TokenFactor, TokenUsage};
 use hardpan_providers::{ApiKey, CapabilityCache, Client, Endpoint, HttpTransport, RetryPolicy, Transport};
 use hardpan_simulator::{
     BASE_URL, Clock, Engine, InProcessTransport, ManualClock, Server, ServerConfig, serve,
@@ -136,7 +137,7 @@ impl TestEnvironment {
             expansions: Expansions::discover(&folders, &[]),
             target: self.target(&conversation),
             layout: builder.layout,
-            thinking: Thinking::Off,
+            thinking: ThinkingSetting::Default,
             settings: builder.settings,
         };
         AgentParts { agent: Agent::new(setup, conversation), journal }

@@ -1,5 +1,5 @@
 use hardpan_context::LayoutName;
-use hardpan_prompt::Thinking;
+use hardpan_models::ThinkingSetting;
 use hardpan_test_support::{TestAgent, numbered_lines};
 
 use crate::agents::with_files;
@@ -43,7 +43,7 @@ async fn a_pause_is_not_kept_warm_for_ever_and_not_at_all_while_thinking() {
         test_agent.agent.ping_cache().await.unwrap();
     }
     assert!(!test_agent.agent.cache_warmth().unwrap().ping_pays, "two pings are enough");
-    test_agent.agent.select_thinking(Thinking::Budget(2000)).await.unwrap();
+    test_agent.agent.select_thinking(ThinkingSetting::Budget(2000)).await.unwrap();
     test_agent.say("Think.").await;
     assert!(!test_agent.agent.cache_warmth().unwrap().ping_pays);
 }

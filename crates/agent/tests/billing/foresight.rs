@@ -2,7 +2,7 @@ use hardpan_context::{LayoutName, Target};
 use hardpan_economy::PlannedAction;
 use hardpan_economy::forecast::FreeWhen;
 use hardpan_models::Catalogue;
-use hardpan_prompt::Thinking;
+use hardpan_models::ThinkingSetting;
 use hardpan_test_support::numbered_lines;
 
 use crate::agents::with_files;
@@ -23,7 +23,7 @@ async fn what_is_foreseen_of_a_setting_is_what_is_paid() {
     test_agent.say("Look.").await;
     let foreseen = test_agent.agent.forecast_cost(PlannedAction::Thinking).unwrap();
     assert!(foreseen.tokens_written_again > 2000 && matches!(foreseen.free_at, Some(FreeWhen::AtExpiry(_))));
-    test_agent.agent.select_thinking(Thinking::Budget(2000)).await.unwrap();
+    test_agent.agent.select_thinking(ThinkingSetting::Budget(2000)).await.unwrap();
     test_agent.say("Go on.").await;
     let loss = test_agent.the_loss().await;
     let off = loss.lost_tokens.abs_diff(foreseen.tokens_written_again);

@@ -5,7 +5,8 @@ use hardpan_context::{LayoutName, Target};
 use hardpan_economy::Cause;
 use hardpan_economy::verdict::{Blame, ContentChange};
 use hardpan_models::Catalogue;
-use hardpan_prompt::{MessageBody, MessagePart, Thinking};
+use hardpan_models::ThinkingSetting;
+use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_test_support::{TestAgent, numbered_lines, pixel};
 
 use crate::agents::{steady, with_files};
@@ -121,7 +122,7 @@ async fn an_image_was_added() {
 #[tokio::test]
 async fn thinking_changed() {
     let test_agent = begun(STRATA).await;
-    test_agent.agent.select_thinking(Thinking::Budget(2000)).await.unwrap();
+    test_agent.agent.select_thinking(ThinkingSetting::Budget(2000)).await.unwrap();
     test_agent.say("Go on.").await;
     assert_eq!(test_agent.the_loss().await.cause, Cause::ThinkingChanged);
 }

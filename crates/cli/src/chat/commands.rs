@@ -9,8 +9,8 @@ use hardpan_app::mentions::{self, MentionedFile, PromptSource};
 use hardpan_app::settings::expand_home;
 use hardpan_app::{ConversationApp, error_text};
 use hardpan_economy::PlannedAction;
-use hardpan_models::did_you_mean;
-use hardpan_prompt::{MessageBody, MessagePart, Thinking};
+use hardpan_models::{ThinkingRequest, UnknownThinkingLevel, did_you_mean};
+use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_session::Record;
 use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 
@@ -249,24 +249,28 @@ async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<Strin
 }
 
 async fn thinking(level: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
-    let thinking = match (level, level.parse()) {
-        ("", _) => {
-            return Ok(match agent.thinking() {
-                Thinking::Off => "thinking is off".into(),
-                Thinking::Budget(tokens) => format!("the model thinks for at most {tokens} tokens"),
-            });
-        }
-        ("off" | "0", _) => Thinking::Off,
-        (_, Ok(tokens)) => Thinking::Budget(tokens),
-        (_, Err(_)) => return Err("expected a number of tokens, or off".into()),
-    };
+    if level.is_empty() {
+        return Ok(describe_thinking(agent));
+    }
+    let thinking = level.parse().map_err(|error: UnknownThinkingLevel| error.to_string())?;
     let cost = if thinking == agent.thinking() {
         None
     } else {
         price::describe_cost(agent, PlannedAction::Thinking)
     };
     app.select_thinking(thinking).await.map_err(|error| error_text(&error))?;
-    Ok(with_price("This applies from the next request on.", cost))
+    let told = agent.target().thinking_request(thinking).substitution;
+    let told = told.map(|instead| format!("Note: {instead}. ")).unwrap_or_default();
+    Ok(with_price(&format!("{told}This applies from the next request on."), cost))
+}
+
+/// The setting, and what requests to the present model say for it.
+fn describe_thinking(agent: &Agent) -> String {
+    let (setting, target) = (agent.thinking(), agent.target());
+    let ThinkingRequest { thinking, effort, substitution } = target.thinking_request(setting);
+    let effort = effort.map(|effort| format!(", effort {effort}")).unwrap_or_default();
+    let note = substitution.map(|instead| format!(" ({instead})")).unwrap_or_default();
+    format!("thinking is {setting}; requests to {} say: {thinking}{effort}{note}", target.model.id)
 }
 
 async fn tools(arguments: &str, agent: &Agent) -> Result<String, String> {

@@ -2,8 +2,8 @@
 //! those of the responses.
 
 use hardpan_agent::Delivery;
-use hardpan_models::did_you_mean;
-use hardpan_prompt::{Image, Thinking};
+use hardpan_models::{ThinkingSetting, did_you_mean};
+use hardpan_prompt::{Effort, Image};
 use hardpan_tools::ToolState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -218,37 +218,68 @@ impl From<Delivery> for DeliveryMode {
 
 /// How much the model thinks before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected \"off\" or a number of tokens")]
+#[serde(
+    untagged,
+    expecting = "expected default, off, minimal, low, medium, high, xhigh, max or a number of tokens"
+)]
 pub enum ThinkingLevel {
-    /// Not at all.
-    Off(OffKeyword),
+    /// A level by name.
+    Word(ThinkingWord),
     /// At most this many tokens.
     Tokens(u32),
 }
 
-/// The literal `"off"`.
+/// A thinking level by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OffKeyword {
-    /// No thinking.
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingWord {
+    /// What the model does by itself.
+    Default,
+    /// No thinking, as far as the model allows.
     Off,
+    /// As little thinking as possible.
+    Minimal,
+    /// Low effort.
+    Low,
+    /// Medium effort.
+    Medium,
+    /// High effort.
+    High,
+    /// More than high effort.
+    XHigh,
+    /// Everything the model can do.
+    Max,
 }
 
-impl From<ThinkingLevel> for Thinking {
+impl From<ThinkingLevel> for ThinkingSetting {
     fn from(level: ThinkingLevel) -> Self {
         match level {
-            ThinkingLevel::Off(OffKeyword::Off) | ThinkingLevel::Tokens(0) => Thinking::Off,
-            ThinkingLevel::Tokens(tokens) => Thinking::Budget(tokens),
+            ThinkingLevel::Tokens(0) | ThinkingLevel::Word(ThinkingWord::Off) => ThinkingSetting::Off,
+            ThinkingLevel::Tokens(tokens) => ThinkingSetting::Budget(tokens),
+            ThinkingLevel::Word(ThinkingWord::Default) => ThinkingSetting::Default,
+            ThinkingLevel::Word(ThinkingWord::Minimal) => ThinkingSetting::Level(Effort::Minimal),
+            ThinkingLevel::Word(ThinkingWord::Low) => ThinkingSetting::Level(Effort::Low),
+            ThinkingLevel::Word(ThinkingWord::Medium) => ThinkingSetting::Level(Effort::Medium),
+            ThinkingLevel::Word(ThinkingWord::High) => ThinkingSetting::Level(Effort::High),
+            ThinkingLevel::Word(ThinkingWord::XHigh) => ThinkingSetting::Level(Effort::XHigh),
+            ThinkingLevel::Word(ThinkingWord::Max) => ThinkingSetting::Level(Effort::Max),
         }
     }
 }
 
-impl From<Thinking> for ThinkingLevel {
-    fn from(thinking: Thinking) -> Self {
-        match thinking {
-            Thinking::Off => ThinkingLevel::Off(OffKeyword::Off),
-            Thinking::Budget(tokens) => ThinkingLevel::Tokens(tokens),
-        }
+impl From<ThinkingSetting> for ThinkingLevel {
+    fn from(setting: ThinkingSetting) -> Self {
+        ThinkingLevel::Word(match setting {
+            ThinkingSetting::Budget(tokens) => return ThinkingLevel::Tokens(tokens),
+            ThinkingSetting::Default => ThinkingWord::Default,
+            ThinkingSetting::Off | ThinkingSetting::Level(Effort::None) => ThinkingWord::Off,
+            ThinkingSetting::Level(Effort::Minimal) => ThinkingWord::Minimal,
+            ThinkingSetting::Level(Effort::Low) => ThinkingWord::Low,
+            ThinkingSetting::Level(Effort::Medium) => ThinkingWord::Medium,
+            ThinkingSetting::Level(Effort::High) => ThinkingWord::High,
+            ThinkingSetting::Level(Effort::XHigh) => ThinkingWord::XHigh,
+            ThinkingSetting::Level(Effort::Max) => ThinkingWord::Max,
+        })
     }
 }
 

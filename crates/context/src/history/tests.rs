@@ -185,7 +185,7 @@ fn thinking_is_off_in_a_round_that_began_without_it() {
     let without = json!({"id": "m2", "role": "assistant", "content": [call]});
     let thinking = |first| assemble_for_claude(&snapshot(round(first)), LayoutName::Strata).prompt.thinking;
     assert_eq!(thinking(with), hardpan_prompt::Thinking::Budget(2000));
-    assert_eq!(thinking(without), hardpan_prompt::Thinking::Off);
+    assert_eq!(thinking(without), hardpan_prompt::Thinking::Unspecified);
 }
 
 #[test]

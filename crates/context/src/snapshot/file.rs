@@ -4,8 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
-    AgentMessage, ItemKind, MediaType, MessageId, Text, Tier, Tool, UnavailableCode, Volatility,
+    AgentMessage, Effort, ItemKind, MediaType, MessageId, Text, Tier, Tool, UnavailableCode, Volatility,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -317,10 +318,39 @@ fn default_max_results() -> u32 {
 
 /// How much the model thinks before it answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ThinkingEntry {
-    /// How many tokens it may think at most.
-    pub budget_tokens: u32,
+#[serde(untagged)]
+pub enum ThinkingEntry {
+    /// A budget.
+    Budget {
+        /// How many tokens it may think at most.
+        budget_tokens: u32,
+    },
+    /// Off, or a level of effort.
+    Level {
+        /// `none` turns thinking off, as far as the model allows.
+        effort: Effort,
+    },
+}
+
+impl ThinkingEntry {
+    /// The entry of a setting. `None` for what the model does by itself.
+    pub fn new(setting: ThinkingSetting) -> Option<Self> {
+        match setting {
+            ThinkingSetting::Default => None,
+            ThinkingSetting::Off => Some(ThinkingEntry::Level { effort: Effort::None }),
+            ThinkingSetting::Level(effort) => Some(ThinkingEntry::Level { effort }),
+            ThinkingSetting::Budget(budget_tokens) => Some(ThinkingEntry::Budget { budget_tokens }),
+        }
+    }
+
+    /// The setting that the entry stands for.
+    pub fn setting(self) -> ThinkingSetting {
+        match self {
+            ThinkingEntry::Budget { budget_tokens } => ThinkingSetting::Budget(budget_tokens),
+            ThinkingEntry::Level { effort: Effort::None } => ThinkingSetting::Off,
+            ThinkingEntry::Level { effort } => ThinkingSetting::Level(effort),
+        }
+    }
 }
 
 /// The user's new prompt: a string, or text with the id it will have as a message.

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
-    AgentMessage, Image, Item, ItemKind, MessageId, Omission, OmissionReason, Text, Thinking, Tool,
-    UnavailableCode, Volatility, WebSearch,
+    AgentMessage, Image, Item, ItemKind, MessageId, Omission, OmissionReason, Text, Tool, UnavailableCode,
+    Volatility, WebSearch,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::file::{
     FileEntry, ImageEntry, ItemEntry, PageEntry, PromptEntry, SnapshotFile, SymbolEntry, SystemEntry,
-    TreeEntry, UnavailableEntry,
+    ThinkingEntry, TreeEntry, UnavailableEntry,
 };
 use super::{AgentMode, ContextImage, Snapshot, SnapshotError, SystemParts, UserPrompt};
 use crate::{FoldReason, LayoutState};
@@ -138,9 +139,7 @@ impl SnapshotFile {
             images,
             documents: self.documents,
             web_search: self.web_search.map(|search| WebSearch { max_results: search.max_results }),
-            thinking: self
-                .thinking
-                .map_or(Thinking::Off, |thinking| Thinking::Budget(thinking.budget_tokens)),
+            thinking: self.thinking.map_or(ThinkingSetting::Default, ThinkingEntry::setting),
             prompt: self.prompt.and_then(PromptEntry::into_prompt),
             first_unsent: self.first_unsent,
             fold: self.fold.then_some(FoldReason::Requested),

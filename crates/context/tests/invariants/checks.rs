@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_context::{LayoutName, LayoutState, Snapshot, Target};
 use hardpan_models::MarkerFormat;
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
     Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt, Region, ResultPart,
-    Role, Segment, Source, Thinking,
+    Role, Segment, Source,
 };
 
 use crate::coverage::Coverage;
@@ -270,7 +271,8 @@ pub fn observe(coverage: &mut Coverage, layout: LayoutName, snapshot: &Snapshot,
     let has_reasoning = sent.prompt.blocks().any(|block| matches!(*block.content, Content::Reasoning(_)));
     coverage.record_if(has_reasoning, "outcome: reasoning sent");
     let is_thinking = |left: &Omission| left.reason == OmissionReason::RoundBeganWithoutThinking;
-    let dropped = snapshot.thinking != Thinking::Off && sent.prompt.left_out.iter().any(is_thinking);
+    let dropped =
+        snapshot.thinking != ThinkingSetting::Default && sent.prompt.left_out.iter().any(is_thinking);
     coverage.record_if(dropped, "outcome: thinking dropped");
     coverage.record_if(sent.shortened, "outcome: window full");
     coverage.record_if(!sent.stored.panels.histories.is_empty(), "outcome: history detached");

@@ -4,7 +4,9 @@ use hardpan_context::{
     AgentMode, ImageEntry, ItemEntry, ProjectFile, PromptEntry, PromptType, Skill, SnapshotFile, SystemEntry,
     ThinkingEntry, WebSearchEntry,
 };
-use hardpan_prompt::{AgentMessage, Json, MessageBody, MessageId, MessagePart, MessageState, Text, Tool};
+use hardpan_prompt::{
+    AgentMessage, Effort, Json, MessageBody, MessageId, MessagePart, MessageState, Text, Tool,
+};
 use jiff::{Span, Timestamp};
 
 use crate::conversations::ConversationGenerator;
@@ -76,7 +78,11 @@ fn first_request(rng: &mut TestRng, conversation: &mut ConversationGenerator<'_>
 
 /// Adds what is new in each request: the prompt, its images, whether the model thinks.
 fn add_prompt(rng: &mut TestRng, conversation: &mut ConversationGenerator<'_>, file: &mut SnapshotFile) {
-    file.thinking = rng.rarely(3, |rng| ThinkingEntry { budget_tokens: rng.between(1024, 2000) as u32 });
+    file.thinking = rng.rarely(3, |rng| {
+        let effort = Effort::ALL[rng.below(Effort::ALL.len())];
+        let budget = ThinkingEntry::Budget { budget_tokens: rng.between(1024, 2000) as u32 };
+        if rng.below(2) == 0 { budget } else { ThinkingEntry::Level { effort } }
+    });
     file.prompt = (!rng.one_in(3)).then(|| {
         // Now and then more than a small window holds.
         let text = Text::new(if rng.one_in(60) {

@@ -89,7 +89,7 @@ pub struct CacheSettings {
     pub parallel_tools_off: bool,
     /// Whether the request contains any image.
     pub images: bool,
-    /// Whether the model reasons before it answers, and with which budget.
+    /// The form of thinking that is asked for.
     pub thinking: Thinking,
     /// The reasoning effort asked for, in the provider's own word.
     pub effort: Option<Arc<str>>,
@@ -102,6 +102,7 @@ impl CacheSettings {
             web_search: prompt.web_search.is_some(),
             images: prompt.blocks().any(Block::has_image),
             thinking: prompt.thinking,
+            effort: prompt.effort.map(|effort| effort.as_str().into()),
             ..CacheSettings::default()
         }
     }
@@ -156,6 +157,7 @@ impl CacheRequest {
             model,
             max_tokens: _, // 0 warms the cache like any other request
             thinking: _,   // in CacheSettings
+            effort: _,     // in CacheSettings
             tools,
             system,
             system_id: _, // a label of the server's, not text

@@ -27,8 +27,8 @@ fn profile(catalogue: &Catalogue, name: &str) -> ProviderProfile {
 
 #[test]
 fn every_model_has_a_provider_and_sensible_figures() {
-    assert_eq!(builtin().models().count(), 383);
-    assert_eq!(builtin().as_of(), "2026-08-08");
+    assert!(builtin().models().count() > 400);
+    assert_eq!(builtin().as_of(), "2026-10");
     for model in builtin().models() {
         assert!(builtin().provider(&model.provider).is_ok(), "{}", model.name());
         assert_eq!(&builtin().model(None, &model.name()).unwrap(), model);
@@ -60,13 +60,15 @@ fn every_provider_can_be_spoken_to() {
 fn the_default_model_is_current() {
     let model = builtin().model(Some(DEFAULT_PROVIDER), DEFAULT_MODEL).unwrap();
     assert_eq!(model, builtin().model(None, DEFAULT_MODEL).unwrap());
-    assert!(model.deprecated.is_none() && model.tools && model.caching);
+    assert!(model.deprecated.is_none() && !model.gone && model.tools && model.caching);
+    assert_eq!(model, builtin().model(None, "sonnet").unwrap());
 }
 
 #[test]
 fn the_smallest_cacheable_prefixes_are_those_documented() {
     let documented = [
-        (512, "claude-opus-5 claude-fable-5"),
+        (512, "claude-opus-5 claude-fable-5 claude-sonnet-5-5 claude-opus-5-5 claude-haiku-5-5"),
+        (2048, "claude-mythos-preview"),
         (1024, "claude-opus-4-8 claude-opus-4-1 claude-opus-4-20250514"),
         (1024, "claude-sonnet-5 claude-sonnet-4-6 claude-sonnet-4-5 claude-sonnet-4-20250514"),
         (2048, "claude-opus-4-7"),
@@ -106,6 +108,11 @@ fn the_data_is_what_the_facts_say() {
 
 #[test]
 fn anthropic_cache_prices_are_the_documented_multiples() {
+    let reads = |id: &str| match id {
+        "claude-fable-5-1" | "claude-fable-5-2" | "claude-mythos-5-1" | "claude-mythos-5-2" => 0.025,
+        "claude-opus-5-5" | "claude-sonnet-5-5" => 0.05,
+        _ => 0.1,
+    };
     for model in builtin().models().filter(|model| model.provider == "anthropic") {
         if model.id == "claude-3-haiku-20240307" {
             continue; // the one whose listed prices were rounded
@@ -114,7 +121,7 @@ fn anthropic_cache_prices_are_the_documented_multiples() {
         let close =
             |price: Option<f64>, factor: f64| price.is_some_and(|p| (p - input * factor).abs() < 1e-9);
         assert!(
-            close(cache_read, 0.1) && close(cache_write, 1.25) && close(cache_write_1h, 2.0),
+            close(cache_read, reads(&model.id)) && close(cache_write, 1.25) && close(cache_write_1h, 2.0),
             "{}",
             model.id
         );
@@ -122,6 +129,13 @@ fn anthropic_cache_prices_are_the_documented_multiples() {
     // Listed without a price for the hour: the multiplier of the long price, not of the usual one.
     assert_eq!(model(builtin(), "claude-4-sonnet-20250514").prices_at(200_001).cache_write_1h, Some(12.0));
     assert_eq!(model(builtin(), "openrouter/anthropic/claude-opus-4.5").price.cache_write_1h, Some(10.0));
+    let haiku = model(builtin(), "haiku");
+    let step = |price: Price| [price.input, price.output, price.read(), price.write(), price.write_1h()];
+    let (below, above) = (step(haiku.prices_at(100_000)), step(haiku.prices_at(100_001)));
+    assert!(
+        below.iter().zip(above).all(|(low, high)| (low * 5.0 - high).abs() < 1e-9),
+        "{below:?} {above:?}"
+    );
 }
 
 #[test]
@@ -171,8 +185,12 @@ fn vocabularies_are_known_where_they_are_public() {
     {
         assert_eq!(vocabulary(id), Some(Vocabulary::O200k), "{id}");
     }
-    let guessed =
-        [("claude-sonnet-5", 1.25), ("openrouter/anthropic/claude-sonnet-4.5", 1.25), ("grok-4", 1.0)];
+    let guessed = [
+        ("claude-sonnet-5", 1.62),
+        ("claude-sonnet-4-6", 1.25),
+        ("openrouter/anthropic/claude-sonnet-4.5", 1.25),
+        ("grok-4", 1.0),
+    ];
     for (id, factor) in guessed {
         assert_eq!((vocabulary(id), model(builtin(), id).token_factor), (None, factor), "{id}");
     }
@@ -189,16 +207,70 @@ fn the_maker_comes_before_the_reseller() {
 }
 
 #[test]
-fn an_unknown_name_is_answered_with_the_nearest() {
-    let unknown = |provider, id| builtin().model(provider, id).unwrap_err().nearest;
-    assert_eq!(unknown(None, "sonnet")[0], "claude-sonnet-5");
-    assert_eq!(unknown(None, "claude-sonnet")[0], "claude-sonnet-5");
-    assert_eq!(unknown(Some("anthropic"), "claude-opus-4.8")[0], "claude-opus-4-8");
-    assert_eq!(unknown(Some("anthropic"), "gpt-5.5"), ["openai/gpt-5.5"]);
-    assert_eq!(unknown(None, "openai/gpt-5,5")[0], "gpt-5.5");
+fn an_alias_is_the_newest_model_of_its_line() {
+    let newest = [
+        ("sonnet", "anthropic/claude-sonnet-5-5"),
+        ("opus", "anthropic/claude-opus-5-5"),
+        ("haiku", "anthropic/claude-haiku-5-5"),
+        ("fable", "anthropic/claude-fable-5-2"),
+        ("gpt", "openai/gpt-6.1-sol"),
+        ("luna", "openai/gpt-6-luna"),
+        ("gemini", "gemini/gemini-4-argon"),
+        ("openai/astra", "openai/gpt-6-astra"),
+    ];
+    for (alias, name) in newest {
+        assert_eq!(model(builtin(), alias).name(), name, "{alias}");
+    }
+    assert_eq!(builtin().model(Some("anthropic"), "opus").unwrap().id, "claude-opus-5-5");
+    for provider in builtin().providers() {
+        for alias in provider.aliases.keys() {
+            let found = builtin().model(Some(&provider.id), alias).unwrap();
+            assert!(found.listed && !found.gone && found.deprecated.is_none(), "{alias} is {}", found.id);
+        }
+    }
+    let later = with(r#"{"models": [{"provider": "anthropic", "id": "claude-sonnet-5-10"}]}"#);
+    assert_eq!(model(&later, "sonnet").id, "claude-sonnet-5-10");
+    let proxy =
+        with(r#"{"providers": [{"id": "proxy", "like": "anthropic", "base_url": "http://127.0.0.1:1"}]}"#);
+    assert_eq!(model(&proxy, "proxy/sonnet").name(), "proxy/claude-sonnet-5-5");
+}
+
+#[test]
+fn a_model_that_no_file_lists_is_one_with_assumptions() {
+    let next = model(builtin(), "claude-sonnet-9");
+    assert_eq!((next.name().as_str(), next.listed), ("anthropic/claude-sonnet-9", false));
+    assert_eq!((next.context, next.max_output, next.price.is_known()), (200_000, 32_000, false));
+    assert!(!next.prefill && !next.thinking.can_be_set());
+    assert_eq!(model(builtin(), "gpt-99").provider, "openai");
+    assert_eq!(builtin().model(Some("xai"), "x").unwrap().name(), "xai/x");
+    let similar = |provider: &str, id: &str| {
+        let catalogue = builtin();
+        catalogue.similar_models(&catalogue.model(Some(provider), id).unwrap())
+    };
+    assert_eq!(similar("anthropic", "claude-opus-4.8")[0], "claude-opus-4-8");
+    assert_eq!(similar("anthropic", "gpt-5.5"), ["openai/gpt-5.5"]);
+    assert_eq!(similar("openai", "gpt-5,5")[0], "gpt-5.5");
+}
+
+#[test]
+fn a_name_without_a_provider_is_answered_with_the_nearest() {
+    let unknown = builtin().model(None, "claud-sonnet-5").unwrap_err();
+    assert_eq!(unknown.nearest[0], "claude-sonnet-5");
     let unknown = builtin().provider("antropic").unwrap_err();
     assert_eq!((unknown.what, &unknown.nearest[..]), ("provider", &["anthropic".to_owned()][..]));
     assert_eq!(builtin().model(Some("antropic"), "claude-opus-5").unwrap_err(), unknown);
+}
+
+#[test]
+fn every_row_of_a_thinking_model_is_consistent() {
+    for model in builtin().models() {
+        let thinking = &model.thinking;
+        let name = model.name();
+        assert!(!thinking.can_be_set() || model.reasoning, "{name}");
+        assert!(thinking.default_effort.is_none_or(|effort| thinking.efforts.contains(&effort)), "{name}");
+        assert!(thinking.efforts.is_sorted(), "{name}");
+        assert!(!model.message_effort || model.system_messages, "{name}");
+    }
 }
 
 #[test]
@@ -246,7 +318,7 @@ fn a_local_server_takes_any_model() {
     assert_eq!((local.provider.as_str(), local.id.as_str()), ("llamacpp", "qwen/some-model"));
     assert!(!local.price.is_known() && local.tools);
     assert_eq!(builtin().model(Some("vllm"), "x").unwrap().name(), "vllm/x");
-    assert!(builtin().model(Some("openai"), "x").is_err());
+    assert!(local.listed, "any id is usual there");
 }
 
 #[test]
@@ -261,7 +333,8 @@ fn a_provider_like_another_shares_its_models() {
         (MarkerFormat::CacheControl, "http://127.0.0.1:1")
     );
     assert_eq!(model(&mine, "claude-opus-5").provider, "anthropic");
-    assert_eq!(mine.model(Some("proxy"), "opus-5").unwrap_err().nearest, ["claude-opus-5"]);
+    let misspelt = mine.model(Some("proxy"), "opus-5").unwrap();
+    assert_eq!(mine.similar_models(&misspelt)[0], "claude-opus-5");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::{Block, Content, Prompt, PromptMessage, Role, Thinking};
+use crate::{Block, Content, Prompt, PromptMessage, Role};
 
 use super::{Acceptance, Location, MessageForm, ValidationRules, Violation};
 
@@ -18,7 +18,7 @@ pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found
         check_reasoning(prompt, found);
     }
     // Anthropic takes no prefill while the model thinks, whatever the model.
-    let refused = rules.prefill == Acceptance::Rejected || (anthropic && prompt.thinking != Thinking::Off);
+    let refused = rules.prefill == Acceptance::Rejected || (anthropic && prompt.thinking.is_on());
     if refused && prompt.messages.last().is_some_and(|last| last.role == Role::Assistant) {
         found.push(Violation::Prefill { at: Location::Message(prompt.messages.len() - 1) });
     }
@@ -158,7 +158,7 @@ fn check_reasoning(prompt: &Prompt, found: &mut Vec<Violation>) {
     let (Some(made), Some(last)) = (made, last) else { return };
     let is_result = |(_, block): (Location, &Block)| matches!(*block.content, Content::Result(_));
     let in_a_round = last.role == Role::User && last.blocks().any(is_result);
-    if prompt.thinking == Thinking::Off || !in_a_round {
+    if prompt.thinking.budget().is_none() || !in_a_round {
         return;
     }
     if let Some((at, _)) = made.blocks().next().filter(|(_, block)| !is_reasoning(block)) {

@@ -87,7 +87,7 @@ pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, 
     }
     if let Some(config) = body.non_null("output_config") {
         let effort = config.record()?.non_null("effort").map(|effort| effort.one_of(&EFFORTS)).transpose()?;
-        decoded.effort = effort.map(str::to_owned);
+        decoded.prompt.effort = effort.and_then(|effort| effort.parse().ok());
         config.reject_unknown_fields(&["effort", "format", "task_budget"])?;
     }
     decoded.automatic_cache = cache_control(body)?;
@@ -314,7 +314,7 @@ fn custom_tool(node: &Node<'_>) -> Result<ToolBlock, DecodeError> {
 }
 
 fn read_thinking(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
-    let tag = node.tag(&["adaptive", "disabled", "enabled"])?;
+    let tag = node.tag(&["adaptive", "between_tools", "disabled", "enabled"])?;
     let node = node.as_variant(tag);
     match tag {
         "enabled" => {
@@ -322,10 +322,17 @@ fn read_thinking(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), De
             node.reject_unknown_fields(&["type", "budget_tokens", "display"])
         }
         "adaptive" => {
-            decoded.adaptive_thinking = true;
+            decoded.prompt.thinking = Thinking::Adaptive;
             node.reject_unknown_fields(&["type", "display"])
         }
-        _ => node.reject_unknown_fields(&["type"]),
+        "between_tools" => {
+            decoded.prompt.thinking = Thinking::BetweenTools;
+            node.reject_unknown_fields(&["type"])
+        }
+        _ => {
+            decoded.prompt.thinking = Thinking::Disabled;
+            node.reject_unknown_fields(&["type"])
+        }
     }
 }
 

@@ -29,6 +29,7 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             model,
             max_tokens,
             thinking,
+            effort,
             tools,
             system,
             messages: _,   // as messages
@@ -40,11 +41,11 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         body.serialize_entry("model", model)?;
         body.serialize_entry("max_tokens", max_tokens)?;
         body.serialize_entry("stream", &true)?;
-        if let Thinking::Budget(tokens) = thinking {
-            body.serialize_entry(
-                "thinking",
-                &serde_json::json!({"type": "enabled", "budget_tokens": tokens}),
-            )?;
+        if let Some(thinking) = thinking_field(*thinking) {
+            body.serialize_entry("thinking", &thinking)?;
+        }
+        if let Some(effort) = effort {
+            body.serialize_entry("output_config", &serde_json::json!({"effort": effort}))?;
         }
         if !system.is_empty() {
             body.serialize_entry("system", &LazyList(|| system.iter().map(WireBlock)))?;
@@ -54,6 +55,17 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool)))?;
         }
         body.end()
+    }
+}
+
+/// The field `thinking`. Reasoning is asked for as a summary, which costs the same as hiding it.
+fn thinking_field(thinking: Thinking) -> Option<serde_json::Value> {
+    match thinking {
+        Thinking::Unspecified => None,
+        Thinking::Disabled => Some(serde_json::json!({"type": "disabled"})),
+        Thinking::BetweenTools => Some(serde_json::json!({"type": "between_tools"})),
+        Thinking::Adaptive => Some(serde_json::json!({"type": "adaptive", "display": "summarized"})),
+        Thinking::Budget(tokens) => Some(serde_json::json!({"type": "enabled", "budget_tokens": tokens})),
     }
 }
 

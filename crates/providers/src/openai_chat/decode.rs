@@ -89,7 +89,7 @@ pub fn decode_request(body: &[u8]) -> Result<DecodedRequest, DecodeError> {
     read_search(body, &mut decoded)?;
     decoded.stop_sequences = stop_sequences(body)?;
     let effort = body.non_null("reasoning_effort").map(|effort| effort.one_of(&EFFORTS)).transpose()?;
-    decoded.effort = effort.map(str::to_owned);
+    decoded.prompt.effort = effort.and_then(|effort| effort.parse().ok());
     if let Some(options) = body.non_null("prompt_cache_options") {
         let mode = options
             .record()?

@@ -64,7 +64,8 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         let Prompt {
             model,
             max_tokens,
-            thinking: _,
+            thinking: _, // Chat Completions knows effort only
+            effort,
             tools,
             system: _, // these three as messages
             system_id: _,
@@ -83,6 +84,9 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         body.serialize_entry("stream", &true)?;
         if profile.stream_usage {
             body.serialize_entry("stream_options", &serde_json::json!({"include_usage": true}))?;
+        }
+        if let Some(effort) = effort {
+            body.serialize_entry("reasoning_effort", effort)?;
         }
         if profile.include_reasoning {
             body.serialize_entry("include_reasoning", &true)?;

@@ -26,7 +26,6 @@ impl AcceptedRequest {
             parallel_tools,
             automatic_cache,
             explicit_only,
-            effort,
             citations,
             ..
         } = &self.decoded;
@@ -42,13 +41,6 @@ impl AcceptedRequest {
             citations: *citations,
             tool_choice: tool_choice.as_ref().map(|choice| choice.as_str().into()),
             parallel_tools_off: *parallel_tools == Some(false),
-            // Adaptive thinking has no budget to tell requests apart: the word `adaptive` joins the
-            // effort.
-            effort: match (effort, self.decoded.adaptive_thinking) {
-                (effort, true) => Some(format!("adaptive {}", effort.as_deref().unwrap_or_default()).into()),
-                (Some(effort), false) => Some(effort.as_str().into()),
-                (None, false) => None,
-            },
             ..sent.settings
         };
         if let Some(lifetime) = automatic_cache {

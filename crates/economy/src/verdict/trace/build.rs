@@ -228,8 +228,8 @@ fn enabled_settings(given: &CacheSettings, prompt: &CacheSettings) -> Vec<(Setti
     let on = |setting, on: bool| on.then(|| (setting, "on".to_owned()));
     let word = |setting, word: &Option<Arc<str>>| word.as_ref().map(|word| (setting, word.to_string()));
     let thinking = match prompt.thinking {
-        hardpan_prompt::Thinking::Off => None,
-        hardpan_prompt::Thinking::Budget(tokens) => Some((Setting::Thinking, format!("{tokens} tokens"))),
+        hardpan_prompt::Thinking::Unspecified => None,
+        thinking => Some((Setting::Thinking, thinking.to_string())),
     };
     let all = [
         on(Setting::WebSearch, prompt.web_search),
@@ -238,7 +238,7 @@ fn enabled_settings(given: &CacheSettings, prompt: &CacheSettings) -> Vec<(Setti
         on(Setting::ParallelTools, *parallel_tools_off).map(|(setting, _)| (setting, "off".to_owned())),
         on(Setting::Images, prompt.images),
         thinking,
-        word(Setting::Effort, effort),
+        word(Setting::Effort, if effort.is_some() { effort } else { &prompt.effort }),
     ];
     all.into_iter().flatten().collect()
 }

@@ -182,7 +182,7 @@ fn in_the_middle_of_a_round_the_reasoning_leads() {
     accepts(&ValidationRules::openai(), &round(vec![call("a")]));
     both_accept(&round(vec![thought(Some("sig"), None), call("a")]));
     both_accept(&round(vec![thought(None, Some("sealed")), text("Ok."), call("a")]));
-    both_accept(&changed(round(vec![call("a")]), |p| p.thinking = Thinking::Off));
+    both_accept(&changed(round(vec![call("a")]), |p| p.thinking = Thinking::Unspecified));
     let closed = [round(vec![call("a")]).messages, vec![assistant(vec![text("Ok.")]), go()]].concat();
     both_accept(&changed(prompt(closed), |p| p.thinking = Thinking::Budget(1024)));
 }

@@ -3,8 +3,8 @@
 use hardpan_models::Protocol;
 use hardpan_prompt::validate::{Acceptance, ValidationRules, validate};
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, ItemKind, MediaType, Prompt, ResultPart, Role, Thinking, ToolOutcome,
-    WebSearch,
+    Block, CacheLifetime, Content, Effort, ItemKind, MediaType, Prompt, ResultPart, Role, Thinking,
+    ToolOutcome, WebSearch,
 };
 use serde_json::{Value, json};
 
@@ -103,11 +103,8 @@ fn tools_that_the_server_runs_keep_their_type() {
     assert_eq!((tools[0].breakpoint, &*tools[2].tool.name), (Some(CacheLifetime::FiveMinutes), "mine"));
     assert_eq!(decoded.server_tools.iter().map(|name| &**name).collect::<Vec<_>>(), ["web_search"]);
     assert_eq!(decoded.prompt.web_search, Some(WebSearch { max_results: 3 }));
-    assert!(decoded.adaptive_thinking && decoded.prompt.thinking == Thinking::Off);
-    assert_eq!(
-        (decoded.effort.as_deref(), decoded.automatic_cache),
-        (Some("high"), Some(CacheLifetime::OneHour))
-    );
+    assert_eq!((decoded.prompt.thinking, decoded.prompt.effort), (Thinking::Adaptive, Some(Effort::High)));
+    assert_eq!(decoded.automatic_cache, Some(CacheLifetime::OneHour));
     assert!(texts(&decoded.prompt)[1].contains("server_tool_use"));
     assert_eq!(validate(&decoded.prompt, &ValidationRules::anthropic()), Ok(()));
 }
@@ -191,7 +188,7 @@ fn an_echoed_answer_of_openais_is_read() {
     );
     assert_eq!(tools[1].tool.parameters.as_str(), r#"{"type":"object","properties":{}}"#);
     assert!(decoded.stream && decoded.include_usage && decoded.explicit_only);
-    assert_eq!((decoded.parallel_tools, decoded.effort.as_deref()), (Some(false), Some("low")));
+    assert_eq!((decoded.parallel_tools, decoded.prompt.effort), (Some(false), Some(Effort::Low)));
     assert_eq!(decoded.prompt.max_tokens, 50);
     assert_eq!(
         decoded.other.keys().collect::<Vec<_>>(),

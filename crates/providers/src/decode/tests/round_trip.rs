@@ -93,7 +93,13 @@ fn prompts() -> impl Strategy<Value = Prompt> {
     });
     let tools = prop::collection::vec(tool, 0..3);
     let system = prop::collection::vec(marked(text()), 0..3);
-    let thinking = prop_oneof![Just(Thinking::Off), (1024..2000_u32).prop_map(Thinking::Budget)];
+    let thinking = prop_oneof![
+        Just(Thinking::Unspecified),
+        Just(Thinking::Adaptive),
+        Just(Thinking::Disabled),
+        Just(Thinking::BetweenTools),
+        (1024..2000_u32).prop_map(Thinking::Budget)
+    ];
     (tools, system, prop::collection::vec(round(), 1..4), thinking, 1..9000_u32).prop_map(
         |(tools, system, rounds, thinking, max_tokens)| {
             let mut messages = Vec::new();
