@@ -2,7 +2,7 @@ use hardpan_agent::events::ModelSelect;
 use hardpan_agent::{Conversation, InputOutcome, RunEnd};
 use hardpan_context::{LayoutName, Target};
 use hardpan_models::Catalogue;
-use hardpan_prompt::Thinking;
+use hardpan_models::ThinkingSetting;
 use hardpan_session::Record;
 use hardpan_test_support::{TestAgent, TestClock, line};
 use serde_json::json;
@@ -195,11 +195,11 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
     assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
     let target = Target::new(Catalogue::builtin(), Some("openai"), "gpt-5").unwrap();
     test_agent.agent.select_model(target).await.unwrap();
-    test_agent.agent.select_thinking(Thinking::Budget(2048)).await.unwrap();
+    test_agent.agent.select_thinking(ThinkingSetting::Budget(2048)).await.unwrap();
     assert_eq!(test_agent.prompt("Hello again").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(
         test_agent.events_of::<ModelSelect>(),
-        [ModelSelect { previous: "anthropic/claude-sonnet-5".into(), model: "openai/gpt-5".into() }]
+        [ModelSelect { previous: "anthropic/claude-sonnet-5-5".into(), model: "openai/gpt-5".into() }]
     );
     let models = || -> Vec<String> {
         let model = |body: &String| {
@@ -207,14 +207,14 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
         };
         test_agent.sent_bodies().iter().map(model).collect()
     };
-    assert_eq!(models(), ["claude-sonnet-5", "gpt-5"]);
+    assert_eq!(models(), ["claude-sonnet-5-5", "gpt-5"]);
     test_agent.assert_stored_matches_memory().await;
     let answered: Vec<String> = test_agent
         .session()
         .requests()
         .map(|request| format!("{}/{}", request.provider, request.model))
         .collect();
-    assert_eq!(answered, ["anthropic/claude-sonnet-5", "openai/gpt-5"]);
+    assert_eq!(answered, ["anthropic/claude-sonnet-5-5", "openai/gpt-5"]);
     let other = test_agent.copy();
     assert_eq!(other.agent.target().model.id, "gpt-5");
     assert_eq!(other.prompt("And now?").await, InputOutcome::Ran(RunEnd::Done));
