@@ -250,7 +250,7 @@ impl Agent {
                     AssembleError::Thinking { .. } => RunEnd::Error { message },
                 }
             })?;
-        let rules = hardpan_providers::validation_rules(&target.profile, target.model.prefill);
+        let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
         validate(&assembled.prompt, &rules).map_err(|violation| RunEnd::Error {
             message: format!("the provider would refuse the request ({violation}); this is a bug in hardpan: please report it with the session file"),
         })?;

@@ -71,7 +71,7 @@ pub fn assemble(
     let RequestInputs { snapshot, target, layout } = collect_inputs(options, settings, notices)?;
     let render_cache = RenderCache::new(target.vocabulary());
     let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)?;
-    let rules = hardpan_providers::validation_rules(&target.profile, target.model.prefill);
+    let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
     validate(&assembled.prompt, &rules)?;
     Ok(AssembledRequest { assembled, snapshot, target, render_cache })
 }

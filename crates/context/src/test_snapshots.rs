@@ -41,7 +41,11 @@ pub fn lines(prompt: &Prompt) -> Vec<String> {
         |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
     let mut lines = Vec::new();
     for message in &prompt.messages {
-        let role = if message.role == Role::User { "user" } else { "model" };
+        let role = match message.role {
+            Role::User => "user",
+            Role::Assistant => "model",
+            Role::System => "system",
+        };
         for block in &message.blocks {
             let content = match &*block.content {
                 Content::Text(segments) => text(segments),

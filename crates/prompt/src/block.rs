@@ -18,6 +18,20 @@ pub enum Role {
     User,
     /// The model's own earlier answers.
     Assistant,
+    /// The operator in the middle of the conversation: a later instruction outranks earlier ones and
+    /// the system prompt. Few models take it.
+    System,
+}
+
+impl Role {
+    /// A byte for hashes: contents that are equal but said by different speakers differ.
+    pub fn mark(self) -> u8 {
+        match self {
+            Role::User => b'u',
+            Role::Assistant => b'a',
+            Role::System => b's',
+        }
+    }
 }
 
 /// A piece of text and its origin. A text block is one or more segments, joined without a
@@ -217,12 +231,22 @@ pub struct PromptMessage {
     pub id: Option<Arc<str>>,
     /// Ids of attached documents, for the few servers that accept them.
     pub documents: Vec<Arc<str>>,
+    /// System messages only: the text counts until the next user message. It is sent again
+    /// afterwards, but neither shown to the model nor billed.
+    pub turn_scoped: bool,
+    /// System messages only: the effort from the next user message on. Such a message may be empty.
+    pub effort: Option<Effort>,
 }
 
 impl PromptMessage {
-    /// Makes a message without an id and without documents.
+    /// Makes a message without an id, without documents and without an effort.
     pub fn new(role: Role, blocks: Vec<Block>) -> Self {
-        PromptMessage { role, blocks, id: None, documents: Vec::new() }
+        PromptMessage { role, blocks, id: None, documents: Vec::new(), turn_scoped: false, effort: None }
+    }
+
+    /// Whether the message does nothing but set the effort: it may stand anywhere.
+    pub fn only_sets_effort(&self) -> bool {
+        self.role == Role::System && self.blocks.is_empty() && self.effort.is_some()
     }
 }
 

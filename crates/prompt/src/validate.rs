@@ -20,6 +20,7 @@
 mod breakpoints; // number, order and position of cache breakpoints
 mod content; // limits, tools, blocks: what one thing by itself can violate
 mod conversation; // calls and results, who begins and who ends
+mod system_messages; // where system messages may stand
 mod violation; // Violation, Location
 
 #[cfg(test)]
@@ -65,6 +66,8 @@ pub struct ValidationRules {
     pub form: MessageForm,
     /// A conversation that ends with an assistant message.
     pub prefill: Acceptance,
+    /// System messages inside the conversation.
+    pub system_messages: Acceptance,
     /// Explicit cache breakpoints.
     pub breakpoints: Acceptance,
     /// Calls and results in a request that declares no tools.
@@ -91,6 +94,7 @@ impl ValidationRules {
         ValidationRules {
             form: MessageForm::Blocks,
             prefill: Acceptance::Rejected,
+            system_messages: Acceptance::Rejected,
             breakpoints: Acceptance::Accepted,
             undeclared_tools: Acceptance::Rejected,
             warming: Acceptance::Rejected,
@@ -104,6 +108,7 @@ impl ValidationRules {
         ValidationRules {
             form: MessageForm::ToolMessages,
             prefill: Acceptance::Accepted,
+            system_messages: Acceptance::Accepted,
             breakpoints: Acceptance::Rejected,
             undeclared_tools: Acceptance::Accepted,
             warming: Acceptance::Rejected,
@@ -130,6 +135,7 @@ pub fn find_violations(prompt: &Prompt, rules: &ValidationRules) -> Vec<Violatio
     content::check_image_count(prompt, rules, &mut found);
     breakpoints::check_breakpoints(prompt, rules, &mut found);
     content::check_tools_declared(prompt, rules, &mut found);
+    system_messages::check_system_messages(prompt, rules, &mut found);
     conversation::check_conversation(prompt, rules, &mut found);
     found
 }

@@ -6,7 +6,7 @@ mod encode; // request bodies
 mod stream; // AnswerDecoder: answers parsed into events
 mod usage; // what the server reports about tokens
 
-use hardpan_models::{MarkerFormat, ProviderProfile};
+use hardpan_models::{MarkerFormat, Model, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, ValidationRules};
 use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::value::RawValue;
@@ -60,9 +60,10 @@ impl Codec for AnthropicMessages {
         (0..prompt.block_count()).map(|block| prompt.address(block)).collect()
     }
 
-    fn validation_rules(&self, profile: &ProviderProfile, prefill: bool) -> ValidationRules {
+    fn validation_rules(&self, profile: &ProviderProfile, model: &Model) -> ValidationRules {
         ValidationRules {
-            prefill: Acceptance::from_flag(prefill),
+            prefill: Acceptance::from_flag(model.prefill),
+            system_messages: Acceptance::from_flag(model.system_messages),
             breakpoints: Acceptance::from_flag(profile.markers != MarkerFormat::None),
             ..ValidationRules::anthropic()
         }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use hardpan_models::{Protocol, ProviderProfile};
+use hardpan_models::{Model, Protocol, ProviderProfile};
 use hardpan_prompt::validate::ValidationRules;
 use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::Value;
@@ -65,9 +65,8 @@ pub trait Codec: fmt::Debug + Send + Sync {
         "messages"
     }
 
-    /// The rules by which the provider validates a request. `prefill`: the model accepts a prompt
-    /// that ends with the beginning of its answer.
-    fn validation_rules(&self, profile: &ProviderProfile, prefill: bool) -> ValidationRules;
+    /// The rules by which the provider validates a request for a model.
+    fn validation_rules(&self, profile: &ProviderProfile, model: &Model) -> ValidationRules;
 
     /// Parses a request as a server receives it. `path` is the one that it was posted to, below the
     /// base URL: some protocols name the model there.
@@ -117,6 +116,6 @@ pub fn block_addresses(prompt: &Prompt, profile: &ProviderProfile) -> Vec<String
 }
 
 /// See [`Codec::validation_rules`].
-pub fn validation_rules(profile: &ProviderProfile, prefill: bool) -> ValidationRules {
-    codec(profile.protocol).validation_rules(profile, prefill)
+pub fn validation_rules(profile: &ProviderProfile, model: &Model) -> ValidationRules {
+    codec(profile.protocol).validation_rules(profile, model)
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_models::ProviderProfile;
-use hardpan_prompt::{Block, CacheLifetime, Prompt, PromptMessage, Role, SharedContent};
+use hardpan_prompt::{Block, CacheLifetime, Effort, Prompt, PromptMessage, Role, SharedContent};
 use serde_json::value::RawValue;
 
 use crate::codec::{BodyMessages, Codec, codec};
@@ -29,6 +29,8 @@ struct EncodedMessage {
     role: Role,
     id: Option<Arc<str>>,
     documents: Vec<Arc<str>>,
+    turn_scoped: bool,
+    effort: Option<Effort>,
     blocks: Vec<(SharedContent, Option<CacheLifetime>)>,
     json_messages: Vec<Box<RawValue>>,
 }
@@ -107,15 +109,23 @@ impl EncodedMessage {
         message: &PromptMessage,
         profile: &ProviderProfile,
     ) -> Self {
-        let PromptMessage { role, blocks, id, documents } = message;
+        let PromptMessage { role, blocks, id, documents, turn_scoped, effort } = message;
         let json_messages = codec.encode_message(prompt, message, profile);
         let blocks = blocks.iter().map(|block| (block.content.clone(), block.breakpoint)).collect();
-        EncodedMessage { role: *role, id: id.clone(), documents: documents.clone(), blocks, json_messages }
+        EncodedMessage {
+            role: *role,
+            id: id.clone(),
+            documents: documents.clone(),
+            turn_scoped: *turn_scoped,
+            effort: *effort,
+            blocks,
+            json_messages,
+        }
     }
 
     fn matches_message(&self, message: &PromptMessage) -> bool {
         // Every field is named, so that a new one forces a decision here.
-        let PromptMessage { role, blocks, id, documents } = message;
+        let PromptMessage { role, blocks, id, documents, turn_scoped, effort } = message;
         let is_same =
             |((content_before, marker), block): (&(SharedContent, Option<CacheLifetime>), &Block)| {
                 let Block { region: _, content, breakpoint } = block;
@@ -126,5 +136,7 @@ impl EncodedMessage {
             && self.blocks.iter().zip(blocks).all(is_same)
             && self.id == *id
             && self.documents == *documents
+            && self.turn_scoped == *turn_scoped
+            && self.effort == *effort
     }
 }

@@ -8,7 +8,7 @@ mod stream; // AnswerDecoder: answers parsed into events
 mod think; // ThinkTagSplitter: reasoning in <think> tags
 mod usage; // what the servers report about tokens
 
-use hardpan_models::{MarkerFormat, ProviderProfile};
+use hardpan_models::{MarkerFormat, Model, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, ValidationRules};
 use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::value::RawValue;
@@ -66,7 +66,7 @@ impl Codec for OpenaiChat {
         encode::block_addresses(prompt, profile)
     }
 
-    fn validation_rules(&self, profile: &ProviderProfile, _prefill: bool) -> ValidationRules {
+    fn validation_rules(&self, profile: &ProviderProfile, _model: &Model) -> ValidationRules {
         ValidationRules {
             breakpoints: Acceptance::from_flag(profile.markers != MarkerFormat::None),
             ..ValidationRules::openai()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, Hash, Prompt, PromptTokens, Region, ResultPart, Role, Segment, ToolBlock,
+    Block, CacheLifetime, Content, Hash, Prompt, PromptTokens, Region, ResultPart, Segment, ToolBlock,
 };
 
 use super::state::{Frontier, StrataState};
@@ -59,7 +59,7 @@ fn prefix_hashes(prompt: &Prompt, lengths: [Option<usize>; 2]) -> [Option<Hash>;
     }
     let system = prompt.system.iter().map(|block| (b's', block));
     let messages = prompt.messages.iter().flat_map(|message| {
-        let role = if message.role == Role::User { b'u' } else { b'a' };
+        let role = message.role.mark();
         message.blocks.iter().map(move |block| (role, block))
     });
     for (role, block) in system.chain(messages).take((most + 1).saturating_sub(ends.len())) {

@@ -135,7 +135,7 @@ fn run_request(
     if again {
         check_repeatable(environment, case, &bytes, &layout_state)?;
     }
-    let rules = hardpan_providers::validation_rules(&target.profile, target.model.prefill);
+    let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
     validate(&prompt, &rules)
         .map_err(|violation| Violation { rule: "the validator accepts it", detail: violation.to_string() })?;
     let body: serde_json::Value = serde_json::from_slice(&bytes)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, Hash, Prompt, PromptMessage, PromptTokens, Role, Thinking, Tool, ToolBlock,
+    Block, CacheLifetime, Content, Hash, Prompt, PromptMessage, PromptTokens, Thinking, Tool, ToolBlock,
 };
 use serde::Serialize;
 
@@ -202,8 +202,9 @@ fn message_blocks(message: &PromptMessage) -> impl Iterator<Item = CacheBlock> {
 /// between two messages of the same role is not, since servers merge them. Documents attached to a
 /// message count towards its first block.
 pub(crate) fn block_identities(message: &PromptMessage) -> impl Iterator<Item = (Hash, &Block)> {
-    let PromptMessage { role, blocks, id: _, documents } = message;
-    let role = if *role == Role::User { b'u' } else { b'a' };
+    // A message's own effort keeps the cache.
+    let PromptMessage { role, blocks, id: _, documents, turn_scoped: _, effort: _ } = message;
+    let role = role.mark();
     blocks.iter().enumerate().map(move |(index, block)| {
         let hash = block.hash().with_mark(role);
         match documents.is_empty() || index > 0 {

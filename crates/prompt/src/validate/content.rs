@@ -52,7 +52,7 @@ pub(super) fn check_blocks(prompt: &Prompt, rules: &ValidationRules, found: &mut
         // An OpenAI message of nothing but reasoning has neither content nor calls.
         let counts =
             |b: &Block| rules.form == MessageForm::Blocks || !matches!(*b.content, Content::Reasoning(_));
-        if !turn.blocks.iter().any(counts) {
+        if !turn.blocks.iter().any(counts) && !turn.only_sets_effort() {
             found.push(Violation::EmptyMessage { at: Location::Message(message) });
         }
         for (block, content) in turn.blocks.iter().enumerate() {

@@ -10,7 +10,8 @@ use super::{Acceptance, Location, MessageForm, ValidationRules, Violation};
 /// Checks who begins, which result answers which call, where reasoning is required, and who ends.
 pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
     let anthropic = rules.form == MessageForm::Blocks;
-    if anthropic && prompt.messages.first().is_some_and(|first| first.role == Role::Assistant) {
+    let mut speakers = prompt.messages.iter().enumerate().filter(|(_, it)| it.role != Role::System);
+    if anthropic && speakers.clone().next().is_some_and(|(_, first)| first.role == Role::Assistant) {
         found.push(Violation::FirstNotUser);
     }
     check_answers(prompt, rules.form, found);
@@ -19,8 +20,9 @@ pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found
     }
     // Anthropic takes no prefill while the model thinks, whatever the model.
     let refused = rules.prefill == Acceptance::Rejected || (anthropic && prompt.thinking.is_on());
-    if refused && prompt.messages.last().is_some_and(|last| last.role == Role::Assistant) {
-        found.push(Violation::Prefill { at: Location::Message(prompt.messages.len() - 1) });
+    if let Some((last, _)) = speakers.next_back().filter(|(_, last)| refused && last.role == Role::Assistant)
+    {
+        found.push(Violation::Prefill { at: Location::Message(last) });
     }
 }
 
@@ -77,7 +79,7 @@ fn check_answers(prompt: &Prompt, form: MessageForm, found: &mut Vec<Violation>)
                 }
                 (Role::User, Content::Result(result)) => round.result(at, &result.call_id, found),
                 (Role::User, _) => round.close(found),
-                (Role::Assistant, _) => {}
+                (Role::Assistant | Role::System, _) => {}
             }
         }
     }
@@ -143,7 +145,7 @@ impl<'a> ToolRound<'a> {
 fn check_reasoning(prompt: &Prompt, found: &mut Vec<Violation>) {
     let is_reasoning = |block: &Block| matches!(*block.content, Content::Reasoning(_));
     let (mut made, mut last) = (None, None);
-    for message in merged_messages(prompt, MessageForm::Blocks) {
+    for message in merged_messages(prompt, MessageForm::Blocks).filter(|it| it.role != Role::System) {
         if message.role == Role::Assistant {
             let blocks = message.turns.iter().enumerate().rev();
             let end =

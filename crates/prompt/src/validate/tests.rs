@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::{
-    CacheLifetime, Call, Content, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Reasoning, Region,
-    ResultPart, Role, Segment, Text, Thinking, Tool, ToolBlock, ToolOutcome, ToolResult, WebSearch,
+    CacheLifetime, Call, Content, Effort, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Reasoning,
+    Region, ResultPart, Role, Segment, Text, Thinking, Tool, ToolBlock, ToolOutcome, ToolResult, WebSearch,
 };
 use serde_json::json;
 

@@ -298,6 +298,42 @@ pub enum Violation {
         at: Location,
     },
 
+    /// A system message for a model that takes none.
+    #[error("{at}: role 'system' is not supported on this model")]
+    SystemMessage {
+        /// Location of the system message.
+        at: Location,
+    },
+    /// A system message before anybody has spoken.
+    #[error(
+        "{at}: use the top-level 'system' parameter for the initial system prompt; a system message must \
+         follow a user message"
+    )]
+    SystemMessageFirst {
+        /// Location of the system message.
+        at: Location,
+    },
+    /// A system message right after an answer of the model, whose calls may still be open.
+    #[error("{at}: a system message must follow a user message or a server tool result")]
+    SystemMessageAfterAnswer {
+        /// Location of the system message.
+        at: Location,
+    },
+    /// A user message comes after a system message.
+    #[error("{at}: a system message must be the last message or be followed by an assistant message")]
+    SystemMessageBeforeUser {
+        /// Location of the system message.
+        at: Location,
+    },
+    /// A turn-scoped system message with more than text.
+    #[error("{at}.{what}: not permitted on a system message with clear_at")]
+    TurnScoped {
+        /// Location of the system message.
+        at: Location,
+        /// The field that such a message cannot have.
+        what: &'static str,
+    },
+
     /// The request body is larger than the server reads.
     #[error("the request is {bytes} bytes; at most {MAX_REQUEST_BYTES} are accepted")]
     TooLarge {

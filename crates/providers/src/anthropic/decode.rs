@@ -1,8 +1,8 @@
 //! Parses bodies of Anthropic Messages.
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Call, Content, Image, ItemKind, Json, Prompt, PromptMessage, Reasoning, Region,
-    ResultPart, Role, Text, Thinking, ToolBlock, ToolOutcome, ToolResult, WebSearch,
+    Block, CacheLifetime, Call, Content, Effort, Image, ItemKind, Json, Prompt, PromptMessage, Reasoning,
+    Region, ResultPart, Role, Text, Thinking, ToolBlock, ToolOutcome, ToolResult, WebSearch,
 };
 use serde_json::Value;
 
@@ -86,9 +86,7 @@ pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, 
         read_tool_choice(&choice, &mut decoded)?;
     }
     if let Some(config) = body.non_null("output_config") {
-        let effort = config.record()?.non_null("effort").map(|effort| effort.one_of(&EFFORTS)).transpose()?;
-        decoded.prompt.effort = effort.and_then(|effort| effort.parse().ok());
-        config.reject_unknown_fields(&["effort", "format", "task_budget"])?;
+        decoded.prompt.effort = effort(&config, &["format", "task_budget"])?;
     }
     decoded.automatic_cache = cache_control(body)?;
     decoded.citations = has_citations(messages.value);
@@ -126,13 +124,11 @@ fn string_content(text: &str, kind: ItemKind) -> Vec<Block> {
 }
 
 fn message(message: &Node<'_>) -> Result<PromptMessage, DecodeError> {
-    let role = message.record()?.required("role")?;
-    if role.value == "system" {
-        let words = "Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, \
-                     not \"system\" as an input message role.";
-        return Err(role.reject(DecodeErrorKind::Unsupported, format!("messages: {words}")));
-    }
-    let role = if role.one_of(&["user", "assistant"])? == "user" { Role::User } else { Role::Assistant };
+    let role = match message.record()?.required("role")?.one_of(&["user", "assistant", "system"])? {
+        "system" => return system_message(message),
+        "assistant" => Role::Assistant,
+        _ => Role::User,
+    };
     let content = message.required("content")?;
     let blocks = match content.value.as_str() {
         Some(text) => string_content(text, ItemKind::History),
@@ -140,6 +136,26 @@ fn message(message: &Node<'_>) -> Result<PromptMessage, DecodeError> {
     };
     message.reject_unknown_fields(&["role", "content"])?;
     Ok(PromptMessage::new(role, blocks))
+}
+
+/// A system message inside the conversation: text, the effort from the next user message on, or
+/// both.
+fn system_message(message: &Node<'_>) -> Result<PromptMessage, DecodeError> {
+    let blocks = system(&message.required("content")?)?;
+    let turn_scoped = match message.non_null("clear_at") {
+        Some(moment) => moment.one_of(&["next_user_message"]).map(|_| true)?,
+        None => false,
+    };
+    let effort = message.non_null("output_config").map(|config| effort(&config, &[])).transpose()?.flatten();
+    message.reject_unknown_fields(&["role", "content", "clear_at", "output_config"])?;
+    Ok(PromptMessage { turn_scoped, effort, ..PromptMessage::new(Role::System, blocks) })
+}
+
+/// The effort in `output_config`, which may have the fields `others` besides.
+fn effort(config: &Node<'_>, others: &[&str]) -> Result<Option<Effort>, DecodeError> {
+    let effort = config.record()?.non_null("effort").map(|effort| effort.one_of(&EFFORTS)).transpose()?;
+    config.reject_unknown_fields(&[&["effort"], others].concat())?;
+    Ok(effort.and_then(|effort| effort.parse().ok()))
 }
 
 fn block(node: &Node<'_>) -> Result<Block, DecodeError> {

@@ -74,11 +74,25 @@ pub struct Message<'a>(pub &'a PromptMessage);
 
 impl Serialize for Message<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let PromptMessage { role, blocks, id: _, documents: _ } = self.0;
+        let PromptMessage { role, blocks, id: _, documents: _, turn_scoped, effort } = self.0;
         let mut message = serializer.serialize_map(None)?;
-        message.serialize_entry("role", if *role == Role::User { "user" } else { "assistant" })?;
+        message.serialize_entry("role", role_name(*role))?;
         message.serialize_entry("content", &LazyList(|| blocks.iter().map(WireBlock)))?;
+        if *turn_scoped {
+            message.serialize_entry("clear_at", "next_user_message")?;
+        }
+        if let Some(effort) = effort {
+            message.serialize_entry("output_config", &serde_json::json!({"effort": effort}))?;
+        }
         message.end()
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::System => "system",
     }
 }
 

@@ -148,9 +148,7 @@ fn read_message(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Dec
                 decoded.system_messages += 1;
                 return Ok(());
             }
-            // A prompt has one system prompt, at its beginning; later ones keep their place and
-            // their kind.
-            PromptMessage::new(Role::User, blocks)
+            PromptMessage::new(Role::System, blocks)
         }
         "user" => {
             let blocks = content(node, ItemKind::History)?;

@@ -222,7 +222,8 @@ pub fn split_message<'a>(
     profile: &'a ProviderProfile,
     messages: &mut Vec<Message<'a>>,
 ) {
-    let PromptMessage { role, blocks, id, documents } = turn;
+    // A change of effort within the conversation, and text for one turn only, are Anthropic's.
+    let PromptMessage { role, blocks, id, documents, turn_scoped: _, effort: _ } = turn;
     let mut images = Vec::new();
     for block in blocks {
         let Content::Result(ToolResult { call_id, parts, .. }) = &*block.content else { continue };
@@ -251,7 +252,11 @@ pub fn split_message<'a>(
         _ => None,
     };
     let message = Message {
-        role: if *role == Role::User { "user" } else { "assistant" },
+        role: match role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::System => "system",
+        },
         id: id.as_deref(),
         calls: blocks.iter().filter_map(calls).collect(),
         reasoning: blocks.iter().filter_map(reasoning).collect(),

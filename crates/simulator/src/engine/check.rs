@@ -19,7 +19,7 @@ pub fn check_request(
     settings: &EngineSettings,
 ) -> Result<(), ErrorReply> {
     server.check_fields(decoded, model, profile)?;
-    let mut rules = hardpan_providers::validation_rules(profile, model.prefill);
+    let mut rules = hardpan_providers::validation_rules(profile, model);
     server.adjust_rules(&mut rules, decoded, choice);
     if let Some(violation) = find_violations(&decoded.prompt, &rules).first() {
         return Err(server.refuse_violation(violation));

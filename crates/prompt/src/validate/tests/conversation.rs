@@ -186,3 +186,60 @@ fn in_the_middle_of_a_round_the_reasoning_leads() {
     let closed = [round(vec![call("a")]).messages, vec![assistant(vec![text("Ok.")]), go()]].concat();
     both_accept(&changed(prompt(closed), |p| p.thinking = Thinking::Budget(1024)));
 }
+
+fn system(blocks: Vec<Block>) -> PromptMessage {
+    PromptMessage::new(Role::System, blocks)
+}
+
+fn effort_only() -> PromptMessage {
+    PromptMessage { effort: Some(Effort::Low), ..system(Vec::new()) }
+}
+
+fn with_system_messages() -> ValidationRules {
+    ValidationRules { system_messages: Acceptance::Accepted, ..ValidationRules::anthropic() }
+}
+
+#[test]
+fn system_messages_follow_the_user_and_precede_the_model() {
+    let said = || system(vec![text("Run the tests.")]);
+    let answer = || assistant(vec![text("Yes.")]);
+    let (calls, results) = (|| assistant(vec![call("a")]), || user(vec![result("a")]));
+    let rules = with_system_messages();
+    for accepted in [
+        vec![go(), said()],
+        vec![go(), said(), said(), answer(), go()],
+        vec![go(), calls(), results(), said()],
+        vec![effort_only(), go(), effort_only(), answer(), effort_only(), go(), effort_only()],
+        vec![go(), effort_only(), said(), effort_only()],
+        vec![go(), calls(), effort_only(), results()],
+    ] {
+        accepts(&rules, &prompt(accepted.clone()));
+        let name = names(&prompt(accepted), &ValidationRules::anthropic());
+        assert!(name.iter().all(|name| name == "SystemMessage") && !name.is_empty(), "{name:?}");
+    }
+    for (messages, broken) in [
+        (vec![said(), go()], vec!["SystemMessageFirst"]),
+        (vec![go(), answer(), said()], vec!["SystemMessageAfterAnswer", "Prefill"]),
+        (vec![go(), said(), go()], vec!["SystemMessageBeforeUser"]),
+        (vec![go(), calls(), said(), results()], vec!["SystemMessageAfterAnswer"]),
+        (vec![go(), answer(), effort_only()], vec!["Prefill"]),
+        (vec![go(), system(Vec::new())], vec!["EmptyMessage"]),
+        (vec![go(), system(vec![call("a")])], vec!["Misplaced"]),
+    ] {
+        assert_eq!(names(&prompt(messages.clone()), &rules), broken, "{messages:?}");
+    }
+    accepts(&ValidationRules::openai(), &prompt(vec![said(), go(), said(), go()]));
+}
+
+#[test]
+fn a_turn_scoped_message_is_text_without_marker_and_effort() {
+    let scoped = |message: PromptMessage| prompt(vec![go(), PromptMessage { turn_scoped: true, ..message }]);
+    let marked = Block { breakpoint: Some(CacheLifetime::FiveMinutes), ..text("Now.") };
+    let rules = with_system_messages();
+    accepts(&rules, &scoped(system(vec![text("Now.")])));
+    let message = "messages.1.cache_control: not permitted on a system message with clear_at";
+    refuses(&rules, &scoped(system(vec![marked])), message);
+    let with_effort = PromptMessage { effort: Some(Effort::Low), ..system(vec![text("Now.")]) };
+    let message = "messages.1.output_config: not permitted on a system message with clear_at";
+    refuses(&rules, &scoped(with_effort), message);
+}
