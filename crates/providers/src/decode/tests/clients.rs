@@ -184,7 +184,7 @@ fn an_echoed_answer_of_openais_is_read() {
     assert_eq!(text(&messages[4].blocks[0]), "No.");
     assert_eq!(
         (messages[5].role, messages[5].blocks[0].origin().map(|origin| origin.kind)),
-        (Role::User, Some(ItemKind::System))
+        (Role::System, Some(ItemKind::System))
     );
     assert_eq!(tools[1].tool.parameters.as_str(), r#"{"type":"object","properties":{}}"#);
     assert!(decoded.stream && decoded.include_usage && decoded.explicit_only);
