@@ -5,20 +5,20 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{Breakdown, LayoutName, Target};
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::AgentMessage;
 use hardpan_providers::Client;
-use hardpan_session::{LogError, Record};
-use hardpan_tools::{ToolRegistry, UnknownTool};
+use hardpan_session::Record;
+use hardpan_tools::ToolRegistry;
 use jiff::Timestamp;
-use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::Conversation;
+use crate::error::{AgentError, CommandError, EntryError};
 use crate::events::{
     CustomMessage, Events, Input, ModelSelect, QueueUpdate, SessionFork, SessionShutdown, SessionStart,
     SessionSwitch,
@@ -31,47 +31,6 @@ use crate::session_ledger::FlushScope;
 use crate::setup::Setup;
 use crate::spending::UsageReport;
 use crate::turn::LastRequest;
-
-/// Why the agent did not do what it was asked to do.
-#[derive(Clone, Debug, Error)]
-pub enum AgentError {
-    /// A run is in progress. Queue the input with [`Agent::queue`], or call [`Agent::abort`] first.
-    #[error("the agent is busy: steer it, queue a follow-up, or stop it first")]
-    Busy,
-    /// The input had neither text nor images after expansion.
-    #[error("there is nothing to send: type a prompt")]
-    Empty,
-    /// Compaction failed or was cancelled; the conversation is unchanged.
-    #[error("not compacted: {reason}")]
-    Compact {
-        /// Shown to the user; says what to do where there is something to do.
-        reason: String,
-    },
-    /// A shell command that the user typed could not be run.
-    #[error("{reason}")]
-    Bash {
-        /// Shown to the user; says what to do where there is something to do.
-        reason: String,
-    },
-    /// The ping that keeps the provider's cache warm was not sent, or it failed.
-    #[error("the cache was not pinged: {reason}")]
-    Ping {
-        /// Shown to the user; says what to do where there is something to do.
-        reason: String,
-    },
-    /// The session has no such entry, or the conversation cannot continue from it.
-    #[error("{reason}")]
-    Entry {
-        /// Shown to the user; says what to do where there is something to do.
-        reason: String,
-    },
-    /// There is no such tool to switch.
-    #[error(transparent)]
-    Tool(#[from] UnknownTool),
-    /// The session file cannot be written.
-    #[error(transparent)]
-    Log(#[from] LogError),
-}
 
 /// How the conversation given to [`Agent::switch_session`] relates to the current one. It decides
 /// which event is emitted: [`SessionSwitch`] or [`SessionFork`].
@@ -102,25 +61,36 @@ pub enum InputOutcome {
     Ran(crate::RunEnd),
 }
 
-type RunCommand = dyn Fn(String, Agent) -> BoxFuture<'static, Result<Option<String>, String>> + Send + Sync;
+type RunCommand =
+    dyn Fn(String, Agent) -> BoxFuture<'static, Result<Option<String>, CommandError>> + Send + Sync;
 
 /// A slash command that the user can type: `/name args`.
 #[derive(Clone)]
 pub struct Command {
     /// One line for `/help` and completion.
     pub description: String,
-    /// Called with the text after the name, trimmed. The text it returns is shown to the user.
-    pub run: Arc<RunCommand>,
+    run: Arc<RunCommand>,
 }
 
-/// Model, layout and thinking level of the next request. `client` is built on first use and dropped
-/// when the model or the session changes.
+impl Command {
+    /// Runs the command with the text after its name, trimmed. It runs in a task of its own, so that
+    /// a panic stays there. The text it returns is shown to the user.
+    pub async fn run(self, arguments: &str, agent: &Agent) -> Result<Option<String>, CommandError> {
+        let (arguments, agent) = (arguments.to_owned(), agent.clone());
+        // Called within the task: a command may panic before its future exists.
+        let task = tokio::spawn(async move { (self.run)(arguments, agent).await });
+        task.await.unwrap_or(Err(CommandError::Crashed))
+    }
+}
+
+/// Model, layout and thinking level of the next request. Clones share `client`, which is built on
+/// first use; it is replaced by an empty one when the model or the session changes.
 #[derive(Clone)]
 pub(crate) struct ModelSelection {
     pub target: Target,
     pub layout: LayoutName,
     pub thinking: ThinkingSetting,
-    pub client: Option<Arc<Client>>,
+    pub client: Arc<OnceLock<Arc<Client>>>,
 }
 
 pub(crate) struct Inner {
@@ -159,8 +129,8 @@ impl Agent {
     pub fn new(setup: Setup, conversation: Conversation) -> Self {
         let Setup { target, layout, thinking, settings, tools, .. } = &setup;
         conversation.restore_tool_switches(tools);
-        let selection =
-            ModelSelection { target: target.clone(), layout: *layout, thinking: *thinking, client: None };
+        let (target, client) = (target.clone(), Arc::default());
+        let selection = ModelSelection { target, layout: *layout, thinking: *thinking, client };
         let inner = Inner {
             events: Events::new(settings.handler_timeout),
             commands: Mutex::default(),
@@ -196,7 +166,7 @@ impl Agent {
         description: &str,
         run: impl Fn(String, Agent) -> F + Send + Sync + 'static,
     ) where
-        F: Future<Output = Result<Option<String>, String>> + Send + 'static,
+        F: Future<Output = Result<Option<String>, CommandError>> + Send + 'static,
     {
         let run: Arc<RunCommand> = Arc::new(move |arguments, agent| Box::pin(run(arguments, agent)));
         let command = Command { description: description.to_owned(), run };
@@ -365,7 +335,7 @@ impl Agent {
         let (previous, model) = {
             let mut selection = lock(&self.inner.selection);
             let previous = selection.target.model.name();
-            (selection.target, selection.client) = (target, None);
+            (selection.target, selection.client) = (target, Arc::default());
             (previous, selection.target.model.name())
         };
         self.events().emit(self, ModelSelect { previous, model }).await;
@@ -399,7 +369,7 @@ impl Agent {
             std::mem::replace(&mut *current, conversation).session
         };
         *lock(&self.inner.last_request) = None;
-        lock(&self.inner.selection).client = None;
+        lock(&self.inner.selection).client = Arc::default();
         match how {
             SessionSwitchKind::Other => self.events().emit(self, SessionSwitch { from, to }).await,
             SessionSwitchKind::Fork { entry } => {
@@ -426,9 +396,7 @@ impl Agent {
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
             if !conversation.has_entry(entry) {
-                return Err(AgentError::Entry {
-                    reason: format!("there is no entry {entry} in this session"),
-                });
+                return Err(EntryError::Unknown { entry: entry.to_owned() }.into());
             }
             let record = Record::Label { target: entry.into(), label: label.map(Into::into) };
             conversation.append_record(record, now)

@@ -6,8 +6,9 @@ use hardpan_prompt::Prompt;
 use hardpan_providers::ClientRequest;
 use serde::Serialize;
 
-use crate::agent::{Agent, AgentError, lock};
+use crate::agent::{Agent, lock};
 use crate::billing::RequestTimes;
+use crate::error::{AgentError, PingError};
 use crate::run_status::Activity;
 use crate::session_ledger::CacheBase;
 use crate::spending::Spending;
@@ -71,14 +72,9 @@ impl Agent {
     /// entries.
     pub async fn ping_cache(&self) -> Result<Spending, AgentError> {
         let _alone = self.try_begin(Activity::PingingCache)?;
-        let failed = |reason: String| AgentError::Ping { reason };
-        let selection = self.selection_with_client().map_err(|error| failed(error.to_string()))?;
+        let (selection, client) = self.selection_with_client().map_err(PingError::from)?;
         let last_request = lock(&self.inner.last_request).clone();
-        let last_request =
-            last_request.ok_or_else(|| failed("nothing has been sent yet: send a prompt first".into()))?;
-        let client = selection.client.clone().ok_or_else(|| {
-            failed("no client for this model is available; check the provider's settings".into())
-        })?;
+        let last_request = last_request.ok_or(PingError::NothingSent)?;
         let prompt = Prompt { max_tokens: 1, ..last_request.sent_prompt().0.clone() };
         let started = self.now();
         let forms = TextFallbacks::new(&self.inner.setup.texts);
@@ -89,7 +85,7 @@ impl Agent {
             fallbacks: &forms,
             now_ms: started.as_millisecond(),
         };
-        let answer = client.send(request).collect().await.map_err(|error| failed(error.to_string()))?;
+        let answer = client.send(request).collect().await.map_err(PingError::from)?;
         let usage = answer.usage.as_ref().map(|usage| &usage.tokens);
         let times = RequestTimes { sent: started, began: self.now() };
         let sent = ((&prompt, last_request.sent_prompt().1), CacheBase::Conversation);

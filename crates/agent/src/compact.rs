@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use hardpan_context::{LayoutName, PromptTexts, Snapshot, fill_template};
 use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessagePart, Omission, Text};
-use hardpan_providers::{Answer, ClientRequest, FailureKind, StopReason};
+use hardpan_providers::{Answer, Client, ClientRequest, StopReason};
 use hardpan_session::{Record, Session};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,9 +20,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::RunEnd;
-use crate::agent::{Agent, AgentError, ModelSelection, lock};
+use crate::agent::{Agent, ModelSelection, lock};
 use crate::billing::RequestTimes;
+use crate::error::{AgentError, CompactError, SideRequestError, SummaryError};
 use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use crate::run::{RunState, unless_aborted};
 use crate::run_status::Activity;
@@ -72,26 +72,18 @@ pub(crate) enum SummaryForm {
 impl SummaryForm {
     /// The form to try next after a failure; `None` if there is none left.
     fn fallback_after(self, failed: &SideRequestError) -> Option<SummaryForm> {
-        match (self, failed) {
-            (SummaryForm::OnPrefix, SideRequestError::Failed(_)) => Some(SummaryForm::Standalone),
-            (SummaryForm::OnPrefix | SummaryForm::Standalone, SideRequestError::TooLong(_)) => {
+        match (self, failed.is_too_long()) {
+            (SummaryForm::OnPrefix, false) => Some(SummaryForm::Standalone),
+            (SummaryForm::OnPrefix | SummaryForm::Standalone, true) => {
                 Some(SummaryForm::Truncated(MAX_CHARS_PER_TEXT[0]))
             }
-            (SummaryForm::Truncated(max_chars), SideRequestError::TooLong(_)) => MAX_CHARS_PER_TEXT
+            (SummaryForm::Truncated(max_chars), true) => MAX_CHARS_PER_TEXT
                 .into_iter()
                 .find(|shorter| *shorter < max_chars)
                 .map(SummaryForm::Truncated),
-            (SummaryForm::Standalone | SummaryForm::Truncated(_), SideRequestError::Failed(_)) => None,
+            (SummaryForm::Standalone | SummaryForm::Truncated(_), false) => None,
         }
     }
-}
-
-/// Why a request outside of the conversation gave no usable answer.
-enum SideRequestError {
-    /// The request does not fit the model's window.
-    TooLong(String),
-    /// Any other failure.
-    Failed(String),
 }
 
 impl Agent {
@@ -114,15 +106,12 @@ impl Agent {
         why: CompactReason,
         token: &CancellationToken,
     ) -> Result<CompactionResult, AgentError> {
-        let failed = |reason: String| AgentError::Compact { reason };
         let messages = self.messages();
         let count = |message: &AgentMessage| estimate_tokens(message, run_state);
         let sizes: Vec<usize> = messages.iter().map(count).collect();
         let tokens_before = sizes.iter().sum::<usize>() as u64;
         let wanted = KEPT_TOKENS.min(self.target().max_input_tokens() as usize / 10);
-        let cut = cut::first_kept(&messages, &sizes, wanted).ok_or_else(|| {
-            failed("there is too little to summarise yet: continue the conversation first".into())
-        })?;
+        let cut = cut::first_kept(&messages, &sizes, wanted).ok_or(CompactError::TooShort)?;
         let first_kept = messages[cut].id.clone();
         let event = SessionBeforeCompact {
             why,
@@ -132,9 +121,9 @@ impl Agent {
             tokens_before,
         };
         let summary = match self.ask_compact_handlers(event).await {
-            BeforeCompactReply::Cancel { reason } => return Err(failed(reason)),
+            BeforeCompactReply::Cancel { reason } => return Err(CompactError::Cancelled { reason }.into()),
             BeforeCompactReply::Summary { text } if text.trim().is_empty() => {
-                return Err(failed("the summary was empty; nothing has changed".into()));
+                return Err(CompactError::EmptySummary.into());
             }
             BeforeCompactReply::Summary { text } => text,
             BeforeCompactReply::Continue => {
@@ -150,8 +139,8 @@ impl Agent {
                 let asking = self.request_summary(run_state, &messages, cut, &request, "compaction", first);
                 unless_aborted(token, asking)
                     .await
-                    .map_err(|_| failed("it was aborted; nothing has changed".into()))?
-                    .map_err(failed)?
+                    .map_err(|_| CompactError::Aborted)?
+                    .map_err(CompactError::from)?
             }
         };
         // The file lists are read from the stored session, so everything must be written first.
@@ -208,9 +197,9 @@ impl Agent {
         request: &str,
         purpose: &str,
         first: SummaryForm,
-    ) -> Result<String, String> {
-        let selection = self.selection_with_client().map_err(|error| error.to_string())?;
-        self.ensure_observed(run_state).await.map_err(|error| error.to_string())?;
+    ) -> Result<String, SummaryError> {
+        let (selection, client) = self.selection_with_client()?;
+        self.ensure_observed(run_state).await?;
         let id = MessageId::from("summary-request");
         let request_message =
             AgentMessage::new(id.clone(), MessageBody::User { content: vec![MessagePart::text(request)] });
@@ -219,59 +208,48 @@ impl Agent {
             first_unsent: Some(id.clone()),
             ..Snapshot::empty(now)
         };
-        let mut form = Some(first);
-        let mut why = String::new();
-        while let Some(now) = form {
+        let mut form = first;
+        loop {
             let with_request = |messages: &[AgentMessage]| {
                 messages.iter().cloned().chain([request_message.clone()]).collect()
             };
-            let snapshot = match now {
-                SummaryForm::OnPrefix => self
-                    .build_snapshot(run_state, &selection, Some(id.clone()), with_request(messages))
-                    .map_err(|error| error.to_string())?,
+            let snapshot = match form {
+                SummaryForm::OnPrefix => {
+                    self.build_snapshot(run_state, &selection, Some(id.clone()), with_request(messages))?
+                }
                 SummaryForm::Standalone => alone(with_request(messages), self.now()),
                 SummaryForm::Truncated(max_chars) => {
                     alone(with_request(&truncate::truncate_messages(&messages[..cut], max_chars)), self.now())
                 }
             };
-            let layout = match now {
+            let layout = match form {
                 SummaryForm::OnPrefix => selection.layout,
                 SummaryForm::Standalone | SummaryForm::Truncated(_) => LayoutName::for_single_request(),
             };
             let selection = ModelSelection { layout, ..selection.clone() };
-            let answered = self.send_side_request(run_state, &selection, &snapshot, purpose).await;
-            let failed =
-                match answered.and_then(|answer| summary_text(&answer).map_err(SideRequestError::Failed)) {
-                    Ok(text) => return Ok(text),
-                    Err(failed) => failed,
-                };
-            form = now.fallback_after(&failed);
-            let (SideRequestError::TooLong(reason) | SideRequestError::Failed(reason)) = failed;
-            why = reason;
+            let answered = self.send_side_request(run_state, (&selection, &client), &snapshot, purpose).await;
+            let failed = match answered.and_then(|answer| summary_text(&answer)) {
+                Ok(text) => return Ok(text),
+                Err(failed) => failed,
+            };
+            form = match form.fallback_after(&failed) {
+                Some(next) => next,
+                None => return Err(failed.into()),
+            };
         }
-        Err(format!("the summary failed ({why}); nothing has changed"))
     }
 
     /// Sends a request that is not part of the conversation, and bills it to the session.
     async fn send_side_request(
         &self,
         run_state: &mut RunState,
-        selection: &ModelSelection,
+        (selection, client): (&ModelSelection, &Client),
         snapshot: &Snapshot,
         purpose: &str,
     ) -> Result<Answer, SideRequestError> {
-        let client = selection.client.clone().ok_or_else(|| {
-            SideRequestError::Failed(
-                "no client for this model is available; check the provider's settings".into(),
-            )
-        })?;
-        let assembled = self.assemble_request(run_state, selection, snapshot).map_err(|stop| match stop {
-            RunEnd::TooLong { message } | RunEnd::Error { message } => SideRequestError::TooLong(message),
-            other => SideRequestError::Failed(format!("{other:?}")),
-        })?;
+        let assembled = self.assemble_request(run_state, selection, snapshot)?;
         if assembled.prompt.left_out.iter().any(Omission::is_message_without_room) {
-            // The model would invent a summary of messages that it was not shown.
-            return Err(SideRequestError::TooLong("the conversation does not fit the window".into()));
+            return Err(SideRequestError::DoesNotFit);
         }
         let forms = TextFallbacks::new(&self.inner.setup.texts);
         let started = self.now();
@@ -285,12 +263,7 @@ impl Agent {
         let mut stream = client.send(request);
         let mut began = None;
         while let Some(event) = stream.next_event().await {
-            event.map_err(|error| match error.failure {
-                FailureKind::ContextTooLong | FailureKind::TooLarge => {
-                    SideRequestError::TooLong(error.to_string())
-                }
-                _ => SideRequestError::Failed(error.to_string()),
-            })?;
+            event?;
             began = began.or_else(|| Some(self.now()));
         }
         let (answer, began) = (stream.into_answer(), began.unwrap_or(started));
@@ -340,14 +313,14 @@ fn summary_request_text(texts: &PromptTexts, instructions: Option<&str>) -> Stri
 }
 
 /// The text of an answer if it can serve as a summary, or why it cannot.
-fn summary_text(answer: &Answer) -> Result<String, String> {
+fn summary_text(answer: &Answer) -> Result<String, SideRequestError> {
     let text = answer.text().trim().to_owned();
     match (&answer.error, &answer.stop) {
-        (Some(error), _) => Err(error.to_string()),
-        _ if !answer.calls().is_empty() => Err("the model called a tool instead".into()),
-        _ if text.is_empty() => Err("it was empty".into()),
+        (Some(error), _) => Err(error.clone().into()),
+        _ if !answer.calls().is_empty() => Err(SideRequestError::CalledTool),
+        _ if text.is_empty() => Err(SideRequestError::Empty),
         (None, Some(StopReason::End | StopReason::StopSequence)) => Ok(text),
-        (None, stop) => Err(format!("it ended with {}", stop.as_ref().map_or("nothing", StopReason::as_str))),
+        (None, stop) => Err(SideRequestError::Incomplete(stop.clone())),
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use crate::agent::{Agent, AgentError, InputOutcome, lock};
+use crate::agent::{Agent, InputOutcome, lock};
+use crate::error::{AgentError, CommandError};
 use crate::events::{Input, InputReply, Note, NoteKind};
 use crate::queue::PreparedInput;
 
@@ -55,13 +56,10 @@ impl Agent {
     pub(crate) async fn run_command(&self, text: &str) -> Option<InputOutcome> {
         let (name, arguments) = split_command(text)?;
         let command = lock(&self.inner.commands).get(name).cloned()?;
-        // In a task of its own, so that a panic stays there.
-        let (arguments, agent) = (arguments.to_owned(), self.clone());
-        let task = tokio::spawn(async move { (command.run)(arguments, agent).await });
-        let output = match task.await {
-            Ok(Ok(output)) => output,
-            Ok(Err(error)) => Some(format!("/{name}: {error}")),
-            Err(_) => Some(format!("/{name} crashed; nothing else was affected")),
+        let output = match command.run(arguments, self).await {
+            Ok(output) => output,
+            Err(CommandError::Crashed) => Some(format!("/{name} crashed; nothing else was affected")),
+            Err(error) => Some(format!("/{name}: {error}")),
         };
         Some(InputOutcome::Command { output })
     }

@@ -47,6 +47,7 @@ mod billing; // recording what each request cost, and why cached tokens were pai
 mod cache_warmth; // CacheWarmth: when the provider's cache expires, and pinging it
 mod compact; // compaction: a summary in place of old messages
 mod conversation; // Conversation: the messages in memory, and the session file
+mod error; // AgentError: why the agent did not do what it was asked to do
 pub mod events; // Events: every event type, streams for faces, handlers
 pub mod expand; // skills and templates: /skill:name args, /name args
 mod failure_guard; // FailureGuard: stops a call that fails again and again
@@ -65,10 +66,13 @@ mod tool_calls; // running the tool calls of an answer
 mod tool_switches; // which tools are switched off, stored in the session
 mod turn; // one request and its streamed answer
 
-pub use agent::{Agent, AgentError, Command, InputOutcome, SessionSwitchKind};
+pub use agent::{Agent, Command, InputOutcome, SessionSwitchKind};
 pub use cache_warmth::CacheWarmth;
 pub use compact::{CompactReason, CompactionResult};
 pub use conversation::{Conversation, ConversationError};
+pub use error::{
+    AgentError, BuildError, CommandError, CompactError, EntryError, PingError, SideRequestError, SummaryError,
+};
 pub use events::{
     AgentEvent, CustomMessage, Event, EventStream, Events, HandlerError, HandlerFault, Input, InputSource,
     RunEnd,

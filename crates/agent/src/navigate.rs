@@ -4,8 +4,9 @@
 use hardpan_context::fill_template;
 use hardpan_prompt::{MessageBody, Text};
 
-use crate::agent::{Agent, AgentError, lock};
+use crate::agent::{Agent, lock};
 use crate::compact::SummaryForm;
+use crate::error::{AgentError, EntryError};
 use crate::events::SessionTree;
 use crate::run::unless_aborted;
 use crate::run_status::Activity;
@@ -24,14 +25,13 @@ impl Agent {
     /// request to the model first.
     pub async fn go_to_entry(&self, entry: &str, exit: BranchExit) -> Result<(), AgentError> {
         let mut run_state = self.try_begin(Activity::ChangingBranch)?;
-        let no_way = |reason: String| AgentError::Entry { reason };
         let token = self.new_abort_token();
         let from = lock(&self.inner.conversation).leaf().cloned();
         let messages = self.messages();
         let summary = match exit {
             BranchExit::WithSummary if !messages.is_empty() => {
                 // Checked before paying for the summary.
-                lock(&self.inner.conversation).open_at(entry).map_err(|error| no_way(error.to_string()))?;
+                lock(&self.inner.conversation).open_at(entry).map_err(EntryError::from)?;
                 let phrase = &self.inner.setup.texts.phrases.agent.branch_request;
                 let request = fill_template(phrase, &[("from", entry)]);
                 let all = messages.len();
@@ -44,15 +44,11 @@ impl Agent {
                     SummaryForm::OnPrefix,
                 );
                 let summary = unless_aborted(&token, asking).await;
-                Some(
-                    summary
-                        .map_err(|_| no_way("it was aborted; nothing has changed".into()))?
-                        .map_err(no_way)?,
-                )
+                Some(summary.map_err(|_| EntryError::Aborted)?.map_err(EntryError::from)?)
             }
             BranchExit::WithoutSummary | BranchExit::WithSummary => None,
         };
-        lock(&self.inner.conversation).go_to_entry(entry).map_err(|error| no_way(error.to_string()))?;
+        lock(&self.inner.conversation).go_to_entry(entry).map_err(EntryError::from)?;
         *lock(&self.inner.last_request) = None;
         if let Some(summary) = summary {
             self.add_message(MessageBody::BranchSummary { summary: Text::new(summary) }, None).await?;

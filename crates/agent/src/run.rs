@@ -11,8 +11,9 @@ use hardpan_prompt::{AgentMessage, MessageBody, MessageId, Text, Vocabulary};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::agent::{Agent, AgentError, lock};
+use crate::agent::{Agent, lock};
 use crate::compact::{CompactReason, estimate_tokens};
+use crate::error::AgentError;
 use crate::events::{
     AgentEnd, AgentStart, BeforeAgentStart, CustomMessage, MessageEnd, MessageStart, Note, NoteKind,
     QueueUpdate, RunEnd, TurnEnd, TurnStart,

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{OwnedMutexGuard, oneshot, watch};
 
-use crate::agent::{Agent, AgentError, lock};
+use crate::agent::{Agent, lock};
+use crate::error::AgentError;
 use crate::run::RunState;
 
 /// What the agent is doing with its conversation.

@@ -11,7 +11,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentError, lock};
+use crate::agent::{Agent, lock};
+use crate::error::AgentError;
 use crate::events::{MessageStart, ToolExecutionUpdate, UserBash, UserBashReply};
 use crate::run_status::Activity;
 use crate::stored_knowledge::ResultData;
@@ -89,8 +90,7 @@ impl Agent {
 
     async fn execute_shell(&self, command: &str) -> Result<UserBashReply, AgentError> {
         let _running = self.mark_shell_command();
-        let none = || AgentError::Bash { reason: "shell commands are not available here".into() };
-        let shell = self.inner.setup.shell.clone().ok_or_else(none)?;
+        let shell = self.inner.setup.shell.clone().ok_or(AgentError::NoShell)?;
         // Commands that run at the same time share a token and are stopped together.
         let token = {
             let mut token = lock(&self.inner.shell_abort);

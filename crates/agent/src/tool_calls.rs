@@ -15,7 +15,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::agent::{Agent, AgentError, lock};
+use crate::agent::{Agent, lock};
+use crate::error::AgentError;
 use crate::events::{
     MessageStart, ToolCallEvent, ToolCallReply, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate,
     ToolResultEvent,

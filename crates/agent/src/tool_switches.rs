@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::{Agent, AgentError, lock};
+use crate::agent::{Agent, lock};
 use crate::conversation::Conversation;
+use crate::error::AgentError;
 
 /// The `custom_type` of the session entry.
 const SWITCHES_ENTRY: &str = "hardpan.tools";

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hardpan_context::{
-    AssembleError, AssembledPrompt, Breakdown, FoldReason, PromptTexts, RenderCache, Snapshot, Target,
-    assemble, without_images, without_tools,
+    AssembledPrompt, Breakdown, FoldReason, PromptTexts, RenderCache, Snapshot, Target, assemble,
+    without_images, without_tools,
 };
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens, TokenUsage};
@@ -20,9 +20,10 @@ use hardpan_providers::{
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, AgentError, ModelSelection, lock};
+use crate::agent::{Agent, ModelSelection, lock};
 use crate::billing::RequestTimes;
 use crate::conversation::Conversation;
+use crate::error::{AgentError, BuildError};
 use crate::events::{
     BeforeProviderRequest, ContextEvent, MessageDelta, MessageEnd, MessageStart, MessageUpdate, Note, RunEnd,
 };
@@ -118,11 +119,10 @@ impl Agent {
         fresh: Option<MessageId>,
         token: &CancellationToken,
     ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
-        let selection = match self.selection_with_client() {
-            Ok(selection) => selection,
+        let (selection, client) = match self.selection_with_client() {
+            Ok(found) => found,
             Err(error) => return Ok(Err(RunEnd::Error { message: error.to_string() })),
         };
-        let Some(client) = selection.client.clone() else { return Ok(Err(RunEnd::Aborted)) };
         let messages = match unless_aborted(token, self.context_messages()).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(Err(stop)),
@@ -134,7 +134,7 @@ impl Agent {
         self.prepare_layout_state(run_state, &selection, &mut snapshot).await;
         let assembled = match self.assemble_request(run_state, &selection, &snapshot) {
             Ok(assembled) => assembled,
-            Err(stop) => return Ok(Err(stop)),
+            Err(error) => return Ok(Err(error.into())),
         };
         if self.events().has_listeners::<BeforeProviderRequest>() {
             let event = BeforeProviderRequest {
@@ -162,15 +162,19 @@ impl Agent {
         self.finish_turn(outcome, &last_request, &selection, usage).await
     }
 
-    /// The current selection, with a client for it.
-    pub(crate) fn selection_with_client(&self) -> Result<ModelSelection, ClientFactoryError> {
-        let mut selection = lock(&self.inner.selection);
-        if selection.client.is_none() {
-            let session = lock(&self.inner.conversation).session.clone();
-            selection.client =
-                Some(Arc::new(self.inner.setup.client_factory.client(&selection.target, &session)?));
+    /// The current selection, and a client for it. No lock is held while the client is built, which
+    /// may read keys from files.
+    pub(crate) fn selection_with_client(&self) -> Result<(ModelSelection, Arc<Client>), ClientFactoryError> {
+        let selection = lock(&self.inner.selection).clone();
+        if let Some(client) = selection.client.get() {
+            let client = client.clone();
+            return Ok((selection, client));
         }
-        Ok(selection.clone())
+        let session = lock(&self.inner.conversation).session.clone();
+        let client = self.inner.setup.client_factory.client(&selection.target, &session)?;
+        // If another model was selected meanwhile, this stays with the old selection.
+        let client = selection.client.get_or_init(|| Arc::new(client)).clone();
+        Ok((selection, client))
     }
 
     /// The conversation as the handlers of the `context` event leave it. Without handlers there is
@@ -235,25 +239,16 @@ impl Agent {
         run_state: &mut RunState,
         selection: &ModelSelection,
         snapshot: &Snapshot,
-    ) -> Result<AssembledPrompt, RunEnd> {
+    ) -> Result<AssembledPrompt, BuildError> {
         let target = &selection.target;
         if target.vocabulary() != run_state.vocabulary {
             run_state.vocabulary = target.vocabulary();
             run_state.render_cache = Arc::new(RenderCache::new(run_state.vocabulary));
         }
         let texts = &self.inner.setup.texts;
-        let assembled = assemble(snapshot, selection.layout, target, texts, &run_state.render_cache)
-            .map_err(|error| {
-                let message = error.to_string();
-                match error {
-                    AssembleError::TooLong { .. } => RunEnd::TooLong { message },
-                    AssembleError::Thinking { .. } => RunEnd::Error { message },
-                }
-            })?;
+        let assembled = assemble(snapshot, selection.layout, target, texts, &run_state.render_cache)?;
         let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
-        validate(&assembled.prompt, &rules).map_err(|violation| RunEnd::Error {
-            message: format!("the provider would refuse the request ({violation}); this is a bug in hardpan: please report it with the session file"),
-        })?;
+        validate(&assembled.prompt, &rules)?;
         Ok(assembled)
     }
 

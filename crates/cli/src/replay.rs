@@ -34,14 +34,16 @@ pub struct ReplayArgs {
 #[derive(Clone, Debug)]
 struct SelectedPolicies(Vec<ReplayPolicy>);
 
-fn policies(name: &str) -> Result<SelectedPolicies, String> {
+/// A value of `--layout` that names no layout.
+#[derive(Debug, thiserror::Error)]
+#[error("expected one of {}, all", ReplayPolicy::ALL.map(ReplayPolicy::name).join(", "))]
+struct UnknownPolicy;
+
+fn policies(name: &str) -> Result<SelectedPolicies, UnknownPolicy> {
     if name == "all" {
         return Ok(SelectedPolicies(ReplayPolicy::ALL.to_vec()));
     }
-    let known = || ReplayPolicy::ALL.map(ReplayPolicy::name).join(", ");
-    ReplayPolicy::named(name)
-        .map(|policy| SelectedPolicies(vec![policy]))
-        .ok_or_else(|| format!("expected one of {}, all", known()))
+    ReplayPolicy::named(name).map(|policy| SelectedPolicies(vec![policy])).ok_or(UnknownPolicy)
 }
 
 /// The costs of one session with each layout, in units of one token of uncached input.

@@ -2,6 +2,7 @@
 //! input and writes responses, questions and all events as JSON lines to standard output. Notices
 //! for people are `note` events.
 
+mod error; // RpcError: why a request failed
 mod input; // reads lines from standard input
 mod pending_inputs; // PendingInputs: inputs that are not finished, and their responses
 mod queries; // collects the data of responses to get_state, get_context, …

@@ -1,5 +1,5 @@
 use hardpan_agent::events::{HandlerFailed, InputReply};
-use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, RunEnd};
+use hardpan_agent::{AgentError, CommandError, Delivery, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_test_support::{NoteLog, TestAgent, handler_failed, input, pixel};
@@ -80,7 +80,12 @@ async fn commands_run_at_once_while_an_answer_streams() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_fails_or_breaks_breaks_nothing_else() {
     let test_agent = TestAgent::builder().script(TALK).start().await;
-    test_agent.agent.register_command("fail", "Fails.", |_, _| async { Err("no such thing".into()) });
+    test_agent
+        .agent
+        .register_command("fail", "Fails.", |_, _| async { Err(CommandError::failed("no such thing")) });
+    test_agent.agent.register_command("ask", "Expects something.", |_, _| async {
+        Err(CommandError::Usage("/ask NAME"))
+    });
     test_agent.agent.register_command("break", "Breaks.", |_, _| async { panic!("a command that breaks") });
     test_agent.agent.register_command("snap", "Breaks at once.", |why, _| {
         assert!(why.is_empty(), "a command that breaks before it begins");
@@ -89,6 +94,7 @@ async fn a_command_that_fails_or_breaks_breaks_nothing_else() {
     let (running, gate) = test_agent.begin_and_hold("Talk").await;
     let said = |text: &str| InputOutcome::Command { output: Some(text.into()) };
     assert_eq!(test_agent.prompt("/fail").await, said("/fail: no such thing"));
+    assert_eq!(test_agent.prompt("/ask").await, said("/ask: expected /ask NAME"));
     assert_eq!(test_agent.prompt("/break").await, said("/break crashed; nothing else was affected"));
     assert_eq!(test_agent.prompt("/snap now").await, said("/snap crashed; nothing else was affected"));
     assert_eq!(test_agent.prompt("/snap").await, InputOutcome::Command { output: None });

@@ -1,5 +1,5 @@
 use hardpan_agent::events::SessionTree;
-use hardpan_agent::{AgentError, BranchExit};
+use hardpan_agent::{AgentError, BranchExit, EntryError};
 use hardpan_context::LayoutName;
 use hardpan_session::Session;
 use hardpan_test_support::{TestAgent, line};
@@ -99,7 +99,7 @@ async fn a_place_that_is_not_there_changes_nothing_and_costs_nothing() {
     let (messages, sent) = (test_agent.agent.messages(), test_agent.request_count());
     let usage = test_agent.agent.token_usage();
     for leave in [BranchExit::WithoutSummary, BranchExit::WithSummary] {
-        assert!(matches!(test_agent.agent.go_to_entry("e999", leave).await, Err(AgentError::Entry { .. })));
+        assert!(matches!(test_agent.agent.go_to_entry("e999", leave).await, Err(AgentError::Entry(_))));
     }
     assert_eq!((test_agent.agent.messages(), test_agent.request_count()), (messages, sent));
     assert_eq!(test_agent.agent.token_usage().session, usage.session);
@@ -116,9 +116,7 @@ async fn a_branch_summary_that_fails_or_is_stopped_leaves_everything_as_it_is() 
     let leaving = tokio::spawn(async move { agent.go_to_entry(&first, BranchExit::WithSummary).await });
     test_agent.until(|| test_agent.request_count() > sent).await;
     test_agent.agent.abort();
-    assert!(
-        matches!(leaving.await.unwrap(), Err(AgentError::Entry { reason }) if reason.contains("aborted"))
-    );
+    assert!(matches!(leaving.await.unwrap(), Err(AgentError::Entry(EntryError::Aborted))));
     assert_eq!(test_agent.agent.messages(), messages);
     assert_eq!(
         Session::open(&test_agent.agent.session().1).unwrap().branch(None).unwrap().messages,

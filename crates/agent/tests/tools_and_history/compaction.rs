@@ -1,5 +1,5 @@
 use hardpan_agent::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
-use hardpan_agent::{AgentError, BranchExit, InputOutcome, RunEnd};
+use hardpan_agent::{AgentError, BranchExit, CompactError, InputOutcome, RunEnd};
 use hardpan_context::LayoutName;
 use hardpan_prompt::MessageBody;
 use hardpan_session::Record;
@@ -33,7 +33,7 @@ async fn talking(setup: TestAgentBuilder) -> TestAgent {
 /// What a compaction that must not change anything says.
 async fn fails(test_agent: &TestAgent) -> String {
     match test_agent.agent.compact(None).await {
-        Err(AgentError::Compact { reason }) => reason,
+        Err(AgentError::Compact(error)) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -266,7 +266,7 @@ async fn an_extension_cancels_a_compaction_or_writes_the_summary() {
             [("no", "not on my ship"), ("blank", "the summary was empty; nothing has changed")]
         {
             match test_agent.agent.compact(Some(instructions.into())).await {
-                Err(AgentError::Compact { reason }) => assert_eq!(reason, why),
+                Err(AgentError::Compact(error)) => assert_eq!(error.to_string(), why),
                 other => panic!("{other:?}"),
             }
             assert_eq!(test_agent.agent.messages(), messages);
@@ -289,9 +289,7 @@ async fn a_compaction_can_be_stopped() {
     assert!(matches!(test_agent.agent.compact(None).await, Err(AgentError::Busy)), "one at a time");
     test_agent.agent.abort();
     let stopped = compacting.await.unwrap();
-    assert!(
-        matches!(stopped, Err(AgentError::Compact { reason }) if reason == "it was aborted; nothing has changed")
-    );
+    assert!(matches!(stopped, Err(AgentError::Compact(CompactError::Aborted))), "{stopped:?}");
     assert_eq!(test_agent.agent.messages(), messages);
     test_agent.assert_copy_sends_the_same().await;
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hardpan_agent::{Agent, BranchExit, Command};
+use hardpan_app::ConversationApp;
 use hardpan_app::mentions::{self, MentionedFile, PromptSource};
 use hardpan_app::settings::expand_home;
-use hardpan_app::{ConversationApp, error_text};
 use hardpan_economy::PlannedAction;
-use hardpan_models::{ThinkingRequest, UnknownThinkingLevel, did_you_mean};
+use hardpan_models::{ThinkingRequest, did_you_mean};
 use hardpan_prompt::{MessageBody, MessagePart};
 use hardpan_session::Record;
 use hardpan_tools::{ToolState, UndoOutcome, UndoneFile};
 
+use super::command_error::SlashCommandError;
 use super::{display, price};
 use crate::output::{Align, Table, cut, thousands};
 use crate::views;
@@ -90,7 +91,7 @@ pub fn register_commands(app: &Arc<ConversationApp>) -> Arc<AtomicBool> {
             let (app, quit_requested) = (app.upgrade(), quit_requested.clone());
             async move {
                 let Some(app) = app else { return Ok(None) };
-                run(name, &arguments, &app, &agent, &quit_requested).await
+                Ok(run(name, &arguments, &app, &agent, &quit_requested).await?)
             }
         });
     }
@@ -103,7 +104,7 @@ async fn run(
     app: &ConversationApp,
     agent: &Agent,
     quit_requested: &AtomicBool,
-) -> Result<Option<String>, String> {
+) -> Result<Option<String>, SlashCommandError> {
     Ok(Some(match name {
         "help" => help(agent),
         "quit" => {
@@ -129,7 +130,7 @@ async fn run(
         "close" => {
             let cost = app.forecast_closing(Path::new(arguments)).map(|forecast| forecast.sentence);
             if !app.context.close(&expand_home(arguments)) {
-                return Err(format!("{arguments} is not open; /open lists the open files"));
+                return Err(SlashCommandError::NotOpen { name: arguments.to_owned() });
             }
             with_price(&format!("{arguments} is closed."), cost)
         }
@@ -158,18 +159,20 @@ async fn run(
             };
             let arguments = typed_name.as_deref().unwrap_or(arguments);
             if arguments.is_empty() {
-                return Err("expected a name: /name TEXT".into());
+                return Err(SlashCommandError::Usage("a name: /name TEXT"));
             }
-            agent.rename_session(arguments).await.map_err(|error| error.to_string())?;
+            agent.rename_session(arguments).await?;
             format!("this conversation is now called {arguments}")
         }
         "label" => {
             let (entry, text) = arguments.split_once(' ').unwrap_or((arguments, ""));
             if entry.is_empty() {
-                return Err("expected a message: /label ENTRY TEXT; /tree lists the entries".into());
+                return Err(SlashCommandError::Usage(
+                    "a message: /label ENTRY TEXT; /tree lists the entries",
+                ));
             }
             let text = Some(text.trim()).filter(|text| !text.is_empty());
-            agent.label_entry(entry, text).await.map_err(|error| error.to_string())?;
+            agent.label_entry(entry, text).await?;
             text.map_or_else(
                 || format!("{entry} no longer has a label"),
                 |text| format!("{entry} is labelled {text}"),
@@ -177,23 +180,23 @@ async fn run(
         }
         "resume" if arguments.is_empty() => conversations(app, agent),
         "resume" => {
-            let found = app.store.find(Some(&app.folder), arguments).map_err(|error| error.to_string())?;
+            let found = app.store.find(Some(&app.folder), arguments)?;
             if found.id == agent.session().0 {
-                return Err("you are in that conversation already".into());
+                return Err(SlashCommandError::CurrentConversation);
             }
-            let resumed = app.resume(&found).await.map_err(|error| error_text(&error))?;
+            let resumed = app.resume(&found).await?;
             let messages = pluralize(resumed.messages, "message");
             let last = display::last_exchange(&agent.messages())
                 .map_or_else(String::new, |last| format!("\n{last}"));
             format!("resumed {}, with {messages}{last}", found.id)
         }
         "new" => {
-            app.start_new().await.map_err(|error| error_text(&error))?;
+            app.start_new().await?;
             "started a new conversation".into()
         }
         "compact" => {
             let compacted = agent.compact(Some(arguments.to_owned()).filter(|text| !text.is_empty())).await;
-            let compacted = compacted.map_err(|error| error.to_string())?;
+            let compacted = compacted?;
             let messages = pluralize(compacted.messages, "message");
             format!("replaced {messages} with a summary:\n\n{}", compacted.summary)
         }
@@ -206,14 +209,14 @@ async fn run(
         "tree" => {
             let (entry, leave) = match arguments.split_once(' ') {
                 Some((entry, "summary")) => (entry, BranchExit::WithSummary),
-                Some(_) => return Err("expected /tree ENTRY, or /tree ENTRY summary".into()),
+                Some(_) => return Err(SlashCommandError::Usage("/tree ENTRY, or /tree ENTRY summary")),
                 None => (arguments, BranchExit::WithoutSummary),
             };
-            agent.go_to_entry(entry, leave).await.map_err(|error| error.to_string())?;
+            agent.go_to_entry(entry, leave).await?;
             format!("went back to {entry}; the session keeps the messages after it")
         }
         "fork" => fork(arguments, app, agent).await?,
-        _ => return Err("unknown command".into()),
+        _ => return Err(SlashCommandError::Unknown),
     }))
 }
 
@@ -229,7 +232,7 @@ fn help(agent: &Agent) -> String {
     commands.chain(own).chain([typing, running, keys].map(str::to_owned)).collect::<Vec<_>>().join("\n")
 }
 
-async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
+async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {
     let target = agent.target();
     if name.is_empty() {
         return Ok(format!(
@@ -238,27 +241,27 @@ async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<Strin
             thousands(target.model.context as usize)
         ));
     }
-    let target = app.find_model(None, name.to_owned()).map_err(|error| error_text(&error))?;
+    let target = app.find_model(None, name.to_owned())?;
     let chosen = target.model.name();
     let cost = price::describe_cost(
         agent,
         PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },
     );
-    agent.select_model(target).await.map_err(|error| error.to_string())?;
+    agent.select_model(target).await?;
     Ok(with_price(&format!("Switched to {chosen}."), cost))
 }
 
-async fn thinking(level: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
+async fn thinking(level: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {
     if level.is_empty() {
         return Ok(describe_thinking(agent));
     }
-    let thinking = level.parse().map_err(|error: UnknownThinkingLevel| error.to_string())?;
+    let thinking = level.parse()?;
     let cost = if thinking == agent.thinking() {
         None
     } else {
         price::describe_cost(agent, PlannedAction::Thinking)
     };
-    app.select_thinking(thinking).await.map_err(|error| error_text(&error))?;
+    app.select_thinking(thinking).await?;
     let told = agent.target().thinking_request(thinking).substitution;
     let told = told.map(|instead| format!("Note: {instead}. ")).unwrap_or_default();
     Ok(with_price(&format!("{told}This applies from the next request on."), cost))
@@ -273,17 +276,17 @@ fn describe_thinking(agent: &Agent) -> String {
     format!("thinking is {setting}; requests to {} say: {thinking}{effort}{note}", target.model.id)
 }
 
-async fn tools(arguments: &str, agent: &Agent) -> Result<String, String> {
+async fn tools(arguments: &str, agent: &Agent) -> Result<String, SlashCommandError> {
     let (state, name) = match arguments.split_once(char::is_whitespace) {
         None if arguments.is_empty() => return Ok(tool_table(agent)),
         Some(("on", name)) => (ToolState::On, name.trim()),
         Some(("off", name)) => (ToolState::Off, name.trim()),
-        _ => return Err("expected /tools, /tools on NAME, or /tools off NAME".into()),
+        _ => return Err(SlashCommandError::Usage("/tools, /tools on NAME, or /tools off NAME")),
     };
     // Asked first: afterwards the cache that would be lost is no longer the one that is asked for.
     let told = price::describe_cost(agent, PlannedAction::ToggleTool(name));
     let word = if state == ToolState::On { "on" } else { "off" };
-    if !agent.switch_tool(name, state).await.map_err(|error| error.to_string())? {
+    if !agent.switch_tool(name, state).await? {
         return Ok(format!("{name} is {word} already."));
     }
     let done = format!("{name} is {word} from the next request on, which sends a changed list of tools.");
@@ -305,17 +308,15 @@ fn with_price(done: &str, cost: Option<String>) -> String {
     cost.map_or_else(|| done.to_owned(), |cost| format!("{done} {cost}"))
 }
 
-fn open_file(name: &str, app: &ConversationApp) -> Result<String, String> {
+fn open_file(name: &str, app: &ConversationApp) -> Result<String, SlashCommandError> {
     if name.is_empty() {
         let files = app.context.pinned_context().files;
         let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
         return Ok(if names.is_empty() { "no file is open".into() } else { names.join("\n") });
     }
     match mentions::resolve_mention(name, &app.scope, PromptSource::Typed) {
-        Err(why) => Err(format!("{name}: {why}")),
-        Ok(MentionedFile::Image(_)) => {
-            Err(format!("{name} is an image: mention it in the prompt that asks about it, @{name}"))
-        }
+        Err(error) => Err(SlashCommandError::NotOpened { name: name.to_owned(), error }),
+        Ok(MentionedFile::Image(_)) => Err(SlashCommandError::IsImage { name: name.to_owned() }),
         Ok(MentionedFile::Text { path, .. }) => {
             let cost = app.forecast_opening(&path).map(|forecast| forecast.sentence);
             app.context.open(path);
@@ -332,8 +333,8 @@ fn queue(agent: &Agent) -> String {
     if lines.is_empty() { "the queue is empty".into() } else { lines.join("\n") }
 }
 
-fn undo(app: &ConversationApp) -> Result<String, String> {
-    let undone = app.undo().map_err(|error| error_text(&error))?;
+fn undo(app: &ConversationApp) -> Result<String, SlashCommandError> {
+    let undone = app.undo()?;
     let line = |undone: &UndoneFile| {
         let how = match &undone.outcome {
             UndoOutcome::Restored => "restored".to_owned(),
@@ -369,8 +370,8 @@ fn conversations(app: &ConversationApp, agent: &Agent) -> String {
     format!("{}/resume SESSION switches to one of them", table.render(views::width()))
 }
 
-fn tree(app: &ConversationApp) -> Result<String, String> {
-    let session = app.read_session().map_err(|error| error_text(&error))?;
+fn tree(app: &ConversationApp) -> Result<String, SlashCommandError> {
+    let session = app.read_session()?;
     let labels = session.labels();
     let lines = session.entries.iter().filter_map(|entry| {
         let Record::Message(message) = &entry.record else { return None };
@@ -390,9 +391,9 @@ fn tree(app: &ConversationApp) -> Result<String, String> {
     Ok(if lines.is_empty() { "this conversation has no messages yet".into() } else { lines.join("\n") })
 }
 
-async fn fork(entry: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
+async fn fork(entry: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {
     let entry = Some(entry).filter(|entry| !entry.is_empty());
-    app.fork(entry).await.map_err(|error| error_text(&error))?;
+    app.fork(entry).await?;
     let messages = pluralize(agent.messages().len(), "message");
     let (id, _) = agent.session();
     Ok(format!("continuing in the new conversation {id}, with {messages}; the original is unchanged"))

@@ -5,7 +5,9 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hardpan_agent::{Agent, AgentError, Command, Input, InputOutcome, InputSource, RunEnd, ShellVisibility};
+use hardpan_agent::{
+    Agent, AgentError, Command, CommandError, Input, InputOutcome, InputSource, RunEnd, ShellVisibility,
+};
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::{Attachments, ConversationApp, FaceHooks};
 use hardpan_prompt::MessageBody;
@@ -73,9 +75,21 @@ enum PromptAction {
 /// What performing a [`PromptAction`] led to.
 enum ActionOutcome {
     /// A command ran. `said` is its output, `failed` the reason if it failed.
-    Command { command: String, said: Option<String>, failed: Option<String> },
+    Command { command: String, said: Option<String>, failed: Option<ActionFailure> },
     /// The agent handled the prompt.
     Agent(InputOutcome),
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+enum ActionFailure {
+    #[error(transparent)]
+    Command(CommandError),
+    #[error("exited with code {0}")]
+    ExitCode(i32),
+    /// The shell command was stopped by a signal.
+    #[error("stopped")]
+    Stopped,
 }
 
 impl PromptAction {
@@ -144,22 +158,21 @@ impl PromptAction {
                 };
                 let failed = match exit_code {
                     Some(0) => None,
-                    Some(code) => Some(format!("exited with code {code}")),
-                    None => Some("stopped".to_owned()),
+                    Some(code) => Some(ActionFailure::ExitCode(*code)),
+                    None => Some(ActionFailure::Stopped),
                 };
                 let said = Some(output.trim_end().to_owned());
                 Ok(ActionOutcome::Command { command: format!("!{line}"), said, failed })
             }
             PromptAction::Command { name, arguments, command } => {
-                // Its own task, so that a panic becomes an error message.
-                let running = tokio::spawn((command.run)(arguments, agent.clone()));
-                let done = running
-                    .await
-                    .unwrap_or_else(|_| Err("the command crashed; nothing else was affected".into()));
+                let done = command.run(&arguments, agent).await;
                 let command = format!("/{name}");
                 Ok(match done {
                     Ok(said) => ActionOutcome::Command { command, said, failed: None },
-                    Err(why) => ActionOutcome::Command { command, said: None, failed: Some(why) },
+                    Err(error) => {
+                        let failed = Some(ActionFailure::Command(error));
+                        ActionOutcome::Command { command, said: None, failed }
+                    }
                 })
             }
         }
@@ -195,14 +208,14 @@ fn finish(outcome: ActionOutcome, shown: OutputFormat) -> Result<()> {
 fn finish_command(
     command: &str,
     said: Option<String>,
-    failed: Option<String>,
+    failed: Option<ActionFailure>,
     shown: OutputFormat,
 ) -> Result<()> {
     match (shown, said) {
         (OutputFormat::Json, said) => {
             let mut event = serde_json::json!({"type": "command", "command": command, "said": said});
             if let Some(why) = &failed {
-                event["error"] = why.as_str().into();
+                event["error"] = why.to_string().into();
             }
             output::print(format!("{event}\n"))?;
         }

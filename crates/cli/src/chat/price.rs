@@ -3,24 +3,25 @@
 use std::path::Path;
 
 use hardpan_agent::{Agent, session_ledger};
-use hardpan_app::{ConversationApp, error_text};
+use hardpan_app::ConversationApp;
 use hardpan_economy::PlannedAction;
 use hardpan_session::Session;
 
+use super::command_error::SlashCommandError;
 use crate::why::explain_verdict;
 
-/// The usage message of `/price`.
-const USAGE: &str = "expected /price model NAME, thinking, tool NAME, open PATH, or close PATH";
+/// What `/price` expects.
+const USAGE: &str = "/price model NAME, thinking, tool NAME, open PATH, or close PATH";
 
 /// `/price`: describes what an action would cost now, without performing it.
-pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String, String> {
+pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String, SlashCommandError> {
     let (act, name) = words.split_once(' ').unwrap_or((words, ""));
     let name = name.trim();
     let cost = match (act, name) {
         ("thinking", _) => describe_cost(agent, PlannedAction::Thinking),
-        (_, "") => return Err(USAGE.into()),
+        (_, "") => return Err(SlashCommandError::Usage(USAGE)),
         ("model", name) => {
-            let target = app.find_model(None, name.to_owned()).map_err(|error| error_text(&error))?;
+            let target = app.find_model(None, name.to_owned())?;
             describe_cost(
                 agent,
                 PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },
@@ -29,7 +30,7 @@ pub fn price(words: &str, app: &ConversationApp, agent: &Agent) -> Result<String
         ("tool", name) => describe_cost(agent, PlannedAction::ToggleTool(name)),
         ("open", path) => app.forecast_opening(Path::new(path)).map(|forecast| forecast.sentence),
         ("close", path) => app.forecast_closing(Path::new(path)).map(|forecast| forecast.sentence),
-        _ => return Err(USAGE.into()),
+        _ => return Err(SlashCommandError::Usage(USAGE)),
     };
     Ok(cost.unwrap_or_else(|| "It costs nothing, because nothing has been sent yet.".into()))
 }

@@ -9,6 +9,7 @@ use hardpan_agent::approval::ApprovalRule;
 use hardpan_app::approval::{ApprovalVerdict, UserPrompter};
 use tokio::sync::oneshot;
 
+use super::error::AnswerError;
 use super::response::OutputMessage;
 use super::writer::JsonWriter;
 
@@ -50,8 +51,8 @@ impl PendingQuestions {
     }
 
     /// Delivers the answer to the question with this id.
-    pub fn answer(&self, id: Option<&str>, answer: Answer) -> Result<(), String> {
-        let id = id.ok_or("\"id\" must be the id of the question")?;
+    pub fn answer(&self, id: Option<&str>, answer: Answer) -> Result<(), AnswerError> {
+        let id = id.ok_or(AnswerError::NoId)?;
         let mut state = self.state();
         // A question whose run was stopped in the meantime counts as unknown.
         let sent = match (state.waiting.remove(id), answer) {
@@ -61,15 +62,11 @@ impl PendingQuestions {
             (Some(AnswerChannel::Text(question)), Answer::Text(text)) => question.send(text).is_ok(),
             (Some(question), _) => {
                 state.waiting.insert(id.to_owned(), question);
-                return Err(format!(
-                    "question {id:?} is of the other kind: answer an approval_request with approval_response, an input_request with input_response"
-                ));
+                return Err(AnswerError::OtherKind { id: id.to_owned() });
             }
             (None, _) => false,
         };
-        let gone =
-            || format!("no question {id:?} waits for an answer: it was answered, or its run was stopped");
-        sent.then_some(()).ok_or_else(gone)
+        sent.then_some(()).ok_or_else(|| AnswerError::NotWaiting { id: id.to_owned() })
     }
 
     /// Answers all open and future questions with no, because no more answers will come.

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::error::RpcError;
 use super::response::{OutputMessage, Response, ResponseData};
 use super::writer::JsonWriter;
 
@@ -31,25 +32,26 @@ impl PendingResponse {
 
     /// Reports success.
     pub fn succeed(&self, data: impl Into<Option<ResponseData>>) {
-        self.respond_with(Ok(data.into()), |response| self.out.write_line(response));
+        self.succeed_with(data.into(), |response| self.out.write_line(response));
+    }
+
+    /// Reports success through `write`.
+    pub fn succeed_with(&self, data: Option<ResponseData>, write: impl FnOnce(&OutputMessage)) {
+        self.respond(Ok(data), write);
     }
 
     /// Reports failure.
-    pub fn fail(&self, error: &(impl ToString + ?Sized)) {
-        self.respond_with(Err(error.to_string()), |response| self.out.write_line(response));
+    pub fn fail(&self, error: impl Into<RpcError>) {
+        self.respond(Err(error.into()), |response| self.out.write_line(response));
     }
 
     /// Passes the response to `write`, unless it was sent before.
-    pub fn respond_with(
-        &self,
-        outcome: Result<Option<ResponseData>, String>,
-        write: impl FnOnce(&OutputMessage),
-    ) {
+    fn respond(&self, outcome: Result<Option<ResponseData>, RpcError>, write: impl FnOnce(&OutputMessage)) {
         let header = self.header.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(ResponseHeader { id, command, _sent }) = header else { return };
         let (success, data, error) = match outcome {
             Ok(data) => (true, data, None),
-            Err(error) => (false, None, Some(error)),
+            Err(error) => (false, None, Some(error.to_string())),
         };
         write(&OutputMessage::Response(Response { id, command, success, data, error }));
     }
@@ -57,7 +59,7 @@ impl PendingResponse {
 
 impl Drop for PendingResponse {
     fn drop(&mut self) {
-        self.fail("the command crashed. This is a bug in hardpan: please report it");
+        self.fail(RpcError::Crashed);
     }
 }
 

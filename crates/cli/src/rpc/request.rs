@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::error::InvalidRequestError;
+
 /// A request: one line on standard input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(extend("unevaluatedProperties" = false))]
@@ -304,45 +306,43 @@ pub enum ApprovalScope {
 }
 
 /// Why a line is not a request, with its id and command if those could be read.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct InvalidRequest {
     pub id: Value,
     pub command: Option<String>,
-    pub error: String,
+    pub error: InvalidRequestError,
 }
 
 impl Request {
     /// Parses a line into the command's name and the request.
     pub fn parse(line: &str) -> Result<(String, Self), InvalidRequest> {
-        let invalid = |error: String| InvalidRequest { id: Value::Null, command: None, error };
-        let value: Value = serde_json::from_str(line)
-            .map_err(|error| invalid(format!("the line is not valid JSON: {error}")))?;
+        let invalid = |error| InvalidRequest { id: Value::Null, command: None, error };
+        let value: Value =
+            serde_json::from_str(line).map_err(|error| invalid(InvalidRequestError::NotJson(error)))?;
         let Value::Object(mut fields) = value else {
-            return Err(invalid(
-                "a request is a JSON object, such as {\"id\": 1, \"type\": \"get_state\"}".into(),
-            ));
+            return Err(invalid(InvalidRequestError::NotAnObject));
         };
         let id = fields.shift_remove("id").unwrap_or_default();
         let name = fields.get("type").and_then(Value::as_str).map(str::to_owned);
-        let invalid = |error: String| {
+        let invalid = |error| {
             let command = name.as_ref().map(|name| name.chars().take(MAX_ECHOED_NAME).collect());
             InvalidRequest { id: id.clone(), command, error }
         };
         let Some(name) = &name else {
-            return Err(invalid("a request needs a \"type\": the name of a command".into()));
+            return Err(invalid(InvalidRequestError::NoType));
         };
         if !COMMAND_NAMES.contains(&name.as_str()) {
             let name: String = name.chars().take(MAX_ECHOED_NAME).collect();
             let meant = did_you_mean(&hardpan_models::nearest(&name, COMMAND_NAMES.into_iter()));
-            return Err(invalid(format!("unknown command {name:?}{meant}; docs/rpc.md lists the commands")));
+            return Err(invalid(InvalidRequestError::UnknownCommand { name, meant }));
         }
         let fields = Value::Object(fields);
         if contains_nul(&fields) {
-            return Err(invalid("a string contains a NUL character: remove it".into()));
+            return Err(invalid(InvalidRequestError::ContainsNul));
         }
         match serde_json::from_value(fields) {
             Ok(command) => Ok((name.clone(), Request { id, command })),
-            Err(error) => Err(invalid(error.to_string())),
+            Err(error) => Err(invalid(InvalidRequestError::Fields(error))),
         }
     }
 }

@@ -11,13 +11,14 @@ use hardpan_agent::events::NoteKind;
 use hardpan_agent::{AgentError, Delivery, Input, InputOutcome, InputSource, ShellVisibility};
 use hardpan_app::approval::ApprovalVerdict;
 use hardpan_app::mentions::PromptSource;
-use hardpan_app::{ConversationApp, error_text, is_command};
+use hardpan_app::{ConversationApp, is_command};
 use hardpan_prompt::Image;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::input::{InputLine, MAX_LINE_BYTES};
+use super::error::{InvalidRequestError, RpcError};
+use super::input::InputLine;
 use super::pending_inputs::PendingInputs;
 use super::queries;
 use super::questions::{Answer, PendingQuestions};
@@ -83,11 +84,11 @@ impl RpcServer {
     }
 
     async fn handle_line(&mut self, typed: InputLine) {
-        let invalid = |error: String| Err(InvalidRequest { id: Value::Null, command: None, error });
+        let invalid = |error| Err(InvalidRequest { id: Value::Null, command: None, error });
         let parsed = match typed {
             InputLine::Line(line) => Request::parse(&line),
-            InputLine::TooLong => invalid(format!("ignored a line longer than {} MB", MAX_LINE_BYTES >> 20)),
-            InputLine::NotUtf8 => invalid("the line is not UTF-8".into()),
+            InputLine::TooLong => invalid(InvalidRequestError::TooLong),
+            InputLine::NotUtf8 => invalid(InvalidRequestError::NotUtf8),
         };
         match parsed {
             Ok((name, Request { id, command })) => {
@@ -95,7 +96,7 @@ impl RpcServer {
                 self.run_command(command, &id, reply, response_sent).await;
             }
             Err(InvalidRequest { id, command, error }) => {
-                PendingResponse::new(&self.out, id, command).0.fail(&error);
+                PendingResponse::new(&self.out, id, command).0.fail(error);
             }
         }
     }
@@ -108,7 +109,7 @@ impl RpcServer {
         response_sent: ResponseSent,
     ) {
         let agent = self.app.agent.clone();
-        let done: Result<Option<ResponseData>, String> = match command {
+        let done: Result<Option<ResponseData>, RpcError> = match command {
             RpcCommand::Prompt { message, images, when_busy } => {
                 return self.submit_input(message, images, when_busy.map(Into::into), reply, response_sent);
             }
@@ -144,18 +145,19 @@ impl RpcServer {
                 .switch_tool(&name, state.into())
                 .await
                 .map(|_| Some(queries::tools(&agent)))
-                .map_err(|error| error.to_string()),
+                .map_err(RpcError::from),
             RpcCommand::ApprovalResponse { verdict, reason, remember } => self
                 .questions
                 .answer(id.as_str(), Answer::Verdict(approval_verdict(verdict, reason, remember)))
-                .map(|()| None),
+                .map(|()| None)
+                .map_err(RpcError::from),
             RpcCommand::InputResponse { value } => {
-                self.questions.answer(id.as_str(), Answer::Text(value)).map(|()| None)
+                self.questions.answer(id.as_str(), Answer::Text(value)).map(|()| None).map_err(RpcError::from)
             }
         };
         match done {
             Ok(data) => reply.succeed(data),
-            Err(error) => reply.fail(&error),
+            Err(error) => reply.fail(error),
         }
     }
 
@@ -176,11 +178,11 @@ impl RpcServer {
         let (app, agent) = (self.app.clone(), self.app.agent.clone());
         let is_command = is_command(&agent, &text);
         if delivery.is_none() && !is_command && self.is_busy() {
-            return reply.fail(&AgentError::Busy);
+            return reply.fail(AgentError::Busy);
         }
         let mut input = match prompt_input(&app, &self.out, text, images) {
             Ok(input) => input,
-            Err(error) => return reply.fail(&error),
+            Err(error) => return reply.fail(error),
         };
         if is_command {
             self.background.spawn(async move { respond(&reply, agent.prompt(input).await) });
@@ -224,9 +226,9 @@ impl RpcServer {
     }
 
     /// Waits for the last bookkeeping of finished runs. Fails if the agent is busy.
-    async fn wait_until_idle(&mut self) -> Result<(), String> {
+    async fn wait_until_idle(&mut self) -> Result<(), RpcError> {
         if self.is_busy() {
-            return Err(AgentError::Busy.to_string());
+            return Err(AgentError::Busy.into());
         }
         // Finished runs may still be storing what they learned.
         while self.inputs.join_next().await.is_some() {}
@@ -235,7 +237,7 @@ impl RpcServer {
 
     async fn compact(&mut self, instructions: Option<String>, reply: PendingResponse) {
         if let Err(error) = self.wait_until_idle().await {
-            return reply.fail(&error);
+            return reply.fail(error);
         }
         let agent = self.app.agent.clone();
         let claim = agent.claim_work();
@@ -244,7 +246,7 @@ impl RpcServer {
             drop(claim);
             match compacted {
                 Ok(compacted) => reply.succeed(queries::compacted(compacted)),
-                Err(error) => reply.fail(&error),
+                Err(error) => reply.fail(error),
             }
         });
     }
@@ -254,7 +256,7 @@ impl RpcServer {
         self.background.spawn(async move {
             match agent.run_shell_command(command, visibility).await {
                 Ok(message) => reply.succeed(ResponseData::Bash { message: Box::new(message) }),
-                Err(error) => reply.fail(&error),
+                Err(error) => reply.fail(error),
             }
         });
     }
@@ -263,42 +265,41 @@ impl RpcServer {
         &self,
         model: String,
         provider: Option<String>,
-    ) -> Result<Option<ResponseData>, String> {
-        let selected = self.app.select_model(provider, model).await;
-        let target = selected.map_err(|error| error_text(&error))?;
+    ) -> Result<Option<ResponseData>, RpcError> {
+        let target = self.app.select_model(provider, model).await?;
         let data = ResponseData::ModelInfo(ModelInfo::from(&target));
         Ok(Some(data))
     }
 
-    async fn set_thinking(&self, level: ThinkingLevel) -> Result<Option<ResponseData>, String> {
-        self.app.select_thinking(level.into()).await.map_err(|error| error_text(&error))?;
+    async fn set_thinking(&self, level: ThinkingLevel) -> Result<Option<ResponseData>, RpcError> {
+        self.app.select_thinking(level.into()).await?;
         Ok(Some(ResponseData::Thinking { thinking: self.app.agent.thinking().into() }))
     }
 
-    async fn new_session(&mut self) -> Result<Option<ResponseData>, String> {
+    async fn new_session(&mut self) -> Result<Option<ResponseData>, RpcError> {
         self.wait_until_idle().await?;
         let app = &self.app;
-        app.start_new().await.map_err(|error| error_text(&error))?;
+        app.start_new().await?;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
     }
 
-    async fn switch_session(&mut self, name: &str) -> Result<Option<ResponseData>, String> {
+    async fn switch_session(&mut self, name: &str) -> Result<Option<ResponseData>, RpcError> {
         self.wait_until_idle().await?;
         let app = self.app.clone();
-        let summary = app.store.find(Some(&app.folder), name).map_err(|error| error.to_string())?;
+        let summary = app.store.find(Some(&app.folder), name)?;
         if summary.path == app.agent.session().1 {
             return Ok(Some(ResponseData::SessionInfo(queries::session(&app))));
         }
-        let resumed = app.resume(&summary).await.map_err(|error| error_text(&error))?;
+        let resumed = app.resume(&summary).await?;
         // Keeps the conversation's own model, as --resume does.
-        app.restore_choices(&resumed).await.map_err(|error| error_text(&error))?;
+        app.restore_choices(&resumed).await?;
         Ok(Some(ResponseData::SessionInfo(queries::session(&app))))
     }
 
-    async fn fork(&mut self, entry: Option<&str>) -> Result<Option<ResponseData>, String> {
+    async fn fork(&mut self, entry: Option<&str>) -> Result<Option<ResponseData>, RpcError> {
         self.wait_until_idle().await?;
         let app = &self.app;
-        app.fork(entry).await.map_err(|error| error_text(&error))?;
+        app.fork(entry).await?;
         Ok(Some(ResponseData::SessionInfo(queries::session(app))))
     }
 }
@@ -331,7 +332,7 @@ fn respond(reply: &PendingResponse, outcome: Result<InputOutcome, AgentError>) {
         Ok(InputOutcome::Handled) => reply.succeed(ResponseData::PromptOutcome(PromptOutcome::Handled {})),
         // Its response was sent when its message was stored.
         Ok(InputOutcome::Ran(_)) => {}
-        Err(error) => reply.fail(&error),
+        Err(error) => reply.fail(error),
     }
 }
 
@@ -341,9 +342,9 @@ fn prompt_input(
     out: &JsonWriter,
     text: String,
     images: Vec<Image>,
-) -> Result<Input, String> {
+) -> Result<Input, RpcError> {
     for image in &images {
-        image.check_data().and_then(|()| image.check()).map_err(|error| error.to_string())?;
+        image.check_data().and_then(|()| image.check())?;
     }
     let attachments = app.attach_mentions(&text, PromptSource::Typed);
     attachments.notes.iter().for_each(|note| out.write_note(note, NoteKind::Mention));

@@ -154,7 +154,7 @@ impl EventWriter {
         {
             let message_id = message.id.to_string();
             let data = ResponseData::PromptOutcome(PromptOutcome::Started { message_id });
-            reply.respond_with(Ok(Some(data)), |response| self.write_json(response));
+            reply.succeed_with(Some(data), |response| self.write_json(response));
         }
     }
 
