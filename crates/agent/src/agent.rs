@@ -363,11 +363,14 @@ impl Agent {
         let _alone = self.begin(Activity::SwitchingSession).await;
         conversation.restore_tool_switches(self.tools());
         let to = conversation.session.clone();
-        let from = {
+        let previous = {
             let mut current = lock(&self.inner.conversation);
             current.store_run_records(FlushScope::Session, self.now());
-            std::mem::replace(&mut *current, conversation).session
+            std::mem::replace(&mut *current, conversation)
         };
+        let from = previous.session.clone();
+        // Dropping it waits until its file is written. A panic has been reported where it happened.
+        let _ = tokio::task::spawn_blocking(move || drop(previous)).await;
         *lock(&self.inner.last_request) = None;
         lock(&self.inner.selection).client = Arc::default();
         match how {

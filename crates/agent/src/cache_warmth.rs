@@ -42,8 +42,7 @@ impl Agent {
     /// The state of the cache; `None` before the first request, and if the provider's cache
     /// lifetime is unknown.
     pub fn cache_warmth(&self) -> Option<CacheWarmth> {
-        let last_request = lock(&self.inner.last_request);
-        let last_request = last_request.as_ref()?;
+        let last_request = lock(&self.inner.last_request).clone()?;
         let cache = &last_request.target.profile.cache;
         let lifetime = cache.lifetime?;
         let conversation = lock(&self.inner.conversation);

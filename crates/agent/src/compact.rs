@@ -22,6 +22,7 @@ use tracing::Instrument;
 
 use crate::agent::{Agent, ModelSelection, lock};
 use crate::billing::RequestTimes;
+use crate::conversation::ConversationError;
 use crate::error::{AgentError, CompactError, SideRequestError, SummaryError};
 use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
 use crate::run::{RunState, unless_aborted};
@@ -146,11 +147,14 @@ impl Agent {
         // The file lists are read from the stored session, so everything must be written first.
         let flushed = lock(&self.inner.conversation).flush();
         flushed.await?;
-        // A second time: the summary's bill may have been appended while the first flush was
-        // awaited.
-        let flushed = lock(&self.inner.conversation).flush();
-        flushed.await?;
-        let (summary, details) = self.append_file_lists(&summary);
+        // This flushes a second time: the summary's bill may have been appended while the first
+        // flush was awaited.
+        let session = match self.read_stored_session().await {
+            Ok(session) => Some(session),
+            Err(ConversationError::Log(error)) => return Err(error.into()),
+            Err(ConversationError::Session(_)) => None,
+        };
+        let (summary, details) = self.append_file_lists(&summary, session.as_ref());
         let now = self.now();
         let saved = {
             let mut conversation = lock(&self.inner.conversation);
@@ -279,14 +283,12 @@ impl Agent {
 
     /// The summary, followed by the files that were read and changed on the whole branch, including
     /// before earlier compactions; and the same lists as data.
-    fn append_file_lists(&self, summary: &str) -> (String, serde_json::Value) {
-        let (path, leaf, knowledge) = {
+    fn append_file_lists(&self, summary: &str, session: Option<&Session>) -> (String, serde_json::Value) {
+        let (leaf, knowledge) = {
             let conversation = lock(&self.inner.conversation);
-            (conversation.path().to_owned(), conversation.leaf().cloned(), conversation.knowledge.clone())
+            (conversation.leaf().cloned(), conversation.knowledge.clone())
         };
-        let session = Session::open(&path).ok();
-        let stored =
-            session.as_ref().and_then(|session| session.path_to(leaf.as_deref()).ok()).unwrap_or_default();
+        let stored = session.and_then(|session| session.path_to(leaf.as_deref()).ok()).unwrap_or_default();
         let stored: Vec<_> = stored.into_iter().flat_map(observations_of).collect();
         // What the conversation still contains counts even if the session cannot be read.
         let present = knowledge.paths().flat_map(|path| knowledge.observations(path));

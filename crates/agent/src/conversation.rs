@@ -258,22 +258,17 @@ impl Conversation {
         saved
     }
 
-    /// Waits until everything is stored, then reads the session and checks that it has the entry.
-    pub fn open_at(&self, entry: &str) -> Result<Session, ConversationError> {
-        self.log.flush().wait()?;
-        let session = Session::open(&self.path)?;
+    /// Continues the conversation from another entry of its session. `session` is its file as read
+    /// after the last message was stored.
+    pub fn go_to_entry(&mut self, session: &Session, entry: &str) -> Result<(), SessionError> {
         session.path_to(Some(entry))?;
-        Ok(session)
-    }
-
-    /// Continues the conversation from another entry of the same session.
-    pub fn go_to_entry(&mut self, entry: &str) -> Result<(), ConversationError> {
-        let session = self.open_at(entry)?;
-        let entries = self.entries;
+        // What was appended since the session was read has its ids, too.
+        let (entries, ids) = (self.entries, std::mem::take(&mut self.entry_ids));
         (self.spending, self.requests) = Default::default();
-        self.load(&session, Some(entry), BilledEntries::Session)?;
+        self.load(session, Some(entry), BilledEntries::Session)?;
         self.billing.mark_continued();
         self.entries = self.entries.max(entries);
+        self.entry_ids.extend(ids);
         Ok(())
     }
 

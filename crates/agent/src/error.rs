@@ -6,7 +6,7 @@ use std::error::Error;
 use hardpan_context::AssembleError;
 use hardpan_prompt::validate::Violation;
 use hardpan_providers::{FailureKind, ProviderError, StopReason, StreamError};
-use hardpan_session::LogError;
+use hardpan_session::{LogError, SessionError};
 use hardpan_tools::UnknownTool;
 use thiserror::Error;
 
@@ -79,9 +79,12 @@ pub enum EntryError {
         /// The id that was asked for.
         entry: String,
     },
-    /// The session file cannot be written or read, or has no such entry.
+    /// The session file cannot be written or read.
     #[error(transparent)]
     Conversation(#[from] ConversationError),
+    /// The session file has no such entry.
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// The user stopped the summary of the branch to be left.
     #[error("it was aborted; nothing has changed")]
     Aborted,

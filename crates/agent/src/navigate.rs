@@ -3,9 +3,11 @@
 
 use hardpan_context::fill_template;
 use hardpan_prompt::{MessageBody, Text};
+use hardpan_session::{Session, SessionError};
 
 use crate::agent::{Agent, lock};
 use crate::compact::SummaryForm;
+use crate::conversation::ConversationError;
 use crate::error::{AgentError, EntryError};
 use crate::events::SessionTree;
 use crate::run::unless_aborted;
@@ -31,7 +33,8 @@ impl Agent {
         let summary = match exit {
             BranchExit::WithSummary if !messages.is_empty() => {
                 // Checked before paying for the summary.
-                lock(&self.inner.conversation).open_at(entry).map_err(EntryError::from)?;
+                let session = self.read_stored_session().await.map_err(EntryError::from)?;
+                session.path_to(Some(entry)).map_err(EntryError::from)?;
                 let phrase = &self.inner.setup.texts.phrases.agent.branch_request;
                 let request = fill_template(phrase, &[("from", entry)]);
                 let all = messages.len();
@@ -48,7 +51,8 @@ impl Agent {
             }
             BranchExit::WithoutSummary | BranchExit::WithSummary => None,
         };
-        lock(&self.inner.conversation).go_to_entry(entry).map_err(EntryError::from)?;
+        let session = self.read_stored_session().await.map_err(EntryError::from)?;
+        lock(&self.inner.conversation).go_to_entry(&session, entry).map_err(EntryError::from)?;
         *lock(&self.inner.last_request) = None;
         if let Some(summary) = summary {
             self.add_message(MessageBody::BranchSummary { summary: Text::new(summary) }, None).await?;
@@ -56,5 +60,19 @@ impl Agent {
         self.events().emit(self, SessionTree { from, to: entry.into() }).await;
         drop(run_state);
         self.flush_shell_messages_if_idle().await
+    }
+
+    /// Reads the session file once everything appended so far is in it. The conversation is not
+    /// locked meanwhile.
+    pub(crate) async fn read_stored_session(&self) -> Result<Session, ConversationError> {
+        let (path, flushed) = {
+            let conversation = lock(&self.inner.conversation);
+            (conversation.path().to_owned(), conversation.flush())
+        };
+        flushed.await?;
+        let name = path.display().to_string();
+        let reading = tokio::task::spawn_blocking(move || Session::open(&path));
+        let read = reading.await.unwrap_or_else(|error| Err(SessionError::Io { name, error: error.into() }));
+        Ok(read?)
     }
 }

@@ -237,8 +237,8 @@ impl Agent {
     /// `compact_at` setting allows.
     fn is_nearly_full(&self, run_state: &RunState) -> bool {
         let share = self.inner.setup.settings.compact_at;
-        let last_request = lock(&self.inner.last_request);
-        let Some(last_request) = last_request.as_ref().filter(|_| share > 0.0) else { return false };
+        let last_request = lock(&self.inner.last_request).clone();
+        let Some(last_request) = last_request.filter(|_| share > 0.0) else { return false };
         let input = last_request
             .spending
             .map_or(0, |spending| spending.tokens.prompt())

@@ -66,9 +66,12 @@ impl ProviderConnection {
             return; // as asked for
         }
         let provider = route.simulated.then(|| target.provider.clone());
-        let mut last = self.simulated_provider.lock().unwrap_or_else(PoisonError::into_inner);
-        if *last != provider {
-            *last = provider;
+        let has_changed = {
+            let mut last = self.simulated_provider.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *last, provider.clone()) != provider
+        };
+        // The sink may print, so it is called without the lock.
+        if has_changed {
             route.notice(target).into_iter().for_each(|notice| self.notices.notice(notice));
         }
     }

@@ -146,10 +146,11 @@ impl ContextSource for WorkspaceContext {
         }
         // An image goes with the prompt that names it, not with every request.
         file.images.clear();
+        let last_map = self.lock_last_map().clone();
         if request.reason == ObserveReason::FilesChanged
-            && let Some(last_map) = &*self.lock_last_map()
+            && let Some(last_map) = last_map
         {
-            file.symbols.clone_from(last_map);
+            file.symbols = last_map;
             return Ok(file.into_snapshot(SOURCE_NAME)?);
         }
         let tokens =

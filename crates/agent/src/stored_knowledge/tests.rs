@@ -2,7 +2,7 @@ use std::path::Path;
 
 use hardpan_context::knowledge::count_lines;
 use hardpan_prompt::{AgentMessage, MessagePart, Text};
-use hardpan_session::Header;
+use hardpan_session::{Header, Session};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
@@ -153,7 +153,8 @@ fn apply(mut conversation: Conversation, step: Step, path: &Path) -> Conversatio
         }
         Step::GoBack(index) if !conversation.messages.is_empty() => {
             let entry = conversation.messages[index.index(conversation.messages.len())].id.0.clone();
-            conversation.go_to_entry(&entry).unwrap();
+            conversation.flush().wait().unwrap();
+            conversation.go_to_entry(&Session::open(path).unwrap(), &entry).unwrap();
         }
         Step::Compact(_) | Step::Resume | Step::GoBack(_) => {}
     }

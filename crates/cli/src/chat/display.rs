@@ -73,7 +73,8 @@ impl EventPrinter {
             screen::end_answer_line();
             return Ok(());
         };
-        match last_answer.lock().unwrap_or_else(PoisonError::into_inner).trim_end() {
+        let last = std::mem::take(&mut *last_answer.lock().unwrap_or_else(PoisonError::into_inner));
+        match last.trim_end() {
             // A run that failed before its first answer prints no empty line.
             "" => Ok(()),
             last => output::print(last.to_owned() + "\n"),

@@ -315,6 +315,7 @@ fn write_stdout(text: &str) {
     }
 }
 
+/// Held while printing, unlike other locks: what is on the screen must be what the state says.
 fn lock() -> MutexGuard<'static, Screen> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
