@@ -13,7 +13,7 @@ use hardpan_prompt::{
 };
 use hardpan_session::{
     Entry, Fork, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord, Session, SessionError,
-    SessionLog,
+    SessionLog, SessionProblem,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -63,8 +63,8 @@ pub struct Conversation {
     pub pauses: Vec<u32>,
     /// Number of cache pings since the last turn.
     pub pings: u32,
-    /// Lines of the session file that could not be read, one message each.
-    pub problems: Vec<String>,
+    /// Lines of the session file that could not be read, or not as they are.
+    pub problems: Vec<SessionProblem>,
     /// The bills of the session, and the monitor that explains cache losses.
     pub(crate) billing: SessionLedger,
     /// Which items changed their tier after the last answer.
@@ -165,11 +165,7 @@ impl Conversation {
         self.billing = SessionLedger::from_entries(billed, path);
         self.entries = session.entries.len();
         self.entry_ids = session.entries.iter().map(|entry| entry.id.clone()).collect();
-        self.problems = session
-            .problems
-            .iter()
-            .map(|problem| format!("line {}: {}", problem.line, problem.kind))
-            .collect();
+        self.problems.clone_from(&session.problems);
         Ok(())
     }
 

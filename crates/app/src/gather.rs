@@ -171,8 +171,7 @@ fn add_session(
 ) -> Result<SessionChoices, GatherError> {
     let session = Session::open(path)?;
     for problem in &session.problems {
-        let location = format!("{}:{}", path.display(), problem.line);
-        notices.notice(Notice::SessionProblem { location, problem: problem.kind.to_string() });
+        notices.notice(Notice::SessionProblem { path: path.to_owned(), problem: problem.clone() });
     }
     let branch = session.branch(None)?;
     file.messages = branch.messages;

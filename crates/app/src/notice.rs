@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use hardpan_agent::expand::ExpansionProblem;
 use hardpan_models::UnknownName;
+use hardpan_session::SessionProblem;
 use hardpan_tools::JournalError;
 
 use crate::commit::CommitNotice;
@@ -63,10 +64,10 @@ pub enum Notice {
     },
     /// A line of a session file cannot be read.
     SessionProblem {
-        /// The session file, with the line if it is known.
-        location: String,
-        /// What is wrong with the line.
-        problem: String,
+        /// The session file.
+        path: PathBuf,
+        /// The line, and what is wrong with it.
+        problem: SessionProblem,
     },
     /// A conversation is continued in another folder than the one it began in.
     OtherFolder {
@@ -137,7 +138,9 @@ impl fmt::Display for Notice {
             Notice::UnknownProviderIgnored { id, error } => {
                 write!(f, "ignoring [providers.{id}] in config.toml: {error}")
             }
-            Notice::SessionProblem { location, problem } => write!(f, "{location}: {problem}"),
+            Notice::SessionProblem { path, problem: SessionProblem { line, kind } } => {
+                write!(f, "{}:{line}: {kind}", path.display())
+            }
             Notice::OtherFolder { began_in, folder } => write!(
                 f,
                 "this conversation began in {began_in} and continues here, in {}",

@@ -208,8 +208,8 @@ fn open_conversation(
 /// Tells the user which lines of a conversation's file cannot be read.
 pub(crate) fn send_session_problems(conversation: &Conversation, notices: &dyn NoticeSink) {
     for problem in &conversation.problems {
-        let location = conversation.path().display().to_string();
-        notices.notice(Notice::SessionProblem { location, problem: problem.clone() });
+        let path = conversation.path().to_owned();
+        notices.notice(Notice::SessionProblem { path, problem: problem.clone() });
     }
 }
 
