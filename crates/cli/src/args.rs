@@ -1,22 +1,18 @@
 //! [`Args`]: the command line, declared for clap.
 //!
-//! The doc comments of commands and flags in this file are what `--help` prints, so they are
+//! The doc comments of commands and flags in this module are what `--help` prints, so they are
 //! written for the person who runs `hardpan`.
 
-use std::io::Read;
+mod chat_args; // ChatArgs and ConversationArgs: how a conversation starts, and how it is shown
+mod request_args; // RequestArgs and TargetArgs: what goes into a request, and which model it is for
+
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
-use hardpan_app::approval::ApprovalMode;
-use hardpan_app::options::{OpenOptions, RequestOptions, SessionChoice, SessionStorage, TargetOptions};
-use hardpan_models::ThinkingSetting;
-use hardpan_tools::SandboxLauncher;
-use jiff::Timestamp;
 
-use crate::chat::commands;
-use crate::command_setup::working_folder;
+pub use chat_args::{ChatArgs, ConversationArgs};
+pub use request_args::{RequestArgs, TargetArgs};
 
 /// A coding agent for the terminal that shows what it sends to the model, what that costs, and why
 ///
@@ -281,200 +277,4 @@ pub enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<std::ffi::OsString>,
     },
-}
-
-/// Flags of the commands that build a request: what goes into it, and which model it is for.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct RequestArgs {
-    #[arg(skip)]
-    pub prompt: Option<String>,
-    #[arg(skip)]
-    pub files: Vec<PathBuf>,
-    /// Build the request from this snapshot file instead of the folder
-    #[arg(long, value_name = "FILE")]
-    pub snapshot: Option<PathBuf>,
-    /// Include the conversation stored in this session file
-    #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
-    pub session: Option<PathBuf>,
-    #[command(flatten)]
-    pub target_args: TargetArgs,
-    /// Time to put into the request, such as 2026-02-19T14:00:00Z [default: now]
-    #[arg(long, value_name = "TIME")]
-    pub now: Option<String>,
-    /// In the strata layout: fold, that is, send current file contents instead of updates to old
-    /// ones
-    #[arg(long)]
-    pub fold: bool,
-    /// Leave out the agent's tools and skills
-    #[arg(long)]
-    pub no_tools: bool,
-}
-
-impl RequestArgs {
-    /// The request that these flags ask for. Reads standard input if it is the prompt.
-    pub fn options(&self) -> Result<RequestOptions> {
-        let args = &self.target_args;
-        Ok(RequestOptions {
-            prompt: self.prompt.as_deref().map(read_prompt).transpose()?,
-            files: self.files.clone(),
-            images: args.image.clone(),
-            snapshot: self.snapshot.clone(),
-            session: self.session.clone(),
-            target: args.options(),
-            now: self.now.as_deref().map(parse_time).transpose()?,
-            fold: self.fold,
-            tools: !self.no_tools,
-            symbol_map: !args.no_map,
-            reserved_names: commands::names(),
-            ..RequestOptions::new(working_folder(args.dir.as_deref())?)
-        })
-    }
-
-    /// Adds the positional arguments, whose order differs between commands.
-    pub fn with_input(&self, prompt: &Option<String>, files: &[PathBuf]) -> RequestArgs {
-        RequestArgs { prompt: prompt.clone(), files: files.to_vec(), ..self.clone() }
-    }
-}
-
-/// Flags that choose the model, the layout and the folder.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct TargetArgs {
-    /// Attach an image to the prompt; repeat for several
-    #[arg(long, value_name = "FILE")]
-    pub image: Vec<PathBuf>,
-    /// Order of the prompt: strata, panels, tiers or inline (see `hardpan docs layouts`) [default:
-    /// the conversation's, else strata]
-    #[arg(long)]
-    pub layout: Option<String>,
-    /// Provider to use [default: the model's own, else anthropic]
-    #[arg(long)]
-    pub provider: Option<String>,
-    /// Model to use, as `hardpan models` lists it [default: the conversation's, else a current
-    /// Sonnet]
-    #[arg(long)]
-    pub model: Option<String>,
-    /// Limit the answer to N tokens [default: the model's limit, at most 32000]
-    #[arg(long, value_name = "N")]
-    pub max_tokens: Option<u32>,
-    /// How much the model thinks before it answers: off, minimal, low, medium, high, xhigh, max, a
-    /// number of tokens, or default; where a model has no such form, the nearest is used
-    #[arg(long, value_name = "LEVEL")]
-    pub thinking: Option<ThinkingSetting>,
-    /// Folder to work in [default: the current folder]
-    #[arg(long, value_name = "FOLDER")]
-    pub dir: Option<PathBuf>,
-    /// Leave the map of the repository's symbols out of the prompt
-    #[arg(long)]
-    pub no_map: bool,
-}
-
-impl TargetArgs {
-    /// The model and the layout that these flags ask for.
-    pub fn options(&self) -> TargetOptions {
-        TargetOptions {
-            provider: self.provider.clone(),
-            model: self.model.clone(),
-            max_tokens: self.max_tokens,
-            thinking: self.thinking,
-            layout: self.layout.clone(),
-        }
-    }
-}
-
-/// Flags of a conversation: how it starts, and how Hardpan shows it.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct ChatArgs {
-    /// Answer PROMPT and exit
-    ///
-    /// Without PROMPT, or with `-`, reads it from standard input. With a PROMPT, text that you pipe
-    /// in goes to the model along with it.
-    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
-    pub print: Option<String>,
-    /// Print text for people, or JSON events for programs, one per line
-    #[arg(long, value_enum, default_value_t)]
-    pub output: OutputFormat,
-    /// Show tokens, cache use and cost after each answer
-    #[arg(long)]
-    pub hud: bool,
-    /// Resume the last conversation of this folder
-    #[arg(short = 'c', long = "continue", conflicts_with_all = ["resume", "fork"])]
-    pub last: bool,
-    /// Resume a conversation by id, name or file (`hardpan sessions` lists them)
-    #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]
-    pub resume: Option<String>,
-    /// Start a new conversation with a copy of another one's messages
-    #[arg(long, value_name = "SESSION")]
-    pub fork: Option<String>,
-    /// With --resume or --fork: go back to this entry (`hardpan sessions show` lists them)
-    #[arg(long, value_name = "ENTRY")]
-    pub at: Option<String>,
-    /// Run every tool without asking. Use it in containers and other places where nothing can be
-    /// harmed
-    #[arg(long)]
-    pub yes: bool,
-    /// Do not store this conversation
-    #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
-    pub no_session: bool,
-    #[command(flatten)]
-    pub target_args: TargetArgs,
-}
-
-impl ChatArgs {
-    /// The conversation that these flags ask for.
-    pub fn options(&self) -> Result<OpenOptions> {
-        let args = &self.target_args;
-        Ok(OpenOptions {
-            session: self.session()?,
-            storage: if self.no_session { SessionStorage::Temporary } else { SessionStorage::Stored },
-            approval: if self.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser },
-            target: args.options(),
-            images: args.image.clone(),
-            symbol_map: !args.no_map,
-            // The sandbox is entered by this program, in its hidden command.
-            sandbox_launcher: std::env::current_exe()
-                .ok()
-                .map(|program| SandboxLauncher { program, arguments: vec!["__sandbox".into()] }),
-            reserved_names: commands::names(),
-            ..OpenOptions::new(working_folder(args.dir.as_deref())?)
-        })
-    }
-
-    fn session(&self) -> Result<SessionChoice> {
-        let at = self.at.clone();
-        Ok(match (&self.resume, &self.fork) {
-            (_, Some(session)) => SessionChoice::Fork { session: session.clone(), at },
-            (Some(session), None) => SessionChoice::Resume { session: session.clone(), at },
-            (None, None) if at.is_some() => {
-                bail!("--at needs a conversation: name one with --resume or --fork")
-            }
-            (None, None) if self.last => SessionChoice::Latest,
-            (None, None) => SessionChoice::New,
-        })
-    }
-}
-
-fn parse_time(text: &str) -> Result<Timestamp> {
-    text.parse().with_context(|| format!("--now {text}: expected a time, such as 2026-02-19T14:00:00Z"))
-}
-
-/// The prompt; `-` stands for standard input.
-fn read_prompt(prompt: &str) -> Result<String> {
-    if prompt != "-" {
-        return Ok(prompt.to_owned());
-    }
-    let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .context("cannot read the prompt on standard input as UTF-8")?;
-    Ok(text.trim_end().to_owned())
-}
-
-/// How Hardpan prints a conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum OutputFormat {
-    /// The answer's text
-    #[default]
-    Text,
-    /// The agent's events, one JSON object per line
-    Json,
 }

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use hardpan_models::{did_you_mean, nearest};
 use serde::Serialize;
 
-use crate::output;
+use crate::output::{self, OutputFormat};
 
 /// A document's name without `.md`, and its text.
 type Document = (&'static str, &'static str);
@@ -45,13 +45,6 @@ const DOCUMENTS: &[Document] = documents![
 struct DocumentSummary {
     name: &'static str,
     title: &'static str,
-}
-
-/// How to print the list of documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputFormat {
-    Text,
-    Json,
 }
 
 /// Prints the list of documents, or one of them.

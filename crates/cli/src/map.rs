@@ -12,14 +12,7 @@ use hardpan_symbols::{Focus, MapRequest, SymbolIndex, TokenBudget};
 use hardpan_workspace as workspace;
 
 use crate::command_setup::{StderrNotices, working_folder};
-use crate::output::{self, safe, thousands};
-
-/// How to print a map or a list of symbols.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
-    Text,
-    Json,
-}
+use crate::output::{self, OutputFormat, safe, thousands};
 
 /// Prints the map of a folder.
 pub fn map(

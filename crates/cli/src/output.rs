@@ -8,6 +8,23 @@ use std::io::{self, Write};
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// How a command prints its result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum OutputFormat {
+    /// Text for people
+    #[default]
+    Text,
+    /// JSON for programs
+    Json,
+}
+
+impl OutputFormat {
+    /// What a `--json` flag asks for.
+    pub fn from_json_flag(json: bool) -> Self {
+        if json { OutputFormat::Json } else { OutputFormat::Text }
+    }
+}
+
 /// Why standard output cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to standard output: {0}")]

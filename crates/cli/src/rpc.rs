@@ -20,7 +20,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use hardpan_app::{ConversationApp, FaceHooks};
 
-use crate::args::{ChatArgs, TargetArgs};
+use crate::args::ConversationArgs;
 use crate::chat::commands;
 use crate::chat::signals::{Interrupt, Signals};
 use crate::chat::{ExitError, SIGNALS_UNAVAILABLE};
@@ -38,42 +38,8 @@ pub struct RpcArgs {
     /// Print the JSON schema of the protocol and exit
     #[arg(long)]
     schema: bool,
-    /// Resume the last conversation of this folder
-    #[arg(short, long = "continue", conflicts_with_all = ["resume", "fork"])]
-    last: bool,
-    /// Resume a conversation by id, name or file (`hardpan sessions` lists them)
-    #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]
-    resume: Option<String>,
-    /// Start a new conversation with a copy of another one's messages
-    #[arg(long, value_name = "SESSION")]
-    fork: Option<String>,
-    /// With --resume or --fork: go back to this entry (`hardpan sessions show` lists them)
-    #[arg(long, value_name = "ENTRY")]
-    at: Option<String>,
-    /// Run every tool without asking. Use it in containers and other places where nothing can be
-    /// harmed
-    #[arg(long)]
-    yes: bool,
-    /// Do not store this conversation
-    #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
-    no_session: bool,
     #[command(flatten)]
-    target_args: TargetArgs,
-}
-
-impl RpcArgs {
-    fn chat_args(&self) -> ChatArgs {
-        ChatArgs {
-            last: self.last,
-            resume: self.resume.clone(),
-            fork: self.fork.clone(),
-            at: self.at.clone(),
-            yes: self.yes,
-            no_session: self.no_session,
-            target_args: self.target_args.clone(),
-            ..ChatArgs::default()
-        }
-    }
+    pub conversation: ConversationArgs,
 }
 
 /// Serves one client until it closes standard input.
@@ -87,7 +53,7 @@ pub fn rpc(args: &RpcArgs) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start the async runtime")?;
-    let result = runtime.block_on(serve(&args.chat_args()));
+    let result = runtime.block_on(serve(&args.conversation));
     // Neither a hanging tool or handler nor the reading thread may keep the process alive.
     runtime.shutdown_background();
     result
@@ -106,7 +72,7 @@ enum ServeEnd {
     Interrupted(Interrupt),
 }
 
-async fn serve(flags: &ChatArgs) -> Result<()> {
+async fn serve(flags: &ConversationArgs) -> Result<()> {
     let (out, unstarted) = JsonWriter::new();
     let questions = Arc::new(PendingQuestions::new(&out));
     let face = FaceHooks { prompter: Some(questions.clone()), notices: Arc::new(out.clone()) };

@@ -14,6 +14,7 @@ use hardpan_prompt::validate::check_size;
 
 use crate::args::{Args, Command, RequestArgs};
 use crate::command_setup::{StderrNotices, load_settings, working_folder};
+use crate::output::OutputFormat;
 use crate::{diff, docs, map, origins, output, send, simulator, views};
 
 /// The prompt of the sample request that `hardpan` shows when it has neither prompt nor terminal.
@@ -33,11 +34,7 @@ pub fn run(args: &Args) -> Result<()> {
             let settings = load_settings_for(&request_args)?;
             let request = assemble(&request_args, &settings)?;
             write_layout_state(&request, next_memory.as_deref())?;
-            send::send(
-                &request,
-                &settings,
-                if *json { send::OutputFormat::Json } else { send::OutputFormat::Text },
-            )
+            send::send(&request, &settings, OutputFormat::from_json_flag(*json))
         }
         Some(Command::Request { prompt, files, request_args, json, origins, next_memory, .. }) => {
             let form = if *origins {
@@ -55,18 +52,12 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Snapshot { prompt, files, request_args, schema }) => {
             snapshot(&request_args.with_input(prompt, files), *schema)
         }
-        Some(Command::Map { paths, tokens, focus, json, dir }) => map::map(
-            dir.as_deref(),
-            paths,
-            *tokens,
-            focus,
-            if *json { map::OutputFormat::Json } else { map::OutputFormat::Text },
-        ),
-        Some(Command::Symbols { name, json, dir }) => map::symbols(
-            dir.as_deref(),
-            name,
-            if *json { map::OutputFormat::Json } else { map::OutputFormat::Text },
-        ),
+        Some(Command::Map { paths, tokens, focus, json, dir }) => {
+            map::map(dir.as_deref(), paths, *tokens, focus, OutputFormat::from_json_flag(*json))
+        }
+        Some(Command::Symbols { name, json, dir }) => {
+            map::symbols(dir.as_deref(), name, OutputFormat::from_json_flag(*json))
+        }
         Some(Command::Prompt { request_args, file }) => prompt(request_args, file.as_deref()),
         Some(Command::Models { filter, provider, json }) => {
             models(filter.as_deref(), provider.as_deref(), *json)
@@ -83,10 +74,9 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Replay(args)) => crate::replay::replay(args),
         Some(Command::Rpc(args)) => crate::rpc::rpc(args),
         Some(Command::Trust { folder, remove }) => trust(folder.as_deref(), *remove),
-        Some(Command::Docs { name, json }) => docs::docs(
-            name.as_deref(),
-            if *json { docs::OutputFormat::Json } else { docs::OutputFormat::Text },
-        ),
+        Some(Command::Docs { name, json }) => {
+            docs::docs(name.as_deref(), OutputFormat::from_json_flag(*json))
+        }
         Some(Command::Sandbox { policy, command }) => sandbox(policy, command),
     }
 }

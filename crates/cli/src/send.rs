@@ -11,16 +11,7 @@ use hardpan_providers::{Answer, AnswerEvent, ClientEvent, ReportedUsage};
 use serde_json::json;
 
 use crate::command_setup::StderrNotices;
-use crate::output::{self, dollars, safe, safe_lines, thousands};
-
-/// How to print the answer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum OutputFormat {
-    /// Its text, as it streams.
-    Text,
-    /// The complete answer with its usage and cost.
-    Json,
-}
+use crate::output::{self, OutputFormat, dollars, safe, safe_lines, thousands};
 
 /// Sends a request and prints its answer.
 pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputFormat) -> Result<()> {

@@ -14,18 +14,11 @@ use hardpan_session::{ExportFormat, ExportScope, Session, SessionStore, SessionS
 use jiff::Timestamp;
 
 use crate::command_setup::{session_store, working_folder};
-use crate::output::{self, Align, Table, dollars, safe};
+use crate::output::{self, Align, OutputFormat, Table, dollars, safe};
 use crate::views::width;
 
 /// Below this many columns, a list shows less about each session.
 const NARROW: usize = 70;
-
-/// How to print a list.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OutputFormat {
-    Text,
-    Json,
-}
 
 /// Whether to ask the user before deleting.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,9 +121,9 @@ enum Command {
 pub fn sessions(args: &SessionsArgs) -> Result<()> {
     let store = session_store()?;
     match &args.command {
-        None => list(&store, &args.folder_args, output_format(args.json)),
+        None => list(&store, &args.folder_args, OutputFormat::from_json_flag(args.json)),
         Some(Command::Search { words, folder_args, json }) => {
-            search(&store, words, folder_args, output_format(*json))
+            search(&store, words, folder_args, OutputFormat::from_json_flag(*json))
         }
         Some(Command::Show { session }) => show(&find(&store, session)?),
         Some(Command::Export { session, format, output, branch, all }) => {
@@ -146,10 +139,6 @@ pub fn sessions(args: &SessionsArgs) -> Result<()> {
             delete(&store, &find(&store, session)?, if *yes { Confirmation::Skip } else { Confirmation::Ask })
         }
     }
-}
-
-fn output_format(json: bool) -> OutputFormat {
-    if json { OutputFormat::Json } else { OutputFormat::Text }
 }
 
 impl FolderArgs {

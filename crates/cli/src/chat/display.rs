@@ -13,10 +13,9 @@ use hardpan_tools::ResultDisplay;
 use serde_json::Value;
 
 use super::screen;
-use crate::args::OutputFormat;
 use crate::event_reader::EventReader;
 use crate::hud::{Hud, wrap::wrap};
-use crate::output::{self, OutputError, cut, dollars, safe, safe_lines, thousands};
+use crate::output::{self, OutputError, OutputFormat, cut, dollars, safe, safe_lines, thousands};
 use hardpan_app::ConversationApp;
 
 /// Lines shown of a command's output: the last ones, which say how it ended.

@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::display::EventPrinter;
-use crate::args::OutputFormat;
 use crate::event_reader::EventReader;
-use crate::output::{self, OutputError};
+use crate::output::{self, OutputError, OutputFormat};
 use hardpan_app::ConversationApp;
 
 /// Prints an agent's events in the format of `--output`.

@@ -16,9 +16,9 @@ use super::event_output::EventOutput;
 use super::prompt_input::PromptInput;
 use super::signals::{Interrupt, Signals};
 use super::{ExitError, SIGNALS_UNAVAILABLE, commands, display};
-use crate::args::{ChatArgs, OutputFormat};
+use crate::args::ChatArgs;
 use crate::command_setup::StderrNotices;
-use crate::output;
+use crate::output::{self, OutputFormat};
 
 /// The error context where writing the answer fails.
 const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session has the answer";
@@ -26,7 +26,7 @@ const STDOUT_UNWRITABLE: &str = "cannot write to standard output; the session ha
 /// Performs what the prompt asks for and prints the result.
 pub async fn answer(flags: &ChatArgs, input: PromptInput) -> Result<()> {
     let face = FaceHooks { prompter: None, notices: StderrNotices::shared() };
-    let app = Arc::new(ConversationApp::open(&flags.options()?, &face)?);
+    let app = Arc::new(ConversationApp::open(&flags.conversation.options()?, &face)?);
     commands::register_commands(&app);
     let agent = app.agent.clone();
     let output = EventOutput::start(&app, flags.output, io::stdout().is_terminal());

@@ -22,9 +22,9 @@ use super::signals::{Interrupt, Signals};
 use super::terminal_prompter::{TerminalPrompter, UserQuestion, answer_question};
 use super::{ExitError, SIGNALS_UNAVAILABLE};
 use super::{display, screen};
-use crate::args::{ChatArgs, OutputFormat};
+use crate::args::ChatArgs;
 use crate::command_setup::StderrNotices;
-use crate::output::{dollars, safe, safe_lines};
+use crate::output::{OutputFormat, dollars, safe, safe_lines};
 
 /// Prints a message for the user, wrapped to the terminal.
 macro_rules! notice {
@@ -50,7 +50,7 @@ enum IdleCtrlC {
 pub async fn converse(flags: &ChatArgs) -> Result<()> {
     let (asker, mut questions) = TerminalPrompter::new();
     let face = FaceHooks { prompter: Some(Arc::new(asker)), notices: StderrNotices::shared() };
-    let app = Arc::new(ConversationApp::open(&flags.options()?, &face)?);
+    let app = Arc::new(ConversationApp::open(&flags.conversation.options()?, &face)?);
     let agent = app.agent.clone();
     let quit_requested = commands::register_commands(&app);
     let output = EventOutput::start(&app, flags.output, true);
@@ -143,7 +143,7 @@ pub async fn converse(flags: &ChatArgs) -> Result<()> {
     // The conversation is over and stored; a terminal that is gone is not worth an error.
     let _ = output.finish().await;
     let (id, path) = agent.session();
-    if path.exists() && flags.output == OutputFormat::Text && !flags.no_session {
+    if path.exists() && flags.output == OutputFormat::Text && !flags.conversation.no_session {
         notice!("to continue this conversation: hardpan --resume {}", safe(&id));
     }
     interrupt.map_or(Ok(()), |interrupt| Err(ExitError::interrupted(interrupt).into()))

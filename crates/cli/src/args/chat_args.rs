@@ -1,0 +1,110 @@
+//! [`ChatArgs`]: the flags of a conversation. [`ConversationArgs`] are those that every face of a
+//! conversation has.
+
+use anyhow::{Result, bail};
+use hardpan_app::approval::ApprovalMode;
+use hardpan_app::options::{OpenOptions, SessionChoice, SessionStorage};
+use hardpan_tools::SandboxLauncher;
+
+use super::TargetArgs;
+use crate::chat::commands;
+use crate::command_setup::working_folder;
+use crate::output::OutputFormat;
+
+/// Flags of a conversation in the terminal: how it starts, and how Hardpan shows it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ChatArgs {
+    /// Answer PROMPT and exit
+    ///
+    /// Without PROMPT, or with `-`, reads it from standard input. With a PROMPT, text that you pipe
+    /// in goes to the model along with it.
+    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
+    pub print: Option<String>,
+    /// Print text for people, or JSON events for programs, one per line
+    #[arg(long, value_enum, default_value_t)]
+    pub output: OutputFormat,
+    /// Show tokens, cache use and cost after each answer
+    #[arg(long)]
+    pub hud: bool,
+    #[command(flatten)]
+    pub conversation: ConversationArgs,
+}
+
+/// Flags that choose which conversation a face opens, and how.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ConversationArgs {
+    /// Resume the last conversation of this folder
+    // `hardpan rpc` once took -l.
+    #[arg(short = 'c', short_alias = 'l', long = "continue", conflicts_with_all = ["resume", "fork"])]
+    pub last: bool,
+    /// Resume a conversation by id, name or file (`hardpan sessions` lists them)
+    #[arg(short, long, value_name = "SESSION", conflicts_with = "fork")]
+    pub resume: Option<String>,
+    /// Start a new conversation with a copy of another one's messages
+    #[arg(long, value_name = "SESSION")]
+    pub fork: Option<String>,
+    /// With --resume or --fork: go back to this entry (`hardpan sessions show` lists them)
+    #[arg(long, value_name = "ENTRY")]
+    pub at: Option<String>,
+    /// Run every tool without asking. Use it in containers and other places where nothing can be
+    /// harmed
+    #[arg(long)]
+    pub yes: bool,
+    /// Do not store this conversation
+    #[arg(long, conflicts_with_all = ["last", "resume", "fork"])]
+    pub no_session: bool,
+    #[command(flatten)]
+    pub target_args: TargetArgs,
+}
+
+impl ConversationArgs {
+    /// The conversation that these flags ask for.
+    pub fn options(&self) -> Result<OpenOptions> {
+        let args = &self.target_args;
+        Ok(OpenOptions {
+            session: self.session()?,
+            storage: if self.no_session { SessionStorage::Temporary } else { SessionStorage::Stored },
+            approval: if self.yes { ApprovalMode::AllowAll } else { ApprovalMode::AskUser },
+            target: args.options(),
+            images: args.image.clone(),
+            symbol_map: !args.no_map,
+            // The sandbox is entered by this program, in its hidden command.
+            sandbox_launcher: std::env::current_exe()
+                .ok()
+                .map(|program| SandboxLauncher { program, arguments: vec!["__sandbox".into()] }),
+            reserved_names: commands::names(),
+            ..OpenOptions::new(working_folder(args.dir.as_deref())?)
+        })
+    }
+
+    fn session(&self) -> Result<SessionChoice> {
+        let at = self.at.clone();
+        Ok(match (&self.resume, &self.fork) {
+            (_, Some(session)) => SessionChoice::Fork { session: session.clone(), at },
+            (Some(session), None) => SessionChoice::Resume { session: session.clone(), at },
+            (None, None) if at.is_some() => {
+                bail!("--at needs a conversation: name one with --resume or --fork")
+            }
+            (None, None) if self.last => SessionChoice::Latest,
+            (None, None) => SessionChoice::New,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::args::{Args, Command};
+
+    #[test]
+    fn every_face_continues_the_last_conversation_with_the_same_flag() {
+        for flag in ["--continue", "-c", "-l"] {
+            assert!(Args::try_parse_from(["hardpan", flag]).unwrap().chat.conversation.last, "{flag}");
+            match Args::try_parse_from(["hardpan", "rpc", flag]).unwrap().command {
+                Some(Command::Rpc(rpc)) => assert!(rpc.conversation.last, "{flag}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
