@@ -1,9 +1,12 @@
 //! Recording what each request cost, and reporting cached tokens that were paid for again.
 
+use std::sync::Arc;
+
 use hardpan_context::Breakdown;
 use hardpan_economy::forecast::{CostForecast, PlannedAction};
 use hardpan_economy::{Charge, Ledger, Verdict};
-use hardpan_prompt::{MessageId, Prompt, PromptTokens, TokenUsage};
+use hardpan_prompt::{MessageId, Prompt, PromptTokens};
+use hardpan_providers::Answer;
 use jiff::Timestamp;
 
 use crate::agent::{Agent, ModelSelection, lock};
@@ -26,7 +29,7 @@ impl Agent {
         selection: &ModelSelection,
         ((prompt, measured), base): ((&Prompt, &PromptTokens), CacheBase),
         message: Option<&MessageId>,
-        usage: Option<&TokenUsage>,
+        answer: &Answer,
         RequestTimes { sent, began }: RequestTimes,
     ) -> Option<Verdict> {
         let ended = self.now();
@@ -40,7 +43,9 @@ impl Agent {
             prompt,
             measured,
             message,
-            usage,
+            usage: answer.usage.as_ref(),
+            answer_id: &answer.id,
+            diagnosis: answer.diagnosis.filter(|_| self.previous_answer(selection).is_some()),
             sent,
             began,
             ended,
@@ -48,6 +53,12 @@ impl Agent {
         };
         let (_stored, loss) = lock(&self.inner.conversation).bill_request(&billed);
         loss
+    }
+
+    /// The provider's id of the branch's last answer, if the same provider gave it.
+    pub(crate) fn previous_answer(&self, selection: &ModelSelection) -> Option<Arc<str>> {
+        let last = lock(&self.inner.conversation).last_answer.clone();
+        last.filter(|(provider, _)| **provider == *selection.target.provider).map(|(_, id)| id)
     }
 
     /// Emits a [`CacheVerdict`] if there was a loss.

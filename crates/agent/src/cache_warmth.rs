@@ -82,13 +82,14 @@ impl Agent {
             profile: &last_request.target.profile,
             provider: &last_request.target.provider,
             fallbacks: &forms,
+            previous_answer: None,
             now_ms: started.as_millisecond(),
         };
         let answer = client.send(request).collect().await.map_err(PingError::from)?;
-        let usage = answer.usage.as_ref().map(|usage| &usage.tokens);
+        let usage = answer.usage.as_ref();
         let times = RequestTimes { sent: started, began: self.now() };
         let sent = ((&prompt, last_request.sent_prompt().1), CacheBase::Conversation);
-        drop(self.record_bill("ping", &selection, sent, None, usage, times));
-        Ok(usage.map(|usage| Spending::from_usage(usage, &last_request.target)).unwrap_or_default())
+        drop(self.record_bill("ping", &selection, sent, None, &answer, times));
+        Ok(usage.map(|usage| Spending::from_usage(&usage.tokens, &last_request.target)).unwrap_or_default())
     }
 }

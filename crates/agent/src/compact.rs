@@ -262,6 +262,7 @@ impl Agent {
             profile: &selection.target.profile,
             provider: &selection.target.provider,
             fallbacks: &forms,
+            previous_answer: None,
             now_ms: started.as_millisecond(),
         };
         let mut stream = client.send(request);
@@ -275,8 +276,7 @@ impl Agent {
         let sent = form.as_ref().map_or((&assembled.prompt, &assembled.measured), |form| (&form.0, &form.1));
         let times = RequestTimes { sent: started, began };
         let base = if snapshot.tools.is_empty() { CacheBase::Standalone } else { CacheBase::Conversation };
-        let usage = answer.usage.as_ref().map(|usage| &usage.tokens);
-        let loss = self.record_bill(purpose, selection, (sent, base), None, usage, times);
+        let loss = self.record_bill(purpose, selection, (sent, base), None, &answer, times);
         self.emit_cache_loss(None, loss).await;
         Ok(answer)
     }

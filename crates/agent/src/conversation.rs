@@ -61,6 +61,8 @@ pub struct Conversation {
     pub last_request: Option<(Timestamp, Arc<str>, Arc<str>)>,
     /// Pauses between turns, in seconds: they predict whether a ping pays.
     pub pauses: Vec<u32>,
+    /// Provider and id of the branch's last answer, to ask the provider why a cache was lost.
+    pub(crate) last_answer: Option<(Arc<str>, Arc<str>)>,
     /// Number of cache pings since the last turn.
     pub pings: u32,
     /// Lines of the session file that could not be read, or not as they are.
@@ -121,6 +123,7 @@ impl Conversation {
             custom: BTreeMap::new(),
             knowledge: FileKnowledge::default(),
             last_request: None,
+            last_answer: None,
             pauses: Vec::new(),
             pings: 0,
             problems: Vec::new(),
@@ -147,7 +150,7 @@ impl Conversation {
         self.thinking = branch.thinking;
         self.layout = branch.layout;
         self.custom = branch.custom;
-        (self.last_request, self.pauses, self.pings) = Default::default();
+        (self.last_request, self.last_answer, self.pauses, self.pings) = Default::default();
         branch.requests.iter().for_each(|request| self.track_timing(request));
         self.knowledge = rebuild_knowledge(&session.path_to(leaf)?);
         self.memory = LayoutStateLog::from_records(branch.memories);
@@ -327,6 +330,8 @@ impl Conversation {
         match &*request.purpose {
             "ping" => self.pings += 1,
             "turn" => {
+                let answer = request.answer.clone();
+                self.last_answer = answer.map(|id| (request.provider.clone(), id));
                 let gap =
                     self.last_request.as_ref().map(|(at, ..)| request.started.as_second() - at.as_second());
                 self.pauses.extend(gap.and_then(|gap| u32::try_from(gap).ok()));

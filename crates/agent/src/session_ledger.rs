@@ -17,7 +17,8 @@ use hardpan_economy::ledger::{
     Account, Charge, ChargeRow, CompletedRequest, Continuity, Ledger, RequestPurpose, Totals,
 };
 use hardpan_economy::{CacheMonitor, Verdict};
-use hardpan_prompt::{MessageId, Prompt, PromptTokens, TokenUsage};
+use hardpan_prompt::{CacheDiagnosis, MessageId, Prompt, PromptTokens};
+use hardpan_providers::ReportedUsage;
 use hardpan_session::{Entry, Record, RequestRecord};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -68,7 +69,11 @@ pub struct RequestBill<'a> {
     /// The message that stores the answer; `None` for helper requests.
     pub message: Option<&'a MessageId>,
     /// The usage that the provider reported, if it did. Without it our own count is billed.
-    pub usage: Option<&'a TokenUsage>,
+    pub usage: Option<&'a ReportedUsage>,
+    /// The provider's id of the answer; empty if it gave none.
+    pub answer_id: &'a str,
+    /// The provider's own comparison with the request before.
+    pub diagnosis: Option<CacheDiagnosis>,
     /// When the request was sent.
     pub sent: Timestamp,
     /// When the first part of the answer arrived.
@@ -125,7 +130,9 @@ impl SessionLedger {
             model: &bill.target.model,
             profile: &bill.target.profile,
             settings: CacheSettings::default(),
-            reported_usage: bill.usage.copied(),
+            reported_usage: bill.usage.map(|usage| usage.tokens),
+            reports_cache: bill.usage.is_some_and(|usage| usage.reports_cache),
+            diagnosis: bill.diagnosis,
             sent_at: moment(bill.sent),
             answer_began_at: moment(bill.began),
             day: bill.day,
@@ -269,6 +276,7 @@ fn request_record(bill: &RequestBill<'_>, charge: &Charge, extra: Map<String, Va
         provider: bill.target.provider.as_str().into(),
         model: bill.target.model.id.as_str().into(),
         message: bill.message.map(|message| message.0.clone()),
+        answer: Some(bill.answer_id).filter(|id| !id.is_empty()).map(Into::into),
         usage: charge.tokens,
         dollars: charge.dollars,
         factor: Some(bill.target.factor.value()),

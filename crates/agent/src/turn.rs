@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use hardpan_context::{
     AssembledPrompt, Breakdown, FoldReason, PromptTexts, RenderCache, Snapshot, Target, assemble,
-    without_images, without_tools,
+    without_images, without_newer_fields, without_tools,
 };
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens, TokenUsage};
+use hardpan_prompt::{AgentMessage, ItemKind, MessageBody, MessageId, Prompt, PromptTokens};
 use hardpan_providers::{
     Answer, AnswerCall, AnswerEvent, Client, ClientEvent, ClientRequest, FailureKind, PromptFallbacks,
     ProviderError, StopReason,
@@ -101,6 +101,11 @@ impl PromptFallbacks for TextFallbacks<'_> {
         *lock(&self.sent) = Some(form.clone());
         form
     }
+    fn without_newer_fields(&self, prompt: &Prompt) -> Prompt {
+        let form = without_newer_fields(prompt);
+        *lock(&self.sent) = Some(form.clone());
+        form
+    }
 }
 
 /// The message of an answer that is still streaming.
@@ -159,7 +164,7 @@ impl Agent {
         let last_request =
             Arc::new(LastRequest { assembled, snapshot, target, render_cache, spending, fallback });
         *lock(&self.inner.last_request) = Some(last_request.clone());
-        self.finish_turn(outcome, &last_request, &selection, usage).await
+        self.finish_turn(outcome, &last_request, &selection).await
     }
 
     /// The current selection, and a client for it. No lock is held while the client is built, which
@@ -263,11 +268,13 @@ impl Agent {
     ) -> StreamOutcome {
         let started = self.now();
         let mut sent = started;
+        let previous_answer = self.previous_answer(selection);
         let request = ClientRequest {
             prompt: &assembled.prompt,
             profile: &selection.target.profile,
             provider: &selection.target.provider,
             fallbacks: forms,
+            previous_answer: previous_answer.as_deref(),
             now_ms: started.as_millisecond(),
         };
         let mut partial = None;
@@ -364,7 +371,6 @@ impl Agent {
         StreamOutcome { partial, answer, end, sent }: StreamOutcome,
         last_request: &LastRequest,
         selection: &ModelSelection,
-        usage: Option<TokenUsage>,
     ) -> Result<Result<TurnOutcome, RunEnd>, AgentError> {
         let Some(PartialAnswer { message, first_token_at, .. }) = partial else {
             return Ok(Err(match end {
@@ -388,14 +394,14 @@ impl Agent {
             conversation.add_message(message.clone(), ResultData::default())
         };
         // A complete answer without a usage report is billed by our own count.
-        let loss = (usage.is_some() || is_complete).then(|| {
+        let loss = (answer.usage.is_some() || is_complete).then(|| {
             let times = RequestTimes { sent, began: first_token_at };
             self.record_bill(
                 "turn",
                 selection,
                 (last_request.sent_prompt(), CacheBase::Conversation),
                 Some(&message.id),
-                usage.as_ref(),
+                &answer,
                 times,
             )
         });
@@ -443,6 +449,9 @@ fn classify_end(answer: &Answer, end: &StreamEnd) -> (String, Option<RunEnd>) {
     let stop = match &reason {
         StopReason::End | StopReason::StopSequence | StopReason::ToolUse => Some(RunEnd::Done),
         StopReason::Length => Some(RunEnd::Length),
+        StopReason::Window => Some(RunEnd::TooLong {
+            message: "the answer filled the model's context window; make room with /compact, then say \"go on\"".into(),
+        }),
         StopReason::Refusal => Some(RunEnd::Refused),
         StopReason::Pause => None,
         StopReason::Other(word) => Some(RunEnd::Error { message: format!("the provider ended the answer for an unknown reason, \"{word}\"") }),

@@ -18,7 +18,7 @@ use crate::learned_state::LearnedState;
 use crate::open::{OpenError, send_session_problems};
 use crate::options::TargetOptions;
 use crate::session_folder::{begin_conversation, fork_conversation};
-use crate::target::{TargetError, apply_learned_factor, resolve_target};
+use crate::target::{TargetError, apply_learned_factor, resolve_target, target_notices};
 
 /// Why an action has no effect. Each message says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +132,9 @@ impl ConversationApp {
     /// Uses another model from the next request on.
     pub async fn select_model(&self, provider: Option<String>, model: String) -> Result<Target, ActionError> {
         let target = self.find_model(provider, model)?;
+        for notice in target_notices(&self.settings, &target, self.agent.thinking()) {
+            self.notices.notice(notice);
+        }
         self.agent.select_model(target.clone()).await?;
         Ok(target)
     }

@@ -6,12 +6,13 @@ use std::io;
 use std::path::PathBuf;
 
 use hardpan_agent::expand::ExpansionProblem;
-use hardpan_models::UnknownName;
+use hardpan_models::{ThinkingSubstitution, UnknownName, did_you_mean};
 use hardpan_session::SessionProblem;
 use hardpan_tools::JournalError;
 
 use crate::commit::CommitNotice;
 use crate::error_text;
+use crate::settings::{BaseUrl, BaseUrlSource};
 
 /// Shows notices: one for each face.
 pub trait NoticeSink: Send + Sync {
@@ -76,8 +77,33 @@ pub enum Notice {
         /// Where it continues.
         folder: PathBuf,
     },
-    /// The catalogue no longer has the conversation's model.
-    ModelGone {
+    /// Requests, and the key, go to another address than the provider's own.
+    OtherAddress {
+        /// Provider id.
+        provider: String,
+        /// The address, and who chose it.
+        address: BaseUrl,
+        /// Whether a key goes there.
+        with_key: bool,
+    },
+    /// No list has the model, so its limits and abilities are assumptions.
+    UnlistedModel {
+        /// Provider and id of the model.
+        model: String,
+        /// Ids of listed models that resemble it.
+        similar: Vec<String>,
+        /// The window that is assumed, in tokens.
+        context: u32,
+    },
+    /// The model cannot think as it was asked to, so that a request says something else.
+    ThinkingSubstituted {
+        /// Provider and id of the model.
+        model: String,
+        /// What a request says instead.
+        substitution: ThinkingSubstitution,
+    },
+    /// The conversation's provider no longer exists.
+    ProviderGone {
         /// Provider id.
         provider: String,
         /// Model id.
@@ -146,9 +172,23 @@ impl fmt::Display for Notice {
                 "this conversation began in {began_in} and continues here, in {}",
                 folder.display()
             ),
-            Notice::ModelGone { provider, model } => write!(
+            Notice::OtherAddress { provider, address, with_key } => {
+                let source = match &address.source {
+                    BaseUrlSource::Environment(name) => name,
+                    BaseUrlSource::Settings | BaseUrlSource::Usual => "config.toml",
+                };
+                let key = if *with_key { ", with your key" } else { "" };
+                write!(f, "requests to {provider} go to {}{key} (set by {source})", address.url)
+            }
+            Notice::UnlistedModel { model, similar, context } => write!(
                 f,
-                "this conversation used {provider}/{model}, which is not in the list of models; continuing with another model (choose one with --model)"
+                "{model} is not in the list of models{}: assuming a window of {context} tokens, unknown prices and no settings for thinking; describe it in models.json, or check the name with `hardpan models --check`",
+                did_you_mean(similar)
+            ),
+            Notice::ThinkingSubstituted { model, substitution } => write!(f, "{model}: {substitution}"),
+            Notice::ProviderGone { provider, model } => write!(
+                f,
+                "this conversation used {provider}/{model}, and there is no provider {provider} any more; continuing with another model (choose one with --model)"
             ),
             Notice::ExpansionSkipped(problem) => problem.fmt(f),
             Notice::RuleWithoutEffect { rule, tools } => {

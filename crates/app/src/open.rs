@@ -23,7 +23,9 @@ use crate::options::{OpenOptions, SessionChoice, SessionStorage};
 use crate::provider_connection::ProviderConnection;
 use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation};
 use crate::settings::{Settings, SettingsError, expand_home};
-use crate::target::{TargetError, apply_learned_factor, known_session_model, resolve_layout, resolve_target};
+use crate::target::{
+    TargetError, apply_learned_factor, known_session_model, resolve_layout, resolve_target, target_notices,
+};
 use crate::tool_set::ToolSet;
 use crate::workspace_context::WorkspaceContext;
 
@@ -126,6 +128,10 @@ impl ConversationApp {
             notices.clone(),
         ));
         let approver = approver(options, face, &settings, &scope, &tool_set)?;
+        let thinking = choose_thinking(options, &conversation);
+        for notice in target_notices(&settings, &target, thinking) {
+            notices.notice(notice);
+        }
         let setup = Setup {
             texts: Arc::new(settings.texts.clone()),
             context_source: context.clone(),
@@ -137,7 +143,7 @@ impl ConversationApp {
             scope: scope.clone(),
             expansions,
             layout: resolve_layout(&options.target, &settings, conversation.layout.as_deref())?,
-            thinking: choose_thinking(options, &conversation),
+            thinking,
             settings: agent_settings(&settings),
             target,
         };

@@ -24,8 +24,8 @@ pub(crate) struct ProviderConnection {
     simulated: AtomicBool,
     /// See [`ProviderRoute::reports_true_usage`].
     reports_true_usage: AtomicBool,
-    /// The provider that the simulator answers for, so that the same notice is sent once only.
-    simulated_provider: Mutex<Option<String>>,
+    /// The last notice about the route, so that the same one is sent once only.
+    last_notice: Mutex<Option<String>>,
     notices: Arc<dyn NoticeSink>,
 }
 
@@ -43,7 +43,7 @@ impl ProviderConnection {
             factor: Mutex::default(),
             simulated: AtomicBool::new(false),
             reports_true_usage: AtomicBool::new(false),
-            simulated_provider: Mutex::default(),
+            last_notice: Mutex::default(),
             notices,
         }
     }
@@ -65,14 +65,15 @@ impl ProviderConnection {
         if self.access == ProviderAccess::Simulator {
             return; // as asked for
         }
-        let provider = route.simulated.then(|| target.provider.clone());
-        let has_changed = {
-            let mut last = self.simulated_provider.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *last, provider.clone()) != provider
+        let notice = route.notice(target);
+        let words = notice.as_ref().map(ToString::to_string);
+        let is_news = {
+            let mut last = self.last_notice.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *last, words.clone()) != words
         };
         // The sink may print, so it is called without the lock.
-        if has_changed {
-            route.notice(target).into_iter().for_each(|notice| self.notices.notice(notice));
+        if is_news {
+            notice.into_iter().for_each(|notice| self.notices.notice(notice));
         }
     }
 }

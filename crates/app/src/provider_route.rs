@@ -9,7 +9,7 @@ use hardpan_providers::{Endpoint, HttpTransport, Transport, TransportError};
 use hardpan_simulator::{BASE_URL, Clock, Engine, InProcessTransport, KeyPolicy, SignatureCheck};
 
 use crate::notice::Notice;
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{BaseUrl, BaseUrlSource, Settings, SettingsError};
 
 /// The transport and the address that a request goes to.
 pub struct ProviderRoute {
@@ -19,7 +19,9 @@ pub struct ProviderRoute {
     pub endpoint: Endpoint,
     /// Whether the simulator answers.
     pub simulated: bool,
-    /// Whether the reported usage is the provider's own count. False with a custom `base_url`:
+    /// The address, if it is not the provider's own.
+    pub unusual: Option<BaseUrl>,
+    /// Whether the reported usage is the provider's own count. False at another address:
     /// another server may count differently.
     pub reports_true_usage: bool,
 }
@@ -30,13 +32,19 @@ pub struct ProviderRoute {
 pub enum RouteError {
     /// The address in the settings is none.
     #[error(
-        "base_url of {provider}: \"{base_url}\" is not an address such as https://host/v1; correct it in config.toml"
+        "the address of {provider}, \"{base_url}\", does not begin with https:// or http://; correct it in {}",
+        match given_by {
+            BaseUrlSource::Environment(name) => name,
+            BaseUrlSource::Settings | BaseUrlSource::Usual => "config.toml",
+        }
     )]
     InvalidBaseUrl {
         /// The provider's id.
         provider: String,
-        /// The address as configured.
+        /// The address as given.
         base_url: String,
+        /// Who gave it.
+        given_by: BaseUrlSource,
     },
     /// The key cannot be read.
     #[error(transparent)]
@@ -53,33 +61,49 @@ impl ProviderRoute {
         let (provider, wire) = (&target.provider, &target.profile);
         let config = settings.config.providers.get(provider).cloned().unwrap_or_default();
         let key = settings.key(provider, wire)?;
-        if key.is_none() && !wire.key_env.is_empty() && config.base_url.is_none() {
+        let address = settings.base_url(provider, wire);
+        if key.is_none() && !wire.key_env.is_empty() && address.is_usual() {
             return Ok(ProviderRoute::simulated());
         }
-        let reports_true_usage = config.base_url.as_ref().is_none_or(|url| *url == wire.base_url);
-        let base_url = config.base_url.unwrap_or_else(|| wire.base_url.clone());
+        let BaseUrl { url: base_url, source } = address.clone();
         if !base_url.starts_with("https://") && !base_url.starts_with("http://") {
-            return Err(RouteError::InvalidBaseUrl { provider: provider.clone(), base_url });
+            return Err(RouteError::InvalidBaseUrl {
+                provider: provider.clone(),
+                base_url,
+                given_by: source,
+            });
         }
         let headers = config.headers.into_iter().collect();
         let session = session.map(str::to_owned);
         let endpoint = Endpoint { base_url, key, headers, extra_fields: config.extras, session };
         let transport = Arc::new(HttpTransport::new(config.proxy.as_deref())?);
-        Ok(ProviderRoute { transport, endpoint, simulated: false, reports_true_usage })
+        let reports_true_usage = address.is_usual();
+        let unusual = Some(address).filter(|address| !address.is_usual());
+        Ok(ProviderRoute { transport, endpoint, simulated: false, unusual, reports_true_usage })
     }
 
-    /// What the user should know about this route to `target`: that the simulator answers.
+    /// What the user should know about this route to `target`: that the simulator answers, or that
+    /// requests and key go to another address than usual.
     pub fn notice(&self, target: &Target) -> Option<Notice> {
-        self.simulated.then(|| Notice::SimulatorAnswers {
-            provider: target.provider.clone(),
-            key_variable: target.profile.key_env.first().cloned(),
-        })
+        let provider = target.provider.clone();
+        if self.simulated {
+            let key_variable = target.profile.key_env.first().cloned();
+            return Some(Notice::SimulatorAnswers { provider, key_variable });
+        }
+        let address = self.unusual.clone()?;
+        Some(Notice::OtherAddress { provider, address, with_key: self.endpoint.key.is_some() })
     }
 
     /// The simulator in this process.
     pub fn simulated() -> Self {
         let endpoint = Endpoint { base_url: BASE_URL.to_owned(), ..Endpoint::default() };
-        ProviderRoute { transport: SIMULATOR.clone(), endpoint, simulated: true, reports_true_usage: false }
+        ProviderRoute {
+            transport: SIMULATOR.clone(),
+            endpoint,
+            simulated: true,
+            unusual: None,
+            reports_true_usage: false,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_context::{PromptTexts, Target, without_images, without_tools};
+use hardpan_context::{PromptTexts, Target, without_images, without_newer_fields, without_tools};
 use hardpan_prompt::Prompt;
 use hardpan_providers::{
     Answer, AnswerStream, Client, ClientEvent, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
@@ -14,6 +14,7 @@ use crate::notice::NoticeSink;
 use crate::provider_route::{ProviderRoute, RouteError, learn_token_factor};
 use crate::request::AssembledRequest;
 use crate::settings::Settings;
+use crate::target::target_notices;
 
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,8 @@ pub async fn send_request(
     let (target, mut state) = (&request.target, LearnedState::load(&settings.user_folders));
     let learned = Arc::new(state.refusals());
     let route = ProviderRoute::choose(target, settings, None)?;
+    let thinking = request.snapshot.thinking;
+    target_notices(settings, target, thinking).into_iter().for_each(|notice| notices.notice(notice));
     route.notice(target).into_iter().for_each(|notice| notices.notice(notice));
     let client =
         Client::new(route.transport, route.endpoint, settings.config.retry.retry_policy(), learned.clone());
@@ -57,6 +60,7 @@ pub async fn send_request(
         profile: &target.profile,
         provider: &target.provider,
         fallbacks: &TextFallbacks { texts: &settings.texts },
+        previous_answer: None,
         now_ms: now().as_millisecond(),
     };
     let answer = read_answer(client.send(client_request), on_event).await;
@@ -104,5 +108,8 @@ impl PromptFallbacks for TextFallbacks<'_> {
     }
     fn without_images(&self, prompt: &Prompt) -> Prompt {
         without_images(prompt, self.texts)
+    }
+    fn without_newer_fields(&self, prompt: &Prompt) -> Prompt {
+        without_newer_fields(prompt)
     }
 }

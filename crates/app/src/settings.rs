@@ -4,6 +4,7 @@
 //! `.hardpan/`. A project can only narrow what the user allows: see
 //! `drop_unsafe_project_settings`.
 
+mod base_url; // BaseUrl: where a provider's requests go
 mod config; // Config: what config.toml can say
 mod error; // SettingsError
 mod folders; // where the user's settings, state, data and cache are
@@ -18,6 +19,7 @@ use hardpan_models::Catalogue;
 
 use crate::notice::{Notice, NoticeSink};
 
+pub use base_url::{BaseUrl, BaseUrlSource};
 pub use config::{Config, ProviderConfig, RetryConfig};
 pub use error::SettingsError;
 pub use folders::{UserFolders, expand_home};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hardpan_context::{LayoutName, Target, UnknownLayout};
-use hardpan_models::UnknownName;
+use hardpan_models::{ThinkingSetting, UnknownName};
 
 use crate::learned_state::LearnedState;
 use crate::notice::{Notice, NoticeSink};
@@ -116,7 +116,7 @@ pub fn resolve_target(
     Ok(target)
 }
 
-/// The model of a session, if the catalogue still has it; otherwise sends a notice.
+/// The model of a session, if its provider still exists; otherwise sends a notice.
 pub fn known_session_model(
     settings: &Settings,
     model: Option<&(Arc<str>, Arc<str>)>,
@@ -125,16 +125,30 @@ pub fn known_session_model(
     let (provider, model) = model?;
     let known = settings.catalogue.model(Some(provider), model).is_ok();
     if !known {
-        notices.notice(Notice::ModelGone { provider: provider.to_string(), model: model.to_string() });
+        notices.notice(Notice::ProviderGone { provider: provider.to_string(), model: model.to_string() });
     }
     known.then(|| (provider.to_string(), model.to_string()))
+}
+
+/// What the user should know about a model and a thinking setting before they are used.
+pub fn target_notices(settings: &Settings, target: &Target, thinking: ThinkingSetting) -> Vec<Notice> {
+    let model = &target.model;
+    let unlisted = (!model.listed).then(|| Notice::UnlistedModel {
+        model: model.name(),
+        similar: settings.catalogue.similar_models(model),
+        context: model.context,
+    });
+    let substitution = target.thinking_request(thinking).substitution;
+    let substituted =
+        substitution.map(|substitution| Notice::ThinkingSubstituted { model: model.name(), substitution });
+    unlisted.into_iter().chain(substituted).collect()
 }
 
 /// The default for a provider that has none: its model with the largest window; among equals, the
 /// one whose name sorts last.
 fn largest_model_of(settings: &Settings, provider: &str) -> Result<String, TargetError> {
     let of_provider = settings.catalogue.models().filter(|model| model.provider == provider);
-    let usable = of_provider.filter(|model| model.tools && model.deprecated.is_none());
+    let usable = of_provider.filter(|model| model.tools && model.deprecated.is_none() && !model.gone);
     let best = usable.max_by(|a, b| (a.context, &a.id).cmp(&(b.context, &b.id)));
     let best = best.ok_or_else(|| TargetError::NoModel { provider: provider.to_owned() })?;
     Ok(best.id.clone())

@@ -222,9 +222,7 @@ fn providers(json: bool) -> Result<()> {
     let settings = load_settings_for(&RequestArgs::default())?;
     let mut rows = Vec::new();
     for provider in settings.catalogue.providers() {
-        let config = settings.config.providers.get(&provider.id);
-        let base_url =
-            config.and_then(|config| config.base_url.clone()).unwrap_or(provider.profile.base_url.clone());
+        let base_url = settings.base_url(&provider.id, &provider.profile).url;
         let key = if provider.profile.key_env.is_empty() {
             "none needed"
         } else if settings.key(&provider.id, &provider.profile)?.is_some() {

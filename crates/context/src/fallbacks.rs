@@ -1,5 +1,5 @@
-//! [`without_tools`] and [`without_images`]: a finished prompt, rewritten for models that lack
-//! tools or vision.
+//! [`without_tools`], [`without_images`] and [`without_newer_fields`]: a finished prompt, rewritten
+//! for models that lack tools or vision, and for servers that do not know newer fields.
 //!
 //! They work on prompts and not in the codecs, because they change what the model reads, and that
 //! text belongs to `prompts/`.
@@ -143,6 +143,24 @@ pub fn without_images(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
                     *content = Content::Text(vec![Segment::new(line(image), origin.clone())]);
                 }
             }
+        }
+    }
+    plain
+}
+
+/// The same prompt without what only newer servers know: system messages inside the conversation
+/// become text of the user message before them, and reasoning is not asked to be dropped.
+pub fn without_newer_fields(prompt: &Prompt) -> Prompt {
+    let mut plain = Prompt { drop_stale_reasoning: false, messages: Vec::new(), ..prompt.clone() };
+    for message in &prompt.messages {
+        if message.role != Role::System {
+            plain.messages.push(message.clone());
+            continue;
+        }
+        match plain.messages.last_mut() {
+            Some(last) if last.role == Role::User => last.blocks.extend(message.blocks.iter().cloned()),
+            _ if message.blocks.is_empty() => {}
+            _ => plain.messages.push(PromptMessage::new(Role::User, message.blocks.clone())),
         }
     }
     plain

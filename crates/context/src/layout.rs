@@ -57,6 +57,7 @@ impl LayoutInput<'_> {
             max_tokens: self.target.max_tokens,
             thinking: asked.thinking,
             effort: asked.effort,
+            drop_stale_reasoning: self.target.model.binding.is_bound() && asked.thinking.is_on(),
             web_search,
             left_out,
             ..Prompt::default()

@@ -46,7 +46,7 @@ mod time; // timestamps as the model reads them
 
 pub use assemble::{AssembleError, AssembledPrompt, assemble};
 pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, SessionFigure};
-pub use fallbacks::{without_images, without_tools};
+pub use fallbacks::{without_images, without_newer_fields, without_tools};
 pub use fold::{Fold, FoldReason};
 pub use inline::require_all_properties;
 pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, UnknownLayout};

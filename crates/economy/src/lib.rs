@@ -73,6 +73,8 @@
 //!     profile: &profile,
 //!     settings: CacheSettings::default(),
 //!     reported_usage: Some(TokenUsage { cache_write_5m: 2000, output: 5, ..TokenUsage::default() }),
+//!     reports_cache: true,
+//!     diagnosis: None,
 //!     sent_at: Moment(0),
 //!     answer_began_at: Moment(900),
 //!     day: "2026-08-14",
@@ -112,4 +114,4 @@ pub use cache_pings::{IdlePause, MAX_PINGS};
 pub use forecast::{CostForecast, PlannedAction, forecast_cost};
 pub use ledger::{Charge, CompletedRequest, Ledger};
 pub use quote::{Quote, Rates, quote};
-pub use verdict::{CacheMonitor, CacheMonitorChange, Cause, Verdict};
+pub use verdict::{CacheMonitor, CacheMonitorChange, Cause, Verdict, VerdictSource};

@@ -273,6 +273,8 @@ impl TestSession {
             profile: &self.profile,
             settings: self.settings.clone(),
             reported_usage,
+            reports_cache: true,
+            diagnosis: None,
             sent_at: Moment(self.now),
             answer_began_at: Moment(self.now + 800),
             day: "2026-08-14",

@@ -24,16 +24,19 @@ mod difference; // Difference: the first change between two prompts
 mod monitor; // CacheMonitor: follows a conversation, request by request
 mod monitor_change;
 mod previous_request; // PreviousRequest: what a request left in the cache
+mod reconcile; // VerdictSource: our word and the provider's
 #[cfg(test)]
 mod tests;
 mod trace; // Trace, PieceOrigin: what is remembered of a prompt // CacheMonitorChange: how a monitor is stored
 
+use hardpan_prompt::CacheDiagnosis;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cause::{Blame, Cause, ContentChange};
 pub use monitor::CacheMonitor;
 pub use monitor_change::CacheMonitorChange;
+pub use reconcile::VerdictSource;
 pub use trace::PieceOrigin;
 
 use crate::format::{format_dollars, format_number, replace_control_characters};
@@ -69,6 +72,15 @@ pub struct Verdict {
     /// Where the prompts differ first, if that is the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<DifferenceLocation>,
+    /// Who found the cause.
+    #[serde(default)]
+    pub source: VerdictSource,
+    /// What the provider says about the same request, if it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_says: Option<CacheDiagnosis>,
+    /// The cause that we had found, where the provider names another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub our_cause: Option<Box<Cause>>,
 }
 
 impl Verdict {
@@ -81,6 +93,9 @@ impl Verdict {
             cause,
             blame: Blame::Nobody,
             first_difference: None,
+            source: VerdictSource::Ours,
+            provider_says: None,
+            our_cause: None,
         }
     }
 
@@ -128,7 +143,19 @@ impl Verdict {
             Blame::Person => " Yours.",
             Blame::Nobody => "",
         };
+        let also = match (&self.our_cause, self.source, self.provider_says) {
+            (Some(ours), ..) => {
+                format!("; we saw that {}", replace_control_characters(&ours.describe()))
+            }
+            (None, VerdictSource::Both, Some(CacheDiagnosis::Changed { .. })) => {
+                ", and the provider says so, too".into()
+            }
+            (None, VerdictSource::Ours, Some(CacheDiagnosis::NoDifference)) => {
+                ", although the provider says that nothing changed".into()
+            }
+            _ => String::new(),
+        };
         let verb = if self.lost_tokens == 1 { "was" } else { "were" };
-        format!("{were} {tokens}{price} {verb} paid again: {cause}{}.{blame}", from.unwrap_or_default())
+        format!("{were} {tokens}{price} {verb} paid again: {cause}{}{also}.{blame}", from.unwrap_or_default())
     }
 }

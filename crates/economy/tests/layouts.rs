@@ -83,6 +83,8 @@ impl Session {
             profile: &self.target.profile,
             settings: CacheSettings::default(),
             reported_usage: Some(used),
+            reports_cache: true,
+            diagnosis: None,
             sent_at: Moment(self.now),
             answer_began_at: Moment(self.now + 500),
             day: "2026-02-19",

@@ -24,6 +24,8 @@ pub struct ProtocolTraits {
     /// The system prompt is a field of its own, apart from the messages. The layout `panels` repeats
     /// it after the panels there.
     pub separate_system: bool,
+    /// Clients of this protocol append the version to whatever base URL they are given: `/v1`.
+    pub version_after_base_url: bool,
 }
 
 impl Protocol {
@@ -33,8 +35,14 @@ impl Protocol {
     /// What a layout must know about the protocol.
     pub fn traits(self) -> ProtocolTraits {
         match self {
-            Protocol::Anthropic => ProtocolTraits { signed_reasoning: true, separate_system: true },
-            Protocol::Openai => ProtocolTraits { signed_reasoning: false, separate_system: false },
+            Protocol::Anthropic => {
+                ProtocolTraits { signed_reasoning: true, separate_system: true, version_after_base_url: true }
+            }
+            Protocol::Openai => ProtocolTraits {
+                signed_reasoning: false,
+                separate_system: false,
+                version_after_base_url: false,
+            },
         }
     }
 }

@@ -164,6 +164,10 @@ pub struct ProviderProfile {
     /// Whether `stream_options.include_usage` is sent. Where it is not, the server reports usage
     /// anyway.
     pub stream_usage: bool,
+    /// Whether it compares requests and gives its own reason of a cache loss.
+    pub diagnostics: bool,
+    /// The version of the API that requests to its own address name, where the protocol has one.
+    pub api_version: Option<String>,
     /// Whether messages may carry an id.
     pub message_ids: bool,
     /// Whether user messages may carry `documentContext`.
@@ -193,6 +197,8 @@ impl Default for ProviderProfile {
             include_reasoning: false,
             reasoning_field: ReasoningField::default(),
             stream_usage: true,
+            diagnostics: false,
+            api_version: None,
             message_ids: false,
             document_context: false,
             web_search_plugin: None,
@@ -231,6 +237,35 @@ pub struct Provider {
     pub profile: ProviderProfile,
     /// Base rows (without a pattern) and overrides (with one), in the order in which they apply.
     pub(crate) layers: Vec<ProviderRow>,
+}
+
+impl ProviderProfile {
+    /// A base URL that a person gave, with the version that this provider's usual URL ends with if
+    /// it lacks one: `http://127.0.0.1:8080` becomes `http://127.0.0.1:8080/v1`. Where clients of
+    /// the protocol take a base URL as it is, a path stays as it was given.
+    pub fn complete_base_url(&self, given: &str) -> String {
+        let given = given.trim().trim_end_matches('/');
+        let version = url_path(&self.base_url).rsplit('/').next().filter(|last| is_version(last));
+        let path = url_path(given);
+        let has_version = path.rsplit('/').next().is_some_and(is_version);
+        let takes_version = path.is_empty() || self.protocol.traits().version_after_base_url;
+        match version {
+            Some(version) if !has_version && takes_version => format!("{given}/{version}"),
+            _ => given.to_owned(),
+        }
+    }
+}
+
+/// The path of a URL without the slash at its end: empty, or beginning with a slash.
+fn url_path(url: &str) -> &str {
+    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = after_scheme.find('/').map_or("", |slash| &after_scheme[slash..]);
+    path.trim_end_matches('/')
+}
+
+/// Whether a segment of a path is a version: `v1`, `v1beta`.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 impl Provider {

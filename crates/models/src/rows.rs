@@ -150,6 +150,10 @@ pub(crate) struct ProviderRow {
     reasoning_field: Option<ReasoningField>,
     /// Whether `stream_options.include_usage` is sent. New providers: yes.
     stream_usage: Option<bool>,
+    /// Whether it compares requests and gives its own reason of a cache loss. New providers: no.
+    diagnostics: Option<bool>,
+    /// The version of the API that requests to its own address name. New providers: none.
+    api_version: Option<String>,
     /// Whether messages may carry an id. New providers: no.
     message_ids: Option<bool>,
     /// Whether user messages may carry `documentContext`. New providers: no.
@@ -438,6 +442,8 @@ impl ProviderRow {
             include_reasoning,
             reasoning_field,
             stream_usage,
+            diagnostics,
+            api_version,
             message_ids,
             document_context,
             web_search_plugin,
@@ -455,6 +461,8 @@ impl ProviderRow {
         set_if_given(&mut profile.include_reasoning, include_reasoning);
         set_if_given(&mut profile.reasoning_field, reasoning_field);
         set_if_given(&mut profile.stream_usage, stream_usage);
+        set_if_given(&mut profile.diagnostics, diagnostics);
+        update_if_given(&mut profile.api_version, api_version);
         set_if_given(&mut profile.message_ids, message_ids);
         set_if_given(&mut profile.document_context, document_context);
         update_if_given(&mut profile.web_search_plugin, web_search_plugin);

@@ -288,6 +288,9 @@ pub struct Prompt {
     pub thinking: Thinking,
     /// How much work the model puts into its answer. `None`: the request does not say.
     pub effort: Option<Effort>,
+    /// Whether the provider shall drop reasoning that no longer fits what comes before it, in place
+    /// of refusing the request.
+    pub drop_stale_reasoning: bool,
     /// The declared tools; they come first in the provider's order.
     pub tools: Vec<ToolBlock>,
     /// The system prompt; it follows the tools.

@@ -34,6 +34,7 @@ mod not_run; // NotRunReason: why a tool call has a result although its tool did
 mod omission; // Omission: what is left out of a prompt, and why
 mod origin; // Origin, Region: where each block came from and where it goes
 mod prompt_tokens; // PromptTokens: the tokens of each block and segment of a prompt
+mod provider_report; // CacheDiagnosis, DroppedReasoning: what a provider says besides its answer
 mod shared_content; // SharedContent: a block's content, shared between requests
 mod text; // Text, Hash, Json: immutable text that knows its hash
 mod thinking; // Effort: how much a model reasons before it answers
@@ -54,6 +55,7 @@ pub use not_run::{DeniedBy, NotRunReason};
 pub use omission::{Omission, OmissionKey, OmissionReason, UnavailableCode};
 pub use origin::{CacheLifetime, ItemCopy, ItemKind, Origin, Region, Source};
 pub use prompt_tokens::PromptTokens;
+pub use provider_report::{CacheDiagnosis, ChangedPart, DroppedReasoning};
 pub use shared_content::SharedContent;
 pub use text::{Hash, HashChain, Json, Text};
 pub use thinking::{Effort, Thinking, UnknownEffort};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Json, MessagePart, ToolCall};
+use hardpan_prompt::{CacheDiagnosis, DroppedReasoning, Json, MessagePart, ToolCall};
 use serde_json::Value;
 
 use crate::{AnswerEvent, ReportedUsage, StopReason, StreamError};
@@ -26,6 +26,10 @@ pub struct Answer {
     pub model: String,
     /// The tokens used; `None` until the provider has reported them.
     pub usage: Option<ReportedUsage>,
+    /// The provider's own comparison of the request with the one before it, if it gave one.
+    pub diagnosis: Option<CacheDiagnosis>,
+    /// The reasoning that the provider took out of the request.
+    pub dropped_reasoning: Vec<DroppedReasoning>,
     /// Why the answer ended; `None` while it is still coming or after an error.
     pub stop: Option<StopReason>,
     /// The error that ended the answer, if one did.
@@ -122,6 +126,8 @@ impl Answer {
                 }
             }
             AnswerEvent::Usage(usage) => self.usage = Some(usage),
+            AnswerEvent::CacheDiagnosis(diagnosis) => self.diagnosis = Some(diagnosis),
+            AnswerEvent::DroppedReasoning(dropped) => self.dropped_reasoning = dropped,
             AnswerEvent::SkippedPart { .. } => {}
             AnswerEvent::Stop(reason) => self.stop = Some(reason),
             AnswerEvent::Error(error) => self.error = Some(error),

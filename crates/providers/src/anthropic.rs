@@ -3,20 +3,33 @@
 mod decode; // request bodies parsed into prompts
 mod dialect; // the words in which the server rejects a body
 mod encode; // request bodies
+mod report; // what the server says besides the answer: diagnostics, dropped reasoning
 mod stream; // AnswerDecoder: answers parsed into events
 mod usage; // what the server reports about tokens
 
 use hardpan_models::{MarkerFormat, Model, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, ValidationRules};
 use hardpan_prompt::{Prompt, PromptMessage};
+use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::codec::{BodyMessages, Codec};
+use crate::codec::{BodyMessages, Codec, RequestContext, RequestExtras};
 use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::failure::{self, FailureReport};
 use crate::serialize::{to_bytes, to_raw_json};
 use crate::stream::AnswerParser;
 use crate::{FailureKind, ThinkTags};
+
+/// The names of the beta features that a prompt uses.
+fn beta_features(prompt: &Prompt) -> Vec<&'static str> {
+    let any = |has: fn(&PromptMessage) -> bool| prompt.messages.iter().any(has);
+    let features = [
+        ("thinking-binding-controls-2026-08-01", prompt.drop_stale_reasoning && prompt.thinking.is_on()),
+        ("mid-conversation-system-clear-at-2026-08-21", any(|message| message.turn_scoped)),
+        ("mid-conversation-output-config-2026-07-01", any(|message| message.effort.is_some())),
+    ];
+    features.into_iter().filter_map(|(name, used)| used.then_some(name)).collect()
+}
 
 /// Anthropic Messages.
 #[derive(Debug)]
@@ -30,6 +43,30 @@ impl Codec for AnthropicMessages {
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let version = ("anthropic-version", "2023-06-01".to_owned());
         [version].into_iter().chain(key.map(|key| ("x-api-key", key.to_owned()))).collect()
+    }
+
+    fn request_extras(
+        &self,
+        prompt: &Prompt,
+        profile: &ProviderProfile,
+        context: &RequestContext<'_>,
+    ) -> RequestExtras {
+        let mut extras = RequestExtras::default();
+        if context.plain {
+            return extras;
+        }
+        if profile.diagnostics {
+            let previous = json!({"previous_message_id": context.previous_answer});
+            extras.fields.push(("diagnostics", previous));
+        }
+        if let Some(version) = profile.api_version.as_ref().filter(|_| context.usual_address) {
+            extras.headers.push(("anthropic-version", version.clone()));
+        }
+        let betas = beta_features(prompt);
+        if !betas.is_empty() {
+            extras.headers.push(("anthropic-beta", betas.join(",")));
+        }
+        extras
     }
 
     fn encode_message(

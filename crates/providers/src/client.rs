@@ -22,9 +22,10 @@ use serde_json::Value;
 
 pub use self::answer_stream::{AnswerStream, ClientEvent};
 use self::attempts::Attempts;
+use self::capabilities::Downgrades;
 pub use self::capabilities::{CapabilityCache, UnsupportedFeature};
 pub use self::notice::ClientNotice;
-use crate::codec::codec;
+use crate::codec::{RequestContext, codec};
 use crate::{Encoder, FailureKind, HttpRequest, ProviderError, Transport};
 
 /// An API key. It cannot be printed: `Debug` masks it, and there is no `Display`.
@@ -90,6 +91,9 @@ pub trait PromptFallbacks: Send + Sync {
     fn without_tools(&self, prompt: &Prompt) -> Prompt;
     /// The prompt with texts in place of images, for a model without vision.
     fn without_images(&self, prompt: &Prompt) -> Prompt;
+    /// The prompt without what only newer servers know: system messages inside the conversation,
+    /// controls of bound reasoning.
+    fn without_newer_fields(&self, prompt: &Prompt) -> Prompt;
 }
 
 /// Everything that [`Client::send`] needs for one request.
@@ -104,6 +108,9 @@ pub struct ClientRequest<'a> {
     pub provider: &'a str,
     /// Makes the prompt without tools or images if the model refuses them.
     pub fallbacks: &'a dyn PromptFallbacks,
+    /// The provider's id of the answer before this one on the same branch of the conversation, for
+    /// providers that compare requests. `None`: there is none.
+    pub previous_answer: Option<&'a str>,
     /// The current time in milliseconds since 1970, to expire what the capability cache knows.
     pub now_ms: i64,
 }
@@ -160,19 +167,23 @@ impl Client {
     }
 
     /// Builds the HTTP request: URL, headers, body.
-    fn build_request(
-        &self,
-        prompt: &Prompt,
-        profile: &ProviderProfile,
-    ) -> Result<HttpRequest, ProviderError> {
+    fn build_request(&self, request: &AttemptRequest<'_>) -> Result<HttpRequest, ProviderError> {
+        let AttemptRequest { prompt, profile, previous_answer, downgrades } = *request;
         let Endpoint { base_url, key, headers: extra_headers, extra_fields, session } = &self.endpoint;
         let codec = codec(profile.protocol);
+        let context = RequestContext {
+            previous_answer,
+            usual_address: *base_url == profile.base_url,
+            plain: downgrades.without_newer_fields,
+        };
+        let extras = codec.request_extras(prompt, profile, &context);
         let url = format!("{}{}", base_url.trim_end_matches('/'), codec.request_path(&prompt.model));
         let mut headers: BTreeMap<String, String> = BTreeMap::new();
         headers.insert("content-type".into(), "application/json".into());
         headers.insert("user-agent".into(), concat!("hardpan/", env!("CARGO_PKG_VERSION")).into());
         let key = key.as_ref().map(|key| key.0.as_str());
-        headers.extend(codec.headers(key).into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let own = codec.headers(key).into_iter().chain(extras.headers);
+        headers.extend(own.map(|(name, value)| (name.to_owned(), value)));
         if let (Some(name), Some(session)) = (&profile.session_header, session) {
             headers.insert(name.clone(), session.clone());
         }
@@ -181,9 +192,35 @@ impl Client {
         if let (Some(field), Some(session)) = (&profile.session_field, session) {
             extra_fields.entry(field.clone()).or_insert_with(|| session.clone().into());
         }
-        let body = merge_extra_fields(self.encoder.encode(prompt, profile), extra_fields)?;
+        if downgrades.without_streaming {
+            extra_fields.insert("stream".into(), false.into());
+        }
+        let body = append_fields(self.encoder.encode(prompt, profile), &extras.fields);
+        let body = merge_extra_fields(body, extra_fields)?;
         Ok(HttpRequest { url, headers: headers.into_iter().collect(), body })
     }
+}
+
+/// Appends fields that the body does not have yet, without parsing it.
+fn append_fields(mut body: Vec<u8>, fields: &[(&'static str, Value)]) -> Vec<u8> {
+    if fields.is_empty() || body.pop() != Some(b'}') {
+        return body;
+    }
+    for (name, value) in fields {
+        let separator = if body.last() == Some(&b'{') { "" } else { "," };
+        body.extend_from_slice(format!("{separator}\"{name}\":{value}").as_bytes());
+    }
+    body.push(b'}');
+    body
+}
+
+/// One attempt of a request, as it is sent.
+#[derive(Clone, Copy)]
+struct AttemptRequest<'a> {
+    prompt: &'a Prompt,
+    profile: &'a ProviderProfile,
+    previous_answer: Option<&'a str>,
+    downgrades: Downgrades,
 }
 
 /// Sets additional top-level fields of a body. Without any, the body's bytes stay untouched.

@@ -38,6 +38,17 @@ pub trait Codec: fmt::Debug + Send + Sync {
     /// case.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
 
+    /// The fields and headers of one request that its prompt does not decide. The fields are none
+    /// that [`encode_body`](Self::encode_body) writes.
+    fn request_extras(
+        &self,
+        _prompt: &Prompt,
+        _profile: &ProviderProfile,
+        _context: &RequestContext<'_>,
+    ) -> RequestExtras {
+        RequestExtras::default()
+    }
+
     /// Encodes one message of `prompt`; it may become several in the body. Only calls that the
     /// message answers may be looked up in the prompt: the result is reused in later requests.
     fn encode_message(
@@ -90,6 +101,26 @@ pub trait Codec: fmt::Debug + Send + Sync {
     fn classify_failure(&self, status: Option<u16>, report: &FailureReport) -> FailureKind {
         failure::classify(status, report)
     }
+}
+
+/// What a request is sent with besides its prompt.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestContext<'a> {
+    /// The provider's id of the answer before this one on the same branch. `None`: there is none.
+    pub previous_answer: Option<&'a str>,
+    /// Whether the request goes to the provider's own address.
+    pub usual_address: bool,
+    /// Whether the server has refused fields that only newer servers know.
+    pub plain: bool,
+}
+
+/// The fields and headers of one request that its prompt does not decide.
+#[derive(Clone, Debug, Default)]
+pub struct RequestExtras {
+    /// Top-level fields of the body.
+    pub fields: Vec<(&'static str, Value)>,
+    /// Headers, with names in lower case; they replace [`Codec::headers`] of the same name.
+    pub headers: Vec<(&'static str, String)>,
 }
 
 /// The messages of a request body.

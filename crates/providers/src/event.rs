@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use hardpan_prompt::{CacheDiagnosis, DroppedReasoning};
+
 use crate::ReportedUsage;
 
 /// A piece of a streamed answer.
@@ -48,6 +50,10 @@ pub enum AnswerEvent {
     },
     /// The tokens used so far. A later report replaces an earlier one.
     Usage(ReportedUsage),
+    /// The provider's own comparison of this request with the one before it.
+    CacheDiagnosis(CacheDiagnosis),
+    /// The provider took reasoning out of the request.
+    DroppedReasoning(Vec<DroppedReasoning>),
     /// A part of the answer is of a type that Hardpan does not know; it is left out.
     SkippedPart {
         /// The provider's name of the type.
@@ -91,8 +97,10 @@ impl AnswerEvent {
 pub enum StopReason {
     /// The model completed its answer.
     End,
-    /// The token limit of the request, or the end of the context window.
+    /// The token limit of the request.
     Length,
+    /// The end of the model's context window.
+    Window,
     /// The model waits for the results of its tool calls.
     ToolUse,
     /// The model wrote one of the request's stop sequences.
@@ -112,7 +120,8 @@ impl StopReason {
     pub fn from_provider(word: &str) -> Self {
         match word {
             "stop" | "end_turn" | "eos" | "eos_token" | "complete" | "COMPLETE" => StopReason::End,
-            "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => StopReason::Length,
+            "length" | "max_tokens" | "model_length" => StopReason::Length,
+            "model_context_window_exceeded" => StopReason::Window,
             "tool_use" | "tool_calls" | "tool_call" | "function_call" => StopReason::ToolUse,
             "stop_sequence" => StopReason::StopSequence,
             "refusal" | "content_filter" | "sensitive" => StopReason::Refusal,
@@ -126,6 +135,7 @@ impl StopReason {
         match self {
             StopReason::End => "end",
             StopReason::Length => "length",
+            StopReason::Window => "window",
             StopReason::ToolUse => "tool_use",
             StopReason::StopSequence => "stop_sequence",
             StopReason::Refusal => "refusal",
@@ -141,6 +151,7 @@ impl StopReason {
         match self {
             StopReason::End | StopReason::ToolUse | StopReason::StopSequence => true,
             StopReason::Length
+            | StopReason::Window
             | StopReason::Refusal
             | StopReason::Pause
             | StopReason::Other(_)

@@ -19,8 +19,10 @@ pub enum FailureKind {
     Transport,
     /// The provider's limit of requests or tokens per time is reached.
     RateLimit,
-    /// The server is overloaded or has an internal error.
+    /// The server is overloaded.
     Overload,
+    /// The server, or one between it and us, has an internal error.
+    ServerError,
     /// The provider considers the request invalid.
     BadRequest,
     /// The key is missing, wrong, out of quota, or lacks a permission.
@@ -35,6 +37,10 @@ pub enum FailureKind {
     ImagesRefused,
     /// The model does not support tools.
     ToolsRefused,
+    /// The server does not know fields of the request that only newer servers know.
+    NewerFieldsRefused,
+    /// The server does not stream answers.
+    StreamingRefused,
     /// The model does not exist, or the key has no access to it.
     ModelUnavailable,
     /// No bytes came within the idle timeout.
@@ -90,6 +96,7 @@ impl FailureKind {
             FailureKind::Transport
                 | FailureKind::RateLimit
                 | FailureKind::Overload
+                | FailureKind::ServerError
                 | FailureKind::Stalled
                 | FailureKind::Cut
                 | FailureKind::Malformed
@@ -101,7 +108,11 @@ impl FailureKind {
         match self {
             FailureKind::Transport => "check the network, the base URL and the proxy settings",
             FailureKind::RateLimit => "wait, or ask the provider for higher limits",
-            FailureKind::Overload => "try again in a while, or choose another model",
+            FailureKind::Overload | FailureKind::ServerError => {
+                "try again in a while, or choose another model"
+            }
+            FailureKind::NewerFieldsRefused => "check the provider's base URL: this server is an older one",
+            FailureKind::StreamingRefused => "choose a model or a server that streams its answers",
             FailureKind::BadRequest => {
                 "this is most likely a bug in hardpan: `hardpan request --json` shows the body"
             }
@@ -127,6 +138,9 @@ impl FailureKind {
             FailureKind::Transport => "the provider cannot be reached",
             FailureKind::RateLimit => "the provider's rate limit is reached",
             FailureKind::Overload => "the provider is overloaded",
+            FailureKind::ServerError => "the provider, or a server on the way to it, has failed",
+            FailureKind::NewerFieldsRefused => "the provider refused fields that newer servers know",
+            FailureKind::StreamingRefused => "the provider refused to stream its answer",
             FailureKind::BadRequest => "the provider refused the request",
             FailureKind::Auth => "the provider refused the key",
             FailureKind::NotFound => "nothing answers at this address",

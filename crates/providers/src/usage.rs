@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 pub struct ReportedUsage {
     /// The tokens of the request and its answer.
     pub tokens: TokenUsage,
+    /// Whether the report says how many tokens were read from a cache, 0 included. If it does not,
+    /// nothing is known about the cache.
+    pub reports_cache: bool,
     /// Everything else the provider reported, by its own names, such as
     /// `server_tool_use.web_search_requests`; only displayed.
     pub other: BTreeMap<String, Json>,
@@ -17,7 +20,7 @@ pub struct ReportedUsage {
 
 impl From<TokenUsage> for ReportedUsage {
     fn from(tokens: TokenUsage) -> Self {
-        ReportedUsage { tokens, other: BTreeMap::new() }
+        ReportedUsage { tokens, reports_cache: true, other: BTreeMap::new() }
     }
 }
 

@@ -20,6 +20,9 @@ pub struct RequestRecord {
     /// Id of the assistant message it produced; `None` if it failed or was not a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Arc<str>>,
+    /// The provider's own id of the answer, where it gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Arc<str>>,
     /// Tokens as the provider reported them.
     pub usage: TokenUsage,
     /// Cost in US dollars.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::MessagePart;
+use hardpan_prompt::{DroppedReasoning, MessagePart};
 use hardpan_providers::{ClientNotice, UnsupportedFeature};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -118,6 +118,11 @@ pub enum NoteKind {
     },
     /// The connection broke in the middle of the answer; what came is kept.
     BrokenOff,
+    /// The provider took earlier reasoning out of the request.
+    DroppedReasoning {
+        /// What was taken out, and why.
+        dropped: Vec<DroppedReasoning>,
+    },
     /// A part of the answer is of a type that Hardpan does not know, and is missing from it.
     SkippedPart {
         /// The provider's name of the type.
@@ -148,6 +153,9 @@ impl From<&ClientNotice> for Note {
             },
             ClientNotice::Downgrade { model: _, feature } => NoteKind::Downgrade { feature: *feature },
             ClientNotice::BrokenOff { error: _ } => NoteKind::BrokenOff,
+            ClientNotice::DroppedReasoning { dropped } => {
+                NoteKind::DroppedReasoning { dropped: dropped.clone() }
+            }
             ClientNotice::SkippedPart { part_type } => NoteKind::SkippedPart { part_type: part_type.clone() },
         };
         Note { text: notice.to_string(), kind }

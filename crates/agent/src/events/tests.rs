@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use hardpan_context::LayoutName;
 use hardpan_economy::Verdict;
-use hardpan_economy::verdict::{Blame, Cause};
+use hardpan_economy::verdict::{Blame, Cause, VerdictSource};
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, NotRunReason, Prompt, TokenUsage};
 use hardpan_providers::UnsupportedFeature;
 use hardpan_tools::ResultDisplay;
@@ -65,6 +65,9 @@ fn verdict() -> CacheVerdict {
         cause: Cause::Expired { minutes: 6, lifetime: 5 },
         blame: Blame::Person,
         first_difference: None,
+        source: VerdictSource::Ours,
+        provider_says: None,
+        our_cause: None,
     };
     CacheVerdict { message: Some("e2".into()), verdict, sentence: "7 tokens were paid again.".into() }
 }

@@ -102,6 +102,8 @@ mod tests {
             model: &model,
             settings: CacheSettings::default(),
             reported_usage: Some(TokenUsage { input: 100, ..TokenUsage::default() }),
+            reports_cache: true,
+            diagnosis: None,
             sent_at: Moment(0),
             answer_began_at: Moment(1),
             day: "2026-02-19",

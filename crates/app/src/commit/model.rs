@@ -256,6 +256,7 @@ impl MessageWriter {
             profile: &self.target.profile,
             provider: &self.target.provider,
             fallbacks: &TextFallbacks { texts: &self.settings.texts },
+            previous_answer: None,
             now_ms: now().as_millisecond(),
         };
         let (sent, mut began) = (now(), None);
@@ -270,8 +271,8 @@ impl MessageWriter {
         }
         let answer = stream.into_answer();
         self.bill.requests += 1;
-        if let Some(usage) = answer.usage.as_ref().map(|usage| &usage.tokens) {
-            self.bill.spending += Spending::from_usage(usage, &self.target);
+        if let Some(usage) = &answer.usage {
+            self.bill.spending += Spending::from_usage(&usage.tokens, &self.target);
             self.records.push(session_ledger::bill_standalone(&RequestBill {
                 purpose: "commit",
                 base: CacheBase::Standalone,
@@ -281,6 +282,8 @@ impl MessageWriter {
                 measured: &self.counter.measure(&prompt).scaled(&self.target.factor),
                 message: None,
                 usage: Some(usage),
+                answer_id: &answer.id,
+                diagnosis: None,
                 sent,
                 began: began.unwrap_or(sent),
                 ended: now(),

@@ -69,6 +69,7 @@ impl LossCause {
             LossCause::Recorded(Cause::TooManyNewBlocks { .. }) => "too many new blocks came at once",
             LossCause::Recorded(Cause::Unmarked) => "no breakpoint was set",
             LossCause::Recorded(Cause::BelowMinimum { .. }) => "the prefix was under the provider's minimum",
+            LossCause::Recorded(Cause::SaidByProvider { .. }) => "the provider names a change",
             LossCause::Recorded(Cause::Evicted) => "the provider no longer had it",
             LossCause::Recorded(
                 Cause::ToolsChanged { .. }

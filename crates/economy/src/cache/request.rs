@@ -158,6 +158,7 @@ impl CacheRequest {
             max_tokens: _, // 0 warms the cache like any other request
             thinking: _,   // in CacheSettings
             effort: _,     // in CacheSettings
+            drop_stale_reasoning: _,
             tools,
             system,
             system_id: _, // a label of the server's, not text

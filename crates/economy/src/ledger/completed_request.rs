@@ -1,7 +1,7 @@
 //! [`CompletedRequest`]: an answered request, as ledger and cache monitor see it.
 
 use hardpan_models::{Model, ProviderProfile};
-use hardpan_prompt::{Prompt, PromptTokens, TokenUsage};
+use hardpan_prompt::{CacheDiagnosis, Prompt, PromptTokens, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 use crate::Rates;
@@ -92,6 +92,10 @@ pub struct CompletedRequest<'a> {
     pub settings: CacheSettings,
     /// What the provider reported. `None`: it reported nothing.
     pub reported_usage: Option<TokenUsage>,
+    /// Whether it also reported how many tokens were read from a cache. If not, there is no verdict.
+    pub reports_cache: bool,
+    /// What the provider says about a cache loss. `None`: it was not asked, or did not answer.
+    pub diagnosis: Option<CacheDiagnosis>,
     /// When the attempt that was answered was sent.
     pub sent_at: Moment,
     /// When the answer began; cache entries are readable from then on.

@@ -4,7 +4,7 @@ mod properties; // random prompts and reports
 
 use super::*;
 use crate::test_session::{TestConversation, TestSession, long_text};
-use crate::verdict::{Blame, Cause};
+use crate::verdict::{Blame, Cause, VerdictSource};
 
 fn tokens(cache_read: u64, cache_write_5m: u64, cache_write_1h: u64, input: u64) -> TokenUsage {
     TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, output: 100, reasoning: Some(60) }
@@ -158,6 +158,9 @@ fn ledgers_are_merged_and_survive_their_written_form() {
         cause: Cause::Evicted,
         blame: Blame::Provider,
         first_difference: None,
+        source: VerdictSource::Both,
+        provider_says: Some(hardpan_prompt::CacheDiagnosis::NoDifference),
+        our_cause: None,
     };
     one.record_loss(&verdict);
     let written = serde_json::to_string(&one).unwrap();

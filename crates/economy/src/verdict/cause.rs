@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hardpan_prompt::ChangedPart;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,6 +139,11 @@ pub enum Cause {
         /// The smallest prefix that the provider keeps, in tokens.
         minimum: u64,
     },
+    /// The provider names another cause than the one that we found.
+    SaidByProvider {
+        /// The part of the request that differs, according to the provider.
+        part: ChangedPart,
+    },
     /// The prompts agree, the entry was young enough and within reach, and yet the provider did not
     /// read it.
     Evicted,
@@ -168,6 +174,7 @@ impl Cause {
             Cause::TooManyNewBlocks { .. } => "too_many_new_blocks",
             Cause::Unmarked => "unmarked",
             Cause::BelowMinimum { .. } => "below_minimum",
+            Cause::SaidByProvider { .. } => "said_by_provider",
             Cause::Evicted => "evicted",
         }
     }
@@ -216,6 +223,7 @@ impl Cause {
                 let (tokens, minimum) = (format_number(*tokens), format_number(*minimum));
                 format!("a prefix of {tokens} tokens is under the {minimum} that the provider keeps")
             }
+            Cause::SaidByProvider { part } => format!("the provider says that {part} changed"),
             Cause::Evicted => "nothing of ours differs, and the provider no longer had it".into(),
         }
     }

@@ -49,7 +49,7 @@ impl CacheMonitor {
                 Verdict::without_loss(Cause::FirstRequest, 0, request.billed().cache_read)
             }
             None => Verdict::without_loss(Cause::FirstRequest, 0, request.billed().cache_read),
-            Some(past) => reach_verdict(past, &now, request),
+            Some(past) => reach_verdict(past, &now, request).reconcile(request.diagnosis),
         };
         match (request.purpose, &mut self.last) {
             (RequestPurpose::Turn, last) => {
@@ -143,7 +143,7 @@ fn reach_verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest
     let rules = request.rules();
     let billed = request.billed();
     let fine = |cause| Verdict::without_loss(cause, billed.cache_read, billed.cache_read);
-    if request.reported_usage.is_none() || request.sent_at < Moment(past.began) {
+    if request.reported_usage.is_none() || !request.reports_cache || request.sent_at < Moment(past.began) {
         return fine(Cause::AsExpected); // nothing is known, or nothing could be read yet
     }
     let Some(cached_prefix) = past.cached_prefix else {
@@ -167,8 +167,8 @@ fn reach_verdict(past: &PreviousRequest, now: &Trace, request: &CompletedRequest
         lost_tokens,
         lost_dollars: excess_dollars(request, lost_tokens),
         blame: assign_blame(&cause, at.as_ref(), now.last_word),
-        cause,
         first_difference: at,
+        ..Verdict::without_loss(cause, 0, 0)
     }
 }
 
@@ -341,6 +341,7 @@ fn assign_blame(cause: &Cause, at: Option<&DifferenceLocation>, last_word: LastS
         | Cause::Compacted
         | Cause::TooManyNewBlocks { .. }
         | Cause::Unmarked
+        | Cause::SaidByProvider { .. }
         | Cause::ImageRemoved => Blame::Us,
         Cause::ImageAdded
         | Cause::ThinkingChanged

@@ -85,9 +85,9 @@ impl PreviousRequest {
             estimate.tokens.saturating_sub(estimate.margin) < rules.minimum() as u64
         };
         past.too_small = marked
-            .filter(|estimate| past.billed.cached() == 0 && small(estimate))
+            .filter(|estimate| request.reports_cache && past.billed.cached() == 0 && small(estimate))
             .map(|estimate| estimate.tokens);
-        past.cached_prefix = past.cached_prefix.filter(|_| past.too_small.is_none());
+        past.cached_prefix = past.cached_prefix.filter(|_| past.too_small.is_none() && request.reports_cache);
         past
     }
 

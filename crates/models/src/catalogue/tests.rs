@@ -374,3 +374,24 @@ fn the_schema_describes_the_users_file() {
     assert_eq!(schema["$defs"]["ModelRow"]["required"], serde_json::json!(["id", "provider"]));
     assert!(schema["$defs"]["ProviderRow"]["properties"]["overrides"].is_object());
 }
+
+#[test]
+fn a_base_url_may_be_given_with_or_without_its_version() {
+    let complete = |model: &str, url: &str| profile(builtin(), model).complete_base_url(url);
+    for url in [
+        "http://127.0.0.1:8080",
+        "http://127.0.0.1:8080/",
+        "http://127.0.0.1:8080/v1",
+        "http://127.0.0.1:8080/v1/",
+    ] {
+        assert_eq!(complete("claude-opus-5", url), "http://127.0.0.1:8080/v1", "{url}");
+        assert_eq!(complete("gpt-4o", url), "http://127.0.0.1:8080/v1", "{url}");
+    }
+    assert_eq!(complete("claude-opus-5", "https://host/anthropic"), "https://host/anthropic/v1");
+    assert_eq!(complete("gpt-4o", "https://host/api"), "https://host/api", "as OpenAI's own clients take it");
+    assert_eq!(
+        complete("deepseek-chat", "http://127.0.0.1:1"),
+        "http://127.0.0.1:1",
+        "its usual URL has none"
+    );
+}

@@ -30,6 +30,7 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             max_tokens,
             thinking,
             effort,
+            drop_stale_reasoning,
             tools,
             system,
             messages: _,   // as messages
@@ -41,7 +42,7 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         body.serialize_entry("model", model)?;
         body.serialize_entry("max_tokens", max_tokens)?;
         body.serialize_entry("stream", &true)?;
-        if let Some(thinking) = thinking_field(*thinking) {
+        if let Some(thinking) = thinking_field(*thinking, *drop_stale_reasoning) {
             body.serialize_entry("thinking", &thinking)?;
         }
         if let Some(effort) = effort {
@@ -59,14 +60,18 @@ impl<M: Serialize> Serialize for Body<'_, M> {
 }
 
 /// The field `thinking`. Reasoning is asked for as a summary, which costs the same as hiding it.
-fn thinking_field(thinking: Thinking) -> Option<serde_json::Value> {
-    match thinking {
-        Thinking::Unspecified => None,
-        Thinking::Disabled => Some(serde_json::json!({"type": "disabled"})),
-        Thinking::BetweenTools => Some(serde_json::json!({"type": "between_tools"})),
-        Thinking::Adaptive => Some(serde_json::json!({"type": "adaptive", "display": "summarized"})),
-        Thinking::Budget(tokens) => Some(serde_json::json!({"type": "enabled", "budget_tokens": tokens})),
+fn thinking_field(thinking: Thinking, drop_stale: bool) -> Option<serde_json::Value> {
+    let mut field = match thinking {
+        Thinking::Unspecified => return None,
+        Thinking::Disabled => serde_json::json!({"type": "disabled"}),
+        Thinking::BetweenTools => serde_json::json!({"type": "between_tools"}),
+        Thinking::Adaptive => serde_json::json!({"type": "adaptive", "display": "summarized"}),
+        Thinking::Budget(tokens) => serde_json::json!({"type": "enabled", "budget_tokens": tokens}),
+    };
+    if drop_stale && thinking.is_on() {
+        field["block_binding"] = serde_json::json!({"prefix_mismatch_behavior": "drop_block"});
     }
+    Some(field)
 }
 
 /// Serializes one message of the prompt.

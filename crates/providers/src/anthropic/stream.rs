@@ -6,7 +6,7 @@ use std::mem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::usage;
+use super::{report, usage};
 use crate::stream::json::{self, Str, or_empty, parse_arguments};
 use crate::stream::{AnswerParser, StreamEnd, StreamProgress};
 use crate::usage::UsageFields;
@@ -102,6 +102,16 @@ struct Message<'a> {
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    /// Absent if the server does not know the field; `null` if it found no difference.
+    #[serde(borrow, default, deserialize_with = "present")]
+    diagnostics: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input_transformations: Option<&'a RawValue>,
+}
+
+/// Tells a field that is `null` from one that is absent.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// A content block that has started but not stopped.
@@ -184,13 +194,18 @@ impl AnswerDecoder {
         message: Message<'a>,
         events: &mut Vec<AnswerEvent>,
     ) -> Vec<ContentBlock<'a>> {
-        let Message { id, model, content, stop_reason, usage } = message;
+        let Message { id, model, content, stop_reason, usage, diagnostics, input_transformations } = message;
         if !mem::replace(&mut self.started, true) {
             let (id, model) = (id.unwrap_or_default().into(), model.unwrap_or_default().into());
             events.push(AnswerEvent::Start { id, model });
         }
         self.record_stop_reason(&stop_reason);
         self.record_usage(usage, events);
+        events.extend(diagnostics.and_then(report::parse_diagnosis).map(AnswerEvent::CacheDiagnosis));
+        let dropped = input_transformations.map(report::parse_transformations).unwrap_or_default();
+        if !dropped.is_empty() {
+            events.push(AnswerEvent::DroppedReasoning(dropped));
+        }
         content.unwrap_or_default()
     }
 

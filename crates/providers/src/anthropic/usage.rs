@@ -29,6 +29,7 @@ pub fn from_fields(fields: &UsageFields) -> ReportedUsage {
     };
     ReportedUsage {
         tokens,
+        reports_cache: fields.first_count(READ).is_some(),
         other: fields.fields_except(&[INPUT, READ, WRITE, WRITE_5M, WRITE_1H, OUTPUT, REASONING]),
     }
 }
@@ -58,6 +59,7 @@ mod tests {
         };
         let usage = ReportedUsage {
             tokens,
+            reports_cache: true,
             other: other.iter().map(|(name, value)| (name.to_string(), Json::new(value))).collect(),
         };
         assert_eq!(from_fields(&report), usage);

@@ -11,7 +11,7 @@ use tracing::{Instrument, Span, debug, info, info_span, warn};
 use super::answer_stream::EventBatch;
 use super::capabilities::Downgrades;
 use super::response_reader::ResponseReader;
-use super::{Client, ClientEvent, ClientNotice, ClientRequest, backoff};
+use super::{AttemptRequest, Client, ClientEvent, ClientNotice, ClientRequest, backoff};
 use crate::ProviderError;
 
 /// A request that is under way.
@@ -77,7 +77,10 @@ impl<'a> Attempts<'a> {
         self.prompt = self.downgrades.apply(&self.request);
         let (provider, model, attempt) = (self.request.provider, &*self.prompt.model, self.attempt);
         self.span = info_span!("request", provider, model, attempt);
-        let reader = ResponseReader::open(self.client, &self.prompt, self.request.profile);
+        let ClientRequest { profile, previous_answer, .. } = self.request;
+        let attempt =
+            AttemptRequest { prompt: &self.prompt, profile, previous_answer, downgrades: self.downgrades };
+        let reader = ResponseReader::open(self.client, attempt);
         let reader = reader.instrument(self.span.clone()).await?;
         self.phase = Phase::Read(Box::new(reader));
         Ok(())

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use hardpan_prompt::Prompt;
+use hardpan_prompt::{Prompt, Role};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -25,6 +25,10 @@ pub enum UnsupportedFeature {
     Images,
     /// The model refused tool declarations.
     Tools,
+    /// The server refused fields that only newer servers know.
+    NewerFields,
+    /// The server refused to stream its answer.
+    Streaming,
 }
 
 impl fmt::Display for UnsupportedFeature {
@@ -32,6 +36,8 @@ impl fmt::Display for UnsupportedFeature {
         f.write_str(match self {
             UnsupportedFeature::Images => "images",
             UnsupportedFeature::Tools => "tools",
+            UnsupportedFeature::NewerFields => "newer request fields",
+            UnsupportedFeature::Streaming => "streaming",
         })
     }
 }
@@ -98,6 +104,8 @@ impl CapabilityCache {
         Downgrades {
             without_images: refused(UnsupportedFeature::Images),
             without_tools: refused(UnsupportedFeature::Tools),
+            without_newer_fields: refused(UnsupportedFeature::NewerFields),
+            without_streaming: refused(UnsupportedFeature::Streaming),
         }
     }
 }
@@ -107,6 +115,8 @@ impl CapabilityCache {
 pub(super) struct Downgrades {
     without_images: bool,
     without_tools: bool,
+    pub(super) without_newer_fields: bool,
+    pub(super) without_streaming: bool,
 }
 
 impl Downgrades {
@@ -117,6 +127,9 @@ impl Downgrades {
         }
         if self.without_tools && !prompt.tools.is_empty() {
             prompt = Cow::Owned(request.fallbacks.without_tools(&prompt));
+        }
+        if self.without_newer_fields && uses_newer_fields(&prompt) {
+            prompt = Cow::Owned(request.fallbacks.without_newer_fields(&prompt));
         }
         prompt
     }
@@ -137,7 +150,20 @@ impl Downgrades {
                 self.without_tools = true;
                 Some(UnsupportedFeature::Tools)
             }
+            FailureKind::NewerFieldsRefused if !self.without_newer_fields => {
+                self.without_newer_fields = true;
+                Some(UnsupportedFeature::NewerFields)
+            }
+            FailureKind::StreamingRefused if !self.without_streaming => {
+                self.without_streaming = true;
+                Some(UnsupportedFeature::Streaming)
+            }
             _ => None,
         }
     }
+}
+
+/// Whether a prompt has something that only newer servers know.
+fn uses_newer_fields(prompt: &Prompt) -> bool {
+    prompt.drop_stale_reasoning || prompt.messages.iter().any(|message| message.role == Role::System)
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hardpan_prompt::DroppedReasoning;
+
 use super::UnsupportedFeature;
 use crate::ProviderError;
 
@@ -34,6 +36,11 @@ pub enum ClientNotice {
         /// How it broke.
         error: ProviderError,
     },
+    /// The provider took earlier reasoning out of the request.
+    DroppedReasoning {
+        /// What was taken out, and why.
+        dropped: Vec<DroppedReasoning>,
+    },
     /// A part of the answer is of a type that Hardpan does not know, and is missing from it.
     SkippedPart {
         /// The provider's name of the type.
@@ -46,7 +53,9 @@ impl ClientNotice {
     pub fn restarts_request(&self) -> bool {
         match self {
             ClientNotice::Retry { .. } | ClientNotice::Downgrade { .. } => true,
-            ClientNotice::BrokenOff { .. } | ClientNotice::SkippedPart { .. } => false,
+            ClientNotice::BrokenOff { .. }
+            | ClientNotice::DroppedReasoning { .. }
+            | ClientNotice::SkippedPart { .. } => false,
         }
     }
 }
@@ -61,6 +70,16 @@ impl fmt::Display for ClientNotice {
                 write!(f, "{model} does not take {feature}: the request was sent again without them")
             }
             ClientNotice::BrokenOff { error } => error.fmt(f),
+            ClientNotice::DroppedReasoning { dropped } => {
+                let ours = dropped.iter().any(DroppedReasoning::is_our_fault);
+                let places: Vec<&str> = dropped.iter().map(|one| one.path.as_str()).collect();
+                let whose = if ours {
+                    "Hardpan changed something before it; this is a fault of ours"
+                } else {
+                    "it cannot be used here"
+                };
+                write!(f, "The provider left out earlier reasoning ({}): {whose}.", places.join(", "))
+            }
             ClientNotice::SkippedPart { part_type } => {
                 write!(f, "A part of the answer, of type `{part_type}`, is not shown.")
             }

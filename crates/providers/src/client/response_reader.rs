@@ -1,12 +1,11 @@
 //! [`ResponseReader`]: sends one request and decodes its response, chunk by chunk.
 
 use futures_util::StreamExt;
-use hardpan_models::{Protocol, ProviderProfile};
-use hardpan_prompt::Prompt;
+use hardpan_models::Protocol;
 use std::time::Duration;
 use tracing::debug;
 
-use super::{Client, ClientEvent, ClientNotice};
+use super::{AttemptRequest, Client, ClientEvent, ClientNotice};
 use crate::{
     AnswerEvent, ByteStream, FailureKind, HttpResponse, ProviderError, StopReason, StreamDecoder,
     decode_answer_body,
@@ -30,18 +29,14 @@ pub(super) struct ResponseReader {
 impl ResponseReader {
     /// Sends the request and waits for the response's status. `Err` also for a response with an
     /// error status.
-    pub async fn open(
-        client: &Client,
-        prompt: &Prompt,
-        profile: &ProviderProfile,
-    ) -> Result<Self, ProviderError> {
-        let request = client.build_request(prompt, profile)?;
+    pub async fn open(client: &Client, attempt: AttemptRequest<'_>) -> Result<Self, ProviderError> {
+        let request = client.build_request(&attempt)?;
         debug!(bytes = request.body.len(), "sending");
         let silence = client.retry.silence;
         let sent = tokio::time::timeout(silence, client.transport.send(request)).await;
         let response = sent.map_err(|_| stall_error(silence))?.map_err(ProviderError::from)?;
         debug!(status = response.status, "answered");
-        let protocol = profile.protocol;
+        let protocol = attempt.profile.protocol;
         if !(200..300).contains(&response.status) {
             return Err(read_error(protocol, response, silence).await);
         }
@@ -106,13 +101,20 @@ impl ResponseReader {
                 let message = "the answer ended before the model said anything";
                 return Err(ProviderError::new(FailureKind::Cut, message));
             }
-            AnswerEvent::Start { .. } | AnswerEvent::Usage(_) | AnswerEvent::SkippedPart { .. } => {
-                !self.has_content
-            }
+            AnswerEvent::Start { .. }
+            | AnswerEvent::Usage(_)
+            | AnswerEvent::CacheDiagnosis(_)
+            | AnswerEvent::DroppedReasoning(_)
+            | AnswerEvent::SkippedPart { .. } => !self.has_content,
             _ => false,
         };
-        if let AnswerEvent::Usage(usage) = &event {
-            debug!(tokens = ?usage.tokens, "usage");
+        match &event {
+            AnswerEvent::Usage(usage) => debug!(tokens = ?usage.tokens, "usage"),
+            AnswerEvent::DroppedReasoning(dropped) => {
+                let dropped = dropped.clone();
+                self.pending.push(ClientEvent::Notice(ClientNotice::DroppedReasoning { dropped }));
+            }
+            _ => {}
         }
         let event = match event {
             AnswerEvent::SkippedPart { part_type } => {

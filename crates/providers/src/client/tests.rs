@@ -32,6 +32,9 @@ impl Transport for CannedTransport {
 struct StrippingFallbacks;
 
 impl PromptFallbacks for StrippingFallbacks {
+    fn without_newer_fields(&self, prompt: &Prompt) -> Prompt {
+        Prompt { drop_stale_reasoning: false, ..prompt.clone() }
+    }
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
         Prompt { tools: Vec::new(), ..prompt.clone() }
     }
@@ -89,6 +92,7 @@ fn send(client: &Client, now_ms: i64) -> (Result<Answer, ProviderError>, Vec<Cli
         profile: &profile,
         provider: "openai",
         fallbacks: &StrippingFallbacks,
+        previous_answer: None,
         now_ms,
     };
     let mut notices = Vec::new();
@@ -187,6 +191,7 @@ fn a_stopped_stream_keeps_what_had_come_and_a_dropped_wait_loses_nothing() {
         profile: &profile,
         provider: "openai",
         fallbacks: &StrippingFallbacks,
+        previous_answer: None,
         now_ms: 0,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

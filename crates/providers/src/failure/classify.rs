@@ -70,10 +70,16 @@ pub(crate) fn classify(status: Option<u16>, report: &FailureReport) -> FailureKi
         408 | 409 | 425 => FailureKind::Overload,
         429 if report.has_word(&["insufficient_quota"]) => FailureKind::Auth,
         429 => FailureKind::RateLimit,
-        500..=599 => FailureKind::Overload,
+        503 | 529 => FailureKind::Overload,
+        500..=599 if report.has_word(&["overloaded_error", "server_is_overloaded", "slow_down"]) => {
+            FailureKind::Overload
+        }
+        500..=599 => FailureKind::ServerError,
         400 | 422 if report.mentions(&TOO_LONG) => FailureKind::ContextTooLong,
         400 | 422 if report.mentions(&NO_TOOLS) => FailureKind::ToolsRefused,
         400 | 422 if report.mentions(&NO_IMAGES) => FailureKind::ImagesRefused,
+        400 | 422 if report.mentions(&NO_STREAM) => FailureKind::StreamingRefused,
+        400 | 422 if report.mentions(&NEWER_FIELDS) => FailureKind::NewerFieldsRefused,
         400 | 422 if report.mentions(&NO_MODEL) => FailureKind::ModelUnavailable,
         300..=399 => FailureKind::NotFound,
         _ => FailureKind::BadRequest,
@@ -104,6 +110,22 @@ const NO_IMAGES: [&str; 7] = [
     "image_url is only supported",
     "unknown variant `image_url`",
     "not a multimodal model",
+];
+const NO_STREAM: [&str; 5] = [
+    "does not support stream",
+    "streaming is not supported",
+    "stream is not supported",
+    "streaming not supported",
+    "'stream' does not support true",
+];
+/// Names of fields that only newer servers know, as a refusal quotes them.
+const NEWER_FIELDS: [&str; 6] = [
+    "diagnostics:",
+    "block_binding",
+    "clear_at",
+    "role 'system' is not supported",
+    "unexpected role \"system\"",
+    "for the `anthropic-beta` header",
 ];
 const NO_MODEL: [&str; 5] =
     ["model not found", "unknown model", "no such model", "invalid model", "not a valid model"];

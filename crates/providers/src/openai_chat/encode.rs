@@ -66,6 +66,7 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             max_tokens,
             thinking: _, // Chat Completions knows effort only
             effort,
+            drop_stale_reasoning: _, // reasoning is not signed
             tools,
             system: _, // these three as messages
             system_id: _,

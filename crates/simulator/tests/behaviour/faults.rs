@@ -26,6 +26,9 @@ fn settings(faults: &str) -> EngineSettings {
 struct UnchangedPrompt;
 
 impl PromptFallbacks for UnchangedPrompt {
+    fn without_newer_fields(&self, prompt: &Prompt) -> Prompt {
+        Prompt { drop_stale_reasoning: false, ..prompt.clone() }
+    }
     fn without_tools(&self, prompt: &Prompt) -> Prompt {
         prompt.clone()
     }
@@ -82,6 +85,7 @@ async fn send_with_client(
         profile: &profile,
         provider: provider_id,
         fallbacks: &UnchangedPrompt,
+        previous_answer: None,
         now_ms: 0,
     };
     let mut notices = Vec::new();
