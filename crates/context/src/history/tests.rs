@@ -183,7 +183,9 @@ fn thinking_is_off_in_a_round_that_began_without_it() {
     let thought = json!({"type": "reasoning", "text": "hm", "signature": "s"});
     let with = json!({"id": "m2", "role": "assistant", "content": [thought, call]});
     let without = json!({"id": "m2", "role": "assistant", "content": [call]});
-    let thinking = |first| assemble_for_claude(&snapshot(round(first)), LayoutName::Strata).prompt.thinking;
+    let thinking = |first| {
+        assemble_for(&snapshot(round(first)), LayoutName::Strata, "claude-sonnet-4-6").prompt.thinking
+    };
     assert_eq!(thinking(with), hardpan_prompt::Thinking::Budget(2000));
     assert_eq!(thinking(without), hardpan_prompt::Thinking::Unspecified);
 }

@@ -28,7 +28,7 @@ fn base_is_grouped_by_volatility_and_closed_by_a_reply() {
         "working_directory": "/w",
         "prompt": "hi",
     }));
-    let made = assemble_for_claude(&snapshot, LayoutName::Strata);
+    let made = assemble_for(&snapshot, LayoutName::Strata, "claude-haiku-4-5");
     let lines = lines(&made.prompt);
     assert_eq!(
         lines,

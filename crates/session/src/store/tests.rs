@@ -35,6 +35,7 @@ fn request(id: &str, parent: &str) -> Entry {
         provider: "anthropic".into(),
         model: "claude-sonnet-5".into(),
         message: None,
+        answer: None,
         usage: hardpan_prompt::TokenUsage::default(),
         dollars: 0.25,
         factor: None,

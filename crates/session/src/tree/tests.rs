@@ -21,6 +21,7 @@ fn request(id: &str, parent: &str, dollars: f64) -> Entry {
         provider: "p".into(),
         model: "x".into(),
         message: Some(parent.into()),
+        answer: None,
         usage: TokenUsage { output: 1, ..TokenUsage::default() },
         dollars,
         factor: None,

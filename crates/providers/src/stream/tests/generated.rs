@@ -1,3 +1,4 @@
+use crate::ReportedUsage;
 //! Random answers, encoded in all the ways that servers use, decode to the same events however they
 //! are cut.
 
@@ -228,7 +229,7 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
             }
         }
     }
-    events.push(AnswerEvent::Usage(TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into()));
+    events.push(AnswerEvent::Usage(ReportedUsage { reports_cache: false, ..TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into() }));
     if protocol == Protocol::Openai {
         events.extend((0..calls).map(|index| AnswerEvent::CallEnd { index }));
     }
