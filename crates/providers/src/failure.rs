@@ -283,7 +283,7 @@ mod tests {
             (anthropic(404, "not_found_error", "model: claude-9"), FailureKind::ModelUnavailable),
             (anthropic(413, "request_too_large", "too large"), FailureKind::TooLarge),
             (anthropic(429, "rate_limit_error", "slow down"), FailureKind::RateLimit),
-            (anthropic(500, "api_error", "oops"), FailureKind::Overload),
+            (anthropic(500, "api_error", "oops"), FailureKind::ServerError),
             (anthropic(529, "overloaded_error", "Overloaded"), FailureKind::Overload),
             (
                 openai(400, "context_length_exceeded", "This model's maximum context length is"),
@@ -335,7 +335,7 @@ mod tests {
         let error = error_for(Protocol::Openai, 502, "<html>\n\x1b[31m  Bad gateway </html>");
         assert_eq!(
             (error.failure, error.message.as_str()),
-            (FailureKind::Overload, "<html> [31m Bad gateway </html>")
+            (FailureKind::ServerError, "<html> [31m Bad gateway </html>")
         );
     }
 }

@@ -3,7 +3,7 @@ use hardpan_prompt::TokenUsage;
 
 use super::*;
 use crate::stream::tests::*;
-use crate::{ReportedUsage, Answer, StreamErrorKind, ThinkTags, decode_answer_body};
+use crate::{Answer, ReportedUsage, StreamErrorKind, ThinkTags, decode_answer_body};
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{"input_tokens":25,"cache_read_input_tokens":100,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20},"output_tokens":1}}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
@@ -75,7 +75,10 @@ fn the_same_answer_unstreamed_gives_the_same_events() {
         "stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":25,"output_tokens":9}}"#;
     let expected = [
         start("msg_1", "claude-x"),
-        AnswerEvent::Usage(ReportedUsage { reports_cache: false, ..TokenUsage { input: 25, output: 9, ..TokenUsage::default() }.into() }),
+        AnswerEvent::Usage(ReportedUsage {
+            reports_cache: false,
+            ..TokenUsage { input: 25, output: 9, ..TokenUsage::default() }.into()
+        }),
         reasoning("hm"),
         AnswerEvent::Signature("Eq==".into()),
         AnswerEvent::RedactedReasoning("xyz".into()),

@@ -3,7 +3,7 @@ use hardpan_prompt::TokenUsage;
 
 use super::*;
 use crate::stream::tests::*;
-use crate::{ReportedUsage, Answer, ThinkTags, decode_answer_body};
+use crate::{Answer, ReportedUsage, ThinkTags, decode_answer_body};
 
 fn read(payloads: &[&str]) -> Vec<AnswerEvent> {
     decode_stream(Protocol::Openai, ThinkTags::Leading, lines(payloads).as_bytes())
@@ -141,7 +141,10 @@ fn a_cut_call_is_never_run() {
 #[test]
 fn usage_is_found_wherever_it_stands_and_told_once() {
     let usage = [
-        AnswerEvent::Usage(ReportedUsage { reports_cache: false, ..TokenUsage { input: 3, output: 2, ..TokenUsage::default() }.into() }),
+        AnswerEvent::Usage(ReportedUsage {
+            reports_cache: false,
+            ..TokenUsage { input: 3, output: 2, ..TokenUsage::default() }.into()
+        }),
         stop(StopReason::End),
     ];
     let counts = r#"{"prompt_tokens":3,"completion_tokens":2}"#;

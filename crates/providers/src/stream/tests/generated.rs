@@ -1,4 +1,3 @@
-use crate::ReportedUsage;
 //! Random answers, encoded in all the ways that servers use, decode to the same events however they
 //! are cut.
 
@@ -8,6 +7,7 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::ReportedUsage;
 
 /// A part of a generated answer, in the pieces in which it is sent.
 #[derive(Clone, Debug)]
@@ -229,7 +229,10 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
             }
         }
     }
-    events.push(AnswerEvent::Usage(ReportedUsage { reports_cache: false, ..TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into() }));
+    events.push(AnswerEvent::Usage(ReportedUsage {
+        reports_cache: false,
+        ..TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into()
+    }));
     if protocol == Protocol::Openai {
         events.extend((0..calls).map(|index| AnswerEvent::CallEnd { index }));
     }
