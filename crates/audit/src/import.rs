@@ -1,7 +1,8 @@
-//! [`Recording`]: reads sessions of pi, Claude Code, Codex and Hardpan into one form.
+//! [`Recording`]: reads sessions of pi, Claude Code, Codex, Qwen Code and Hardpan into one form.
 //!
 //! Only our own format is specified, so the others are read leniently: a line that is not
-//! understood is skipped or reported as an [`ImportProblem`], and never costs the others.
+//! understood is skipped or reported as an [`ImportProblem`], and never costs the others. A file
+//! that yields no billed request is refused by name.
 
 mod claude_code; // Claude Code's projects/*/*.jsonl
 mod codex; // Codex's rollout-*.jsonl
@@ -9,7 +10,9 @@ mod file_action; // FileAction: what a call does to files
 mod hardpan; // our own sessions
 mod json_fields; // fields of a JSON object, each possibly absent
 mod pi; // pi's sessions, versions 1 to 3
+mod qwen_code; // Qwen Code's projects/*/chats/*.jsonl
 mod recording; // Recording and what it is made of
+mod request_shape; // RequestShape: a request as an agent recorded it
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +24,9 @@ use thiserror::Error;
 pub use file_action::{FileAction, TextReplacement};
 pub use recording::{
     AnswerStatus, BilledRequest, EntryContent, ImportProblem, RecordedCall, RecordedEntry, RecordedPart,
-    RecordedResult, Recording, SourceAgent, Speaker, UnbilledRequest,
+    RecordedResult, Recording, SideUsage, SourceAgent, Speaker, UnbilledRequest,
 };
+pub use request_shape::{RequestShape, ShapePart};
 
 use json_fields::JsonFields;
 
@@ -40,16 +44,39 @@ pub enum ImportError {
     },
     /// None of its first lines is one that a known agent writes.
     #[error(
-        "{name} is not a session of a known agent: give a session file (JSON lines) of pi, Claude Code, Codex or Hardpan"
+        "{name} is not a session of a known agent: give a session file (JSON lines) of pi, Claude Code, Codex, Qwen Code or Hardpan"
     )]
     Unknown {
         /// The file's name, as it was given.
         name: String,
     },
+    /// The agent is known, but the file has no request with a bill.
+    #[error(
+        "{name} is a session of {agent} without a billed request: nothing was answered in it, or {agent} records its usage in a way that Hardpan does not know yet",
+        agent = agent.title()
+    )]
+    NoRequests {
+        /// The file's name, as it was given.
+        name: String,
+        /// The agent that wrote the file.
+        agent: SourceAgent,
+    },
     /// A session of Hardpan cannot be read.
     #[error(transparent)]
     Own(#[from] hardpan_session::SessionError),
 }
+
+/// One format of recordings. A new one is a file with such a value, and a line in [`FORMATS`].
+struct RecordingFormat {
+    agent: SourceAgent,
+    /// Whether a line with this `type` is one that only this agent writes.
+    recognizes: fn(kind: &str, line: &Value) -> bool,
+    read: fn(&mut Recording, &[u8]) -> Result<(), ImportError>,
+}
+
+/// All formats. Each line belongs to the first that recognizes it.
+const FORMATS: [RecordingFormat; 5] =
+    [hardpan::FORMAT, pi::FORMAT, codex::FORMAT, qwen_code::FORMAT, claude_code::FORMAT];
 
 /// How many lines are looked at to detect the agent: the first ones can be damaged, or say little.
 const DETECTION_LINES: usize = 50;
@@ -74,52 +101,40 @@ impl Recording {
     /// Reads the bytes of a session file. `name` is used in errors and reports.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, ImportError> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        let agent = detect_agent(bytes).ok_or_else(|| ImportError::Unknown { name: name.into() })?;
-        let mut recording = Recording::new(name, agent);
-        match agent {
-            SourceAgent::Hardpan => hardpan::read(&mut recording, bytes)?,
-            SourceAgent::Pi => pi::read(&mut recording, &parse_lines(bytes)),
-            SourceAgent::ClaudeCode => claude_code::read(&mut recording, &parse_lines(bytes)),
-            SourceAgent::Codex => codex::read(&mut recording, &parse_lines(bytes)),
-        }
+        let format = detect_format(bytes).ok_or_else(|| ImportError::Unknown { name: name.into() })?;
+        let mut recording = Recording::new(name, format.agent);
+        (format.read)(&mut recording, bytes)?;
         recording.finish();
+        if recording.requests.is_empty() {
+            return Err(ImportError::NoRequests { name: name.into(), agent: format.agent });
+        }
         Ok(recording)
     }
 }
 
-/// A line's number, from 1, and its JSON, or why it is none.
-type ParsedLine = (usize, Result<Value, serde_json::Error>);
-
-fn parse_lines(bytes: &[u8]) -> Vec<ParsedLine> {
-    let numbered = (1..).zip(hardpan_session::lines(bytes));
-    let said = numbered.filter(|(_, line)| !line.trim_ascii().is_empty());
-    said.map(|(number, line)| (number, serde_json::from_slice(line))).collect()
-}
-
-/// The agent that wrote a file, recognized by its first lines.
-fn detect_agent(bytes: &[u8]) -> Option<SourceAgent> {
-    let lines = hardpan_session::lines(bytes).filter(|line| !line.trim_ascii().is_empty());
-    lines.take(DETECTION_LINES).find_map(|line| agent_of_line(&serde_json::from_slice(line).ok()?))
-}
-
-fn agent_of_line(line: &Value) -> Option<SourceAgent> {
-    let kind = line.str("type")?;
-    let has = |key| line.get(key).is_some();
-    match kind {
-        // Ours has a version and `time`; pi's first version has none, and its time is `timestamp`.
-        "session" if has("version") && has("cwd") && !has("timestamp") => Some(SourceAgent::Hardpan),
-        "session" if has("id") => Some(SourceAgent::Pi),
-        "session_meta" | "response_item" | "turn_context" | "event_msg" if has("payload") => {
-            Some(SourceAgent::Codex)
+/// Passes each line that is JSON to `read`, with its number, and reports the others.
+fn read_lines(
+    recording: &mut Recording,
+    bytes: &[u8],
+    mut read: impl FnMut(&mut Recording, usize, Value),
+) {
+    for (number, line) in (1..).zip(hardpan_session::lines(bytes)) {
+        if line.trim_ascii().is_empty() {
+            continue;
         }
-        // `summary` and snapshots can come first, and have neither id nor parent.
-        "user" | "assistant" | "system" | "attachment" if has("sessionId") || has("uuid") => {
-            Some(SourceAgent::ClaudeCode)
+        match serde_json::from_slice(line) {
+            Ok(line) => read(recording, number, line),
+            Err(error) => recording.report_problem(number, format!("left out: it is not JSON ({error})")),
         }
-        "summary" if has("leafUuid") => Some(SourceAgent::ClaudeCode),
-        "message" if line.get("message").is_some_and(|message| message.str("role").is_some()) => {
-            Some(if has("parent") { SourceAgent::Hardpan } else { SourceAgent::Pi })
-        }
-        _ => None,
     }
+}
+
+/// The format of a file, recognized by its first lines.
+fn detect_format(bytes: &[u8]) -> Option<&'static RecordingFormat> {
+    let lines = hardpan_session::lines(bytes).filter(|line| !line.trim_ascii().is_empty());
+    lines.take(DETECTION_LINES).find_map(|line| {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let kind = line.str("type")?;
+        FORMATS.iter().find(|format| (format.recognizes)(kind, &line))
+    })
 }

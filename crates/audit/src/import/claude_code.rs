@@ -4,6 +4,11 @@
 //! repeated: here they are one entry and one request, with the last line's usage. Results of
 //! parallel calls each follow the line of their call; the model saw them all, so they are put one
 //! after the other.
+//!
+//! Newer versions also record the requests as they were sent, and running totals of the cost.
+
+mod api_requests; // ApiRequests: requests as they were sent
+mod cost_totals; // CostTotals: running totals, and what the transcript leaves out
 
 use hardpan_prompt::TokenUsage;
 use std::collections::BTreeMap;
@@ -11,12 +16,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use api_requests::ApiRequests;
+use cost_totals::{CostTotals, UsageByModel, plain_model};
+
 use super::file_action::FileAction;
 use super::json_fields::JsonFields;
 use super::recording::answer_status;
 use super::{
-    AnswerStatus, BilledRequest, EntryContent, ParsedLine, RecordedCall, RecordedPart, RecordedResult,
-    Recording, Speaker, UnbilledRequest,
+    AnswerStatus, BilledRequest, EntryContent, ImportError, RecordedCall, RecordedPart, RecordedResult,
+    Recording, RecordingFormat, SourceAgent, Speaker, UnbilledRequest, read_lines,
 };
 
 /// The model name of answers that Claude Code itself inserted.
@@ -24,17 +32,28 @@ const SYNTHETIC: &str = "<synthetic>";
 /// How the message begins that follows an answer which the user stopped.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
-    let mut reader = ClaudeCodeReader::default();
-    for (number, line) in lines {
-        match line {
-            Ok(line) => reader.read_line(recording, *number, line),
-            Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
+pub(super) const FORMAT: RecordingFormat =
+    RecordingFormat { agent: SourceAgent::ClaudeCode, recognizes, read };
+
+/// `summary` and snapshots can come first, and have neither id nor parent. Agents that borrowed the
+/// format have other contents in the same frame.
+fn recognizes(kind: &str, line: &Value) -> bool {
+    match kind {
+        "user" | "assistant" => {
+            (line.get("sessionId").is_some() || line.get("uuid").is_some())
+                && line.get("message").is_some_and(|message| message.get("content").is_some())
         }
+        "summary" => line.get("leafUuid").is_some(),
+        "api-request" | "api-request-shape" | "cost-state" => line.get("sessionId").is_some(),
+        _ => false,
     }
-    for answer in reader.answers.into_values() {
-        answer.add_to(recording);
-    }
+}
+
+fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), ImportError> {
+    let mut reader = ClaudeCodeReader::default();
+    read_lines(recording, bytes, |recording, number, line| reader.read_line(recording, number, &line));
+    reader.finish(recording);
+    Ok(())
 }
 
 #[derive(Default)]
@@ -47,6 +66,8 @@ struct ClaudeCodeReader {
     /// For each result the answer that it belongs to, and for each answer its last result.
     round: BTreeMap<usize, usize>,
     last_result: BTreeMap<usize, usize>,
+    api_requests: ApiRequests,
+    cost_totals: CostTotals,
 }
 
 struct Answer {
@@ -55,16 +76,21 @@ struct Answer {
     model: Arc<str>,
     usage: TokenUsage,
     status: AnswerStatus,
+    /// The id of the `api-request` that it answers.
+    request: Option<Arc<str>>,
+    effort: Option<Arc<str>>,
 }
 
 impl Answer {
-    fn add_to(self, recording: &mut Recording) {
-        let Answer { entry, line, model, usage, status } = self;
+    fn add_to(self, recording: &mut Recording, api_requests: &mut ApiRequests) {
+        let Answer { entry, line, model, usage, status, request, effort } = self;
         let leaf = recording.entries[entry].parent;
         let ended = recording.entries[entry].at.unwrap_or_default();
-        // The start is not recorded; assume it was sent right after the previous entry.
+        let request = api_requests.answered(request.as_deref());
+        let sent = request.and_then(|request| request.sent);
+        // Where the start is not recorded, assume it was sent right after the previous entry.
         let previous_time = leaf.and_then(|leaf| recording.entries[leaf].at);
-        let started = previous_time.unwrap_or(ended).min(ended);
+        let started = sent.or(previous_time).unwrap_or(ended).min(ended);
         if usage.prompt() == 0 {
             if *model != *SYNTHETIC {
                 recording.unbilled.push(UnbilledRequest { started, ended, model, leaf, line });
@@ -77,13 +103,14 @@ impl Answer {
             provider: Some("anthropic".into()),
             model,
             usage,
-            thinking: None,
+            thinking: request.and_then(|request| request.effort.clone()).or(effort),
             status,
             leaf,
             answer: Some(entry),
             compacted: false,
             thread: 0,
             is_standalone: false,
+            shape: request.map(|request| request.shape.clone()),
             verdict: None,
             line,
         });
@@ -91,12 +118,39 @@ impl Answer {
 }
 
 impl ClaudeCodeReader {
+    /// Adds the requests, and what the totals have beyond them.
+    fn finish(self, recording: &mut Recording) {
+        let answered = self.answered_usage();
+        let ClaudeCodeReader { answers, mut api_requests, cost_totals, .. } = self;
+        for answer in answers.into_values() {
+            answer.add_to(recording, &mut api_requests);
+        }
+        recording.total_dollars = cost_totals.dollars(&answered);
+        recording.side_usage = cost_totals
+            .side_usage(|model| api_requests.side_purposes(|sent_to| *plain_model(sent_to) == *model));
+    }
+
+    /// The usage of all answers so far.
+    fn answered_usage(&self) -> UsageByModel {
+        let mut usage = UsageByModel::new();
+        for answer in self.answers.values().filter(|answer| answer.usage.total() > 0) {
+            *usage.entry(plain_model(&answer.model)).or_default() += answer.usage;
+        }
+        usage
+    }
+
     fn read_line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         if recording.cwd.is_none() {
             recording.cwd = line.str("cwd").map(Into::into);
         }
         if recording.id.is_none() {
             recording.id = line.str("sessionId").map(Into::into);
+        }
+        match line.str("type") {
+            Some("api-request-shape") => return self.api_requests.read_shape(line),
+            Some("api-request") => return self.api_requests.read_request(line),
+            Some("cost-state") => return self.cost_totals.read(line, self.answered_usage()),
+            _ => {}
         }
         let Some(id) = line.str("uuid") else { return }; // summaries, snapshots, queues: nothing that a model saw
         if self.by_id.contains_key(id) {
@@ -211,7 +265,10 @@ impl ClaudeCodeReader {
             at,
             EntryContent::Message { speaker: Speaker::Assistant, parts },
         );
-        self.answers.insert(id, Answer { entry, line: number, model, usage, status });
+        let request = line.str("requestRef").map(Into::into);
+        let effort = line.str("effort").map(Into::into);
+        let answer = Answer { entry, line: number, model, usage, status, request, effort };
+        self.answers.insert(id, answer);
         Some(entry)
     }
 }

@@ -4,6 +4,7 @@
 //! with its usage, which can be repeated: every change of the total is a request.
 
 use hardpan_prompt::TokenUsage;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
@@ -11,19 +12,34 @@ use serde_json::Value;
 
 use super::file_action::FileAction;
 use super::json_fields::JsonFields;
+use super::request_shape::EFFORT;
 use super::{
-    AnswerStatus, BilledRequest, EntryContent, ParsedLine, RecordedCall, RecordedPart, RecordedResult,
-    Recording, Speaker,
+    AnswerStatus, BilledRequest, EntryContent, ImportError, RecordedCall, RecordedPart, RecordedResult,
+    Recording, RecordingFormat, RequestShape, ShapePart, SourceAgent, Speaker, read_lines,
 };
 
-pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
-    let mut reader = CodexReader::default();
-    for (number, line) in lines {
-        match line {
-            Ok(line) => reader.read_line(recording, *number, line),
-            Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
-        }
+pub(super) const FORMAT: RecordingFormat = RecordingFormat { agent: SourceAgent::Codex, recognizes, read };
+
+fn recognizes(kind: &str, line: &Value) -> bool {
+    let kinds = ["session_meta", "response_item", "turn_context", "event_msg", "world_state"];
+    kinds.contains(&kind) && line.get("payload").is_some()
+}
+
+fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), ImportError> {
+    let mut lines: Vec<(u64, usize, Value)> = Vec::new();
+    read_lines(recording, bytes, |_, number, line| {
+        let last = lines.last().map_or(0, |(ordinal, ..)| *ordinal);
+        let ordinal = line.get("ordinal").and_then(Value::as_u64).unwrap_or(last);
+        lines.push((ordinal, number, line));
+    });
+    // Newer versions number their lines, and need not write them in that order.
+    let ordinals: BTreeSet<u64> = lines.iter().map(|(ordinal, ..)| *ordinal).collect();
+    if ordinals.len() == lines.len() {
+        lines.sort_by_key(|(ordinal, ..)| *ordinal);
     }
+    let mut reader = CodexReader::default();
+    lines.iter().for_each(|(_, number, line)| reader.read_line(recording, *number, line));
+    Ok(())
 }
 
 #[derive(Default)]
@@ -31,6 +47,11 @@ struct CodexReader {
     provider: Option<Arc<str>>,
     model: Arc<str>,
     effort: Option<Arc<str>>,
+    tools: Option<Arc<[ShapePart]>>,
+    system: Option<Arc<[ShapePart]>>,
+    settings: BTreeMap<&'static str, String>,
+    /// The shape of the next request, until something of it changes.
+    shape: Option<Arc<RequestShape>>,
     last: Option<usize>,
     /// The entry of the answer that further items are added to.
     open: Option<usize>,
@@ -50,11 +71,13 @@ impl CodexReader {
                 recording.id = payload.str("id").map(Into::into);
                 recording.cwd = payload.str("cwd").map(Into::into);
                 self.provider = payload.str("model_provider").map(Into::into);
+                if let Some(text) = payload.get("base_instructions").and_then(|told| told.get("text")) {
+                    self.system = Some([ShapePart::new("base instructions", text)].into());
+                }
+                self.shape = None;
             }
-            Some("turn_context") => {
-                self.model = payload.str("model").map_or_else(|| self.model.clone(), Into::into);
-                self.effort = payload.str("effort").map(Into::into);
-            }
+            Some("turn_context") => self.read_turn_context(payload),
+            Some("world_state") => self.read_world_state(payload),
             Some("response_item") => self.read_item(recording, number, payload, at),
             Some("compacted") => {
                 let kept =
@@ -66,6 +89,40 @@ impl CodexReader {
             Some("event_msg") => self.read_event(recording, number, payload, at),
             _ => {}
         }
+    }
+
+    fn read_turn_context(&mut self, payload: &Value) {
+        self.model = payload.str("model").map_or_else(|| self.model.clone(), Into::into);
+        let settings = payload.get("collaboration_mode").and_then(|mode| mode.get("settings"));
+        let effort = payload.str("effort").or_else(|| settings?.str("reasoning_effort"));
+        self.effort = effort.map(Into::into);
+        let told = [
+            (EFFORT, effort),
+            ("service tier", payload.str("service_tier")),
+            ("verbosity", payload.str("verbosity")),
+        ];
+        self.settings = told.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))).collect();
+        self.shape = None;
+    }
+
+    /// The state of the workspace and the tools; one that is not `full` has only what changed.
+    fn read_world_state(&mut self, payload: &Value) {
+        let tools = payload.get("state").and_then(|state| state.get("top_level_tools")?.as_object());
+        let Some(tools) = tools else { return };
+        let mut parts: BTreeMap<Arc<str>, ShapePart> = BTreeMap::new();
+        if !payload.is("full") {
+            let known = self.tools.iter().flat_map(|tools| tools.iter());
+            parts.extend(known.map(|part| (part.name.clone(), part.clone())));
+        }
+        for (name, hash) in tools {
+            let name: Arc<str> = name.as_str().into();
+            match hash {
+                Value::Null => _ = parts.remove(&name),
+                hash => _ = parts.insert(name.clone(), ShapePart::new(name, hash)),
+            }
+        }
+        self.tools = Some(parts.into_values().collect());
+        self.shape = None;
     }
 
     fn push_entry(
@@ -131,6 +188,12 @@ impl CodexReader {
         }
         let leaf = answer.map_or(self.last, |answer| recording.entries[answer].parent);
         let ended = answer.and_then(|answer| recording.entries[answer].at).or(at).unwrap_or_default();
+        let current = || {
+            let (tools, system, settings) = (self.tools.clone(), self.system.clone(), self.settings.clone());
+            Arc::new(RequestShape { tools, system, settings, ..RequestShape::default() })
+        };
+        let shape = self.shape.take().unwrap_or_else(current);
+        self.shape = Some(shape.clone());
         // The start is not recorded; assume it was sent right after the previous entry.
         let previous_time = leaf.and_then(|leaf| recording.entries[leaf].at);
         recording.requests.push(BilledRequest {
@@ -146,6 +209,7 @@ impl CodexReader {
             compacted: false,
             thread: 0,
             is_standalone: false,
+            shape: Some(shape),
             verdict: None,
             line,
         });
@@ -208,6 +272,11 @@ fn recorded_parts(item: &Value) -> Option<(Speaker, Vec<RecordedPart>)> {
                     FileAction::from_call("local_shell", action),
                 )],
             )
+        }
+        // Tools that are declared within the conversation: appended, they leave the prefix as it is.
+        "additional_tools" => {
+            let tools: String = item.list("tools").iter().map(ToString::to_string).collect();
+            (Speaker::User, vec![RecordedPart::Text(tools.into())])
         }
         "function_call_output" | "custom_tool_call_output" => (
             Speaker::Tool,

@@ -64,7 +64,7 @@ impl FileAction {
     /// What a call of the tool with this name and these arguments does.
     pub fn from_call(tool: &str, arguments: &Value) -> Self {
         let path = || {
-            let names = ["path", "file_path", "filePath", "filename", "notebook_path"];
+            let names = ["path", "file_path", "filePath", "absolute_path", "filename", "notebook_path"];
             names.iter().find_map(|name| arguments.str(name)).map(Arc::from)
         };
         let known = match tool.to_ascii_lowercase().as_str() {
@@ -83,7 +83,7 @@ impl FileAction {
                 first_text(arguments, &["input", "patch"]).map(|patch| FileAction::Patch { patch })
             }
             "bash" | "shell" | "exec" | "exec_command" | "local_shell" | "shell_command" | "run"
-            | "terminal" => from_shell_call(arguments),
+            | "run_shell_command" | "terminal" => from_shell_call(arguments),
             _ => None,
         };
         known.unwrap_or(FileAction::Other)

@@ -5,17 +5,34 @@ use std::sync::Arc;
 
 use hardpan_economy::cache::Moment;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState};
-use hardpan_session::{Record, RequestRecord, Session, SessionError};
+use hardpan_session::{Record, RequestRecord, Session};
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::file_action::FileAction;
+use super::json_fields::JsonFields;
 use super::recording::answer_status;
 use super::{
-    AnswerStatus, BilledRequest, EntryContent, ImportProblem, RecordedCall, RecordedPart, RecordedResult,
-    Recording, Speaker, UnbilledRequest,
+    AnswerStatus, BilledRequest, EntryContent, ImportError, ImportProblem, RecordedCall, RecordedPart,
+    RecordedResult, Recording, RecordingFormat, SourceAgent, Speaker, UnbilledRequest,
 };
 
-pub(super) fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), SessionError> {
+pub(super) const FORMAT: RecordingFormat =
+    RecordingFormat { agent: SourceAgent::Hardpan, recognizes, read };
+
+/// Ours has a version and `time`; pi's first version has none, and its time is `timestamp`.
+fn recognizes(kind: &str, line: &Value) -> bool {
+    let has = |key| line.get(key).is_some();
+    match kind {
+        "session" => has("version") && has("cwd") && !has("timestamp"),
+        "message" => {
+            has("parent") && line.get("message").is_some_and(|message| message.str("role").is_some())
+        }
+        _ => false,
+    }
+}
+
+fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), ImportError> {
     let session = Session::parse(&recording.file, bytes)?;
     recording.id = Some(session.header.id.clone());
     recording.cwd = Some(session.header.cwd.clone()).filter(|cwd| !cwd.is_empty());
@@ -131,6 +148,7 @@ impl HardpanReader {
             thread: 0,
             // Only turns and pings send the conversation.
             is_standalone: !matches!(&*request.purpose, "turn" | "ping"),
+            shape: None,
             verdict: request
                 .extra
                 .get("verdict")

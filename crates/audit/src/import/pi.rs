@@ -14,18 +14,24 @@ use super::file_action::FileAction;
 use super::json_fields::JsonFields;
 use super::recording::answer_status;
 use super::{
-    AnswerStatus, BilledRequest, EntryContent, ParsedLine, RecordedCall, RecordedPart, RecordedResult,
-    Recording, Speaker, UnbilledRequest,
+    AnswerStatus, BilledRequest, EntryContent, ImportError, RecordedCall, RecordedPart, RecordedResult,
+    Recording, RecordingFormat, RequestShape, ShapePart, SourceAgent, Speaker, UnbilledRequest, read_lines,
 };
 
-pub(super) fn read(recording: &mut Recording, lines: &[ParsedLine]) {
-    let mut reader = PiReader::default();
-    for (number, line) in lines {
-        match line {
-            Ok(line) => reader.read_line(recording, *number, line),
-            Err(error) => recording.report_problem(*number, format!("left out: it is not JSON ({error})")),
-        }
+pub(super) const FORMAT: RecordingFormat = RecordingFormat { agent: SourceAgent::Pi, recognizes, read };
+
+fn recognizes(kind: &str, line: &Value) -> bool {
+    match kind {
+        "session" => line.get("id").is_some(),
+        "message" => line.get("message").is_some_and(|message| message.str("role").is_some()),
+        _ => false,
     }
+}
+
+fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), ImportError> {
+    let mut reader = PiReader::default();
+    read_lines(recording, bytes, |recording, number, line| reader.read_line(recording, number, &line));
+    Ok(())
 }
 
 #[derive(Default)]
@@ -41,6 +47,12 @@ struct PiReader {
     /// before it.
     by_id: BTreeMap<Arc<str>, Option<usize>>,
     last: Option<usize>,
+    /// The sections of the system prompt by name, and the tools, where the session records them.
+    sections: Vec<ShapePart>,
+    tools: Vec<ShapePart>,
+    /// The shape of the next request, until something of it changes. `None` where it is not
+    /// recorded.
+    shape: Option<Arc<RequestShape>>,
 }
 
 impl PiReader {
@@ -152,6 +164,10 @@ impl PiReader {
     ) -> Option<usize> {
         let content = match message.str("role") {
             Some("assistant") => return self.read_answer(recording, number, message, at, parent),
+            Some("system") if message.get("sections").is_some() || message.get("toolsAdded").is_some() => {
+                self.read_system(message);
+                return parent;
+            }
             Some("toolResult") => {
                 let (text, images) = text_of(message);
                 let call = message.str("toolCallId").unwrap_or_default().into();
@@ -181,6 +197,25 @@ impl PiReader {
         } else {
             Some(recording.add_entry(number, parent, at.or(message.moment("timestamp")), content))
         }
+    }
+
+    /// The system prompt by sections, and the tools that came or went. What is not mentioned stays.
+    fn read_system(&mut self, message: &Value) {
+        for (name, text) in message.get("sections").and_then(Value::as_object).into_iter().flatten() {
+            replace_part(&mut self.sections, ShapePart::new(name.as_str(), text));
+        }
+        for removed in message.list("toolsRemoved") {
+            let name = removed.as_str().or_else(|| removed.str("name"));
+            self.tools.retain(|tool| Some(&*tool.name) != name);
+        }
+        for tool in ShapePart::from_tools(message.list("toolsAdded")) {
+            replace_part(&mut self.tools, tool);
+        }
+        self.shape = Some(Arc::new(RequestShape {
+            tools: Some(self.tools.as_slice().into()),
+            system: Some(self.sections.as_slice().into()),
+            ..RequestShape::default()
+        }));
     }
 
     fn read_answer(
@@ -219,11 +254,20 @@ impl PiReader {
                 compacted: false,
                 thread: 0,
                 is_standalone: false,
+                shape: self.shape.clone(),
                 verdict: None,
                 line,
             });
         }
         answer.or(parent)
+    }
+}
+
+/// Puts a part in the place of the one with its name, or at the end.
+fn replace_part(parts: &mut Vec<ShapePart>, part: ShapePart) {
+    match parts.iter_mut().find(|known| known.name == part.name) {
+        Some(known) => *known = part,
+        None => parts.push(part),
     }
 }
 
@@ -238,10 +282,14 @@ fn awaits_tools(recording: &Recording, parent: Option<usize>) -> bool {
 }
 
 fn parse_usage(usage: &Value) -> TokenUsage {
+    // `cacheWrite1h` is the part of `cacheWrite` that was written for an hour.
+    let written = usage.count("cacheWrite");
+    let cache_write_1h = usage.count("cacheWrite1h").min(written);
     TokenUsage {
         input: usage.count("input"),
         cache_read: usage.count("cacheRead"),
-        cache_write_5m: usage.count("cacheWrite"),
+        cache_write_5m: written - cache_write_1h,
+        cache_write_1h,
         output: usage.count("output"),
         ..TokenUsage::default()
     }

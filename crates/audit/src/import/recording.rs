@@ -8,6 +8,7 @@ use hardpan_economy::cache::Moment;
 use serde::Serialize;
 
 use super::file_action::FileAction;
+use super::request_shape::RequestShape;
 
 /// The agent that recorded a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,6 +20,8 @@ pub enum SourceAgent {
     ClaudeCode,
     /// OpenAI's Codex.
     Codex,
+    /// Alibaba's Qwen Code.
+    QwenCode,
     /// Hardpan itself.
     Hardpan,
 }
@@ -30,7 +33,19 @@ impl SourceAgent {
             SourceAgent::Pi => "pi",
             SourceAgent::ClaudeCode => "claude-code",
             SourceAgent::Codex => "codex",
+            SourceAgent::QwenCode => "qwen-code",
             SourceAgent::Hardpan => "hardpan",
+        }
+    }
+
+    /// The agent's name in sentences, such as `Claude Code`.
+    pub fn title(self) -> &'static str {
+        match self {
+            SourceAgent::Pi => "pi",
+            SourceAgent::ClaudeCode => "Claude Code",
+            SourceAgent::Codex => "Codex",
+            SourceAgent::QwenCode => "Qwen Code",
+            SourceAgent::Hardpan => "Hardpan",
         }
     }
 }
@@ -55,8 +70,25 @@ pub struct Recording {
     /// Requests without a bill, because they were aborted or failed. They may have written to the
     /// cache all the same, if they lasted for about 1.5 seconds.
     pub unbilled: Vec<UnbilledRequest>,
+    /// What was billed beyond the recorded requests, according to the recording's own totals.
+    pub side_usage: Vec<SideUsage>,
+    /// The total that the recording itself gives, in dollars, answers included. `None` where it gives
+    /// none.
+    pub total_dollars: Option<f64>,
     /// Lines that could not be read, or only in part.
     pub problems: Vec<ImportProblem>,
+}
+
+/// What a model was billed for in requests of which only the sum is recorded: compactions, titles,
+/// sub-agents with files of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideUsage {
+    /// The model's id as it is recorded.
+    pub model: Arc<str>,
+    /// The tokens of all these requests.
+    pub usage: TokenUsage,
+    /// What the requests were for, by the agent's names, where they are recorded: `compact`.
+    pub purposes: Vec<Arc<str>>,
 }
 
 /// A line that could not be read, or only in part.
@@ -186,6 +218,8 @@ pub struct BilledRequest {
     /// Whether its prompt is not the conversation but one of its own, for example for a commit
     /// message or a title.
     pub is_standalone: bool,
+    /// The request itself, as far as the agent recorded it: system prompt, tools, settings.
+    pub shape: Option<Arc<RequestShape>>,
     /// The agent's own verdict on what the cache lost. Only Hardpan records one.
     pub verdict: Option<Arc<Verdict>>,
     /// The line with its usage, from 1.
@@ -219,7 +253,8 @@ pub enum AnswerStatus {
 }
 
 impl Recording {
-    pub(super) fn new(file: &str, agent: SourceAgent) -> Self {
+    /// An empty recording.
+    pub(crate) fn new(file: &str, agent: SourceAgent) -> Self {
         Recording {
             file: file.into(),
             agent,
@@ -228,6 +263,8 @@ impl Recording {
             entries: Vec::new(),
             requests: Vec::new(),
             unbilled: Vec::new(),
+            side_usage: Vec::new(),
+            total_dollars: None,
             problems: Vec::new(),
         }
     }
