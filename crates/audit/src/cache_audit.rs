@@ -13,6 +13,7 @@ mod auditor; // Auditor: goes through a recording request by request
 mod frontiers; // Frontiers: how far each request is cached
 mod loss_cause; // LossCause: why cached tokens were paid again
 mod provider_model; // ProviderModel: prices, and how a provider caches
+mod side_requests; // SideBill: requests of which only the sum is recorded
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +25,10 @@ use hardpan_models::Catalogue;
 
 use crate::{Recording, SourceAgent};
 use auditor::Auditor;
-pub use loss_cause::{LossCause, RequestTrigger, UnexplainedLoss};
-use provider_model::InputPrices;
+pub use loss_cause::{CauseSource, LossCause, RequestTrigger, UnexplainedLoss};
+pub use side_requests::SideBill;
+
+use crate::model_facts::InputPrices;
 
 /// What a session cost, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,10 +37,20 @@ pub struct Audit {
     pub file: String,
     /// The agent that recorded it.
     pub agent: SourceAgent,
+    /// The session's own id, where the recording has one.
+    pub session: Option<Arc<str>>,
     /// Every billed request, in order of time.
     pub requests: Vec<AuditedRequest>,
-    /// What was billed for all requests.
+    /// What was billed for all requests, side requests included.
     pub billed: Bill,
+    /// The part of `billed` that is for side requests: of these, only the sum is recorded. They
+    /// count as they are in `predicted` and `stable_prefix_cost`.
+    pub side_requests: Vec<SideBill>,
+    /// What all prompts and answers cost in dollars at list prices, side requests included. `None`
+    /// where the price of a model is not known.
+    pub total_dollars: Option<f64>,
+    /// The total that the recording itself gives, in dollars. `None` where it gives none.
+    pub recorded_dollars: Option<f64>,
     /// What the predictions would have cost.
     pub predicted: Bill,
     /// The losses, in order of time.
@@ -77,6 +90,8 @@ pub enum CacheOutcome {
 pub struct AuditedRequest {
     /// When it was sent.
     pub at: Moment,
+    /// The model's id as it is recorded.
+    pub model: Arc<str>,
     /// What it was sent for.
     pub trigger: RequestTrigger,
     /// What was billed for it.
@@ -106,6 +121,8 @@ pub struct Loss {
     pub dollars: Option<f64>,
     /// The most likely cause.
     pub cause: LossCause,
+    /// Where the cause is known from.
+    pub source: CauseSource,
     /// Whether the agent could have avoided it.
     pub is_avoidable: bool,
 }
@@ -133,12 +150,22 @@ impl Bill {
     fn add_request(&mut self, tokens: &TokenUsage, prices: &InputPrices) -> Bill {
         let cost = prices.cost(tokens);
         let one = Bill { tokens: *tokens, cost, dollars: prices.dollars_per_unit.map(|unit| cost * unit) };
-        self.tokens += *tokens;
-        self.cost += cost;
-        self.dollars = match (self.dollars, one.dollars) {
+        self.add(&one);
+        one
+    }
+
+    fn add(&mut self, other: &Bill) {
+        self.tokens += other.tokens;
+        self.cost += other.cost;
+        self.dollars = match (self.dollars, other.dollars) {
             (Some(sum), Some(more)) => Some(sum + more),
             (sum, more) => sum.or(more),
         };
-        one
+    }
+
+    fn subtract(&mut self, part: &Bill) {
+        self.tokens = self.tokens.saturating_sub(&part.tokens);
+        self.cost -= part.cost;
+        self.dollars = self.dollars.map(|dollars| dollars - part.dollars.unwrap_or(0.0));
     }
 }

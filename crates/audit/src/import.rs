@@ -113,11 +113,7 @@ impl Recording {
 }
 
 /// Passes each line that is JSON to `read`, with its number, and reports the others.
-fn read_lines(
-    recording: &mut Recording,
-    bytes: &[u8],
-    mut read: impl FnMut(&mut Recording, usize, Value),
-) {
+fn read_lines(recording: &mut Recording, bytes: &[u8], mut read: impl FnMut(&mut Recording, usize, Value)) {
     for (number, line) in (1..).zip(hardpan_session::lines(bytes)) {
         if line.trim_ascii().is_empty() {
             continue;

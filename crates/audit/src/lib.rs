@@ -2,8 +2,8 @@
 //!
 //! The principal types are [`Recording`], [`Audit`] and [`Replay`].
 //!
-//! [`import`] reads a session that pi, Claude Code, Codex or Hardpan recorded, whatever its file name,
-//! into one form:
+//! [`import`] reads a session that pi, Claude Code, Codex, Qwen Code or Hardpan recorded, whatever its
+//! file name, into one form:
 //!
 //! - [`Recording`]: the whole session, with the lines that could not be understood.
 //! - [`BilledRequest`]: a request that the provider billed: when, to which model, for how many tokens,
@@ -47,16 +47,18 @@
 pub mod cache_audit; // Audit: what was paid, what should have been, and why
 mod file_tracker; // FileTracker: what a conversation tells about files
 pub mod import; // Recording: sessions of several agents in one form
+mod model_facts; // ModelFacts: what the catalogue knows about a recorded model
 pub mod replay; // Replay: recorded work with other layouts
 pub mod report; // audits as text, JSON and a page
 
 pub use cache_audit::{
-    Audit, AuditedRequest, Bill, CacheOutcome, Loss, LossCause, RequestTrigger, UnexplainedLoss,
+    Audit, AuditedRequest, Bill, CacheOutcome, CauseSource, Loss, LossCause, RequestTrigger, SideBill,
+    UnexplainedLoss,
 };
 pub use import::{
     AnswerStatus, BilledRequest, EntryContent, FileAction, ImportError, ImportProblem, RecordedCall,
-    RecordedEntry, RecordedPart, RecordedResult, Recording, SourceAgent, Speaker, TextReplacement,
-    UnbilledRequest,
+    RecordedEntry, RecordedPart, RecordedResult, Recording, RequestShape, ShapePart, SideUsage, SourceAgent,
+    Speaker, TextReplacement, UnbilledRequest,
 };
 pub use replay::{BilledTotals, Replay, ReplayCost, ReplayPolicy, ThinkingSwitches, replay};
 pub use report::Report;

@@ -4,6 +4,8 @@ mod html; // one page that needs nothing else
 mod plot; // curves as SVG
 mod text; // tables for a terminal
 
+use std::sync::Arc;
+
 use hardpan_economy::cache::Moment;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -26,7 +28,7 @@ pub struct Report {
 pub struct SessionReport {
     /// The name of the recording, usually a path.
     pub file: String,
-    /// Who recorded it: `pi`, `claude-code`, `codex`, `hardpan`.
+    /// Who recorded it: `pi`, `claude-code`, `codex`, `qwen-code`, `hardpan`.
     pub agent: &'static str,
     /// How many requests were billed.
     pub requests: usize,
@@ -40,6 +42,26 @@ pub struct SessionReport {
     pub losses: Vec<LossReport>,
     /// What a stable prefix would have cost, in units.
     pub stable_prefix_cost: f64,
+    /// The part of `billed` for requests of which only the sum is recorded.
+    pub side_requests: Vec<SideReport>,
+    /// What prompts and answers cost together at list prices. Null where a price is not known.
+    pub total_dollars: Option<f64>,
+    /// The same according to the recording itself. Null where it has no total.
+    pub recorded_dollars: Option<f64>,
+    /// The models without a known price.
+    pub unpriced: Vec<Arc<str>>,
+}
+
+/// What was billed for requests of which only the sum is recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SideReport {
+    /// The model's id as it is recorded.
+    pub model: Arc<str>,
+    /// What the requests were for, by the agent's names.
+    pub purposes: Vec<Arc<str>>,
+    /// What was billed for their prompts.
+    #[serde(flatten)]
+    pub billed: BilledReport,
 }
 
 /// What was billed for the prompts of a session.
@@ -85,6 +107,8 @@ pub struct LossReport {
     pub cause: String,
     /// Whether the agent could have avoided it.
     pub ours: bool,
+    /// Where the cause is known from: `request`, `verdict`, `inferred`.
+    pub source: &'static str,
 }
 
 impl Report {
@@ -96,7 +120,6 @@ impl Report {
 
 impl SessionReport {
     fn from_audit(audit: &Audit) -> Self {
-        let Bill { tokens, cost, dollars } = audit.billed;
         let foretold = audit.predicted.tokens;
         let losses = audit.losses_by_cost().into_iter().map(|loss| LossReport {
             request: loss.request,
@@ -105,18 +128,18 @@ impl SessionReport {
             dollars: loss.dollars.map(micro),
             cause: loss.cause.describe(),
             ours: loss.is_avoidable,
+            source: loss.source.name(),
+        });
+        let side_requests = audit.side_requests.iter().map(|side| SideReport {
+            model: side.model.clone(),
+            purposes: side.purposes.clone(),
+            billed: BilledReport::from_bill(&side.bill),
         });
         SessionReport {
             file: audit.file.clone(),
             agent: audit.agent.name(),
             requests: audit.requests.len(),
-            billed: BilledReport {
-                input: tokens.input,
-                read: tokens.cache_read,
-                write: tokens.cache_written(),
-                cost: milli(cost),
-                dollars: dollars.map(micro),
-            },
+            billed: BilledReport::from_bill(&audit.billed),
             predicted: PredictedReport {
                 input: foretold.input,
                 read: foretold.cache_read,
@@ -126,6 +149,23 @@ impl SessionReport {
             right: audit.correct_predictions(),
             losses: losses.collect(),
             stable_prefix_cost: milli(audit.stable_prefix_cost),
+            side_requests: side_requests.collect(),
+            total_dollars: audit.total_dollars.map(micro),
+            recorded_dollars: audit.recorded_dollars.map(micro),
+            unpriced: audit.unpriced.clone(),
+        }
+    }
+}
+
+impl BilledReport {
+    fn from_bill(bill: &Bill) -> Self {
+        let Bill { tokens, cost, dollars } = *bill;
+        BilledReport {
+            input: tokens.input,
+            read: tokens.cache_read,
+            write: tokens.cache_written(),
+            cost: milli(cost),
+            dollars: dollars.map(micro),
         }
     }
 }
@@ -150,6 +190,8 @@ struct ReportTotals {
     requests: usize,
     right: usize,
     bill: Bill,
+    side_cost: f64,
+    side_dollars: f64,
     stable_cost: f64,
     stable_dollars: f64,
     lost_tokens: u64,
@@ -171,6 +213,9 @@ impl ReportTotals {
                 .dollars
                 .map(|more| more + totals.bill.dollars.unwrap_or(0.0))
                 .or(totals.bill.dollars);
+            let side = audit.side_requests.iter().map(|side| &side.bill);
+            totals.side_cost += side.clone().map(|bill| bill.cost).sum::<f64>();
+            totals.side_dollars += side.filter_map(|bill| bill.dollars).sum::<f64>();
             totals.stable_cost += audit.stable_prefix_cost;
             totals.stable_dollars += stable_dollars(audit).unwrap_or(0.0);
             totals.losses += audit.losses.len();

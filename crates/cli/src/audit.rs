@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use hardpan_app::settings::UserFolders;
+use hardpan_audit::import::ImportError;
 use hardpan_audit::{Audit, Recording, Report, report};
 use hardpan_models::Catalogue;
 
@@ -20,7 +21,7 @@ pub const MAX_FOLDER_DEPTH: usize = 8;
   hardpan audit --discover
   hardpan audit ~/.claude/projects --html report.html")]
 pub struct AuditArgs {
-    /// Session files of pi, Claude Code, Codex or Hardpan, or folders that contain them
+    /// Session files of pi, Claude Code, Codex, Qwen Code or Hardpan, or folders that contain them
     #[arg(required_unless_present = "discover")]
     files: Vec<PathBuf>,
     /// Search the default folders of all these agents
@@ -41,7 +42,8 @@ pub struct AuditArgs {
 pub fn audit(args: &AuditArgs) -> Result<()> {
     let files = files(args)?;
     let catalogue = catalogue();
-    let audits = audits(&files, &catalogue, args);
+    let mut audits = audits(&files, &catalogue, args);
+    Audit::deduct_sub_agents(&mut audits);
     if audits.is_empty() {
         bail!("cannot read any of these sessions");
     }
@@ -100,6 +102,7 @@ fn default_session_folders() -> Vec<PathBuf> {
         moved("PI_CODING_AGENT_DIR", ".pi/agent").map(|folder| folder.join("sessions")),
         moved("CLAUDE_CONFIG_DIR", ".claude").map(|folder| folder.join("projects")),
         moved("CODEX_HOME", ".codex").map(|folder| folder.join("sessions")),
+        of("HOME").map(|home| home.join(".qwen/projects")),
         UserFolders::from_env().sessions(),
     ];
     places.into_iter().flatten().collect()
@@ -126,13 +129,13 @@ pub fn collect_session_files(folder: &Path, depth: usize, files: &mut Vec<PathBu
 /// Audits the files that can be read, and reports the others on standard error.
 fn audits(files: &[PathBuf], catalogue: &Catalogue, args: &AuditArgs) -> Vec<Audit> {
     let mut progress = Progress { shown: files.len() > 1 && io::stderr().is_terminal(), all: files.len() };
-    let mut audits = Vec::new();
+    let (mut audits, mut without_bill) = (Vec::new(), 0);
     for (number, file) in files.iter().enumerate() {
         progress.show(number);
         match Recording::open(file) {
-            // With --discover, skips sessions without a bill silently.
-            Ok(recording) if recording.requests.is_empty() && args.discover => {}
             Ok(recording) => audits.push(Audit::from_recording(&recording, catalogue)),
+            // Folders of sessions are full of those that ended before an answer.
+            Err(ImportError::NoRequests { .. }) if args.discover => without_bill += 1,
             Err(error) => {
                 progress.clear();
                 note!("hardpan: skipped: {}", safe_lines(&error.to_string()));
@@ -140,6 +143,9 @@ fn audits(files: &[PathBuf], catalogue: &Catalogue, args: &AuditArgs) -> Vec<Aud
         }
     }
     progress.clear();
+    if without_bill > 0 {
+        note!("hardpan: skipped {without_bill} sessions without a billed request");
+    }
     audits
 }
 

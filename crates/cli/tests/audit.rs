@@ -72,8 +72,9 @@ fn a_bill_is_explained_without_key_and_settings() {
         "billed": {"input": 10, "read": 0, "write": 40_100, "cost": 50_135.0, "dollars": 0.150_405},
         "predicted": {"input": 10, "read": 0, "write": 40_100, "cost": 50_135.0},
         "right": 2,
-        "losses": [{"request": 1, "at": "2026-08-14T09:20:00Z", "tokens": 20_000, "dollars": 0.069, "cause": EXPIRED, "ours": false}],
+        "losses": [{"request": 1, "at": "2026-08-14T09:20:00Z", "tokens": 20_000, "dollars": 0.069, "cause": EXPIRED, "ours": false, "source": "inferred"}],
         "stable_prefix_cost": 50_135.0,
+        "side_requests": [], "total_dollars": 0.150_675, "recorded_dollars": null, "unpriced": [],
     }]});
     assert_eq!(report, expected);
     let text = sandbox.text(&["audit", "s.jsonl"]);
@@ -105,6 +106,22 @@ fn a_file_that_cannot_be_read_is_named_and_skipped() {
     assert!(ran.stderr.contains("skipped: cannot read absent.jsonl"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}') && !ran.stderr.contains('\r'), "no progress without a terminal");
     assert!(sandbox.failure(&["audit", "absent.jsonl"]).contains("cannot read any of these sessions"));
+}
+
+#[test]
+fn a_session_without_a_bill_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    let asked = claude_code().lines().next().expect("a prompt").to_owned();
+    sandbox.write("work/s.jsonl", &asked);
+    let refused = sandbox.failure(&["audit", "s.jsonl"]);
+    assert!(refused.contains("s.jsonl is a session of Claude Code without a billed request"), "{refused}");
+    let refused = sandbox.failure(&["replay", "s.jsonl"]);
+    assert!(refused.contains("s.jsonl is a session of Claude Code without a billed request"), "{refused}");
+    // Found by itself, it is only counted.
+    sandbox.write("home/.claude/projects/-p/a.jsonl", &asked);
+    sandbox.write("home/.claude/projects/-p/b.jsonl", claude_code());
+    let ran = sandbox.run(&["audit", "--discover", "--json"]);
+    assert_eq!(ran.stderr, "hardpan: skipped 1 sessions without a billed request\n");
 }
 
 #[test]

@@ -10,8 +10,12 @@ use hardpan_economy::verdict::Blame;
 use hardpan_models::Catalogue;
 
 use super::frontiers::{BYTES_PER_TOKEN, CacheKey, Frontier, Frontiers, NodeFacts, node};
-use super::provider_model::{CacheReporting, InputPrices, ProviderModel};
-use super::{Audit, AuditedRequest, Bill, CacheOutcome, Loss, LossCause, RequestTrigger, UnexplainedLoss};
+use super::provider_model::{CacheReporting, ProviderModel};
+use super::{
+    Audit, AuditedRequest, Bill, CacheOutcome, CauseSource, Loss, LossCause, RequestTrigger, SideBill,
+    UnexplainedLoss,
+};
+use crate::model_facts::InputPrices;
 use crate::{BilledRequest, EntryContent, RecordedPart, Recording, SourceAgent, Speaker};
 
 /// The least number of missing tokens that counts as a loss: the smallest prefix that most
@@ -90,17 +94,24 @@ impl<'a> Auditor<'a> {
             model.infer_reporting(&reported);
         }
         let priceless = models.iter().filter(|model| model.prices_for(0).dollars_per_unit.is_none());
-        let audit = Audit {
+        let mut audit = Audit {
             file: recording.file.clone(),
             agent: recording.agent,
+            session: recording.id.clone(),
             requests: Vec::with_capacity(recording.requests.len()),
             billed: Bill::default(),
+            side_requests: Vec::new(),
+            total_dollars: Some(0.0),
+            recorded_dollars: recording.total_dollars,
             predicted: Bill::default(),
             losses: Vec::new(),
             stable_prefix_cost: 0.0,
             unpriced: priceless.map(|model| model.model.clone()).collect(),
             problems: recording.problems.len(),
         };
+        for side in &recording.side_usage {
+            audit.add_side_requests(SideBill::new(catalogue, &recording.requests, side));
+        }
         Auditor {
             recording,
             nodes: NodeFacts::from_recording(recording),
@@ -153,7 +164,7 @@ impl<'a> Auditor<'a> {
         if actual == CacheOutcome::Loss {
             let tokens = forecast.expected - used.cache_read;
             let cost = tokens as f64 * (prices.price_of_unread(used) - prices.read);
-            let cause = self.find_cause(request, &forecast);
+            let (cause, source) = self.find_cause(request, &forecast);
             let told = request.verdict.as_ref().filter(|verdict| verdict.is_loss());
             let is_avoidable =
                 told.map_or_else(|| cause.is_avoidable(forecast.trigger), |told| told.blame == Blame::Us);
@@ -166,9 +177,13 @@ impl<'a> Auditor<'a> {
                 cost,
                 dollars,
                 cause,
+                source,
                 is_avoidable,
             });
         }
+        let answer = self.models[model].answer_dollars(used);
+        let dollars = bill.dollars.zip(answer).map(|(prompt, answer)| prompt + answer);
+        self.audit.total_dollars = self.audit.total_dollars.zip(dollars).map(|(sum, more)| sum + more);
         let mut stable_cost = bill.cost;
         if !request.is_standalone {
             stable_cost = self.stable_cost(request, &forecast, &prices);
@@ -178,6 +193,7 @@ impl<'a> Auditor<'a> {
         let (at, trigger, expected) = (request.started, forecast.trigger, forecast.expected);
         self.audit.requests.push(AuditedRequest {
             at,
+            model: request.model.clone(),
             trigger,
             bill,
             stable_cost,
@@ -354,65 +370,106 @@ impl<'a> Auditor<'a> {
             }
             _ => model.lifetime_ms(used),
         };
-        let frontier = Frontier::new(forecast.key, left, used.prompt(), at, request.ended, lifetime);
+        let mut frontier = Frontier::new(forecast.key, left, used.prompt(), at, request.ended, lifetime);
+        frontier.request = self.audit.requests.len();
         self.recorded.add_frontier(forecast.node, frontier, model.longest_idle_hit_ms);
     }
 
-    /// The most likely cause of a loss.
-    fn find_cause(&self, request: &BilledRequest, forecast: &CacheForecast) -> LossCause {
-        let model = &self.models[forecast.key.model];
-        let (used, at) = (&request.usage, request.started);
-        let automatic = !model.has_markers();
-        let unexplained = if used.cache_read < MIN_LOSS_TOKENS {
-            LossCause::Unrecorded(if automatic {
-                UnexplainedLoss::WholePrefixAutomatic
-            } else {
-                UnexplainedLoss::WholePrefix
-            })
-        } else {
-            LossCause::Unrecorded(if automatic {
-                UnexplainedLoss::AllButAutomatic(used.cache_read)
-            } else {
-                UnexplainedLoss::AllBut(used.cache_read)
-            })
-        };
+    /// The most likely cause of a loss, and where it is known from.
+    fn find_cause(&self, request: &BilledRequest, forecast: &CacheForecast) -> (LossCause, CauseSource) {
         if let Some(verdict) = request.verdict.as_ref().filter(|verdict| verdict.is_loss()) {
-            return LossCause::Recorded(verdict.cause.clone());
+            return (LossCause::Recorded(verdict.cause.clone()), CauseSource::Verdict);
         }
-        let Some(last) = self.recorded.nearest_frontier(forecast.node) else { return unexplained };
-        let before = &self.models[last.key.model];
-        let new_blocks = self.nodes.blocks[forecast.node].saturating_sub(self.nodes.blocks[last.node]);
-        let look_back = model.look_back().filter(|limit| new_blocks >= *limit as usize);
+        let Some(last) = self.recorded.nearest_frontier(forecast.node) else {
+            return (self.unexplained(request, forecast), CauseSource::Inferred);
+        };
+        let before = self.recording.requests[last.request].shape.as_deref();
+        let shapes = request.shape.as_deref().zip(before);
+        // Two requests of which everything is recorded leave nothing to conclusions.
+        let source = match shapes {
+            Some((now, before)) if now.is_complete() && before.is_complete() => CauseSource::Request,
+            _ => CauseSource::Inferred,
+        };
+        if let Some(cause) = self.cause_of_wider_loss(request, forecast, last) {
+            return (LossCause::Recorded(cause), source);
+        }
+        if let Some(cause) = shapes.and_then(|(now, before)| now.difference_from(before)) {
+            return (LossCause::Recorded(cause), CauseSource::Request);
+        }
+        if let Some(cause) = self.cause_in_messages(request, forecast, last) {
+            return (cause, source);
+        }
+        match source {
+            CauseSource::Request => (LossCause::Recorded(Cause::Evicted), source),
+            _ => (self.unexplained(request, forecast), source),
+        }
+    }
+
+    /// What loses a whole prefix, whatever its content is: another cache, no entry, or an old one.
+    fn cause_of_wider_loss(
+        &self,
+        request: &BilledRequest,
+        forecast: &CacheForecast,
+        last: &Frontier,
+    ) -> Option<Cause> {
+        let (model, before) = (&self.models[forecast.key.model], &self.models[last.key.model]);
         let minimum = model.minimum();
-        let idle_ms = at.since(last.used);
-        let lifetime_ms = if automatic { model.usual_lifetime_ms() } else { last.lifetime_ms };
+        let idle_ms = request.started.since(last.used);
+        let lifetime_ms = if model.has_markers() { last.lifetime_ms } else { model.usual_lifetime_ms() };
         let expired = lifetime_ms.filter(|lifetime| idle_ms > (*lifetime).max(model.longest_idle_hit_ms));
-        LossCause::Recorded(if last.key.model != forecast.key.model {
-            if before.model == model.model {
+        if last.key.model != forecast.key.model {
+            return Some(if before.model == model.model {
                 let name =
                     |model: &ProviderModel| model.provider.clone().unwrap_or_else(|| "an unknown one".into());
                 Cause::ProviderChanged { from: name(before), to: name(model) }
             } else {
                 Cause::ModelChanged { from: before.model.clone(), to: model.model.clone() }
-            }
-        } else if last.key.compactions != forecast.key.compactions || request.compacted {
-            Cause::Compacted
-        } else if last.tokens == 0 && last.prompt < minimum {
-            Cause::BelowMinimum { tokens: last.prompt, minimum }
-        } else if last.tokens == 0 {
-            Cause::Unmarked
-        } else if let Some(lifetime) = expired {
-            Cause::Expired { minutes: minutes(idle_ms), lifetime: minutes(lifetime) }
-        } else if last.key.level != forecast.key.level {
-            Cause::ThinkingChanged
-        } else if last.key.images != forecast.key.images {
-            if forecast.key.images { Cause::ImageAdded } else { Cause::ImageRemoved }
-        } else if at < last.ended && self.read_what_was_before(request, forecast) {
-            return LossCause::Unrecorded(UnexplainedLoss::NotYetAnswered);
-        } else if let Some(look_back) = look_back {
-            Cause::TooManyNewBlocks { blocks: new_blocks, look_back }
-        } else {
-            return unexplained;
+            });
+        }
+        if last.key.compactions != forecast.key.compactions || request.compacted {
+            return Some(Cause::Compacted);
+        }
+        if last.tokens == 0 && last.prompt < minimum {
+            return Some(Cause::BelowMinimum { tokens: last.prompt, minimum });
+        }
+        if last.tokens == 0 {
+            return Some(Cause::Unmarked);
+        }
+        expired.map(|lifetime| Cause::Expired { minutes: minutes(idle_ms), lifetime: minutes(lifetime) })
+    }
+
+    /// What loses the cache of the messages, as far as the conversation tells.
+    fn cause_in_messages(
+        &self,
+        request: &BilledRequest,
+        forecast: &CacheForecast,
+        last: &Frontier,
+    ) -> Option<LossCause> {
+        let new_blocks = self.nodes.blocks[forecast.node].saturating_sub(self.nodes.blocks[last.node]);
+        let look_back = self.models[forecast.key.model].look_back();
+        if last.key.level != forecast.key.level {
+            return Some(LossCause::Recorded(Cause::ThinkingChanged));
+        }
+        if last.key.images != forecast.key.images {
+            let cause = if forecast.key.images { Cause::ImageAdded } else { Cause::ImageRemoved };
+            return Some(LossCause::Recorded(cause));
+        }
+        if request.started < last.ended && self.read_what_was_before(request, forecast) {
+            return Some(LossCause::Unrecorded(UnexplainedLoss::NotYetAnswered));
+        }
+        let look_back = look_back.filter(|limit| new_blocks >= *limit as usize)?;
+        Some(LossCause::Recorded(Cause::TooManyNewBlocks { blocks: new_blocks, look_back }))
+    }
+
+    /// What the bill shows of a loss that nothing recorded explains.
+    fn unexplained(&self, request: &BilledRequest, forecast: &CacheForecast) -> LossCause {
+        let read = request.usage.cache_read;
+        let automatic = !self.models[forecast.key.model].has_markers();
+        LossCause::Unrecorded(match (read < MIN_LOSS_TOKENS, automatic) {
+            (true, true) => UnexplainedLoss::WholePrefixAutomatic,
+            (true, false) => UnexplainedLoss::WholePrefix,
+            (false, true) => UnexplainedLoss::AllButAutomatic(read),
+            (false, false) => UnexplainedLoss::AllBut(read),
         })
     }
 

@@ -57,6 +57,8 @@ pub(super) struct Frontier {
     pub ended: Moment,
     /// How long it lives unused, in milliseconds. `None` where it has no end.
     pub lifetime_ms: Option<i64>,
+    /// Index of the request in the recording.
+    pub request: usize,
     /// The node of the request's last entry.
     pub node: usize,
     /// The previous frontier at the same node.
@@ -180,7 +182,8 @@ impl Frontier {
         ended: Moment,
         lifetime_ms: Option<i64>,
     ) -> Self {
-        Frontier { key, tokens, prompt, used, ended, lifetime_ms, node: 0, older: None, above: None }
+        let (request, node) = (0, 0);
+        Frontier { key, tokens, prompt, used, ended, lifetime_ms, request, node, older: None, above: None }
     }
 }
 

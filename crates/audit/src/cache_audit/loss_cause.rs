@@ -12,6 +12,37 @@ pub enum LossCause {
     Unrecorded(UnexplainedLoss),
 }
 
+/// Where the cause of a loss is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CauseSource {
+    /// The agent's own verdict of the time, which knew both prompts.
+    Verdict,
+    /// The recorded requests: the audit compared both.
+    Request,
+    /// Times, sizes and the conversation: what the audit concludes from them.
+    Inferred,
+}
+
+impl CauseSource {
+    /// The source's name in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            CauseSource::Verdict => "verdict",
+            CauseSource::Request => "request",
+            CauseSource::Inferred => "inferred",
+        }
+    }
+
+    /// The source in words, as an addition to a cause.
+    pub fn describe(self) -> &'static str {
+        match self {
+            CauseSource::Verdict => "the agent's own verdict",
+            CauseSource::Request => "from the recorded request",
+            CauseSource::Inferred => "inferred",
+        }
+    }
+}
+
 /// How much was lost while the cache should have been warm, with nothing recorded that explains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnexplainedLoss {
@@ -71,12 +102,10 @@ impl LossCause {
             LossCause::Recorded(Cause::BelowMinimum { .. }) => "the prefix was under the provider's minimum",
             LossCause::Recorded(Cause::SaidByProvider { .. }) => "the provider names a change",
             LossCause::Recorded(Cause::Evicted) => "the provider no longer had it",
+            LossCause::Recorded(Cause::ToolsChanged { .. }) => "the tools changed",
+            LossCause::Recorded(Cause::SystemChanged(_)) => "the system prompt changed",
             LossCause::Recorded(
-                Cause::ToolsChanged { .. }
-                | Cause::SystemChanged(_)
-                | Cause::ItemChanged { .. }
-                | Cause::MessageChanged { .. }
-                | Cause::LayoutChanged(_),
+                Cause::ItemChanged { .. } | Cause::MessageChanged { .. } | Cause::LayoutChanged(_),
             ) => "the prompt was laid out otherwise",
             LossCause::Recorded(Cause::AsExpected | Cause::FirstRequest) => "nothing was lost",
             LossCause::Unrecorded(UnexplainedLoss::WholePrefix) => {

@@ -3,6 +3,8 @@
 mod causes; // each cause, on a session that has it
 mod formats; // one sample per format
 mod model; // the tree of frontiers against the cache model
+mod recorded_requests; // causes that are read off recorded requests
+mod side_requests; // requests of which only the sum is recorded
 
 use hardpan_models::Catalogue;
 use serde_json::{Value, json};
@@ -13,6 +15,7 @@ const START: i64 = 1_786_698_000_000;
 const MINUTE: i64 = 60_000;
 
 /// A session of pi, said line by line.
+#[derive(Clone)]
 pub(super) struct PiSession {
     lines: Vec<Value>,
     now: i64,

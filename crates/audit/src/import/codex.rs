@@ -101,7 +101,8 @@ impl CodexReader {
             ("service tier", payload.str("service_tier")),
             ("verbosity", payload.str("verbosity")),
         ];
-        self.settings = told.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))).collect();
+        self.settings =
+            told.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned()))).collect();
         self.shape = None;
     }
 

@@ -17,8 +17,7 @@ use super::{
     RecordedResult, Recording, RecordingFormat, SourceAgent, Speaker, UnbilledRequest,
 };
 
-pub(super) const FORMAT: RecordingFormat =
-    RecordingFormat { agent: SourceAgent::Hardpan, recognizes, read };
+pub(super) const FORMAT: RecordingFormat = RecordingFormat { agent: SourceAgent::Hardpan, recognizes, read };
 
 /// Ours has a version and `time`; pi's first version has none, and its time is `timestamp`.
 fn recognizes(kind: &str, line: &Value) -> bool {

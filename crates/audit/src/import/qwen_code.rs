@@ -17,8 +17,7 @@ use super::{
     Recording, RecordingFormat, SourceAgent, Speaker, UnbilledRequest, read_lines,
 };
 
-pub(super) const FORMAT: RecordingFormat =
-    RecordingFormat { agent: SourceAgent::QwenCode, recognizes, read };
+pub(super) const FORMAT: RecordingFormat = RecordingFormat { agent: SourceAgent::QwenCode, recognizes, read };
 
 fn recognizes(kind: &str, line: &Value) -> bool {
     let has_parts = || line.get("message").is_some_and(|message| message.get("parts").is_some());
@@ -46,6 +45,8 @@ impl QwenReader {
     fn read_line(&mut self, recording: &mut Recording, number: usize, line: &Value) {
         if recording.id.is_none() {
             recording.id = line.str("sessionId").map(Into::into);
+        }
+        if recording.cwd.is_none() {
             recording.cwd = line.str("cwd").map(Into::into);
         }
         let Some(id) = line.str("uuid") else { return };
@@ -67,7 +68,8 @@ impl QwenReader {
         let content = match (line.str("type")?, line.str("subtype")) {
             ("assistant", _) => return Some(read_answer(recording, number, line, parent, parts)),
             ("system", Some("chat_compression")) => {
-                let history = line.get("systemPayload").map_or(&[][..], |told| told.list("compressedHistory"));
+                let history =
+                    line.get("systemPayload").map_or(&[][..], |told| told.list("compressedHistory"));
                 let summary: String = history.iter().map(ToString::to_string).collect();
                 EntryContent::Compaction { summary: summary.into(), kept: None }
             }
@@ -134,7 +136,11 @@ fn message_parts(message: &Value) -> Vec<RecordedPart> {
 fn convert_part(part: &Value) -> Option<RecordedPart> {
     if let Some(text) = part.str("text") {
         let text = text.into();
-        return Some(if part.is("thought") { RecordedPart::Reasoning(text) } else { RecordedPart::Text(text) });
+        return Some(if part.is("thought") {
+            RecordedPart::Reasoning(text)
+        } else {
+            RecordedPart::Text(text)
+        });
     }
     if let Some(call) = part.get("functionCall") {
         let tool = call.str("name").unwrap_or_default();

@@ -2,6 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value)] // `json!(…)` in place reads better than a reference to it
 
+mod newer_lines; // what agents record since the autumn of 2026
+
 use hardpan_economy::cache::Moment;
 use hardpan_prompt::TokenUsage;
 use serde_json::{Value, json};

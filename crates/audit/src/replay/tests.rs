@@ -2,7 +2,6 @@ use hardpan_economy::cache::{CacheBlock, Moment, Section};
 use hardpan_models::Catalogue;
 use hardpan_prompt::{CacheLifetime, Hash};
 use proptest::prelude::*;
-use serde_json::json;
 
 use super::billed_cache::BilledCache;
 use super::prompt_log::PromptLog;
@@ -25,10 +24,8 @@ struct SessionBuilder {
 
 impl SessionBuilder {
     fn new() -> Self {
-        let header = json!({"type": "session", "id": "s", "timestamp": "2026-08-14T09:00:00Z", "cwd": "/p"})
-            .to_string();
-        let recording = Recording::parse("made.jsonl", header.as_bytes()).unwrap();
-        assert_eq!(recording.agent, SourceAgent::Pi);
+        let mut recording = Recording::new("made.jsonl", SourceAgent::Pi);
+        recording.cwd = Some("/p".into());
         SessionBuilder { recording, last: None, now: 0, total: 0, calls: 0 }
     }
 
@@ -68,6 +65,7 @@ impl SessionBuilder {
             compacted: false,
             thread: 0,
             is_standalone: false,
+            shape: None,
             verdict: None,
             line: 1,
         });

@@ -209,7 +209,7 @@ fn losses(ranked: &[&Loss], top: usize) -> String {
                 rfc3339(loss.at),
                 format_number(loss.tokens),
                 loss.dollars.map_or_else(|| "-".into(), dollars),
-                escape(&loss.cause.describe())
+                escape(&format!("{} ({})", loss.cause.describe(), loss.source.describe()))
             )
         })
         .collect();

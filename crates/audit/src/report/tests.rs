@@ -35,8 +35,13 @@ fn the_json_is_the_contract_and_nothing_else() {
             "dollars": 0.1035,
             "cause": "the whole prefix was lost while warm: the system prompt or the tools changed",
             "ours": true,
+            "source": "inferred",
         }],
         "stable_prefix_cost": 43_137.0,
+        "side_requests": [],
+        "total_dollars": 0.233_316,
+        "recorded_dollars": null,
+        "unpriced": [],
     }]});
     assert_eq!(report, expected);
 }
@@ -70,7 +75,7 @@ losses         tokens    dollars   share  why
      1         30,000      $0.10  100.0%  lost while warm: the system prompt or the tools changed (the agent's doing)
 
 request  at                       tokens    dollars  cause
-      2  2026-08-14T09:01:00      30,000      $0.10  the whole prefix was lost while warm: the system prompt or the tools changed
+      2  2026-08-14T09:01:00      30,000      $0.10  the whole prefix was lost while warm: the system prompt or the tools changed (inferred)
 ";
     assert_eq!(summary(&[audit("s.jsonl", PI)], 10), expected);
 }

@@ -39,11 +39,22 @@ fn write_totals(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
         |amount: f64| totals.bill.dollars.map_or_else(String::new, |_| format!(", {}", dollars(amount)));
     let share = |part: u64| percent(part as f64, prompt as f64);
     let written = tokens.cache_written();
+    let side = if totals.side_cost > 0.0 {
+        format!(
+            "of it side   {:>15} units{}: {}\n",
+            format_number(totals.side_cost.round() as u64),
+            priced(totals.side_dollars),
+            side_purposes(audits)
+        )
+    } else {
+        String::new()
+    };
     let _ = write!(
         out,
         "{what}: {}\n\n\
          input        {:>15} tokens: {} read from the cache, {} written to it, {} neither\n\
          paid         {:>15} input-token units{}\n\
+         {side}\
          stable       {:>15} units ({} of what was paid{}): every request only adds to the one before\n\
          lost         {:>15} tokens in {}{}: paid again although they had been cached\n\
          foretold     {:>15} of the requests rightly, hit or loss\n",
@@ -62,6 +73,18 @@ fn write_totals(out: &mut String, audits: &[Audit], totals: &ReportTotals) {
         priced(totals.lost_dollars),
         percent(totals.right as f64, totals.requests as f64),
     );
+}
+
+/// What the side requests were for, as far as it is recorded.
+fn side_purposes(audits: &[Audit]) -> String {
+    let sides = audits.iter().flat_map(|audit| &audit.side_requests);
+    let mut purposes: Vec<&str> = sides.flat_map(|side| &side.purposes).map(|purpose| &**purpose).collect();
+    purposes.sort_unstable();
+    purposes.dedup();
+    match purposes.is_empty() {
+        true => "requests of which only the sum is recorded".into(),
+        false => format!("requests of which only the sum is recorded ({})", purposes.join(", ")),
+    }
 }
 
 fn write_sessions(out: &mut String, audits: &[Audit]) {
@@ -116,12 +139,13 @@ fn write_losses(out: &mut String, audits: &[Audit], top: usize, all: usize) {
     for (audit, loss) in &shown {
         let _ = writeln!(
             out,
-            "{:>7}  {:<20}  {:>9}  {:>9}  {}{}",
+            "{:>7}  {:<20}  {:>9}  {:>9}  {} ({}){}",
             loss.request,
             rfc3339(loss.at).split('.').next().unwrap_or_default().trim_end_matches('Z'),
             format_number(loss.tokens),
             loss.dollars.map_or_else(|| "-".into(), dollars),
             loss.cause.describe(),
+            loss.source.describe(),
             if several { format!(" · {}", audit.file) } else { String::new() },
         );
     }
@@ -137,6 +161,20 @@ fn write_notes(out: &mut String, audits: &[Audit]) {
     unpriced.dedup();
     if !unpriced.is_empty() {
         let _ = writeln!(out, "\nNo price is known of {}: not in the dollars.", unpriced.join(", "));
+    }
+    let recorded = audits.iter().filter_map(|audit| Some((audit.recorded_dollars?, audit.total_dollars?)));
+    let (count, told, ours) = recorded.fold((0, 0.0, 0.0), |(count, told, ours), (more_told, more_ours)| {
+        (count + 1, told + more_told, ours + more_ours)
+    });
+    if count > 0 {
+        let _ = writeln!(
+            out,
+            "\nAnswers included, {} {} a total of {}; at list prices it is {}.",
+            pluralize(count, "recording"),
+            if count == 1 { "gives" } else { "give" },
+            dollars(told),
+            dollars(ours)
+        );
     }
     let problems: usize = audits.iter().map(|audit| audit.problems).sum();
     if problems > 0 {

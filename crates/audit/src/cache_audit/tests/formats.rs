@@ -83,7 +83,7 @@ fn our_own_sessions_say_themselves_why() {
 
 #[test]
 fn a_session_without_requests_and_figures_beyond_reason_are_no_trouble() {
-    let empty = PiSession::new().ask().audit();
+    let empty = Audit::from_recording(&Recording::new("s.jsonl", SourceAgent::Pi), Catalogue::builtin());
     assert_eq!((empty.requests.len(), empty.billed, empty.correct_predictions()), (0, Bill::default(), 0));
     let most = u64::MAX;
     let audit = PiSession::new().ask().call([most, most, most]).result().answer([0, most, most]).audit();

@@ -18,8 +18,7 @@ fn sent() -> impl Strategy<Value = (usize, i64, usize)> {
 
 /// A tree of entries in which each new one follows one of the last few.
 fn recording(parents: &[usize]) -> Recording {
-    let text = PiSession::new().text();
-    let mut recording = Recording::parse("s.jsonl", text.as_bytes()).unwrap();
+    let mut recording = Recording::new("s.jsonl", SourceAgent::Pi);
     for (at, back) in parents.iter().enumerate() {
         let parts = vec![RecordedPart::Text(at.to_string().into())];
         let parent = at.checked_sub(back + 1);

@@ -149,9 +149,7 @@ fn without(value: &Value, key: &str) -> Value {
 fn marked_messages(line: &Value) -> Option<usize> {
     let markers = line.get("cacheControl")?.as_array()?;
     let places = markers.iter().filter_map(|marker| match marker.list("path") {
-        [section, place, ..] if section.as_str() == Some("messages") => {
-            usize::try_from(place.as_u64()?).ok()
-        }
+        [section, place, ..] if section.as_str() == Some("messages") => usize::try_from(place.as_u64()?).ok(),
         _ => None,
     });
     Some(places.map(|place| place + 1).max().unwrap_or(0))

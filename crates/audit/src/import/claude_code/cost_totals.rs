@@ -58,7 +58,8 @@ impl CostTotals {
             let usage = total.saturating_sub(&self.answered.get(&model).copied().unwrap_or_default());
             SideUsage { usage, purposes: purposes(&model), model }
         });
-        side.filter(|side| side.usage.total() > 0).collect()
+        // Without a prompt there was no request: the transcript only had a part of an answer.
+        side.filter(|side| side.usage.prompt() > 0).collect()
     }
 }
 
