@@ -4,46 +4,27 @@
 //! call it from any task: one of them prompts, another one steers or aborts.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::future::BoxFuture;
-use hardpan_context::{Breakdown, LayoutName, Target};
-use hardpan_models::ThinkingSetting;
+use hardpan_context::Breakdown;
 use hardpan_prompt::AgentMessage;
-use hardpan_providers::Client;
-use hardpan_session::Record;
 use hardpan_tools::ToolRegistry;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use crate::command::Command;
 use crate::conversation::Conversation;
-use crate::error::{AgentError, CommandError, EntryError};
-use crate::events::{
-    CustomMessage, Events, Input, ModelSelect, QueueUpdate, SessionFork, SessionShutdown, SessionStart,
-    SessionSwitch,
-};
+use crate::error::AgentError;
+use crate::events::{CustomMessage, Events, Input, QueueUpdate, SessionShutdown, SessionStart};
 use crate::expand::Expansions;
+use crate::last_request::LastRequest;
+use crate::model_selection::ModelSelection;
 use crate::queue::{Delivery, InputQueues, PreparedInput, QueuedInputs};
 use crate::run::{RunState, unless_aborted};
 use crate::run_status::{Activity, RunGate, WorkClaim};
 use crate::session_ledger::FlushScope;
 use crate::setup::Setup;
 use crate::spending::UsageReport;
-use crate::turn::LastRequest;
-
-/// How the conversation given to [`Agent::switch_session`] relates to the current one. It decides
-/// which event is emitted: [`SessionSwitch`] or [`SessionFork`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionSwitchKind {
-    /// A new session, or another one that was resumed.
-    Other,
-    /// A session of its own that starts with a copy of the current branch.
-    Fork {
-        /// The entry of the old session that the fork continues from; `None` for its end.
-        entry: Option<Arc<str>>,
-    },
-}
 
 /// What happened to an input given to [`Agent::prompt`] or [`Agent::queue`].
 #[derive(Clone, Debug, PartialEq)]
@@ -59,38 +40,6 @@ pub enum InputOutcome {
     Queued(Delivery),
     /// The agent ran to its end, which this value explains.
     Ran(crate::RunEnd),
-}
-
-type RunCommand =
-    dyn Fn(String, Agent) -> BoxFuture<'static, Result<Option<String>, CommandError>> + Send + Sync;
-
-/// A slash command that the user can type: `/name args`.
-#[derive(Clone)]
-pub struct Command {
-    /// One line for `/help` and completion.
-    pub description: String,
-    run: Arc<RunCommand>,
-}
-
-impl Command {
-    /// Runs the command with the text after its name, trimmed. It runs in a task of its own, so that
-    /// a panic stays there. The text it returns is shown to the user.
-    pub async fn run(self, arguments: &str, agent: &Agent) -> Result<Option<String>, CommandError> {
-        let (arguments, agent) = (arguments.to_owned(), agent.clone());
-        // Called within the task: a command may panic before its future exists.
-        let task = tokio::spawn(async move { (self.run)(arguments, agent).await });
-        task.await.unwrap_or(Err(CommandError::Crashed))
-    }
-}
-
-/// Model, layout and thinking level of the next request. Clones share `client`, which is built on
-/// first use; it is replaced by an empty one when the model or the session changes.
-#[derive(Clone)]
-pub(crate) struct ModelSelection {
-    pub target: Target,
-    pub layout: LayoutName,
-    pub thinking: ThinkingSetting,
-    pub client: Arc<OnceLock<Arc<Client>>>,
 }
 
 pub(crate) struct Inner {
@@ -157,25 +106,6 @@ impl Agent {
     /// request.
     pub fn tools(&self) -> &ToolRegistry {
         &self.inner.setup.tools
-    }
-
-    /// Registers the slash command `/name`, replacing one of the same name.
-    pub fn register_command<F>(
-        &self,
-        name: &str,
-        description: &str,
-        run: impl Fn(String, Agent) -> F + Send + Sync + 'static,
-    ) where
-        F: Future<Output = Result<Option<String>, CommandError>> + Send + 'static,
-    {
-        let run: Arc<RunCommand> = Arc::new(move |arguments, agent| Box::pin(run(arguments, agent)));
-        let command = Command { description: description.to_owned(), run };
-        lock(&self.inner.commands).insert(name.to_owned(), command);
-    }
-
-    /// All registered slash commands, by name without the slash.
-    pub fn commands(&self) -> BTreeMap<String, Command> {
-        lock(&self.inner.commands).clone()
     }
 
     /// The skills and templates that inputs can call.
@@ -300,124 +230,9 @@ impl Agent {
         lock(&self.inner.conversation).messages.clone()
     }
 
-    /// The session's id and the path of its file.
-    pub fn session(&self) -> (Arc<str>, PathBuf) {
-        let conversation = lock(&self.inner.conversation);
-        (conversation.session.clone(), conversation.path().to_owned())
-    }
-
-    /// The provider and model of the next request.
-    pub fn target(&self) -> Target {
-        lock(&self.inner.selection).target.clone()
-    }
-
-    /// The layout of the next request.
-    pub fn layout(&self) -> LayoutName {
-        lock(&self.inner.selection).layout
-    }
-
-    /// How much the model thinks from the next request on.
-    pub fn thinking(&self) -> ThinkingSetting {
-        lock(&self.inner.selection).thinking
-    }
-
-    /// Selects the model from the next request on, and stores the choice in the session.
-    pub async fn select_model(&self, target: Target) -> Result<(), AgentError> {
-        let now = self.now();
-        let saved = {
-            let record = Record::ModelChange {
-                provider: target.provider.as_str().into(),
-                model: target.model.id.as_str().into(),
-            };
-            lock(&self.inner.conversation).append_record(record, now)
-        };
-        saved.await?;
-        let (previous, model) = {
-            let mut selection = lock(&self.inner.selection);
-            let previous = selection.target.model.name();
-            (selection.target, selection.client) = (target, Arc::default());
-            (previous, selection.target.model.name())
-        };
-        self.events().emit(self, ModelSelect { previous, model }).await;
-        Ok(())
-    }
-
-    /// Sets how much the model thinks from the next request on, and stores it in the session.
-    pub async fn select_thinking(&self, thinking: ThinkingSetting) -> Result<(), AgentError> {
-        let saved = lock(&self.inner.conversation).set_thinking(thinking, self.now());
-        if let Some(saved) = saved {
-            saved.await?;
-        }
-        lock(&self.inner.selection).thinking = thinking;
-        Ok(())
-    }
-
-    /// Stores the thinking level that a flag or setting chose, so that a resumed session keeps it.
-    pub(crate) fn record_thinking(&self) {
-        let thinking = self.thinking();
-        drop(lock(&self.inner.conversation).set_thinking(thinking, self.now()));
-    }
-
-    /// Replaces the conversation once the agent is idle. Queued inputs stay queued.
-    pub async fn switch_session(&self, conversation: Conversation, how: SessionSwitchKind) {
-        let _alone = self.begin(Activity::SwitchingSession).await;
-        conversation.restore_tool_switches(self.tools());
-        let to = conversation.session.clone();
-        let previous = {
-            let mut current = lock(&self.inner.conversation);
-            current.store_run_records(FlushScope::Session, self.now());
-            std::mem::replace(&mut *current, conversation)
-        };
-        let from = previous.session.clone();
-        // Dropping it waits until its file is written. A panic has been reported where it happened.
-        let _ = tokio::task::spawn_blocking(move || drop(previous)).await;
-        *lock(&self.inner.last_request) = None;
-        lock(&self.inner.selection).client = Arc::default();
-        match how {
-            SessionSwitchKind::Other => self.events().emit(self, SessionSwitch { from, to }).await,
-            SessionSwitchKind::Fork { entry } => {
-                self.events().emit(self, SessionFork { from, entry, to }).await;
-            }
-        }
-    }
-
     /// Asks the user for a line of text; `None` if nobody is there to answer.
     pub async fn ask_user(&self, question: &str) -> Option<String> {
         self.inner.setup.approval_handler.ask_user(question).await
-    }
-
-    /// Stores a name for the session, which session lists show.
-    pub async fn rename_session(&self, name: &str) -> Result<(), AgentError> {
-        let now = self.now();
-        let saved = lock(&self.inner.conversation).append_record(Record::Name { name: name.into() }, now);
-        Ok(saved.await?)
-    }
-
-    /// Labels an entry of the session; `None` removes its label.
-    pub async fn label_entry(&self, entry: &str, label: Option<&str>) -> Result<(), AgentError> {
-        let now = self.now();
-        let saved = {
-            let mut conversation = lock(&self.inner.conversation);
-            if !conversation.has_entry(entry) {
-                return Err(EntryError::Unknown { entry: entry.to_owned() }.into());
-            }
-            let record = Record::Label { target: entry.into(), label: label.map(Into::into) };
-            conversation.append_record(record, now)
-        };
-        Ok(saved.await?)
-    }
-
-    /// Stores an extension's own state in the session file. It is never sent to a model; the last
-    /// value per `custom_type` is back in [`Conversation::custom`] after a resume.
-    pub async fn store_extension_state(
-        &self,
-        custom_type: &str,
-        data: serde_json::Value,
-    ) -> Result<(), AgentError> {
-        let now = self.now();
-        let record = Record::Custom { custom_type: custom_type.into(), data };
-        let saved = lock(&self.inner.conversation).append_record(record, now);
-        Ok(saved.await?)
     }
 
     /// What the last request contained, by region and kind; `None` before the first one. Panel hits

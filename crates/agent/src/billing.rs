@@ -9,8 +9,9 @@ use hardpan_prompt::{MessageId, Prompt, PromptTokens};
 use hardpan_providers::Answer;
 use jiff::Timestamp;
 
-use crate::agent::{Agent, ModelSelection, lock};
+use crate::agent::{Agent, lock};
 use crate::events::CacheVerdict;
+use crate::model_selection::ModelSelection;
 use crate::session_ledger::{CacheBase, RequestBill, row_for_key};
 
 /// When a request was sent, and when the first part of its answer arrived.

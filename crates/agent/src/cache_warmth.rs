@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::agent::{Agent, lock};
 use crate::billing::RequestTimes;
 use crate::error::{AgentError, PingError};
+use crate::last_request::TextFallbacks;
 use crate::run_status::Activity;
 use crate::session_ledger::CacheBase;
 use crate::spending::Spending;
-use crate::turn::TextFallbacks;
 
 /// How long before its entries expire a cache is pinged, in seconds: time for the request itself.
 const PING_LEAD_SECONDS: u32 = 20;

@@ -20,16 +20,17 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::agent::{Agent, ModelSelection, lock};
+use crate::agent::{Agent, lock};
 use crate::billing::RequestTimes;
 use crate::conversation::ConversationError;
 use crate::error::{AgentError, CompactError, SideRequestError, SummaryError};
 use crate::events::{BeforeCompactReply, SessionBeforeCompact, SessionCompact};
+use crate::last_request::TextFallbacks;
+use crate::model_selection::ModelSelection;
 use crate::run::{RunState, unless_aborted};
 use crate::run_status::Activity;
 use crate::session_ledger::CacheBase;
 use crate::stored_knowledge::{files_read_and_changed, observations_of};
-use crate::turn::TextFallbacks;
 use cut::KEPT_TOKENS;
 use truncate::MAX_CHARS_PER_TEXT;
 

@@ -1,10 +1,9 @@
-//! From what the user typed to a [`PreparedInput`]: slash commands, the input event, skills and
-//! templates.
+//! From what the user typed to a [`PreparedInput`]: the input event, skills and templates.
 
 use std::ops::ControlFlow;
 
-use crate::agent::{Agent, InputOutcome, lock};
-use crate::error::{AgentError, CommandError};
+use crate::agent::{Agent, InputOutcome};
+use crate::error::AgentError;
 use crate::events::{Input, InputReply, Note, NoteKind};
 use crate::queue::PreparedInput;
 
@@ -49,39 +48,5 @@ impl Agent {
             return Err(AgentError::Empty);
         }
         Ok(Ok(PreparedInput { text, typed, images: input.images, id: input.id }))
-    }
-
-    /// Runs the text if it is a registered slash command; `None` if it is not. No event is emitted,
-    /// and a run in progress is not waited for.
-    pub(crate) async fn run_command(&self, text: &str) -> Option<InputOutcome> {
-        let (name, arguments) = split_command(text)?;
-        let command = lock(&self.inner.commands).get(name).cloned()?;
-        let output = match command.run(arguments, self).await {
-            Ok(output) => output,
-            Err(CommandError::Crashed) => Some(format!("/{name} crashed; nothing else was affected")),
-            Err(error) => Some(format!("/{name}: {error}")),
-        };
-        Some(InputOutcome::Command { output })
-    }
-}
-
-/// Splits `/name arguments`; `None` if the text does not begin with a slash and a name.
-fn split_command(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix('/')?;
-    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-    Some((&rest[..end], rest[end..].trim())).filter(|(name, _)| !name.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split_command;
-
-    #[test]
-    fn a_command_is_a_name_after_a_slash_at_the_very_start() {
-        assert_eq!(split_command("/model  x y "), Some(("model", "x y")));
-        assert_eq!(split_command("/model"), Some(("model", "")));
-        assert_eq!(split_command(" /model"), None);
-        assert_eq!(split_command("/ model"), None);
-        assert_eq!(split_command("model"), None);
     }
 }

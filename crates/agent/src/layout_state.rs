@@ -3,9 +3,10 @@
 
 use hardpan_context::{Breakdown, LayoutInput, LayoutState, SessionFigure, Snapshot, TierChange};
 
-use crate::agent::{Agent, ModelSelection, lock};
+use crate::agent::{Agent, lock};
+use crate::last_request::LastRequest;
+use crate::model_selection::ModelSelection;
 use crate::run::RunState;
-use crate::turn::LastRequest;
 
 impl Agent {
     /// Before a request: finds out how files refer to each other, where the layout needs that to

@@ -42,21 +42,27 @@
 //! order of everything within them.
 
 mod agent; // Agent: one conversation, as a handle that clones share
+mod answer_stream; // receiving an answer, piece by piece
 pub mod approval; // ApprovalRule: which tool calls may run without asking
 mod billing; // recording what each request cost, and why cached tokens were paid for again
 mod cache_warmth; // CacheWarmth: when the provider's cache expires, and pinging it
+mod command; // Command: what the user types as /name arguments
 mod compact; // compaction: a summary in place of old messages
 mod conversation; // Conversation: the messages in memory, and the session file
 mod error; // AgentError: why the agent did not do what it was asked to do
 pub mod events; // Events: every event type, streams for faces, handlers
 pub mod expand; // skills and templates: /skill:name args, /name args
 mod failure_guard; // FailureGuard: stops a call that fails again and again
-mod input; // an input's way to the model: slash commands, input event, expansion
+mod input; // an input's way to the model: input event, expansion
+mod last_request; // LastRequest: the last request as it was sent
 mod layout_state; // the layout's state between requests
+mod model_selection; // ModelSelection: model, layout and thinking of the next request
 mod navigate; // continuing from an earlier entry of the session
 mod queue; // the queues: inputs typed while a run is in progress
+mod request; // building a request: snapshot, assembly, validation
 mod run; // one run: from a prompt until nothing more happens by itself
 mod run_status; // RunStatus: what the agent is doing; one thing at a time
+mod session_control; // switching sessions, names, labels, the state of extensions
 pub mod session_ledger; // SessionLedger: what every request was charged for
 mod setup; // Setup: the agent's dependencies
 mod shell; // shell commands that the user runs with ! and !!
@@ -64,10 +70,11 @@ mod spending; // Spending: tokens and dollars
 mod stored_knowledge; // what tool results tell about files, as session entries store it
 mod tool_calls; // running the tool calls of an answer
 mod tool_switches; // which tools are switched off, stored in the session
-mod turn; // one request and its streamed answer
+mod turn; // one turn: a request, its answer, what comes next
 
-pub use agent::{Agent, Command, InputOutcome, SessionSwitchKind};
+pub use agent::{Agent, InputOutcome};
 pub use cache_warmth::CacheWarmth;
+pub use command::Command;
 pub use compact::{CompactReason, CompactionResult};
 pub use conversation::{Conversation, ConversationError};
 pub use error::{
@@ -81,6 +88,7 @@ pub use hardpan_context::Coupling;
 pub use navigate::BranchExit;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use run_status::{Activity, RunStatus, WorkClaim};
+pub use session_control::SessionSwitchKind;
 pub use setup::{
     AgentSettings, ApprovalDecision, ApprovalHandler, ApprovalRequest, ClientFactory, ClientFactoryError,
     ContextSource, DenyAll, ObserveError, ObserveReason, ObserveRequest, ReadCallMode, Setup,

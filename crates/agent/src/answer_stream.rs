@@ -1,0 +1,181 @@
+//! Receiving an answer: its events go to faces and, piece by piece, into the session, so that
+//! neither an abort nor a crash loses what has arrived.
+
+use std::time::Duration;
+
+use hardpan_context::AssembledPrompt;
+use hardpan_prompt::{AgentMessage, MessageBody};
+use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ClientRequest, ProviderError};
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Agent, lock};
+use crate::events::{MessageDelta, MessageStart, MessageUpdate, Note};
+use crate::last_request::TextFallbacks;
+use crate::model_selection::ModelSelection;
+
+/// How often a streaming answer is stored: a crash loses at most this much of it.
+const PARTIAL_SAVE_INTERVAL: Duration = Duration::from_millis(400);
+
+/// The message of an answer that is still streaming.
+pub(crate) struct PartialAnswer {
+    pub message: AgentMessage,
+    /// What arrived since the last partial record was stored.
+    unsaved: Answer,
+    pub first_token_at: Timestamp,
+}
+
+/// What was received of an answer, and how receiving ended.
+pub(crate) struct StreamOutcome {
+    /// `None` if nothing came.
+    pub partial: Option<PartialAnswer>,
+    pub answer: Answer,
+    pub end: StreamEnd,
+    /// When the request that was answered was sent: the last attempt, after retries.
+    pub sent: Timestamp,
+}
+
+/// How a stream ended.
+pub(crate) enum StreamEnd {
+    Completed,
+    Stopped,
+    Failed(ProviderError),
+}
+
+impl Agent {
+    /// Sends the request and handles its events until the answer ends or the run is aborted.
+    pub(crate) async fn stream_answer(
+        &self,
+        client: &Client,
+        selection: &ModelSelection,
+        assembled: &AssembledPrompt,
+        forms: &TextFallbacks<'_>,
+        token: &CancellationToken,
+    ) -> StreamOutcome {
+        let started = self.now();
+        let mut sent = started;
+        let previous_answer = self.previous_answer(selection);
+        let request = ClientRequest {
+            prompt: &assembled.prompt,
+            profile: &selection.target.profile,
+            provider: &selection.target.provider,
+            fallbacks: forms,
+            previous_answer: previous_answer.as_deref(),
+            now_ms: started.as_millisecond(),
+        };
+        let mut partial = None;
+        let mut stream = client.send(request);
+        let mut save = tokio::time::interval(PARTIAL_SAVE_INTERVAL);
+        save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        // Whether to wait for the faces before the next piece; what came is stored meanwhile.
+        let mut await_faces = false;
+        let end = loop {
+            tokio::select! {
+                biased;
+                () = token.cancelled() => break StreamEnd::Stopped,
+                () = self.events().wait_for_readers(), if await_faces => await_faces = false,
+                event = stream.next_event(), if !await_faces => match event {
+                    None => break StreamEnd::Completed,
+                    Some(Err(error)) => break StreamEnd::Failed(error),
+                    Some(Ok(ClientEvent::Notice(notice))) => {
+                        if notice.restarts_request() {
+                            sent = self.now(); // what was sent before was not answered
+                        }
+                        self.events().emit(self, Note::from(&notice)).await;
+                        await_faces = true;
+                    }
+                    Some(Ok(ClientEvent::Answer(event))) => {
+                        let partial = match &mut partial {
+                            Some(partial) => partial,
+                            None => partial.insert(self.begin_answer(selection, assembled).await),
+                        };
+                        self.handle_answer_event(partial, &event, stream.answer()).await;
+                        await_faces = true;
+                    }
+                },
+                _ = save.tick() => self.store_partial_answer(&mut partial, selection),
+            }
+        };
+        // What had arrived before an abort is kept, but no event is emitted any more.
+        StreamOutcome { partial, answer: stream.into_answer(), end, sent }
+    }
+
+    /// Begins the message of an answer: the provider accepted the request, so the layout's new
+    /// state is committed.
+    async fn begin_answer(&self, selection: &ModelSelection, assembled: &AssembledPrompt) -> PartialAnswer {
+        let now = self.now();
+        let message = {
+            let mut conversation = lock(&self.inner.conversation);
+            conversation.commit_layout_state(assembled, now);
+            conversation.new_message(assistant_body(selection, &Answer::default(), None), now)
+        };
+        self.events().emit(self, MessageStart { message: message.clone(), input: None }).await;
+        PartialAnswer { message, unsaved: Answer::default(), first_token_at: now }
+    }
+
+    /// Handles one event of a streaming answer; `answer` has it already.
+    async fn handle_answer_event(&self, partial: &mut PartialAnswer, event: &AnswerEvent, answer: &Answer) {
+        match event {
+            AnswerEvent::Text(_)
+            | AnswerEvent::Reasoning(_)
+            | AnswerEvent::Signature(_)
+            | AnswerEvent::RedactedReasoning(_) => {
+                partial.unsaved.push(event.clone());
+            }
+            _ => {}
+        }
+        let ended = if let AnswerEvent::CallEnd { index } = event { Some(*index) } else { None };
+        // A call is stored once it is complete: half a call can be neither run nor answered.
+        if let Some(call) = ended.and_then(|index| answer.calls().into_iter().nth(index)) {
+            let (id, name) = (call.call.id.to_string(), call.call.name.to_string());
+            let index = partial.unsaved.calls().len();
+            partial.unsaved.extend([
+                AnswerEvent::CallStart { index, id, name },
+                AnswerEvent::CallDelta { index, json: call.raw },
+                AnswerEvent::CallEnd { index },
+            ]);
+        }
+        if let Some(delta) = message_delta(event) {
+            let id = partial.message.id.clone();
+            self.events().emit(self, MessageUpdate { id, delta }).await;
+        }
+    }
+
+    fn store_partial_answer(&self, partial: &mut Option<PartialAnswer>, selection: &ModelSelection) {
+        let Some(partial) = partial else { return };
+        let parts = std::mem::take(&mut partial.unsaved).parts();
+        if !parts.is_empty() {
+            let maker = (selection.target.provider.as_str(), selection.target.model.id.as_str());
+            let now = self.now();
+            lock(&self.inner.conversation).store_partial(&partial.message.id, parts, maker, now);
+        }
+    }
+}
+
+/// The body of an answer's message, whole or not; `reason` says how it ended.
+pub(crate) fn assistant_body(
+    selection: &ModelSelection,
+    answer: &Answer,
+    reason: Option<&str>,
+) -> MessageBody {
+    MessageBody::Assistant {
+        content: answer.parts(),
+        provider: Some(selection.target.provider.as_str().into()),
+        model: Some(selection.target.model.id.as_str().into()),
+        stop_reason: reason.map(Into::into),
+    }
+}
+
+fn message_delta(event: &AnswerEvent) -> Option<MessageDelta> {
+    Some(match event {
+        AnswerEvent::Text(text) => MessageDelta::Text { text: text.clone() },
+        AnswerEvent::Reasoning(text) => MessageDelta::Reasoning { text: text.clone() },
+        AnswerEvent::CallStart { index, id, name } => {
+            MessageDelta::Call { index: *index, call_id: id.clone(), name: name.clone() }
+        }
+        AnswerEvent::CallDelta { index, json } => {
+            MessageDelta::Arguments { index: *index, json: json.clone() }
+        }
+        _ => return None,
+    })
+}

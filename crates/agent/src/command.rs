@@ -1,0 +1,86 @@
+//! [`Command`]: what the user types as `/name arguments`, and registering it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::agent::{Agent, InputOutcome, lock};
+use crate::error::CommandError;
+
+type RunCommand =
+    dyn Fn(String, Agent) -> BoxFuture<'static, Result<Option<String>, CommandError>> + Send + Sync;
+
+/// A slash command that the user can type: `/name args`.
+#[derive(Clone)]
+pub struct Command {
+    /// One line for `/help` and completion.
+    pub description: String,
+    run: Arc<RunCommand>,
+}
+
+impl Command {
+    /// Runs the command with the text after its name, trimmed. It runs in a task of its own, so that
+    /// a panic stays there. The text it returns is shown to the user.
+    pub async fn run(self, arguments: &str, agent: &Agent) -> Result<Option<String>, CommandError> {
+        let (arguments, agent) = (arguments.to_owned(), agent.clone());
+        // Called within the task: a command may panic before its future exists.
+        let task = tokio::spawn(async move { (self.run)(arguments, agent).await });
+        task.await.unwrap_or(Err(CommandError::Crashed))
+    }
+}
+
+impl Agent {
+    /// Registers the slash command `/name`, replacing one of the same name.
+    pub fn register_command<F>(
+        &self,
+        name: &str,
+        description: &str,
+        run: impl Fn(String, Agent) -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<Option<String>, CommandError>> + Send + 'static,
+    {
+        let run: Arc<RunCommand> = Arc::new(move |arguments, agent| Box::pin(run(arguments, agent)));
+        let command = Command { description: description.to_owned(), run };
+        lock(&self.inner.commands).insert(name.to_owned(), command);
+    }
+
+    /// All registered slash commands, by name without the slash.
+    pub fn commands(&self) -> BTreeMap<String, Command> {
+        lock(&self.inner.commands).clone()
+    }
+
+    /// Runs the text if it is a registered slash command; `None` if it is not. No event is emitted,
+    /// and a run in progress is not waited for.
+    pub(crate) async fn run_command(&self, text: &str) -> Option<InputOutcome> {
+        let (name, arguments) = split_command(text)?;
+        let command = lock(&self.inner.commands).get(name).cloned()?;
+        let output = match command.run(arguments, self).await {
+            Ok(output) => output,
+            Err(CommandError::Crashed) => Some(format!("/{name} crashed; nothing else was affected")),
+            Err(error) => Some(format!("/{name}: {error}")),
+        };
+        Some(InputOutcome::Command { output })
+    }
+}
+
+/// Splits `/name arguments`; `None` if the text does not begin with a slash and a name.
+fn split_command(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('/')?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    Some((&rest[..end], rest[end..].trim())).filter(|(name, _)| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_command;
+
+    #[test]
+    fn a_command_is_a_name_after_a_slash_at_the_very_start() {
+        assert_eq!(split_command("/model  x y "), Some(("model", "x y")));
+        assert_eq!(split_command("/model"), Some(("model", "")));
+        assert_eq!(split_command(" /model"), None);
+        assert_eq!(split_command("/ model"), None);
+        assert_eq!(split_command("model"), None);
+    }
+}

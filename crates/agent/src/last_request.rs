@@ -1,0 +1,76 @@
+//! [`LastRequest`]: the last request as it was sent. [`TextFallbacks`] finds out in which form.
+
+use std::sync::{Arc, Mutex};
+
+use hardpan_context::{
+    AssembledPrompt, Breakdown, PromptTexts, RenderCache, Snapshot, Target, without_images,
+    without_newer_fields, without_tools,
+};
+use hardpan_prompt::{Prompt, PromptTokens};
+use hardpan_providers::PromptFallbacks;
+
+use crate::agent::lock;
+use crate::spending::Spending;
+
+/// The last request as it was sent: for breakdowns, pings and cost forecasts.
+pub struct LastRequest {
+    pub assembled: AssembledPrompt,
+    pub snapshot: Snapshot,
+    pub target: Target,
+    pub render_cache: Arc<RenderCache>,
+    pub spending: Option<Spending>,
+    /// The prompt that was sent instead, if the model takes no tools or no images.
+    pub fallback: Option<(Prompt, PromptTokens)>,
+}
+
+impl LastRequest {
+    pub fn breakdown(&self) -> Breakdown {
+        Breakdown::new(&self.assembled, &self.snapshot, &self.target, &self.render_cache)
+    }
+
+    /// The prompt that was really sent, and its token counts.
+    pub fn sent_prompt(&self) -> (&Prompt, &PromptTokens) {
+        match &self.fallback {
+            Some((prompt, measured)) => (prompt, measured),
+            None => (&self.assembled.prompt, &self.assembled.measured),
+        }
+    }
+}
+
+/// Builds the fallback prompts for models without tools or images, and remembers the last one it
+/// built: that one was sent.
+pub(crate) struct TextFallbacks<'a> {
+    texts: &'a PromptTexts,
+    sent: Mutex<Option<Prompt>>,
+}
+
+impl<'a> TextFallbacks<'a> {
+    pub fn new(texts: &'a PromptTexts) -> Self {
+        TextFallbacks { texts, sent: Mutex::default() }
+    }
+
+    /// Takes the fallback that was sent, with its token counts; `None` if the prompt itself was.
+    pub fn take_sent(&self, render_cache: &RenderCache, target: &Target) -> Option<(Prompt, PromptTokens)> {
+        let prompt = lock(&self.sent).take()?;
+        let measured = render_cache.counter.measure(&prompt).scaled(&target.factor);
+        Some((prompt, measured))
+    }
+}
+
+impl PromptFallbacks for TextFallbacks<'_> {
+    fn without_tools(&self, prompt: &Prompt) -> Prompt {
+        let form = without_tools(prompt, self.texts);
+        *lock(&self.sent) = Some(form.clone());
+        form
+    }
+    fn without_images(&self, prompt: &Prompt) -> Prompt {
+        let form = without_images(prompt, self.texts);
+        *lock(&self.sent) = Some(form.clone());
+        form
+    }
+    fn without_newer_fields(&self, prompt: &Prompt) -> Prompt {
+        let form = without_newer_fields(prompt);
+        *lock(&self.sent) = Some(form.clone());
+        form
+    }
+}

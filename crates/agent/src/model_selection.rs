@@ -1,0 +1,92 @@
+//! [`ModelSelection`]: the model, the layout and the thinking setting of the next request.
+
+use std::sync::{Arc, OnceLock};
+
+use hardpan_context::{LayoutName, Target};
+use hardpan_models::ThinkingSetting;
+use hardpan_providers::Client;
+use hardpan_session::Record;
+
+use crate::agent::{Agent, lock};
+use crate::error::AgentError;
+use crate::events::ModelSelect;
+use crate::setup::ClientFactoryError;
+
+/// Model, layout and thinking level of the next request. Clones share `client`, which is built on
+/// first use; it is replaced by an empty one when the model or the session changes.
+#[derive(Clone)]
+pub(crate) struct ModelSelection {
+    pub target: Target,
+    pub layout: LayoutName,
+    pub thinking: ThinkingSetting,
+    pub client: Arc<OnceLock<Arc<Client>>>,
+}
+
+impl Agent {
+    /// The provider and model of the next request.
+    pub fn target(&self) -> Target {
+        lock(&self.inner.selection).target.clone()
+    }
+
+    /// The layout of the next request.
+    pub fn layout(&self) -> LayoutName {
+        lock(&self.inner.selection).layout
+    }
+
+    /// How much the model thinks from the next request on.
+    pub fn thinking(&self) -> ThinkingSetting {
+        lock(&self.inner.selection).thinking
+    }
+
+    /// Selects the model from the next request on, and stores the choice in the session.
+    pub async fn select_model(&self, target: Target) -> Result<(), AgentError> {
+        let now = self.now();
+        let saved = {
+            let record = Record::ModelChange {
+                provider: target.provider.as_str().into(),
+                model: target.model.id.as_str().into(),
+            };
+            lock(&self.inner.conversation).append_record(record, now)
+        };
+        saved.await?;
+        let (previous, model) = {
+            let mut selection = lock(&self.inner.selection);
+            let previous = selection.target.model.name();
+            (selection.target, selection.client) = (target, Arc::default());
+            (previous, selection.target.model.name())
+        };
+        self.events().emit(self, ModelSelect { previous, model }).await;
+        Ok(())
+    }
+
+    /// Sets how much the model thinks from the next request on, and stores it in the session.
+    pub async fn select_thinking(&self, thinking: ThinkingSetting) -> Result<(), AgentError> {
+        let saved = lock(&self.inner.conversation).set_thinking(thinking, self.now());
+        if let Some(saved) = saved {
+            saved.await?;
+        }
+        lock(&self.inner.selection).thinking = thinking;
+        Ok(())
+    }
+
+    /// Stores the thinking level that a flag or setting chose, so that a resumed session keeps it.
+    pub(crate) fn record_thinking(&self) {
+        let thinking = self.thinking();
+        drop(lock(&self.inner.conversation).set_thinking(thinking, self.now()));
+    }
+
+    /// The current selection, and a client for it. No lock is held while the client is built, which
+    /// may read keys from files.
+    pub(crate) fn selection_with_client(&self) -> Result<(ModelSelection, Arc<Client>), ClientFactoryError> {
+        let selection = lock(&self.inner.selection).clone();
+        if let Some(client) = selection.client.get() {
+            let client = client.clone();
+            return Ok((selection, client));
+        }
+        let session = lock(&self.inner.conversation).session.clone();
+        let client = self.inner.setup.client_factory.client(&selection.target, &session)?;
+        // If another model was selected meanwhile, this stays with the old selection.
+        let client = selection.client.get_or_init(|| Arc::new(client)).clone();
+        Ok((selection, client))
+    }
+}
