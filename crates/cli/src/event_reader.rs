@@ -112,3 +112,6 @@ impl EventReader {
         let _ = self.task.await;
     }
 }
+
+#[cfg(test)]
+mod tests;
