@@ -199,7 +199,7 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
     assert_eq!(test_agent.prompt("Hello again").await, InputOutcome::Ran(RunEnd::Done));
     assert_eq!(
         test_agent.events_of::<ModelSelect>(),
-        [ModelSelect { previous: "anthropic/claude-sonnet-5-5".into(), model: "openai/gpt-5".into() }]
+        [ModelSelect { previous: "anthropic/claude-sonnet-5".into(), model: "openai/gpt-5".into() }]
     );
     let models = || -> Vec<String> {
         let model = |body: &String| {
@@ -207,14 +207,14 @@ async fn the_model_that_was_chosen_is_used_and_remembered() {
         };
         test_agent.sent_bodies().iter().map(model).collect()
     };
-    assert_eq!(models(), ["claude-sonnet-5-5", "gpt-5"]);
+    assert_eq!(models(), ["claude-sonnet-5", "gpt-5"]);
     test_agent.assert_stored_matches_memory().await;
     let answered: Vec<String> = test_agent
         .session()
         .requests()
         .map(|request| format!("{}/{}", request.provider, request.model))
         .collect();
-    assert_eq!(answered, ["anthropic/claude-sonnet-5-5", "openai/gpt-5"]);
+    assert_eq!(answered, ["anthropic/claude-sonnet-5", "openai/gpt-5"]);
     let other = test_agent.copy();
     assert_eq!(other.agent.target().model.id, "gpt-5");
     assert_eq!(other.prompt("And now?").await, InputOutcome::Ran(RunEnd::Done));
