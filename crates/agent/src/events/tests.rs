@@ -143,7 +143,7 @@ fn run_events() -> Vec<(AgentEvent, &'static str)> {
         ),
         (
             verdict().into(),
-            r#"{"type":"cache_verdict","message":"e2","verdict":{"expected_read":9,"read":2,"lost_tokens":7,"lost_dollars":0.25,"cause":{"expired":{"minutes":6,"lifetime":5}},"ours":"person"},"sentence":"7 tokens were paid again."}"#,
+            r#"{"type":"cache_verdict","message":"e2","verdict":{"expected_read":9,"read":2,"lost_tokens":7,"lost_dollars":0.25,"cause":{"expired":{"minutes":6,"lifetime":5}},"ours":"person","source":"ours"},"sentence":"7 tokens were paid again."}"#,
         ),
     ]
 }
