@@ -8,7 +8,8 @@
 
 mod append; // the policy append
 mod billed_cache; // BilledCache: a simulated cache that adds up costs
-mod clairvoyant; // lower bounds: the best schedule of full folds, and the floor
+mod clairvoyant; // the best schedule of full folds
+mod floor; // what no arrangement can cost less than
 mod layout_models; // `panels`, `tiers` and `inline` as cost models
 mod model_pricing; // ModelPricing: cache rules and prices of a model
 mod prompt_log; // PromptLog: the prompt as a log, and its garbage
@@ -17,6 +18,8 @@ mod strata; // the layout strata: the log with folds
 #[cfg(test)]
 mod tests;
 mod threads; // ReplayThread: requests as units of the conversation
+
+use std::sync::Arc;
 
 use hardpan_models::Catalogue;
 use hardpan_prompt::TokenUsage;
@@ -111,6 +114,8 @@ impl ReplayCost {
 pub struct Replay {
     threads: Vec<ReplayThread>,
     billed: BilledTotals,
+    unpriced: Vec<Arc<str>>,
+    side_tokens: u64,
 }
 
 /// What was billed for a recording.
@@ -122,8 +127,9 @@ pub struct BilledTotals {
     pub tokens: TokenUsage,
     /// What their input cost, in units of one uncached input token of each request's model.
     pub cost: f64,
-    /// The same in dollars, at the catalogue's prices.
-    pub dollars: f64,
+    /// The same in dollars, at the catalogue's prices. `None` where the price of a model is not
+    /// known: there are only tokens and ratios then.
+    pub dollars: Option<f64>,
 }
 
 impl Replay {
@@ -138,10 +144,23 @@ impl Replay {
         catalogue: &Catalogue,
         thinking_switches: ThinkingSwitches,
     ) -> Self {
+        let pricing = PricingTable::new(catalogue, recording);
         Replay {
-            threads: threads::build_threads(recording, catalogue, thinking_switches),
-            billed: bill(recording, catalogue),
+            threads: threads::build_threads(recording, &pricing, thinking_switches),
+            billed: bill(recording, &pricing),
+            unpriced: pricing.unpriced(),
+            side_tokens: recording.side_usage.iter().map(|side| side.usage.prompt()).sum(),
         }
+    }
+
+    /// The models without a known price.
+    pub fn unpriced(&self) -> &[Arc<str>] {
+        &self.unpriced
+    }
+
+    /// The tokens of side requests, of which only the sum is recorded: they are not replayed.
+    pub fn side_tokens(&self) -> u64 {
+        self.side_tokens
     }
 
     /// How many requests have another thinking level than the previous one.
@@ -175,10 +194,10 @@ impl Replay {
         self.threads.iter().map(|thread| clairvoyant::best(thread).0).sum()
     }
 
-    /// The cost if every request had read only what is still true, and everything had been written
-    /// once.
+    /// What no arrangement of the same work can cost less than, the billed one included: every
+    /// request reads what is still true, and what is new is paid in full once.
     pub fn floor(&self) -> f64 {
-        self.threads.iter().map(clairvoyant::floor).sum()
+        self.threads.iter().map(floor::floor).sum()
     }
 }
 
@@ -187,16 +206,14 @@ pub fn replay(recording: &Recording, policy: ReplayPolicy) -> ReplayCost {
     Replay::new(recording, Catalogue::builtin()).run(policy)
 }
 
-fn bill(recording: &Recording, catalogue: &Catalogue) -> BilledTotals {
-    let mut pricing = PricingTable::new(catalogue, recording.agent);
+fn bill(recording: &Recording, pricing: &PricingTable) -> BilledTotals {
     let mut bill = BilledTotals { requests: recording.requests.len(), ..BilledTotals::default() };
+    let mut dollars = Some(0.0);
     for request in &recording.requests {
+        let pricing = pricing.look_up(request);
         bill.tokens += request.usage;
-        if let Some(pricing) = pricing.look_up(request) {
-            let cost = pricing.cost(&request.usage);
-            bill.cost += cost;
-            bill.dollars += cost * pricing.input_dollars / 1e6;
-        }
+        bill.cost += pricing.cost(&request.usage);
+        dollars = dollars.zip(pricing.dollars(&request.usage)).map(|(sum, more)| sum + more);
     }
-    bill
+    BilledTotals { dollars, ..bill }
 }

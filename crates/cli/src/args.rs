@@ -234,12 +234,12 @@ pub enum Command {
     /// Analyse recorded sessions: what they cost, what a stable prompt prefix would have saved, and
     /// what caused each loss
     ///
-    /// Reads sessions of pi, Claude Code, Codex and Hardpan. Needs no key and no settings.
+    /// Reads sessions of pi, Claude Code, Codex, Qwen Code and Hardpan. Needs no key and no settings.
     Audit(crate::audit::AuditArgs),
     /// Replay recorded sessions through each layout and compare the costs
     ///
     /// Compares each layout with the actual bill and with the cheapest possible one. Reads sessions
-    /// of pi, Claude Code, Codex and Hardpan. Needs no key and no settings. See `hardpan docs
+    /// of pi, Claude Code, Codex, Qwen Code and Hardpan. Needs no key and no settings. See `hardpan docs
     /// economy`.
     Replay(crate::replay::ReplayArgs),
     /// Drive the agent from another program, with JSON lines on standard input and output

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use hardpan_audit::{BilledTotals, Recording, Replay, ReplayCost, ReplayPolicy, ThinkingSwitches};
@@ -18,7 +19,7 @@ use crate::views::width;
 #[command(after_help = "Example:
   hardpan replay ~/.codex/sessions --layout strata")]
 pub struct ReplayArgs {
-    /// Session files of pi, Claude Code, Codex or Hardpan, or folders that contain them
+    /// Session files of pi, Claude Code, Codex, Qwen Code or Hardpan, or folders that contain them
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Layout to replay: strata, panels, tiers, inline, append (plain append-only, like most
@@ -55,8 +56,12 @@ struct SessionReplay {
     floor: f64,
     clairvoyant: f64,
     layouts: BTreeMap<&'static str, ReplayCost>,
-    #[serde(skip)]
-    dollars: f64,
+    /// What was billed in dollars. Null where the price of a model is not known.
+    billed_dollars: Option<f64>,
+    /// The models without a known price.
+    unpriced: Vec<Arc<str>>,
+    /// The tokens of requests of which only the sum is recorded: they are in no figure above.
+    side_tokens: u64,
     /// A remark to print below the table.
     #[serde(skip)]
     note: Option<String>,
@@ -105,9 +110,6 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
 
 fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) -> Result<SessionReplay> {
     let recording = Recording::open(file)?;
-    if recording.requests.is_empty() {
-        bail!("{}: contains no request with a bill", file.display());
-    }
     let replay = Replay::new(&recording, catalogue);
     let BilledTotals { requests, cost, dollars, .. } = replay.billed();
     let layouts = policies.iter().map(|policy| (policy.name(), round_cost(replay.run(*policy)))).collect();
@@ -118,7 +120,9 @@ fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) ->
         floor: round_to_thousandth(replay.floor()),
         clairvoyant: round_to_thousandth(replay.clairvoyant()),
         layouts,
-        dollars,
+        billed_dollars: dollars.map(|dollars| (dollars * 1e6).round() / 1e6),
+        unpriced: replay.unpriced().to_vec(),
+        side_tokens: replay.side_tokens(),
         note: remarks(&recording, &replay, catalogue),
     })
 }
@@ -134,6 +138,12 @@ fn remarks(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Opt
         notes.push(format!(
             "not counted: {} changes of the thinking setting, which lose the cache of the messages in every layout; with them, strata costs {share:.3} of the bill",
             replay.thinking_switch_count()
+        ));
+    }
+    if replay.side_tokens() > 0 {
+        notes.push(format!(
+            "not counted: {} tokens of side requests, of which only the sum is recorded",
+            thousands(replay.side_tokens() as usize)
         ));
     }
     if !recording.problems.is_empty() {
@@ -182,12 +192,14 @@ fn table(row: &SessionReplay) -> String {
     }
     known("clairvoyant", row.clairvoyant, nothing());
     known("floor", row.floor, nothing());
-    let head = format!(
-        "{}: {} requests, input billed {}\n",
-        safe(&row.file),
-        thousands(row.requests),
-        dollars(row.dollars)
-    );
+    let price = match row.billed_dollars {
+        Some(billed) => format!("input billed {}", dollars(billed)),
+        None => format!(
+            "tokens and ratios only: no price is known of {} (`models.json` can give one, see `hardpan docs configuration`)",
+            safe(&row.unpriced.join(", "))
+        ),
+    };
+    let head = format!("{}: {} requests, {price}\n", safe(&row.file), thousands(row.requests));
     let note = row.note.as_ref().map_or_else(String::new, |note| format!("({note})\n"));
     head + &table.render(width()) + &note
 }

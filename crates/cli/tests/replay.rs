@@ -37,7 +37,19 @@ fn the_json_has_every_layout_against_bill_floor_and_clairvoyant() {
     let json = sandbox.json(&["replay", "s.jsonl", "--layout", "all", "--json"]);
     let session = &json["sessions"][0];
     let keys: Vec<&String> = session.as_object().expect("an object").keys().collect();
-    assert_eq!(keys, ["file", "requests", "billed_cost", "floor", "clairvoyant", "layouts"]);
+    let expected = [
+        "file",
+        "requests",
+        "billed_cost",
+        "floor",
+        "clairvoyant",
+        "layouts",
+        "billed_dollars",
+        "unpriced",
+        "side_tokens",
+    ];
+    assert_eq!(keys, expected);
+    assert_eq!(session["billed_dollars"], 0.226_125);
     assert_eq!(
         (session["requests"].as_u64(), session["billed_cost"].as_f64()),
         (Some(3), Some(1.25 * 60_300.0))
@@ -47,7 +59,8 @@ fn the_json_has_every_layout_against_bill_floor_and_clairvoyant() {
         json!({"cost": appended, "read": 20_000, "write": 40_300, "input": 0, "folds": 0, "pings": 0});
     assert_eq!((&session["layouts"]["append"], &session["layouts"]["strata"]), (&expected, &expected));
     assert_eq!(session["clairvoyant"], appended);
-    assert_eq!(session["floor"], 1.25 * 20_200.0 + 2000.0 + 2010.0);
+    // What the last request adds is sent once, so that writing it would not pay.
+    assert_eq!(session["floor"], 1.25 * 20_100.0 + 2000.0 + 2010.0 + 100.0);
     let mut layouts: Vec<&String> = session["layouts"].as_object().expect("an object").keys().collect();
     layouts.sort();
     assert_eq!(layouts, ["append", "inline", "panels", "strata", "tiers"]);
@@ -73,4 +86,28 @@ fn a_table_is_for_people_and_a_bad_file_does_not_stop_the_others() {
         unknown.stderr
     );
     assert!(sandbox.failure(&["replay", "notes.jsonl"]).contains("cannot replay any of the 1 files"));
+}
+
+#[test]
+fn a_price_that_nobody_knows_is_not_made_up_and_yours_counts() {
+    let sandbox = Sandbox::new();
+    sandbox.write("work/s.jsonl", pi().replace("claude-sonnet-4-5", "claude-thing-9"));
+    let unknown = sandbox.text(&["replay", "s.jsonl", "--layout", "append"]);
+    assert!(
+        unknown
+            .starts_with("s.jsonl: 3 requests, tokens and ratios only: no price is known of claude-thing-9"),
+        "{unknown}"
+    );
+    assert!(!unknown.contains('$'), "{unknown}");
+    let json = sandbox.json(&["replay", "s.jsonl", "--json"]);
+    let session = &json["sessions"][0];
+    assert_eq!(
+        (&session["billed_dollars"], &session["unpriced"]),
+        (&json!(null), &json!(["claude-thing-9"]))
+    );
+    assert_eq!(session["billed_cost"].as_f64(), Some(1.25 * 60_300.0));
+    let mine = json!({"models": [{"provider": "anthropic", "id": "claude-thing-9", "price": {"input": 10.0, "output": 50.0}}]});
+    sandbox.write("config/models.json", mine.to_string());
+    let known = sandbox.text(&["replay", "s.jsonl", "--layout", "append"]);
+    assert!(known.starts_with("s.jsonl: 3 requests, input billed $0.75"), "{known}");
 }

@@ -1,5 +1,4 @@
-//! Lower bounds: [`best`], the cheapest schedule of full folds for somebody who knows the future,
-//! and [`floor`].
+//! [`best`]: the cheapest schedule of full folds for somebody who knows the future.
 //!
 //! A full fold rewrites everything after the system prompt without garbage. What comes after it
 //! depends on nothing before it, so the cost of a schedule is a sum over pairs of consecutive
@@ -11,19 +10,6 @@ use super::ThinkingSwitches;
 use super::model_pricing::ModelPricing;
 use super::prompt_log::PromptLog;
 use super::threads::{ReplayThread, RequestStep, SYSTEM};
-
-/// The cost if every request had read only what is still true, and everything had been written
-/// once.
-pub(super) fn floor(thread: &ReplayThread) -> f64 {
-    let mut log = PromptLog::new(thread);
-    let mut cost = 0.0;
-    for step in &thread.steps {
-        log.advance(step);
-        let live = step.total.saturating_sub(log.droppable_tokens() + step.new);
-        cost += step.pricing.folds.read * live as f64 + step.pricing.folds.write * step.new as f64;
-    }
-    cost
-}
 
 /// A request, reduced to what the cost of a schedule depends on.
 struct SentRequest {

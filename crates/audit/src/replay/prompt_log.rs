@@ -198,6 +198,19 @@ impl<'a> PromptLog<'a> {
         self.total_tokens().saturating_sub(folded.total_tokens())
     }
 
+    /// The prompt without any garbage, not even in the turn in progress.
+    pub fn folded(&self) -> Self {
+        let mut folded = self.clone();
+        folded.end_turn();
+        folded.fold(0);
+        folded
+    }
+
+    /// The touch that a unit of the current request is the call or the result of.
+    pub fn touch_of(&self, unit: usize) -> Option<usize> {
+        self.touch_of[unit]
+    }
+
     /// The tokens of the whole prompt.
     pub fn total_tokens(&self) -> usize {
         self.elements.iter().map(|element| self.tokens(*element)).sum()

@@ -6,8 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hardpan_economy::cache::{BlockKind, Moment};
-use hardpan_models::Catalogue;
-use hardpan_prompt::{Text, TokenCounter, Vocabulary};
+use hardpan_prompt::{Text, TokenCounter, TokenUsage, Vocabulary};
 
 use super::ThinkingSwitches;
 use super::model_pricing::{ModelPricing, PricingTable};
@@ -57,8 +56,6 @@ pub(crate) struct RequestStep {
     pub added: Vec<usize>,
     /// Units whose size changes with this request, and their new sizes.
     pub sized: Vec<(usize, usize)>,
-    /// The tokens of units that no earlier request had.
-    pub new: usize,
     /// The position in the request where the turn in progress begins.
     pub turn: usize,
     /// Whether the conversation was cut, so that the touches of earlier requests no longer hold.
@@ -67,20 +64,21 @@ pub(crate) struct RequestStep {
     pub new_touches: Vec<usize>,
     /// All tokens of the request, as billed.
     pub total: usize,
+    /// How they were billed.
+    pub billed: TokenUsage,
 }
 
-/// Builds the threads of a recording. Requests without known prices are left out.
+/// Builds the threads of a recording.
 pub(crate) fn build_threads(
     recording: &Recording,
-    catalogue: &Catalogue,
+    pricing: &PricingTable,
     thinking_switches: ThinkingSwitches,
 ) -> Vec<ReplayThread> {
     let counter = TokenCounter::new(Vocabulary::O200k);
     let count = |text: &str| counter.count(&Text::new(text));
-    let mut pricing = PricingTable::new(catalogue, recording.agent);
     let mut threads: BTreeMap<usize, ThreadBuilder<'_>> = BTreeMap::new();
     for (index, request) in recording.requests.iter().enumerate() {
-        let Some(pricing) = pricing.look_up(request) else { continue };
+        let pricing = pricing.look_up(request);
         // A standalone request is a thread of its own.
         let (thread, context) = match request.is_standalone {
             true => (recording.entries.len() + index, Vec::new()),
@@ -98,11 +96,11 @@ pub(crate) fn build_threads(
             common: 0,
             added: Vec::new(),
             sized: Vec::new(),
-            new: 0,
             turn: 0,
             is_cut: false,
             new_touches: Vec::new(),
             total,
+            billed: request.usage,
         };
         if let Some(answer) = request.answer {
             outputs.insert(answer, request.usage.output as usize);
@@ -183,7 +181,6 @@ impl<'a> ThreadBuilder<'a> {
                 units.push(unrecorded);
             }
         }
-        step.new = step.sized.iter().map(|(_, size)| *size).sum();
         self.shrink_newest(&known, fitted.excess, &mut step);
         self.diff_with_previous(context, &mut step);
         self.thread.steps.push(step);
