@@ -1,22 +1,22 @@
 //! [`Auditor`]: goes through a recording request by request, predicts what each reads from the
 //! cache, and explains the losses.
 
-use hardpan_prompt::TokenUsage;
+mod causes; // why a request read less than was there
+mod forecast; // CacheForecast: what a request is predicted to find
+
 use std::sync::Arc;
 
-use hardpan_economy::Cause;
 use hardpan_economy::cache::Moment;
 use hardpan_economy::verdict::Blame;
 use hardpan_models::Catalogue;
+use hardpan_prompt::TokenUsage;
 
 use super::frontiers::{BYTES_PER_TOKEN, CacheKey, Frontier, Frontiers, NodeFacts, node};
 use super::provider_model::{CacheReporting, ProviderModel};
-use super::{
-    Audit, AuditedRequest, Bill, CacheOutcome, CauseSource, Loss, LossCause, RequestTrigger, SideBill,
-    UnexplainedLoss,
-};
+use super::{Audit, AuditedRequest, Bill, CacheOutcome, Loss, SideBill};
 use crate::model_facts::InputPrices;
-use crate::{BilledRequest, EntryContent, RecordedPart, Recording, SourceAgent, Speaker};
+use crate::{BilledRequest, EntryContent, RecordedPart, Recording};
+use forecast::CacheForecast;
 
 /// The least number of missing tokens that counts as a loss: the smallest prefix that most
 /// providers cache.
@@ -26,26 +26,6 @@ const MIN_LOSS_TOKENS: u64 = 1024;
 const MIN_LOSS_DIVISOR: u64 = 50;
 /// After so many milliseconds, an aborted request has written to the cache.
 const MIN_WRITING_MS: i64 = 1500;
-
-/// Whose thinking levels are compared.
-#[derive(Clone, Copy)]
-enum LevelName {
-    /// The agent's own levels.
-    Agent,
-    /// The provider's levels: several of the agent's may be sent as one.
-    Provider,
-}
-
-/// What a request is predicted to find in the cache, before its bill is looked at.
-struct CacheForecast {
-    key: CacheKey,
-    node: usize,
-    trigger: RequestTrigger,
-    /// The tokens that the previous request left to read.
-    expected: u64,
-    /// The tokens that it will read.
-    read: u64,
-}
 
 pub(super) struct Auditor<'a> {
     recording: &'a Recording,
@@ -203,103 +183,6 @@ impl<'a> Auditor<'a> {
         });
     }
 
-    /// Predicts what a request finds in the cache, from what is known before its bill.
-    fn forecast_request(&mut self, request: &BilledRequest, model: usize) -> CacheForecast {
-        let node = node(request.leaf);
-        let key = CacheKey {
-            model,
-            compactions: self.nodes.compactions[node],
-            images: self.models[model].has_markers() && self.nodes.images[node],
-            thinking: self.level_number(request, model, LevelName::Provider),
-            level: self.level_number(request, model, LevelName::Agent),
-        };
-        let (prompt, at) = (request.usage.prompt(), request.started);
-        let trigger = self.trigger_of(request);
-        let model = &self.models[model];
-        let last =
-            self.recorded.nearest_frontier(node).filter(|_| model.reporting != CacheReporting::Nothing);
-        // If the last request left nothing, its whole prompt is paid again.
-        let expected =
-            last.map_or(0, |last| if last.tokens == 0 { last.prompt } else { last.tokens }).min(prompt);
-        // A summary is new text: paying for it is not a loss.
-        let is_compacted = last.is_some_and(|last| last.key.compactions != key.compactions);
-        let expected = expected.saturating_sub(if is_compacted { self.nodes.summary[node] } else { 0 });
-        let readable = self.recorded.readable(node, &key, at, model.longest_idle_hit_ms);
-        let cacheable =
-            prompt - if model.reporting == CacheReporting::ReadsAndWrites { request.usage.input } else { 0 };
-        let read = match readable {
-            // An agent that only adds never sends a smaller request, so the beginning must have changed.
-            Some(found)
-                if found.tokens > prompt
-                    && trigger == RequestTrigger::Person
-                    && self.only_adds(node)
-                    && model.has_markers() =>
-            {
-                0
-            }
-            Some(found) => found.tokens.min(cacheable),
-            // Settings and compactions leave tools and system prompt cached.
-            None => match last {
-                Some(last)
-                    if last.key.model == key.model
-                        && last.is_warm(at, model.longest_idle_hit_ms)
-                        && self.base >= model.minimum() =>
-                {
-                    self.base.min(cacheable)
-                }
-                _ => 0,
-            },
-        };
-        CacheForecast { key, node, trigger, expected, read }
-    }
-
-    /// Whether the agent seems to send the conversation unchanged, only with more at the end.
-    /// Hardpan does not: its layouts fold.
-    fn only_adds(&self, node: usize) -> bool {
-        self.adds_only && !self.nodes.reasoning[node] && self.recording.agent != SourceAgent::Hardpan
-    }
-
-    /// The forecast of a standalone request, which has nothing to find: what it reads is taken from
-    /// its bill.
-    fn forecast_standalone(&self, request: &BilledRequest, model: usize) -> CacheForecast {
-        let key = CacheKey { model, compactions: 0, images: false, thinking: None, level: None };
-        CacheForecast {
-            key,
-            node: 0,
-            trigger: RequestTrigger::Person,
-            expected: 0,
-            read: request.usage.cache_read,
-        }
-    }
-
-    /// The number of a request's thinking level. `None` where it does not matter or is not
-    /// recorded.
-    fn level_number(&mut self, request: &BilledRequest, model: usize, level: LevelName) -> Option<usize> {
-        let name: &str = request.thinking.as_ref()?;
-        if !self.models[model].has_markers() || !self.models[model].can_think() {
-            return None;
-        }
-        // Agents have more levels than most models; the outermost are sent as their neighbours.
-        let name = match (level, name) {
-            (LevelName::Provider, "xhigh") => "high",
-            (LevelName::Provider, "minimal") => "low",
-            (_, name) => name,
-        };
-        let known = self.levels.iter().position(|known| **known == *name);
-        Some(known.unwrap_or_else(|| {
-            self.levels.push(name.into());
-            self.levels.len() - 1
-        }))
-    }
-
-    fn trigger_of(&self, request: &BilledRequest) -> RequestTrigger {
-        let content = request.leaf.map(|leaf| &self.recording.entries[leaf].content);
-        match content {
-            Some(EntryContent::Message { speaker: Speaker::Tool, .. }) => RequestTrigger::Tools,
-            _ => RequestTrigger::Person,
-        }
-    }
-
     /// What the request would have cost an agent whose requests only add to the previous one.
     fn stable_cost(
         &mut self,
@@ -374,111 +257,6 @@ impl<'a> Auditor<'a> {
         frontier.request = self.audit.requests.len();
         self.recorded.add_frontier(forecast.node, frontier, model.longest_idle_hit_ms);
     }
-
-    /// The most likely cause of a loss, and where it is known from.
-    fn find_cause(&self, request: &BilledRequest, forecast: &CacheForecast) -> (LossCause, CauseSource) {
-        if let Some(verdict) = request.verdict.as_ref().filter(|verdict| verdict.is_loss()) {
-            return (LossCause::Recorded(verdict.cause.clone()), CauseSource::Verdict);
-        }
-        let Some(last) = self.recorded.nearest_frontier(forecast.node) else {
-            return (self.unexplained(request, forecast), CauseSource::Inferred);
-        };
-        let before = self.recording.requests[last.request].shape.as_deref();
-        let shapes = request.shape.as_deref().zip(before);
-        // Two requests of which everything is recorded leave nothing to conclusions.
-        let source = match shapes {
-            Some((now, before)) if now.is_complete() && before.is_complete() => CauseSource::Request,
-            _ => CauseSource::Inferred,
-        };
-        if let Some(cause) = self.cause_of_wider_loss(request, forecast, last) {
-            return (LossCause::Recorded(cause), source);
-        }
-        if let Some(cause) = shapes.and_then(|(now, before)| now.difference_from(before)) {
-            return (LossCause::Recorded(cause), CauseSource::Request);
-        }
-        if let Some(cause) = self.cause_in_messages(request, forecast, last) {
-            return (cause, source);
-        }
-        match source {
-            CauseSource::Request => (LossCause::Recorded(Cause::Evicted), source),
-            _ => (self.unexplained(request, forecast), source),
-        }
-    }
-
-    /// What loses a whole prefix, whatever its content is: another cache, no entry, or an old one.
-    fn cause_of_wider_loss(
-        &self,
-        request: &BilledRequest,
-        forecast: &CacheForecast,
-        last: &Frontier,
-    ) -> Option<Cause> {
-        let (model, before) = (&self.models[forecast.key.model], &self.models[last.key.model]);
-        let minimum = model.minimum();
-        let idle_ms = request.started.since(last.used);
-        let lifetime_ms = if model.has_markers() { last.lifetime_ms } else { model.usual_lifetime_ms() };
-        let expired = lifetime_ms.filter(|lifetime| idle_ms > (*lifetime).max(model.longest_idle_hit_ms));
-        if last.key.model != forecast.key.model {
-            return Some(if before.model == model.model {
-                let name =
-                    |model: &ProviderModel| model.provider.clone().unwrap_or_else(|| "an unknown one".into());
-                Cause::ProviderChanged { from: name(before), to: name(model) }
-            } else {
-                Cause::ModelChanged { from: before.model.clone(), to: model.model.clone() }
-            });
-        }
-        if last.key.compactions != forecast.key.compactions || request.compacted {
-            return Some(Cause::Compacted);
-        }
-        if last.tokens == 0 && last.prompt < minimum {
-            return Some(Cause::BelowMinimum { tokens: last.prompt, minimum });
-        }
-        if last.tokens == 0 {
-            return Some(Cause::Unmarked);
-        }
-        expired.map(|lifetime| Cause::Expired { minutes: minutes(idle_ms), lifetime: minutes(lifetime) })
-    }
-
-    /// What loses the cache of the messages, as far as the conversation tells.
-    fn cause_in_messages(
-        &self,
-        request: &BilledRequest,
-        forecast: &CacheForecast,
-        last: &Frontier,
-    ) -> Option<LossCause> {
-        let new_blocks = self.nodes.blocks[forecast.node].saturating_sub(self.nodes.blocks[last.node]);
-        let look_back = self.models[forecast.key.model].look_back();
-        if last.key.level != forecast.key.level {
-            return Some(LossCause::Recorded(Cause::ThinkingChanged));
-        }
-        if last.key.images != forecast.key.images {
-            let cause = if forecast.key.images { Cause::ImageAdded } else { Cause::ImageRemoved };
-            return Some(LossCause::Recorded(cause));
-        }
-        if request.started < last.ended && self.read_what_was_before(request, forecast) {
-            return Some(LossCause::Unrecorded(UnexplainedLoss::NotYetAnswered));
-        }
-        let look_back = look_back.filter(|limit| new_blocks >= *limit as usize)?;
-        Some(LossCause::Recorded(Cause::TooManyNewBlocks { blocks: new_blocks, look_back }))
-    }
-
-    /// What the bill shows of a loss that nothing recorded explains.
-    fn unexplained(&self, request: &BilledRequest, forecast: &CacheForecast) -> LossCause {
-        let read = request.usage.cache_read;
-        let automatic = !self.models[forecast.key.model].has_markers();
-        LossCause::Unrecorded(match (read < MIN_LOSS_TOKENS, automatic) {
-            (true, true) => UnexplainedLoss::WholePrefixAutomatic,
-            (true, false) => UnexplainedLoss::WholePrefix,
-            (false, true) => UnexplainedLoss::AllButAutomatic(read),
-            (false, false) => UnexplainedLoss::AllBut(read),
-        })
-    }
-
-    /// Whether the request read all that the requests before the previous one had left.
-    fn read_what_was_before(&self, request: &BilledRequest, forecast: &CacheForecast) -> bool {
-        let patience = self.models[forecast.key.model].longest_idle_hit_ms;
-        let before = self.recorded.readable_before(forecast.node, &forecast.key, request.started, patience);
-        before.is_none_or(|before| !is_short(before.tokens, request.usage.cache_read))
-    }
 }
 
 /// Whether much less was read than expected.
@@ -517,8 +295,4 @@ fn unrecorded_tokens(recording: &Recording, request: &BilledRequest) -> u64 {
             EntryContent::Compaction { summary, .. } => summary.len(),
         });
     request.usage.prompt().saturating_sub(content.sum::<usize>() as u64 / BYTES_PER_TOKEN)
-}
-
-fn minutes(ms: i64) -> u64 {
-    u64::try_from(ms / 60_000).unwrap_or(0)
 }
