@@ -75,11 +75,13 @@ impl MessageBuilder {
         if self.0.last().is_some_and(|message| message.role == Role::Assistant) {
             self.push_text(Role::User, region, &phrases.go_on, Origin::rule(ItemKind::History, "go on"));
         }
-        prompt.messages = self.0;
+        let traits = input.target.profile.protocol.traits();
+        prompt.messages = if traits.alternating_roles { merge_model_messages(self.0) } else { self.0 };
         input.render_cache.reuse_unchanged_blocks(&mut prompt);
         list_unsent_attachments(input, &mut prompt);
         if prompt.thinking.budget().is_some()
-            && input.target.profile.protocol.traits().signed_reasoning
+            && traits.signed_reasoning
+            && !traits.detached_signatures
             && !round_began_with_reasoning(&prompt)
         {
             prompt.thinking = Thinking::Unspecified;
@@ -88,6 +90,21 @@ impl MessageBuilder {
         }
         prompt
     }
+}
+
+/// Joins neighbouring messages of the model. The user's stay apart: results are a message of their
+/// own.
+fn merge_model_messages(messages: Vec<PromptMessage>) -> Vec<PromptMessage> {
+    let mut merged: Vec<PromptMessage> = Vec::with_capacity(messages.len());
+    for message in messages {
+        match merged.last_mut() {
+            Some(last) if last.role == Role::Assistant && message.role == Role::Assistant => {
+                last.blocks.extend(message.blocks);
+            }
+            _ => merged.push(message),
+        }
+    }
+    merged
 }
 
 /// Lists the images and documents that no message carries as left out.

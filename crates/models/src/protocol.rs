@@ -12,6 +12,8 @@ pub enum Protocol {
     /// OpenAI Chat Completions: requests go to `base_url` + `/chat/completions`.
     #[default]
     Openai,
+    /// Gemini's own protocol: requests go to `base_url` + `/models/MODEL:streamGenerateContent`.
+    Gemini,
 }
 
 /// What a layout must know about a protocol. Everything else is the codec's.
@@ -26,22 +28,40 @@ pub struct ProtocolTraits {
     pub separate_system: bool,
     /// Clients of this protocol append the version to whatever base URL they are given: `/v1`.
     pub version_after_base_url: bool,
+    /// A signature stands apart from the text of its reasoning: it goes back with the part that
+    /// follows it, or alone at the end of its message. The text does not go back.
+    pub detached_signatures: bool,
+    /// The model's messages must alternate with the user's, so neighbours are sent as one.
+    pub alternating_roles: bool,
 }
 
 impl Protocol {
-    /// All protocols, in the order of their names.
-    pub const ALL: [Protocol; 2] = [Protocol::Anthropic, Protocol::Openai];
+    /// All protocols.
+    pub const ALL: [Protocol; 3] = [Protocol::Anthropic, Protocol::Openai, Protocol::Gemini];
 
     /// What a layout must know about the protocol.
     pub fn traits(self) -> ProtocolTraits {
         match self {
-            Protocol::Anthropic => {
-                ProtocolTraits { signed_reasoning: true, separate_system: true, version_after_base_url: true }
-            }
+            Protocol::Anthropic => ProtocolTraits {
+                signed_reasoning: true,
+                separate_system: true,
+                version_after_base_url: true,
+                detached_signatures: false,
+                alternating_roles: false,
+            },
             Protocol::Openai => ProtocolTraits {
                 signed_reasoning: false,
                 separate_system: false,
                 version_after_base_url: false,
+                detached_signatures: false,
+                alternating_roles: false,
+            },
+            Protocol::Gemini => ProtocolTraits {
+                signed_reasoning: true,
+                separate_system: true,
+                version_after_base_url: true,
+                detached_signatures: true,
+                alternating_roles: true,
             },
         }
     }

@@ -178,6 +178,8 @@ pub struct ProviderProfile {
     pub schemas: ToolSchemaStyle,
     /// Whether a tool result may contain images. If not, they go into a user message of their own.
     pub tool_result_images: bool,
+    /// Whether the first call of a step needs a signature (Gemini from 3 on).
+    pub signed_calls: bool,
     /// A header that carries the session's id, so that its requests reach the same cache.
     pub session_header: Option<String>,
     /// A request field that carries the session's id, for the same purpose.
@@ -204,6 +206,7 @@ impl Default for ProviderProfile {
             web_search_plugin: None,
             schemas: ToolSchemaStyle::default(),
             tool_result_images: false,
+            signed_calls: false,
             session_header: None,
             session_field: None,
             cache: CachePolicy::default(),

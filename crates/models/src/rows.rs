@@ -136,7 +136,7 @@ pub(crate) struct ProviderRow {
     pub base_url_env: Option<Vec<String>>,
     /// The protocol. New providers: openai.
     protocol: Option<Protocol>,
-    /// Where requests go, without `/messages` or `/chat/completions`.
+    /// Where requests go, without the protocol's own path (`/messages`, `/chat/completions`).
     base_url: Option<String>,
     /// Environment variables that may hold the key. New providers: none.
     key_env: Option<Vec<String>>,
@@ -164,6 +164,8 @@ pub(crate) struct ProviderRow {
     schemas: Option<ToolSchemaStyle>,
     /// Whether a tool result may hold images. New providers: no.
     tool_result_images: Option<bool>,
+    /// Whether the first call of a step needs a signature, as Gemini's do. New providers: no.
+    signed_calls: Option<bool>,
     /// A header that carries the session's id. New providers: none.
     session_header: Option<String>,
     /// A field of the request that carries the session's id. New providers: none.
@@ -449,6 +451,7 @@ impl ProviderRow {
             web_search_plugin,
             schemas,
             tool_result_images,
+            signed_calls,
             session_header,
             session_field,
             cache,
@@ -468,6 +471,7 @@ impl ProviderRow {
         update_if_given(&mut profile.web_search_plugin, web_search_plugin);
         set_if_given(&mut profile.schemas, schemas);
         set_if_given(&mut profile.tool_result_images, tool_result_images);
+        set_if_given(&mut profile.signed_calls, signed_calls);
         update_if_given(&mut profile.session_header, session_header);
         update_if_given(&mut profile.session_field, session_field);
         if let Some(cache) = cache {

@@ -47,6 +47,9 @@ pub enum MessageForm {
     /// Results are messages of their own, before the rest of theirs; reasoning is text (OpenAI Chat
     /// Completions, and the many servers that speak it).
     ToolMessages,
+    /// Calls and results are parts of messages, which alternate: a message with calls follows the
+    /// user's, and the next message answers all of them (Gemini).
+    Parts,
 }
 
 /// Whether a server accepts something that not all servers accept.
@@ -59,7 +62,8 @@ pub enum Acceptance {
 }
 
 /// The rules that a server and its model impose on a request. Start from
-/// [`ValidationRules::anthropic`] or [`ValidationRules::openai`] and change what differs.
+/// [`ValidationRules::anthropic`], [`ValidationRules::openai`] or [`ValidationRules::gemini`] and
+/// change what differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationRules {
     /// How the server reads the conversation.
@@ -115,6 +119,19 @@ impl ValidationRules {
             max_images: 100,
             // From error reports; some models have since been seen to take more.
             max_call_id: Some(40),
+        }
+    }
+
+    /// The rules of Gemini's own protocol.
+    pub fn gemini() -> Self {
+        ValidationRules {
+            form: MessageForm::Parts,
+            prefill: Acceptance::Accepted,
+            breakpoints: Acceptance::Rejected,
+            undeclared_tools: Acceptance::Accepted,
+            warming: Acceptance::Rejected,
+            max_images: 100,
+            max_call_id: None,
         }
     }
 }

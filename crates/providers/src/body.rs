@@ -48,22 +48,34 @@ fn message_fields() -> impl Iterator<Item = &'static str> {
 pub fn blocks(body: &Value) -> Vec<BodyBlock> {
     let mut blocks = Vec::new();
     for (index, tool) in list(body, "tools").iter().enumerate() {
-        blocks.push(BodyBlock {
-            address: format!("tools[{index}]"),
+        let address = format!("tools[{index}]");
+        // Gemini's tools are lists of functions.
+        let functions = list(tool, "functionDeclarations").iter().enumerate();
+        let functions =
+            functions.map(|(number, it)| (format!("{address}.functionDeclarations[{number}]"), it));
+        let mut tools: Vec<(String, &Value)> = functions.collect();
+        if tools.is_empty() {
+            tools.push((address, tool));
+        }
+        blocks.extend(tools.into_iter().map(|(address, tool)| BodyBlock {
+            address,
             role: None,
             content: without_marker(tool),
-        });
+        }));
     }
     push_content("system", "system", &body["system"], &mut blocks);
+    let instruction = &body["systemInstruction"]["parts"];
+    push_content("systemInstruction.parts", "system", instruction, &mut blocks);
     for (field, index, message) in message_fields()
         .flat_map(|field| list(body, field).iter().enumerate().map(move |(index, it)| (field, index, it)))
     {
         let address = format!("{field}[{index}]");
         let role = message["role"].as_str().unwrap_or_default();
         push_content(&format!("{address}.content"), role, &message["content"], &mut blocks);
+        push_content(&format!("{address}.parts"), role, &message["parts"], &mut blocks);
         for (key, value) in message.as_object().into_iter().flatten() {
             match key.as_str() {
-                "role" | "content" => {}
+                "role" | "content" | "parts" => {}
                 "tool_calls" => {
                     for (call, content) in value.as_array().into_iter().flatten().enumerate() {
                         let address = format!("{address}.tool_calls[{call}]");
@@ -128,6 +140,27 @@ mod tests {
         let a = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]}]});
         let b = json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]});
         assert_eq!(first_difference(&a, &b), None);
+    }
+
+    #[test]
+    fn geminis_parts_and_functions_are_blocks() {
+        let body = json!({
+            "systemInstruction": {"parts": [{"text": "s"}]},
+            "tools": [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}],
+            "contents": [{"role": "user", "parts": [{"text": "x"}, {"text": "y"}]}],
+        });
+        let addresses: Vec<String> = blocks(&body).into_iter().map(|block| block.address).collect();
+        assert_eq!(
+            addresses,
+            [
+                "tools[0].functionDeclarations[0]",
+                "tools[0].functionDeclarations[1]",
+                "systemInstruction.parts[0]",
+                "contents[0].parts[0]",
+                "contents[0].parts[1]",
+            ]
+        );
+        assert!(is_request_body(&body));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Codec`]: everything that belongs to one protocol alone, for clients and for servers.
 //!
-//! A protocol is one folder of this crate (`anthropic`, `openai_chat`) and one line in [`codec`].
+//! A protocol is one folder of this crate (`anthropic`, `openai_chat`, `gemini`) and one line in [`codec`].
 //! Nothing else matches on [`Protocol`].
 
 use std::fmt;
@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use crate::anthropic::AnthropicMessages;
 use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::failure::{self, FailureReport};
+use crate::gemini::GeminiGenerateContent;
 use crate::openai_chat::OpenaiChat;
 use crate::stream::AnswerParser;
 use crate::{FailureKind, ThinkTags};
@@ -23,6 +24,7 @@ pub fn codec(protocol: Protocol) -> &'static dyn Codec {
     match protocol {
         Protocol::Anthropic => &AnthropicMessages,
         Protocol::Openai => &OpenaiChat,
+        Protocol::Gemini => &GeminiGenerateContent,
     }
 }
 

@@ -69,6 +69,12 @@ pub struct DecodedRequest {
     /// How many of the first messages became the system prompt (OpenAI). Add it to the index of a
     /// prompt message to get its index in the body.
     pub system_messages: usize,
+    /// Whether the answer shows summaries of its reasoning (Gemini; other servers always do).
+    pub include_thoughts: bool,
+    /// Whether a streamed answer is one JSON array in place of server-sent events (Gemini).
+    pub json_array: bool,
+    /// The name of stored content that goes before the request's own (Gemini's `cachedContent`).
+    pub cached_content: Option<String>,
     /// Known fields that affect neither prompt nor bill: `temperature`, `metadata`, `user`.
     pub other: BTreeMap<String, Json>,
 }
@@ -111,6 +117,8 @@ pub enum RequestKind {
     Answer,
     /// The number of its tokens, without an answer (Anthropic's `count_tokens`).
     Count,
+    /// To store its content, which later requests begin with (Gemini's `cachedContents`).
+    Store,
 }
 
 /// Parses the body of a request for an answer, in a protocol that has everything in the body.

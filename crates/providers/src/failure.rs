@@ -62,7 +62,7 @@ pub struct ProviderError {
     /// The provider's message, or ours if it gave none. Never contains a key after
     /// [`redact_key`](Self::redact_key).
     pub message: String,
-    /// How long the provider asks to wait (`retry-after`).
+    /// How long the provider asks to wait, in the header `retry-after` or in the body.
     pub retry_after: Option<Duration>,
     /// The provider's id of the request, to quote to its support.
     pub request_id: Option<String>,
@@ -201,7 +201,7 @@ impl ProviderError {
             failure: codec.classify_failure(Some(response.status), &report),
             status: Some(response.status),
             message: report.message,
-            retry_after: retry_after(response),
+            retry_after: retry_after(response).or(report.retry_after),
             request_id: response.header("request-id").or(response.header("x-request-id")).map(str::to_owned),
             source: None,
         }
@@ -211,7 +211,11 @@ impl ProviderError {
     pub fn from_stream_error(protocol: Protocol, error: StreamError) -> Self {
         let failure = match &error.kind {
             StreamErrorKind::Provider(word) => {
-                let report = FailureReport { words: vec![word.clone()], message: error.message.clone() };
+                let report = FailureReport {
+                    words: vec![word.clone()],
+                    message: error.message.clone(),
+                    retry_after: None,
+                };
                 codec(protocol).classify_failure(None, &report)
             }
             StreamErrorKind::Malformed | StreamErrorKind::TooLong => FailureKind::Malformed,

@@ -2,8 +2,8 @@
 //! the [`Answer`].
 //!
 //! Everything that belongs to one protocol is a [`Codec`]: the form of requests and answers, headers
-//! and paths, rules and errors. [`codec`] lists them: Anthropic Messages and OpenAI Chat
-//! Completions. The differences between the servers that speak one protocol are data
+//! and paths, rules and errors. [`codec`] lists them: Anthropic Messages, OpenAI Chat Completions and
+//! Gemini's own. The differences between the servers that speak one protocol are data
 //! ([`ProviderProfile`]), not code.
 //!
 //! ```
@@ -44,6 +44,7 @@ pub mod decode; // request bodies parsed back into prompts
 mod encoder; // Encoder: reuses the messages of the previous request
 mod event; // AnswerEvent: the pieces of a streamed answer
 mod failure; // FailureKind, ProviderError: why a request failed
+mod gemini; // the protocol of Gemini
 #[cfg(feature = "http")]
 mod http; // HttpTransport: requests over the network
 mod openai_chat; // the protocol OpenAI Chat Completions
@@ -62,6 +63,7 @@ pub use codec::{BodyMessages, Codec, block_addresses, codec, encode, validation_
 pub use encoder::Encoder;
 pub use event::{AnswerEvent, StopReason, StreamError, StreamErrorKind};
 pub use failure::{FailureKind, FailureReport, FailureSource, ProviderError};
+pub use gemini::SKIP_SIGNATURES;
 #[cfg(feature = "http")]
 pub use http::HttpTransport;
 pub use openai_chat::ThinkTags;

@@ -20,6 +20,7 @@ use hardpan_prompt::validate::{Violation, check_size, check_window};
 use hardpan_prompt::{Hash, TokenCounter, Vocabulary};
 use hardpan_providers::codec;
 use hardpan_providers::decode::{DecodedRequest, RequestKind};
+use serde_json::Value;
 
 pub(crate) use accepted::AcceptedRequest;
 pub use limits::RateLimits;
@@ -30,6 +31,7 @@ use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 use crate::assistant;
 use crate::error_reply::ErrorReply;
 use crate::faults::{ActiveFaults, Faults};
+use crate::gemini::CachedContents;
 use crate::reply::{Body, CacheWrite, Reply};
 use crate::script::{Script, ScriptProgress};
 use crate::server_codec::{Endpoint, ServerCodec, server_for_request};
@@ -101,6 +103,7 @@ struct EngineState {
     meter: RateMeter,
     /// By organisation: each key is its own organisation, at each provider.
     caches: BTreeMap<Hash, CacheModel>,
+    cached_contents: CachedContents,
 }
 
 impl Engine {
@@ -133,7 +136,8 @@ impl Engine {
             Err(refusal) => {
                 let mut headers = vec![("content-type", "application/json".to_owned())];
                 headers.extend(refusal.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-                let body = Body::Whole(server.error_body(&refusal, &request_id).to_string().into());
+                let body = server.wrap_error(request, server.error_body(&refusal, &request_id));
+                let body = Body::Whole(body.to_string().into());
                 Reply { status: refusal.status, headers, delay: Duration::ZERO, body, cache_write: None }
             }
         };
@@ -186,11 +190,14 @@ impl Engine {
             }
             Endpoint::Count => {
                 let decoded = decode(server, RequestKind::Count, request)?;
-                let accepted = self.accept(server, decoded, key)?;
-                let count = serde_json::json!({"input_tokens": accepted.measured.total()});
-                let mut reply = json_reply(count.to_string().into());
+                let accepted = self.accept(server, decoded, key, now)?;
+                let mut reply = json_reply(server.count_body(&accepted).to_string().into());
                 reply.headers.push(simulated_header(&accepted.model));
                 Ok(reply)
+            }
+            Endpoint::CachedContents(id) => {
+                let stored = self.store_content(server, request, id.as_deref(), key, (names.0, now))?;
+                Ok(json_reply(stored.to_string().into()))
             }
             Endpoint::Answer => {
                 let active_faults = self.state().faults.next_request();
@@ -213,7 +220,7 @@ impl Engine {
         now: Moment,
     ) -> Result<Reply, ErrorReply> {
         let decoded = decode(server, RequestKind::Answer, request)?;
-        let accepted = self.accept(server, decoded, key)?;
+        let accepted = self.accept(server, decoded, key, now)?;
         self.state().meter.count_request(&self.settings.limits, accepted.measured.total(), now)?;
         let (rules, sent) = accepted.cache_request(now);
         let billing = {
@@ -221,20 +228,21 @@ impl Engine {
             let empty = CacheModel::new();
             state.caches.get(&accepted.organisation).unwrap_or(&empty).plan(&rules, &sent)
         };
+        let amounts = accepted.stored_content_amounts().unwrap_or(billing.amounts);
         let answer = self.generate_answer(server, &accepted, active_faults)?;
         let counter = self.counter(&accepted.model);
         let head = AnswerHead {
             number,
             model: accepted.decoded.prompt.model.to_string(),
             created: now.0.div_euclid(1000),
-            tokens: [billing.amounts, answer.count_tokens(counter)].into_iter().sum(),
+            tokens: [amounts, answer.count_tokens(counter)].into_iter().sum(),
         };
         self.state().meter.count_output(head.tokens.output);
         let error = server.error_body(&ErrorReply::injected(server.overload_status(), None), request_id);
         let (content_type, body) = if accepted.decoded.stream {
             let events = server.answer_events(&accepted, &answer, &head);
             let body = active_faults.apply_to_stream(server, events, answer.pace, &error);
-            ("text/event-stream; charset=utf-8", body)
+            (server.stream_content_type(&accepted), body)
         } else {
             let body = server.answer_body(&accepted, &answer, &head).to_string().into();
             ("application/json", active_faults.apply_to_body(body, &error))
@@ -249,9 +257,11 @@ impl Engine {
     fn accept(
         &self,
         server: &dyn ServerCodec,
-        decoded: DecodedRequest,
+        mut decoded: DecodedRequest,
         key: Option<&str>,
+        now: Moment,
     ) -> Result<AcceptedRequest, ErrorReply> {
+        let cached_tokens = self.state().cached_contents.prepend(&mut decoded, content_owner(key), now)?;
         let name = &decoded.prompt.model;
         let (model, profile) = self.settings.model(server, name).ok_or_else(|| server.refuse_model(name))?;
         let choice = ToolChoice::from_request(&decoded);
@@ -261,7 +271,33 @@ impl Engine {
         check_window(measured.total(), model.context as usize).map_err(refuse)?;
         let organisation =
             Hash::chain([Hash::of(model.provider.as_bytes()), Hash::of(key.unwrap_or_default().as_bytes())]);
-        Ok(AcceptedRequest { decoded, model, profile, choice, measured, organisation })
+        Ok(AcceptedRequest { decoded, model, profile, choice, measured, organisation, cached_tokens })
+    }
+
+    /// Creates, shows, changes or deletes stored content.
+    fn store_content(
+        &self,
+        server: &dyn ServerCodec,
+        request: &Request<'_>,
+        id: Option<&str>,
+        key: Option<&str>,
+        (number, now): (u64, Moment),
+    ) -> Result<Value, ErrorReply> {
+        let owner = content_owner(key);
+        match (request.method, id) {
+            ("PATCH", Some(id)) => self.state().cached_contents.update(id, request.body, owner, now),
+            ("DELETE", Some(id)) => self.state().cached_contents.delete(id, owner, now),
+            (_, Some(id)) => self.state().cached_contents.get(id, owner, now),
+            ("POST", None) => {
+                let decoded = decode(server, RequestKind::Store, request)?;
+                let name = &decoded.prompt.model;
+                let (model, _) =
+                    self.settings.model(server, name).ok_or_else(|| server.refuse_model(name))?;
+                let tokens = self.counter(&model).measure(&decoded.prompt).total();
+                self.state().cached_contents.create(decoded, tokens, owner, number, now)
+            }
+            (_, None) => Ok(self.state().cached_contents.list(owner, now)),
+        }
     }
 
     /// Generates the answer, within the request's limits.
@@ -344,6 +380,11 @@ impl EngineSettings {
         let profile = self.catalogue.provider(&model.provider).ok()?.profile_for_model(&model);
         Some((model, profile)).filter(|(_, profile)| profile.protocol == server.protocol())
     }
+}
+
+/// Whose stored content a key sees.
+fn content_owner(key: Option<&str>) -> Hash {
+    Hash::of(key.unwrap_or_default().as_bytes())
 }
 
 fn decode(

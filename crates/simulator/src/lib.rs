@@ -1,8 +1,8 @@
 //! A simulated provider for tests, demos and offline use: it behaves like the real servers and
 //! needs no key. The principal type is [`Engine`].
 //!
-//! It speaks Anthropic Messages and OpenAI Chat Completions, validates requests as strictly as the
-//! real servers, and caches and bills as they document. It answers from a [`Script`], or with a
+//! It speaks Anthropic Messages, OpenAI Chat Completions and Gemini's own protocol, validates
+//! requests as strictly as the real servers, and caches and bills as they document. It answers from a [`Script`], or with a
 //! built-in assistant that searches instead of using a language model, and says so. [`Faults`]
 //! inject errors. Tokens are counted with our tokenizer, and a header of every response says so.
 //!
@@ -37,6 +37,7 @@ mod clock; // Clock, ManualClock: the source of time
 mod engine; // Engine: turns a request into a reply
 mod error_reply; // ErrorReply: why a request is refused
 mod faults; // Faults: errors to inject
+mod gemini; // the server of Gemini's own protocol
 mod in_process; // InProcessTransport: the engine as a transport
 mod openai_chat; // the server of OpenAI Chat Completions
 mod reply; // Reply: a response with its delays

@@ -183,7 +183,8 @@ async fn handle(State(shared): State<Arc<ServerState>>, request: HttpRequest) ->
     let is_large = body.len() > LARGE_BODY_BYTES;
     let engine = shared.engine.clone();
     let answer = move || {
-        let (method, path) = (head.method.as_str(), head.uri.path());
+        let path = head.uri.path_and_query().map_or(head.uri.path(), |it| it.as_str());
+        let method = head.method.as_str();
         engine.answer(&Request { method, path, headers: &headers, body: &body }, now)
     };
     let reply = if is_large { tokio::task::spawn_blocking(answer).await } else { Ok(answer()) };

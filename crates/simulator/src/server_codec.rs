@@ -15,6 +15,7 @@ use crate::answer::SimulatedAnswer;
 use crate::anthropic::AnthropicServer;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request};
 use crate::error_reply::ErrorReply;
+use crate::gemini::GeminiServer;
 use crate::openai_chat::OpenaiServer;
 use crate::tool_choice::ToolChoice;
 use crate::wire::{AnswerHead, StreamEvent};
@@ -24,6 +25,7 @@ pub fn server_codec(protocol: Protocol) -> &'static dyn ServerCodec {
     match protocol {
         Protocol::Anthropic => &AnthropicServer,
         Protocol::Openai => &OpenaiServer,
+        Protocol::Gemini => &GeminiServer,
     }
 }
 
@@ -49,6 +51,8 @@ pub enum Endpoint {
     Count,
     /// All models, or the one with this id.
     Models(Option<String>),
+    /// All stored contents, or the one with this id (Gemini).
+    CachedContents(Option<String>),
 }
 
 impl Endpoint {
@@ -60,11 +64,13 @@ impl Endpoint {
         }
     }
 
-    /// The HTTP method that it takes.
-    pub fn method(&self) -> &'static str {
+    /// The HTTP methods that it takes.
+    pub fn methods(&self) -> &'static [&'static str] {
         match self {
-            Endpoint::Answer | Endpoint::Count => "POST",
-            Endpoint::Models(_) => "GET",
+            Endpoint::Answer | Endpoint::Count => &["POST"],
+            Endpoint::Models(_) => &["GET"],
+            Endpoint::CachedContents(None) => &["GET", "POST"],
+            Endpoint::CachedContents(Some(_)) => &["GET", "PATCH", "DELETE"],
         }
     }
 }
@@ -74,7 +80,7 @@ pub trait ServerCodec: fmt::Debug + Sync {
     /// The protocol that it serves.
     fn protocol(&self) -> Protocol;
 
-    /// What a path addresses, which has neither `/v1/` nor a query. `None` if it is not a path of
+    /// What a path addresses, which has neither `/v1/` nor `/v1beta/` nor a query. `None` if it is not a path of
     /// this protocol.
     fn endpoint(&self, path: &str) -> Option<Endpoint>;
 
@@ -134,6 +140,11 @@ pub trait ServerCodec: fmt::Debug + Sync {
     /// The JSON body of an error.
     fn error_body(&self, error: &ErrorReply, request_id: &str) -> Value;
 
+    /// An error body as the response to this request has it.
+    fn wrap_error(&self, _request: &Request<'_>, body: Value) -> Value {
+        body
+    }
+
     /// An error in the middle of a stream.
     fn error_event(&self, body: &Value) -> Bytes;
 
@@ -151,6 +162,16 @@ pub trait ServerCodec: fmt::Debug + Sync {
 
     /// The listing of all models.
     fn model_list(&self, entries: Vec<Value>) -> Value;
+
+    /// The answer to a request for its number of tokens.
+    fn count_body(&self, request: &AcceptedRequest) -> Value {
+        serde_json::json!({"input_tokens": request.measured.total()})
+    }
+
+    /// The content type of a streamed answer.
+    fn stream_content_type(&self, _request: &AcceptedRequest) -> &'static str {
+        "text/event-stream; charset=utf-8"
+    }
 
     /// An answer that is not streamed.
     fn answer_body(&self, request: &AcceptedRequest, answer: &SimulatedAnswer, head: &AnswerHead) -> Value;

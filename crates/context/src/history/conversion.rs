@@ -152,20 +152,22 @@ impl Conversion<'_> {
                 MessagePart::Reasoning { text, signature, redacted } => {
                     // An empty proof is none: it would be sent, and refused.
                     let proof = |proof: &Option<Arc<str>>| proof.clone().filter(|proof| !proof.is_empty());
+                    let is_detached = self.input.target.profile.protocol.traits().detached_signatures;
                     let reasoning = Reasoning {
-                        text: text.clone(),
+                        text: if is_detached { Text::default() } else { text.clone() },
                         signature: proof(signature),
                         redacted: proof(redacted),
                         origin: Origin::message(&message.id),
                     };
                     if ours && self.can_send_reasoning(&reasoning) {
                         contents.push(Content::Reasoning(reasoning));
-                    } else {
+                    } else if !(ours && is_detached) {
                         foreign_reasoning = true;
                     }
                 }
                 MessagePart::ToolCall(call) if self.calls == ToolCallHandling::Keep => {
                     let Some(answer) = self.pairing.find_answer(self.index, call) else {
+                        self.drop_detached_signature(&mut contents);
                         let key = OmissionKey::Call(call.id.clone());
                         self.history
                             .left_out
@@ -184,15 +186,21 @@ impl Conversion<'_> {
                     }
                     results.push(Content::Result(self.convert_result(id, &answer, message)));
                 }
-                MessagePart::ToolCall(_) => {}
+                MessagePart::ToolCall(_) => self.drop_detached_signature(&mut contents),
             }
         }
         if foreign_reasoning {
             self.leave_out(message, OmissionReason::ForeignReasoning);
         }
-        // Reasoning by itself is not a message, and no message may end with it.
+        // Reasoning by itself is not a message, and no message may end with it, unless signatures
+        // stand apart.
         let led_to = contents.iter().rposition(|content| !matches!(content, Content::Reasoning(_)));
-        let end = led_to.map_or(0, |last| last + 1);
+        let is_detached = self.input.target.profile.protocol.traits().detached_signatures;
+        let end = match led_to {
+            Some(_) if is_detached => contents.len(),
+            Some(last) => last + 1,
+            None => 0,
+        };
         if end < contents.len() {
             contents.truncate(end);
             self.leave_out(message, OmissionReason::ReasoningAtEnd);
@@ -288,10 +296,18 @@ impl Conversion<'_> {
     }
 
     fn can_send_reasoning(&self, reasoning: &Reasoning) -> bool {
-        if self.input.target.profile.protocol.traits().signed_reasoning {
-            reasoning.signature.is_some() || reasoning.redacted.is_some()
+        let traits = self.input.target.profile.protocol.traits();
+        if traits.signed_reasoning {
+            reasoning.signature.is_some() || (reasoning.redacted.is_some() && !traits.detached_signatures)
         } else {
             self.input.target.profile.reasoning_field.name().is_some() && !reasoning.text.is_empty()
+        }
+    }
+
+    /// Drops the signature of a call that is not sent: it would go to the part after the call.
+    fn drop_detached_signature(&self, contents: &mut Vec<Content>) {
+        if self.input.target.profile.protocol.traits().detached_signatures {
+            contents.pop_if(|last| matches!(last, Content::Reasoning(_)));
         }
     }
 

@@ -2,6 +2,7 @@
 //! mistake is not made twice.
 
 mod anthropic; // Messages
+mod gemini; // generateContent
 mod openai; // Chat Completions
 mod tests; // the checker itself
 
@@ -18,6 +19,7 @@ pub fn check(body: &Value, target: &Target, markers: usize) -> CheckResult {
     match target.profile.protocol {
         Protocol::Anthropic => anthropic::check(body, target)?,
         Protocol::Openai => openai::check(body, target)?,
+        Protocol::Gemini => gemini::check(body, target)?,
     }
     let on_the_wire = blocks(body).iter().filter(|block| block.marked).count();
     require(on_the_wire == markers, "every breakpoint of the prompt is on the wire", || {
@@ -44,6 +46,12 @@ pub fn blocks(body: &Value) -> Vec<WireBlock> {
     let mut blocks = Vec::new();
     list(&body["tools"]).iter().for_each(|tool| blocks.push(block(Value::Null, tool)));
     list(&body["system"]).iter().for_each(|text| blocks.push(block("system".into(), text)));
+    list(&body["systemInstruction"]["parts"])
+        .iter()
+        .for_each(|text| blocks.push(block("system".into(), text)));
+    for message in list(&body["contents"]) {
+        list(&message["parts"]).iter().for_each(|part| blocks.push(block(message["role"].clone(), part)));
+    }
     for message in list(&body["messages"]) {
         let who = Value::Array(vec![message["role"].clone(), message["tool_call_id"].clone()]);
         match &message["content"] {

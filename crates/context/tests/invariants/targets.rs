@@ -5,7 +5,7 @@ use hardpan_context::Target;
 use hardpan_models::Catalogue;
 
 /// From the built-in catalogue: provider, model.
-const CATALOGUE_MODELS: [(&str, &str); 14] = [
+const CATALOGUE_MODELS: [(&str, &str); 16] = [
     ("anthropic", "claude-sonnet-5"),
     ("anthropic", "claude-sonnet-4-5"), // accepts a prefill, and thinks
     ("anthropic", "claude-3-haiku-20240307"), // accepts a prefill, and does not
@@ -20,6 +20,8 @@ const CATALOGUE_MODELS: [(&str, &str); 14] = [
     ("openrouter", "anthropic/claude-sonnet-4.5"),
     ("openrouter", "openai/gpt-oss-120b"),
     ("mistral", "codestral-latest"), // no tools, no images
+    ("gemini", "gemini-3.5-flash"),  // signatures of calls, images in results
+    ("gemini", "gemini-2.5-pro"),    // neither
 ];
 
 /// What no listed model has: markers without tools, markers without images, a tiny window, message

@@ -28,7 +28,7 @@ pub(super) fn check_tools(prompt: &Prompt, rules: &ValidationRules, found: &mut 
     for (index, block) in prompt.tools.iter().enumerate() {
         let at = Location::Tool(index);
         let name = &block.tool.name;
-        check_name(at, name, found);
+        check_name(at, name, rules, found);
         if !names.insert(name) {
             found.push(Violation::ToolTwice { at, name: name.to_string() });
         }
@@ -50,8 +50,9 @@ pub(super) fn check_blocks(prompt: &Prompt, rules: &ValidationRules, found: &mut
     }
     for (message, turn) in prompt.messages.iter().enumerate() {
         // An OpenAI message of nothing but reasoning has neither content nor calls.
-        let counts =
-            |b: &Block| rules.form == MessageForm::Blocks || !matches!(*b.content, Content::Reasoning(_));
+        let counts = |b: &Block| {
+            rules.form != MessageForm::ToolMessages || !matches!(*b.content, Content::Reasoning(_))
+        };
         if !turn.blocks.iter().any(counts) && !turn.only_sets_effort() {
             found.push(Violation::EmptyMessage { at: Location::Message(message) });
         }
@@ -101,7 +102,7 @@ fn check_block(at: Location, block: &Block, rules: &ValidationRules, found: &mut
 }
 
 fn check_text(at: Location, segments: &[Segment], rules: &ValidationRules, found: &mut Vec<Violation>) {
-    if rules.form == MessageForm::ToolMessages {
+    if rules.form != MessageForm::Blocks {
         return;
     }
     if segments.iter().all(|s| s.text.is_empty()) {
@@ -120,14 +121,18 @@ fn check_reasoning(at: Location, reasoning: &Reasoning, rules: &ValidationRules,
 
 fn check_call(at: Location, call: &Call, rules: &ValidationRules, found: &mut Vec<Violation>) {
     check_id(at, &call.id, rules, found);
-    check_name(at, &call.name, found);
+    check_name(at, &call.name, rules, found);
     if !call.arguments.is_object() {
         found.push(Violation::Arguments { at, id: call.id.to_string() });
     }
 }
 
-fn check_name(at: Location, name: &str, found: &mut Vec<Violation>) {
-    if name.is_empty() || name.len() > 64 || !is_identifier(name) {
+fn check_name(at: Location, name: &str, rules: &ValidationRules, found: &mut Vec<Violation>) {
+    let is_valid = match rules.form {
+        MessageForm::Blocks | MessageForm::ToolMessages => is_identifier(name),
+        MessageForm::Parts => is_function_name(name),
+    };
+    if name.is_empty() || name.len() > 64 || !is_valid {
         found.push(Violation::ToolName { at, name: name.to_string() });
     }
 }
@@ -137,8 +142,10 @@ fn check_id(at: Location, id: &str, rules: &ValidationRules, found: &mut Vec<Vio
         MessageForm::Blocks if id.is_empty() || !is_identifier(id) => {
             found.push(Violation::CallId { at, id: id.to_string() });
         }
-        MessageForm::ToolMessages if id.is_empty() => found.push(Violation::EmptyCallId { at }),
-        MessageForm::Blocks | MessageForm::ToolMessages => {}
+        MessageForm::ToolMessages | MessageForm::Parts if id.is_empty() => {
+            found.push(Violation::EmptyCallId { at });
+        }
+        MessageForm::Blocks | MessageForm::ToolMessages | MessageForm::Parts => {}
     }
     if let Some(max) = rules.max_call_id.filter(|max| id.chars().count() > *max) {
         found.push(Violation::LongCallId { at, id: id.to_string(), max });
@@ -148,6 +155,12 @@ fn check_id(at: Location, id: &str, rules: &ValidationRules, found: &mut Vec<Vio
 /// Whether a text consists of letters, digits, `_` and `-` only.
 fn is_identifier(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+/// Whether a text is a letter or `_`, followed by letters, digits, `_`, `.`, `:` and `-` (Gemini).
+fn is_function_name(text: &str) -> bool {
+    let begins = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    begins && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
 }
 
 /// Checks the number of images in the whole request, those in tool results included.

@@ -14,7 +14,10 @@ pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found
     if anthropic && speakers.clone().next().is_some_and(|(_, first)| first.role == Role::Assistant) {
         found.push(Violation::FirstNotUser);
     }
-    check_answers(prompt, rules.form, found);
+    match rules.form {
+        MessageForm::Blocks | MessageForm::ToolMessages => check_answers(prompt, rules.form, found),
+        MessageForm::Parts => check_steps(prompt, found),
+    }
     if anthropic {
         check_reasoning(prompt, found);
     }
@@ -118,7 +121,7 @@ impl<'a> ToolRound<'a> {
             self.answered.push(self.late.remove(index));
         } else {
             found.push(match self.form {
-                MessageForm::Blocks => Violation::Orphan { at, id: id.to_string() },
+                MessageForm::Blocks | MessageForm::Parts => Violation::Orphan { at, id: id.to_string() },
                 MessageForm::ToolMessages => Violation::StrayToolMessage { at, id: id.to_string() },
             });
         }
@@ -130,16 +133,60 @@ impl<'a> ToolRound<'a> {
         if let Some((at, _)) = waiting.first().copied() {
             let ids = waiting.iter().map(|(_, id)| id.to_string()).collect();
             found.push(match self.form {
-                MessageForm::Blocks => Violation::Unanswered { at, ids },
+                MessageForm::Blocks | MessageForm::Parts => Violation::Unanswered { at, ids },
                 MessageForm::ToolMessages => Violation::NoToolMessage { at, ids },
             });
         }
         match self.form {
-            MessageForm::Blocks => self.late.extend(waiting.iter().map(|(_, id)| id)),
+            MessageForm::Blocks | MessageForm::Parts => self.late.extend(waiting.iter().map(|(_, id)| id)),
             // A tool message after this one is a stray, whatever it names.
             MessageForm::ToolMessages => self.answered.clear(),
         }
     }
+}
+
+/// Gemini: a message with calls comes after the user's, and the next one answers all of its calls,
+/// each once.
+fn check_steps(prompt: &Prompt, found: &mut Vec<Violation>) {
+    let mut ids = FxHashSet::default();
+    let mut open: Vec<&str> = Vec::new();
+    let mut made_at = Location::Message(0);
+    let mut previous = None;
+    for (index, message) in prompt.messages.iter().enumerate() {
+        let at = Location::Message(index);
+        let mut results: Vec<&str> = Vec::new();
+        let mut calls: Vec<&str> = Vec::new();
+        for (block, content) in message.blocks.iter().enumerate() {
+            match &*content.content {
+                Content::Call(call) => {
+                    if !ids.insert(&*call.id) {
+                        let at = Location::Block { message: index, block };
+                        found.push(Violation::CallTwice { at, id: call.id.to_string() });
+                    }
+                    calls.push(&call.id);
+                }
+                Content::Result(result) => results.push(&result.call_id),
+                Content::Text(_) | Content::Image(..) | Content::Reasoning(_) => {}
+            }
+        }
+        let (expected, answered) = (sorted(&open), sorted(&results));
+        if expected != answered {
+            found.push(Violation::ResponseCount { at: if open.is_empty() { at } else { made_at } });
+        }
+        if !calls.is_empty() && previous != Some(Role::User) {
+            found.push(Violation::CallNotAfterUser { at });
+        }
+        (open, made_at, previous) = (calls, at, Some(message.role));
+    }
+    if !open.is_empty() {
+        found.push(Violation::ResponseCount { at: made_at });
+    }
+}
+
+fn sorted<'a>(ids: &[&'a str]) -> Vec<&'a str> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids
 }
 
 fn check_reasoning(prompt: &Prompt, found: &mut Vec<Violation>) {

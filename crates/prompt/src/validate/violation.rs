@@ -282,6 +282,24 @@ pub enum Violation {
         /// The call id that the result names.
         id: String,
     },
+    /// Gemini: the message after calls does not answer each of them once.
+    #[error(
+        "Please ensure that the number of function response parts is equal to the number of function call \
+         parts of the function call turn."
+    )]
+    ResponseCount {
+        /// Location of the message with the calls, or with results that answer nothing.
+        at: Location,
+    },
+    /// Gemini: a message with calls does not follow a message of the user.
+    #[error(
+        "Please ensure that function call turn comes immediately after a user turn or after a function \
+         response turn."
+    )]
+    CallNotAfterUser {
+        /// Location of the message with the calls.
+        at: Location,
+    },
     /// Thinking is on, and the message that made the open calls does not begin with its reasoning.
     #[error(
         "{at}: with thinking on, the assistant message whose calls are being answered must begin with its \

@@ -1,5 +1,7 @@
 //! [`FailureReport`] and [`classify`]: from a provider's words to a [`FailureKind`].
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::FailureKind;
@@ -11,6 +13,8 @@ pub struct FailureReport {
     pub words: Vec<String>,
     /// Its message for people; empty if it gave none.
     pub message: String,
+    /// How long it asks to wait, if it says so in the body.
+    pub retry_after: Option<Duration>,
 }
 
 impl FailureReport {
@@ -22,6 +26,7 @@ impl FailureReport {
         FailureReport {
             words: words.iter().filter_map(|word| word.as_str()).map(str::to_owned).collect(),
             message: message.unwrap_or_default().to_owned(),
+            retry_after: None,
         }
     }
 

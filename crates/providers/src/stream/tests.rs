@@ -95,7 +95,7 @@ fn an_endless_answer_ends() {
 
 #[test]
 fn what_is_no_answer_is_an_error_that_quotes_it() {
-    for protocol in [Protocol::Anthropic, Protocol::Openai] {
+    for protocol in Protocol::ALL {
         for body in [&b"<html>Bad gateway</html>"[..], b"", b"{}", b"[1,2]", b"{\"choices\":[]}", b"\xFF"] {
             let events = decode_answer_body(protocol, body);
             assert!(matches!(&events[..], [AnswerEvent::Error(_)]), "{protocol:?} {events:?}");
@@ -113,7 +113,7 @@ fn what_is_no_answer_is_an_error_that_quotes_it() {
 
 #[test]
 fn an_empty_stream_is_cut() {
-    for protocol in [Protocol::Anthropic, Protocol::Openai] {
+    for protocol in Protocol::ALL {
         assert_eq!(decode_stream(protocol, ThinkTags::Leading, b""), [stop(StopReason::Cut)]);
         assert_eq!(
             decode_stream(protocol, ThinkTags::Leading, b": warming up\n\ndata:\n\n"),

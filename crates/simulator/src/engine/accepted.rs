@@ -2,7 +2,7 @@
 
 use hardpan_economy::cache::{self, CacheSettings, ImplicitMarker, Moment};
 use hardpan_models::{Model, ProviderProfile};
-use hardpan_prompt::{Hash, PromptTokens};
+use hardpan_prompt::{Hash, PromptTokens, TokenUsage};
 use hardpan_providers::decode::DecodedRequest;
 
 use crate::tool_choice::ToolChoice;
@@ -15,9 +15,18 @@ pub struct AcceptedRequest {
     pub choice: ToolChoice,
     pub measured: PromptTokens,
     pub organisation: Hash,
+    /// The tokens of the stored content that the request begins with. `None`: it names none.
+    pub cached_tokens: Option<usize>,
 }
 
 impl AcceptedRequest {
+    /// What a request that begins with stored content is billed for. `None`: it does not.
+    pub fn stored_content_amounts(&self) -> Option<TokenUsage> {
+        let (total, cached) = (self.measured.total() as u64, self.cached_tokens? as u64);
+        let cache_read = cached.min(total);
+        Some(TokenUsage { input: total - cache_read, cache_read, ..TokenUsage::default() })
+    }
+
     /// The request in the form of the cache model, with the rules by which it is cached.
     pub fn cache_request(&self, now: Moment) -> (cache::CacheRules, cache::CacheRequest) {
         let DecodedRequest {

@@ -8,7 +8,7 @@ use crate::server_codec::{Endpoint, ServerCodec};
 /// An incoming HTTP request.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The HTTP method, `POST` or `GET`.
+    /// The HTTP method, such as `POST` or `GET`.
     pub method: &'a str,
     /// The path, with or without a query.
     pub path: &'a str,
@@ -19,9 +19,10 @@ pub struct Request<'a> {
 }
 
 impl fmt::Debug for Request<'_> {
-    // Header values may be keys: they are never printed.
+    // Header values and the query may hold keys: they are never printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ({} bytes)", self.method, self.path, self.body.len())
+        let path = self.path.split('?').next().unwrap_or_default();
+        write!(f, "{} {path} ({} bytes)", self.method, self.body.len())
     }
 }
 
@@ -38,22 +39,31 @@ impl<'a> Request<'a> {
         Some(token).filter(|token| !token.is_empty())
     }
 
-    /// The path without query and without `/v1`: some clients have it in their base URL, some do
+    /// The value of a field of the query, as it stands there.
+    pub(crate) fn query_value(&self, name: &str) -> Option<&'a str> {
+        let (_, query) = self.path.split_once('?')?;
+        let mut fields = query.split('&').filter_map(|field| field.split_once('='));
+        fields.find(|(known, _)| *known == name).map(|(_, value)| value).filter(|value| !value.is_empty())
+    }
+
+    /// The path without query and without version: some clients have it in their base URL, some do
     /// not. Empty if it does not begin with a slash.
     pub(crate) fn endpoint_path(&self) -> &'a str {
         let path = self.path.split('?').next().unwrap_or_default();
-        let path = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).unwrap_or_default();
-        path.trim_end_matches('/')
+        let mut versions = ["/v1/", "/v1beta/", "/v1beta1/", "/"].iter();
+        versions.find_map(|version| path.strip_prefix(version)).unwrap_or_default().trim_end_matches('/')
     }
 
     /// What the request addresses on its server.
     pub(super) fn endpoint(&self, server: &dyn ServerCodec) -> Result<Endpoint, ErrorReply> {
+        let path = self.path.split('?').next().unwrap_or_default(); // a key may be in the query
         let Some(endpoint) = server.endpoint(self.endpoint_path()) else {
-            return Err(ErrorReply::new(404, format!("nothing is at {} {}", self.method, self.path)));
+            return Err(ErrorReply::new(404, format!("nothing is at {} {path}", self.method)));
         };
-        let method = endpoint.method();
-        if self.method != method {
-            return Err(ErrorReply::new(405, format!("{} takes {method}, not {}", self.path, self.method)));
+        let methods = endpoint.methods();
+        if !methods.contains(&self.method) {
+            let methods = methods.join(" or ");
+            return Err(ErrorReply::new(405, format!("{path} takes {methods}, not {}", self.method)));
         }
         Ok(endpoint)
     }

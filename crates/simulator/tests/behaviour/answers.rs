@@ -26,6 +26,7 @@ fn thinking(protocol: Protocol, stream: bool) -> Value {
             protocol,
             json!({"stream": stream, "model": "deepseek/deepseek-chat", "stream_options": {"include_usage": true}}),
         ),
+        protocol => panic!("{protocol:?} has tests of its own"),
     }
 }
 
@@ -180,6 +181,7 @@ turns:
                     {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]},
                     {"role": "tool", "tool_call_id": "c1", "content": "nothing"},
                 ]),
+                protocol => panic!("{protocol:?} has tests of its own"),
             };
             let second = provider.send(protocol, &body(protocol, json!({"messages": messages}))).await;
             assert_eq!(second.answer(protocol).text(), "It is empty.", "{}", second.json());

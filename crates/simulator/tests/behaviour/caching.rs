@@ -222,6 +222,7 @@ async fn a_request_that_is_refused_leaves_nothing_behind() {
             Protocol::Openai => {
                 body(protocol, json!({"messages": [{"role": "user", "content": long("user")}]}))
             }
+            protocol => panic!("{protocol:?} has tests of its own"),
         };
         assert_eq!(provider.send(protocol, &request).await.status, 500);
         assert_eq!(

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+/// The two protocols whose requests have the same shape, with a list of messages.
 pub const BOTH: [Protocol; 2] = [Protocol::Anthropic, Protocol::Openai];
 
 /// A running simulator with its transport and clock.
@@ -58,6 +59,7 @@ pub fn path(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Anthropic => "/messages",
         Protocol::Openai => "/chat/completions",
+        Protocol::Gemini => "/models/gemini-3.5-flash:streamGenerateContent?alt=sse",
     }
 }
 
@@ -65,6 +67,7 @@ pub fn headers(protocol: Protocol) -> Vec<(String, String)> {
     let headers = match protocol {
         Protocol::Anthropic => vec![("x-api-key", "secret"), ("anthropic-version", "2023-06-01")],
         Protocol::Openai => vec![("authorization", "Bearer secret")],
+        Protocol::Gemini => vec![("x-goog-api-key", "secret")],
     };
     headers.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
@@ -73,6 +76,11 @@ pub fn headers(protocol: Protocol) -> Vec<(String, String)> {
 pub fn body(protocol: Protocol, more: Value) -> Value {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let mut body = match protocol {
+        Protocol::Gemini => json!({
+            "contents": [{"role": "user", "parts": [{"text": "Hello!"}]}],
+            "generationConfig": {"maxOutputTokens": 1000, "thinkingConfig": {"includeThoughts": true}},
+            "tools": [{"functionDeclarations": [{"name": "read", "description": "Reads.", "parametersJsonSchema": schema}]}],
+        }),
         Protocol::Anthropic => json!({
             "model": "claude-sonnet-5",
             "max_tokens": 1000,
@@ -84,7 +92,9 @@ pub fn body(protocol: Protocol, more: Value) -> Value {
             "tools": [{"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": schema}}],
         }),
     };
-    body["messages"] = json!([{"role": "user", "content": "Hello!"}]);
+    if protocol != Protocol::Gemini {
+        body["messages"] = json!([{"role": "user", "content": "Hello!"}]);
+    }
     merge_fields(&mut body, more);
     body
 }
@@ -116,7 +126,7 @@ impl CollectedResponse {
     }
 
     pub fn events(&self, protocol: Protocol) -> Vec<AnswerEvent> {
-        if self.header("content-type") == Some("application/json") {
+        if self.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
             return decode_answer_body(protocol, &self.bytes);
         }
         let mut decoder = StreamDecoder::new(protocol);

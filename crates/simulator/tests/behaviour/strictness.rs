@@ -24,6 +24,7 @@ async fn refused(provider: &TestProvider, protocol: Protocol, more: Value) -> (u
             assert_eq!(fields, ["message", "type", "param", "code"], "{error}");
             assert!(got.header("x-request-id").is_some());
         }
+        protocol => panic!("{protocol:?} has tests of its own"),
     }
     (got.status, error["error"].clone())
 }
@@ -249,6 +250,7 @@ async fn a_minute_has_its_limits_and_every_answer_tells_them() {
                     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-limit")
                 }
                 Protocol::Openai => ("x-ratelimit-remaining-requests", "x-ratelimit-limit-requests"),
+                protocol => panic!("{protocol:?} has tests of its own"),
             };
             for expected in ["1", "0"] {
                 let got = provider.send(protocol, &body(protocol, json!({}))).await;

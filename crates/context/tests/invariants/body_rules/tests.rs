@@ -147,3 +147,80 @@ fn mistakes_in_a_chat_request_are_found() {
         assert_eq!(broken(change), Some(rule));
     }
 }
+
+fn gemini() -> Value {
+    let call = |id: &str| json!({"functionCall": {"id": id, "name": "read", "args": {}}});
+    let response =
+        |id: &str| json!({"functionResponse": {"id": id, "name": "read", "response": {"output": id}}});
+    let mut first = call("a");
+    first["thoughtSignature"] = json!("cw==");
+    json!({
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "tools": [{"functionDeclarations": [{"name": "read", "description": "", "parametersJsonSchema": {"type": "object"}}]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "go"}]},
+            {"role": "model", "parts": [{"text": "so"}, first, call("b")]},
+            {"role": "user", "parts": [response("a"), response("b")]},
+            {"role": "user", "parts": [{"text": "and now?"}]},
+        ],
+        "generationConfig": {"maxOutputTokens": 4000, "thinkingConfig": {"includeThoughts": true}},
+    })
+}
+
+#[test]
+fn mistakes_in_a_gemini_request_are_found() {
+    let broken = |change: Change| broken("gemini-3.5-flash", gemini(), change);
+    assert_eq!(broken(|_| {}), None);
+    let cases: [(Change, &str); 11] = [
+        (
+            |body| drop(body["contents"][2]["parts"].as_array_mut().expect("a list").remove(0)),
+            "the next message answers every call",
+        ),
+        (
+            |body| body["contents"][2]["parts"].as_array_mut().expect("a list").swap(0, 1),
+            "the next message answers every call",
+        ),
+        (
+            |body| drop(body["contents"].as_array_mut().expect("a list").remove(1)),
+            "the next message answers every call",
+        ),
+        (|body| body["contents"][0]["role"] = json!("model"), "the user speaks first"),
+        (|body| body["contents"][3]["role"] = json!("model"), "the user speaks last"),
+        (
+            |body| {
+                let said = json!({"role": "model", "parts": [{"text": "hm"}]});
+                body["contents"].as_array_mut().expect("a list").insert(1, said);
+            },
+            "calls follow the user",
+        ),
+        (
+            |body| {
+                let words = json!({"text": "more"});
+                body["contents"][2]["parts"].as_array_mut().expect("a list").push(words);
+            },
+            "results are a message of their own",
+        ),
+        (
+            |body| body["contents"][1]["parts"].as_array_mut().expect("a list").swap(1, 2),
+            "the next message answers every call",
+        ),
+        (
+            |body| {
+                let part = body["contents"][1]["parts"][1].as_object_mut().expect("a part");
+                part.shift_remove("thoughtSignature");
+            },
+            "the first call of a step is signed",
+        ),
+        (
+            |body| {
+                body["generationConfig"]["thinkingConfig"] =
+                    json!({"thinkingLevel": "LOW", "thinkingBudget": 1})
+            },
+            "a level or a budget",
+        ),
+        (|body| body["contents"][3]["parts"][0]["text"] = json!(""), "no text is empty"),
+    ];
+    for (change, rule) in cases {
+        assert_eq!(broken(change), Some(rule));
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::codec;
 use crate::decode::{RequestKind, decode_request};
 
-fn bodies() -> [(Protocol, Value); 2] {
+fn bodies() -> [(Protocol, Value); 3] {
     let marker = json!({"type": "ephemeral", "ttl": "1h"});
     let anthropic = json!({
         "model": "m", "max_tokens": 9, "stream": true, "system": [{"type": "text", "text": "s", "cache_control": marker}],
@@ -30,7 +30,18 @@ fn bodies() -> [(Protocol, Value); 2] {
             {"role": "tool", "tool_call_id": "i", "content": [{"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}}]},
         ],
     });
-    [(Protocol::Anthropic, anthropic), (Protocol::Openai, openai)]
+    let gemini = json!({
+        "model": "models/m", "systemInstruction": {"parts": [{"text": "s"}]},
+        "generationConfig": {"maxOutputTokens": 9, "stopSequences": ["x"], "temperature": 1, "thinkingConfig": {"includeThoughts": true, "thinkingLevel": "LOW"}},
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["t"]}},
+        "tools": [{"functionDeclarations": [{"name": "t", "parametersJsonSchema": {"type": "object"}}]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "x"}, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]},
+            {"role": "model", "parts": [{"text": "h", "thought": true}, {"functionCall": {"id": "i", "name": "t", "args": {"a": [1]}}, "thoughtSignature": "cw=="}]},
+            {"role": "user", "parts": [{"functionResponse": {"id": "i", "name": "t", "response": {"output": "x"}, "parts": [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]}}]},
+        ],
+    });
+    [(Protocol::Anthropic, anthropic), (Protocol::Openai, openai), (Protocol::Gemini, gemini)]
 }
 
 /// The JSON pointer of every value of a body, such as `/messages/0/role`.
@@ -68,15 +79,15 @@ fn strange() -> Vec<Value> {
     numbers.into_iter().chain(passthrough_fields).collect()
 }
 
-/// Parses a body with both decoders: the result can be validated, or the error has a message.
+/// Parses a body with all decoders: the result can be validated, or the error has a message.
 fn survive(body: &[u8]) {
-    for protocol in [Protocol::Anthropic, Protocol::Openai] {
+    for protocol in Protocol::ALL {
         match decode_request(protocol, body) {
             Ok(decoded) => {
-                let rules = if protocol == Protocol::Anthropic {
-                    ValidationRules::anthropic()
-                } else {
-                    ValidationRules::openai()
+                let rules = match protocol {
+                    Protocol::Anthropic => ValidationRules::anthropic(),
+                    Protocol::Openai => ValidationRules::openai(),
+                    Protocol::Gemini => ValidationRules::gemini(),
                 };
                 find_violations(&decoded.prompt, &rules);
             }
@@ -84,6 +95,8 @@ fn survive(body: &[u8]) {
         }
     }
     let _ = codec(Protocol::Anthropic).decode_request(RequestKind::Count, "", body);
+    let _ = codec(Protocol::Gemini).decode_request(RequestKind::Count, "", body);
+    let _ = codec(Protocol::Gemini).decode_request(RequestKind::Store, "", body);
 }
 
 #[test]
@@ -123,9 +136,9 @@ fn every_field_may_be_missing_and_none_may_be_added() {
             let Some(object) = more.pointer_mut(&pointer).and_then(Value::as_object_mut) else { continue };
             object.insert("surprise".to_owned(), json!(1));
             // Arguments and schemas are the client's own, and so is what a typed tool is told.
-            let is_free = ["/input", "/input_schema", "/parameters", "/tools/1"]
-                .iter()
-                .any(|end| pointer.ends_with(end));
+            let own = ["/input", "/input_schema", "/parameters", "/tools/1"];
+            let geminis = ["/args", "/response", "/parametersJsonSchema"];
+            let is_free = own.iter().chain(&geminis).any(|end| pointer.ends_with(end));
             let is_refused = decode_request(protocol, more.to_string().as_bytes()).is_err();
             assert_eq!(is_refused, !is_free, "{protocol:?} {pointer}");
         }
@@ -136,7 +149,7 @@ fn every_field_may_be_missing_and_none_may_be_added() {
 fn a_deep_body_is_refused() {
     let depth = 100_000;
     let body = format!("{{\"messages\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-    for protocol in [Protocol::Anthropic, Protocol::Openai] {
+    for protocol in Protocol::ALL {
         assert!(decode_request(protocol, body.as_bytes()).is_err(), "{protocol:?}");
     }
     survive(body.as_bytes());
@@ -144,7 +157,7 @@ fn a_deep_body_is_refused() {
 
 proptest! {
     #[test]
-    fn damaged_bytes_are_survived(which in 0..2_usize, cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..6)) {
+    fn damaged_bytes_are_survived(which in 0..3_usize, cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..6)) {
         let mut body = bodies()[which].1.to_string().into_bytes();
         for (index, byte, how) in cuts {
             let at = index.index(body.len().max(1));

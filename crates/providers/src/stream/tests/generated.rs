@@ -207,7 +207,36 @@ fn wire_calls(number: usize, json: &[String], style: CallStyle) -> Vec<Value> {
     json.iter().enumerate().map(call).collect()
 }
 
-/// The events that both protocols must give.
+/// Whole chunks, one part in each; a signature goes with every call.
+fn gemini(pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
+    let chunk = |part: Value| json!({"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}], "responseId": "m", "modelVersion": "x"});
+    let mut payloads = Vec::new();
+    let mut calls = 0;
+    for piece in pieces {
+        match piece {
+            GeneratedPart::Text(words) => {
+                payloads.extend(words.iter().map(|word| chunk(json!({"text": word}))));
+            }
+            GeneratedPart::Reasoning(words) => {
+                payloads.extend(words.iter().map(|word| chunk(json!({"text": word, "thought": true}))));
+            }
+            GeneratedPart::Call(json) => {
+                let args: Value = serde_json::from_str(&json.concat()).unwrap();
+                let call = json!({"id": format!("c{calls}"), "name": "f", "args": args});
+                payloads.push(chunk(json!({"functionCall": call, "thoughtSignature": "s"})));
+                calls += 1;
+            }
+        }
+    }
+    let mut last = chunk(json!({"text": ""}));
+    last["candidates"][0]["finishReason"] = "STOP".into();
+    last["usageMetadata"] = json!({"promptTokenCount": 3, "candidatesTokenCount": 5, "totalTokenCount": 8});
+    payloads.push(last);
+    // Calls come whole, so that their arguments are what the server wrote, white space included.
+    frame(&payloads, &ServerStyle { pretty: false, ..style.clone() })
+}
+
+/// The events that all protocols must give.
 fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
     let mut events = vec![start("m", "x")];
     let mut calls = 0;
@@ -221,8 +250,11 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
                 }
             }
             GeneratedPart::Call(json) => {
+                if protocol == Protocol::Gemini {
+                    events.push(AnswerEvent::Signature("s".into()));
+                }
                 events.extend([call(calls, &format!("c{calls}"), "f"), delta(calls, &json.concat())]);
-                if protocol == Protocol::Anthropic {
+                if protocol != Protocol::Openai {
                     events.push(AnswerEvent::CallEnd { index: calls });
                 }
                 calls += 1;
@@ -236,7 +268,8 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
     if protocol == Protocol::Openai {
         events.extend((0..calls).map(|index| AnswerEvent::CallEnd { index }));
     }
-    events.push(stop(StopReason::ToolUse));
+    let has_ended = protocol == Protocol::Gemini && calls == 0; // it has one word for both
+    events.push(stop(if has_ended { StopReason::End } else { StopReason::ToolUse }));
     AnswerEvent::merge(events)
 }
 
@@ -258,14 +291,15 @@ fn mutate(stream: &mut Vec<u8>, mutations: &[(Index, u8, u8)]) {
     }
 }
 
-fn both() -> impl Strategy<Value = Protocol> {
-    select(vec![Protocol::Anthropic, Protocol::Openai])
+fn protocols() -> impl Strategy<Value = Protocol> {
+    select(Protocol::ALL.to_vec())
 }
 
 fn render(protocol: Protocol, pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
     match protocol {
         Protocol::Anthropic => anthropic(pieces, style),
         Protocol::Openai => openai(pieces, style),
+        Protocol::Gemini => gemini(pieces, style),
     }
 }
 
@@ -279,7 +313,7 @@ fn in_cuts(protocol: Protocol, tags: ThinkTags, stream: &[u8], cuts: &[Index]) -
 proptest! {
     #[test]
     fn an_answer_is_read_back_however_it_is_written_and_cut(
-        protocol in both(),
+        protocol in protocols(),
         answer in vec(piece(), 0..6),
         style in style(),
         cuts in vec(any::<Index>(), 0..8),
@@ -294,7 +328,7 @@ proptest! {
 
     #[test]
     fn garbage_is_read_the_same_however_it_is_cut(
-        protocol in both(),
+        protocol in protocols(),
         answer in vec(piece(), 0..6),
         style in style(),
         mutations in vec(any::<(Index, u8, u8)>(), 1..8),
@@ -312,7 +346,7 @@ proptest! {
 
     #[test]
     fn an_answer_cut_short_runs_no_call_before_its_reason(
-        protocol in both(),
+        protocol in protocols(),
         answer in vec(piece(), 0..6),
         style in style(),
         end in any::<Index>(),
@@ -320,7 +354,7 @@ proptest! {
         let mut stream = render(protocol, &answer, &style);
         stream.truncate(end.index(stream.len()));
         let answer: Answer = decode_stream(protocol, ThinkTags::Leading, &stream).into_iter().collect();
-        let clean = answer.stop == Some(StopReason::ToolUse);
+        let clean = matches!(answer.stop, Some(StopReason::ToolUse | StopReason::End));
         prop_assert!(clean || answer.stop == Some(StopReason::Cut));
         prop_assert!(answer.calls().iter().all(|call| call.runnable.is_ok() == clean));
     }
