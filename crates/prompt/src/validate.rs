@@ -127,6 +127,7 @@ impl ValidationRules {
         ValidationRules {
             form: MessageForm::Parts,
             prefill: Acceptance::Accepted,
+            system_messages: Acceptance::Rejected,
             breakpoints: Acceptance::Rejected,
             undeclared_tools: Acceptance::Accepted,
             warming: Acceptance::Rejected,

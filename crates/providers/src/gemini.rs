@@ -7,7 +7,7 @@ mod failure; // errors, quotas and waiting times
 mod stream; // AnswerDecoder: answers parsed into events
 mod usage; // what the server reports about tokens
 
-use hardpan_models::ProviderProfile;
+use hardpan_models::{Model, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, ValidationRules};
 use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::Value;
@@ -76,8 +76,8 @@ impl Codec for GeminiGenerateContent {
         "contents"
     }
 
-    fn validation_rules(&self, _profile: &ProviderProfile, prefill: bool) -> ValidationRules {
-        ValidationRules { prefill: Acceptance::from_flag(prefill), ..ValidationRules::gemini() }
+    fn validation_rules(&self, _profile: &ProviderProfile, model: &Model) -> ValidationRules {
+        ValidationRules { prefill: Acceptance::from_flag(model.prefill), ..ValidationRules::gemini() }
     }
 
     fn decode_request(

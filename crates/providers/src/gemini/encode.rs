@@ -32,9 +32,10 @@ impl<M: Serialize> Serialize for Body<'_, M> {
             effort,
             tools,
             system,
-            messages: _,   // as contents
-            system_id: _,  // Gemini knows no message ids
-            web_search: _, // a plugin of other servers
+            messages: _,             // as contents
+            system_id: _,            // Gemini knows no message ids
+            web_search: _,           // a plugin of other servers
+            drop_stale_reasoning: _, // Anthropic's alone
             left_out: _,
         } = self.prompt;
         let mut body = serializer.serialize_map(None)?;
@@ -173,7 +174,8 @@ pub fn split_message<'a>(
     profile: &ProviderProfile,
 ) -> SplitMessage<'a> {
     match message.role {
-        Role::User => split_user_message(&message.blocks, names, profile),
+        // System messages are refused before they are sent.
+        Role::User | Role::System => split_user_message(&message.blocks, names, profile),
         Role::Assistant => split_model_message(&message.blocks, profile),
     }
 }

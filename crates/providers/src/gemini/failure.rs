@@ -117,7 +117,7 @@ mod tests {
                 report("RESOURCE_EXHAUSTED", "no", json!([{"reason": "QUOTA_EXHAUSTED"}])),
                 FailureKind::Auth,
             ),
-            (500, report("INTERNAL", "oops", json!([])), FailureKind::Overload),
+            (500, report("INTERNAL", "oops", json!([])), FailureKind::ServerError),
             (503, report("UNAVAILABLE", "The model is overloaded.", json!([])), FailureKind::Overload),
         ];
         for (status, report, expected) in table {

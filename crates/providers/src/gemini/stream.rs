@@ -1,6 +1,7 @@
 //! Decodes answers of Gemini's `generateContent`, streamed or whole. Each chunk of a stream is a
 //! whole `GenerateContentResponse`.
 
+use hardpan_prompt::TokenUsage;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -252,7 +253,7 @@ impl AnswerDecoder {
     /// Emits the usage if it changed.
     fn emit_usage(&mut self, events: &mut Vec<AnswerEvent>) {
         let usage = usage::from_fields(&self.report);
-        if usage != ReportedUsage::default() && self.last_usage.as_ref() != Some(&usage) {
+        if usage != ReportedUsage::from(TokenUsage::default()) && self.last_usage.as_ref() != Some(&usage) {
             self.last_usage = Some(usage.clone());
             events.push(AnswerEvent::Usage(usage));
         }

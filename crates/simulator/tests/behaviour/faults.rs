@@ -188,13 +188,13 @@ async fn an_answer_that_breaks_off_is_kept_and_its_calls_are_not_run() {
     // Within the text, within the call, and just before the end.
     for fault in [
         "cut=900",
-        "cut=2500",
+        "cut=1900",
         "stall=900",
-        "stall=2500",
+        "stall=1900",
         "garbage=900",
-        "garbage=2500",
+        "garbage=1900",
         "error=900",
-        "error=2500",
+        "error=1900",
     ] {
         for protocol in Protocol::ALL {
             for provider in both_providers(|| settings(fault)).await {

@@ -262,7 +262,7 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
         }
     }
     events.push(AnswerEvent::Usage(ReportedUsage {
-        reports_cache: false,
+        reports_cache: protocol == Protocol::Gemini,
         ..TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into()
     }));
     if protocol == Protocol::Openai {
