@@ -198,8 +198,20 @@ pub(super) struct NodeFacts {
     /// Whether there is reasoning after the last compaction, which providers and agents may leave
     /// out of later requests.
     pub reasoning: Vec<bool>,
-    /// How many parts are on the path: about as many as the request has blocks.
-    pub blocks: Vec<usize>,
+    /// How many positions are on the path, as a provider counts them that looks back: a run of calls
+    /// is one, and so is a run of results.
+    pub positions: Vec<usize>,
+    /// The kind of the last part on the path.
+    last_run: Vec<Run>,
+}
+
+/// What a part of a message is to a provider that counts runs as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    Calls,
+    Results,
+    /// Each part counts.
+    None,
 }
 
 impl NodeFacts {
@@ -209,7 +221,8 @@ impl NodeFacts {
             summary: vec![0],
             images: vec![false],
             reasoning: vec![false],
-            blocks: vec![0],
+            positions: vec![0],
+            last_run: vec![Run::None],
         };
         for entry in &recording.entries {
             let above = node(entry.parent);
@@ -227,9 +240,24 @@ impl NodeFacts {
             nodes.compactions.push(nodes.compactions[above] + usize::from(is_compaction));
             nodes.images.push(kept(&nodes.images) || parts.iter().any(has_image));
             nodes.reasoning.push(kept(&nodes.reasoning) || parts.iter().any(thinks));
-            nodes.blocks.push(nodes.blocks[above] + parts.len().max(usize::from(is_compaction)));
+            let (mut positions, mut last) = (nodes.positions[above], nodes.last_run[above]);
+            for part in parts {
+                let run = run_of(part);
+                positions += usize::from(run == Run::None || run != last);
+                last = run;
+            }
+            nodes.positions.push(positions + usize::from(is_compaction));
+            nodes.last_run.push(if is_compaction { Run::None } else { last });
         }
         nodes
+    }
+}
+
+fn run_of(part: &RecordedPart) -> Run {
+    match part {
+        RecordedPart::Call(_) => Run::Calls,
+        RecordedPart::Result(_) => Run::Results,
+        RecordedPart::Text(_) | RecordedPart::Reasoning(_) | RecordedPart::Image { .. } => Run::None,
     }
 }
 

@@ -56,6 +56,8 @@ pub enum UnexplainedLoss {
     AllButAutomatic(u64),
     /// The previous request had not been answered yet, so what it wrote could not be read.
     NotYetAnswered,
+    /// The recorded requests agree in all that the provider caches.
+    SameRequest,
 }
 
 impl LossCause {
@@ -79,6 +81,9 @@ impl LossCause {
             LossCause::Unrecorded(UnexplainedLoss::NotYetAnswered) => {
                 "the request before it was still unanswered, so what that wrote could not be read yet".into()
             }
+            LossCause::Unrecorded(UnexplainedLoss::SameRequest) => {
+                "both requests agree, and the provider no longer had the prefix".into()
+            }
         }
     }
 
@@ -101,7 +106,9 @@ impl LossCause {
             LossCause::Recorded(Cause::Unmarked) => "no breakpoint was set",
             LossCause::Recorded(Cause::BelowMinimum { .. }) => "the prefix was under the provider's minimum",
             LossCause::Recorded(Cause::SaidByProvider { .. }) => "the provider names a change",
-            LossCause::Recorded(Cause::Evicted) => "the provider no longer had it",
+            LossCause::Recorded(Cause::Evicted) | LossCause::Unrecorded(UnexplainedLoss::SameRequest) => {
+                "the provider no longer had it"
+            }
             LossCause::Recorded(Cause::ToolsChanged { .. }) => "the tools changed",
             LossCause::Recorded(Cause::SystemChanged(_)) => "the system prompt changed",
             LossCause::Recorded(

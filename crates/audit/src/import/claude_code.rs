@@ -78,12 +78,11 @@ struct Answer {
     status: AnswerStatus,
     /// The id of the `api-request` that it answers.
     request: Option<Arc<str>>,
-    effort: Option<Arc<str>>,
 }
 
 impl Answer {
     fn add_to(self, recording: &mut Recording, api_requests: &mut ApiRequests) {
-        let Answer { entry, line, model, usage, status, request, effort } = self;
+        let Answer { entry, line, model, usage, status, request } = self;
         let leaf = recording.entries[entry].parent;
         let ended = recording.entries[entry].at.unwrap_or_default();
         let request = api_requests.answered(request.as_deref());
@@ -103,7 +102,7 @@ impl Answer {
             provider: Some("anthropic".into()),
             model,
             usage,
-            thinking: request.and_then(|request| request.effort.clone()).or(effort),
+            thinking: request.and_then(|request| request.effort.clone()),
             status,
             leaf,
             answer: Some(entry),
@@ -266,8 +265,7 @@ impl ClaudeCodeReader {
             EntryContent::Message { speaker: Speaker::Assistant, parts },
         );
         let request = line.str("requestRef").map(Into::into);
-        let effort = line.str("effort").map(Into::into);
-        let answer = Answer { entry, line: number, model, usage, status, request, effort };
+        let answer = Answer { entry, line: number, model, usage, status, request };
         self.answers.insert(id, answer);
         Some(entry)
     }

@@ -58,6 +58,9 @@ fn figures(totals: &ReportTotals) -> String {
         |amount: f64| totals.bill.dollars.map_or_else(String::new, |_| format!(" · {}", dollars(amount)));
     let units = |cost: f64| format_number(cost.round() as u64);
     let tokens = totals.bill.tokens;
+    let side = (totals.side_cost > 0.0).then(|| {
+        (units(totals.side_cost), format!("of that for side requests{}", money(totals.side_dollars)))
+    });
     let rows = [
         (format_number(totals.requests as u64), "billed requests".to_owned()),
         (units(totals.bill.cost), format!("units paid{}", money(totals.bill.dollars.unwrap_or(0.0)))),
@@ -78,8 +81,11 @@ fn figures(totals: &ReportTotals) -> String {
             ),
         ),
     ];
-    let items: String =
-        rows.iter().map(|(figure, what)| format!("<li><b>{figure}</b><span>{what}</span></li>\n")).collect();
+    let items: String = rows
+        .iter()
+        .chain(&side)
+        .map(|(figure, what)| format!("<li><b>{figure}</b><span>{what}</span></li>\n"))
+        .collect();
     format!("<ul class=\"figures\">\n{items}</ul>\n")
 }
 

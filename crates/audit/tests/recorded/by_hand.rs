@@ -1,5 +1,5 @@
-//! A real session of 439 billed requests. It is no part of the repository, so that these tests run
-//! by hand: `HARDPAN_SESSIONS` names the folder that has `pi-large.jsonl`.
+//! A real session of 439 billed requests, and small ones of current agents. They are no part of the
+//! repository, so that these tests run by hand: `HARDPAN_SESSIONS` names the folder that has them.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,34 @@ use hardpan_audit::{
 };
 use hardpan_models::Catalogue;
 
+fn recorded(name: &str) -> Recording {
+    let folder =
+        std::env::var_os("HARDPAN_SESSIONS").expect("set HARDPAN_SESSIONS to the folder that has it");
+    Recording::open(&PathBuf::from(folder).join(name)).expect("it can be read")
+}
+
 fn pi_large() -> Recording {
-    let folder = std::env::var_os("HARDPAN_SESSIONS")
-        .expect("set HARDPAN_SESSIONS to the folder that has pi-large.jsonl");
-    Recording::open(&PathBuf::from(folder).join("pi-large.jsonl")).expect("it can be read")
+    recorded("pi-large.jsonl")
+}
+
+#[test]
+#[ignore = "by hand: HARDPAN_SESSIONS=FOLDER cargo test -p hardpan-audit -- --ignored"]
+fn current_recordings_are_billed_to_the_token_and_no_lower_than_their_floor() {
+    let bills =
+        [("claude-code-2.1.jsonl", 46_110.0), ("codex-0.166.jsonl", 26_572.0), ("pi-0.87.jsonl", 19_132.0)];
+    for (name, units) in bills {
+        let recording = recorded(name);
+        let audit = Audit::from_recording(&recording, Catalogue::builtin());
+        assert_eq!((audit.requests.len(), audit.billed.cost.round()), (7, units), "{name}");
+        assert_eq!((audit.losses.len(), audit.problems), (0, 0), "{name}");
+        if let Some(told) = audit.recorded_dollars {
+            assert!(audit.total_dollars.is_some_and(|dollars| (dollars - told).abs() < 1e-9), "{name}");
+        }
+        let replay = Replay::new(&recording, Catalogue::builtin());
+        assert_eq!(replay.billed().cost, audit.billed.cost, "{name}");
+        assert!(replay.floor() <= replay.billed().cost, "{name}");
+        assert!(recording.requests.iter().all(|request| request.shape.is_some()), "{name}");
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Auditor<'_> {
             return (cause, source);
         }
         match source {
-            CauseSource::Request => (LossCause::Recorded(Cause::Evicted), source),
+            CauseSource::Request => (LossCause::Unrecorded(UnexplainedLoss::SameRequest), source),
             _ => (self.unexplained(request, forecast), source),
         }
     }
@@ -84,7 +84,7 @@ impl Auditor<'_> {
         forecast: &CacheForecast,
         last: &Frontier,
     ) -> Option<LossCause> {
-        let new_blocks = self.nodes.blocks[forecast.node].saturating_sub(self.nodes.blocks[last.node]);
+        let new_blocks = self.nodes.positions[forecast.node].saturating_sub(self.nodes.positions[last.node]);
         let look_back = self.models[forecast.key.model].look_back();
         if last.key.level != forecast.key.level {
             return Some(LossCause::Recorded(Cause::ThinkingChanged));

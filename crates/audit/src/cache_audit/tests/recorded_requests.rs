@@ -121,7 +121,7 @@ fn settings_are_told_apart() {
 
 #[test]
 fn what_does_not_matter_is_no_cause() {
-    let evicted = "nothing of ours differs, and the provider no longer had it";
+    let evicted = "both requests agree, and the provider no longer had the prefix";
     let shown = |session: &mut ClaudeSession| {
         session.params["thinking"]["display"] = "summarized".into();
         session.params["max_tokens"] = 32_000.into();
@@ -157,4 +157,49 @@ fn the_tools_of_pi_are_named_too() {
     // Without a change of what is recorded, the messages may still have changed.
     let same = talk.ask().answer([5, 0, 20_400]).audit();
     assert_eq!(same.losses[0].source, CauseSource::Inferred);
+}
+
+#[test]
+fn the_effort_of_codex_is_named_though_its_cache_is_automatic() {
+    let line = |second: u64, kind: &str, payload: Value| json!({"timestamp": format!("2026-11-14T09:00:{second:02}Z"), "type": kind, "payload": payload});
+    let context = |second: u64, effort: &str| {
+        line(
+            second,
+            "turn_context",
+            json!({"model": "gpt-5.5", "collaboration_mode": {"settings": {"reasoning_effort": effort}}}),
+        )
+    };
+    let answer = |second: u64| {
+        line(
+            second,
+            "response_item",
+            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]}),
+        )
+    };
+    let usage = |second: u64, total: u64, input: u64, cached: u64| {
+        let last = json!({"input_tokens": input, "cached_input_tokens": cached, "output_tokens": 5});
+        line(
+            second,
+            "event_msg",
+            json!({"type": "token_count", "info": {"total_token_usage": {"total_tokens": total}, "last_token_usage": last}}),
+        )
+    };
+    let lines = [
+        line(
+            0,
+            "session_meta",
+            json!({"id": "s", "cwd": "/p", "model_provider": "openai", "base_instructions": {"text": "Be."}}),
+        ),
+        context(0, "high"),
+        answer(2),
+        usage(2, 9000, 9000, 0),
+        answer(4),
+        usage(4, 18_000, 9200, 8960),
+        context(5, "low"),
+        answer(7),
+        usage(7, 27_000, 9400, 0),
+    ];
+    let audit = audit("rollout.jsonl", &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    assert_eq!(losses(&audit)[0].2, "the effort setting changed");
+    assert_eq!(audit.losses[0].source, CauseSource::Request);
 }

@@ -30,12 +30,12 @@ pub(super) struct CostTotals {
 impl CostTotals {
     /// Reads a line of totals, of which `answered` are in the transcript.
     pub fn read(&mut self, line: &Value, answered: UsageByModel) {
+        let Some(dollars) = line.get("totalCostUSD").and_then(Value::as_f64) else { return };
         let models = line.get("modelUsage").and_then(Value::as_object);
         let mut usage = UsageByModel::new();
         for (model, tokens) in models.into_iter().flatten() {
             *usage.entry(plain_model(model)).or_default() += parse_totals(tokens);
         }
-        let dollars = line.get("totalCostUSD").and_then(Value::as_f64).unwrap_or(0.0).max(0.0);
         if dollars < self.current.1 {
             add(&mut self.ended.0, &self.current.0);
             self.ended.1 += self.current.1;
