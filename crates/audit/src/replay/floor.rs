@@ -78,7 +78,6 @@ fn count_live_requests(thread: &ReplayThread) -> LiveRequests {
             live_flags(&log.folded(), thread.units.len()).iter().enumerate().filter(|(_, is)| **is)
         {
             let is_same = |first: &usize| thread.steps[*first].pricing.model == step.pricing.model;
-            // Two requests are enough: a token that is sent twice is cheaper written once.
             if live[unit].len() < MOST_REQUESTS && live[unit].first().is_none_or(is_same) {
                 live[unit].push(index);
             }
@@ -87,7 +86,8 @@ fn count_live_requests(thread: &ReplayThread) -> LiveRequests {
     LiveRequests(live)
 }
 
-/// How many requests with a unit are counted: whatever the prices, writing pays long before.
+/// How many requests with a unit are counted: at any prices that are known, writing a token is cheaper
+/// than sending it so often.
 const MOST_REQUESTS: usize = 4;
 
 fn live_flags(log: &PromptLog<'_>, units: usize) -> Vec<bool> {

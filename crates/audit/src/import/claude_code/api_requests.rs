@@ -152,5 +152,5 @@ fn marked_messages(line: &Value) -> Option<usize> {
         [section, place, ..] if section.as_str() == Some("messages") => usize::try_from(place.as_u64()?).ok(),
         _ => None,
     });
-    Some(places.map(|place| place + 1).max().unwrap_or(0))
+    Some(places.map(|place| place.saturating_add(1)).max().unwrap_or(0))
 }

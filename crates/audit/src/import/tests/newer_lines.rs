@@ -1,6 +1,10 @@
 use std::sync::Arc;
 
+use hardpan_models::Catalogue;
+use proptest::prelude::*;
+
 use super::*;
+use crate::{Audit, Replay, ReplayPolicy};
 
 #[test]
 fn what_pi_writes_for_an_hour_is_told_apart() {
@@ -153,4 +157,112 @@ fn lines_of_codex_are_read_in_the_order_of_their_numbers() {
     assert_eq!(first.thinking.as_deref(), Some("high"));
     let difference = second.shape.as_ref().unwrap().difference_from(first.shape.as_ref().unwrap());
     assert_eq!(difference.unwrap().describe(), "the tools changed (removed wait)");
+}
+
+/// A value of any kind, often one that the importers look for.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        (0_u64..30_000).prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(
+            &["a", "b", "system", "messages", "claude-sonnet-5", "2026-11-14T09:00:00Z"][..]
+        )
+        .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        let pairs = prop::collection::btree_map(prop::sample::select(&FIELDS[..]), inner.clone(), 0..6);
+        prop_oneof![
+            prop::collection::vec(inner, 0..5).prop_map(Value::from),
+            pairs.prop_map(|pairs| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+const KINDS: [&str; 9] = [
+    "user",
+    "assistant",
+    "tool_result",
+    "system",
+    "api-request",
+    "api-request-shape",
+    "cost-state",
+    "message",
+    "world_state",
+];
+
+const FIELDS: [&str; 40] = [
+    "uuid",
+    "parentUuid",
+    "sessionId",
+    "timestamp",
+    "message",
+    "content",
+    "parts",
+    "usage",
+    "usageMetadata",
+    "promptTokenCount",
+    "cachedContentTokenCount",
+    "input_tokens",
+    "cache_read_input_tokens",
+    "model",
+    "id",
+    "role",
+    "shapeHash",
+    "shape",
+    "system",
+    "tools",
+    "name",
+    "params",
+    "output_config",
+    "effort",
+    "betas",
+    "base",
+    "keep",
+    "tail",
+    "cacheControl",
+    "path",
+    "modelUsage",
+    "totalCostUSD",
+    "inputTokens",
+    "claude-sonnet-5",
+    "payload",
+    "state",
+    "top_level_tools",
+    "systemPayload",
+    "sections",
+    "toolsAdded",
+];
+
+proptest! {
+    /// Whatever the lines say, reading them ends, and so do audit and replay.
+    #[test]
+    fn no_line_makes_an_importer_fail(
+        lines in prop::collection::vec(
+            (prop::sample::select(&KINDS[..]), prop::collection::btree_map(prop::sample::select(&FIELDS[..]), any_value(), 0..12)),
+            1..12,
+        ),
+    ) {
+        let answer = claude_answer(3, "a1", "u1", "m1", json!({"type": "text", "text": "So."}), 5);
+        let first = claude(1, "user", "u1", None, json!({"role": "user", "content": "Why?"}));
+        let session = json!({"type": "session", "version": 3, "id": "s", "timestamp": time(0), "cwd": "/p"});
+        let made = lines.iter().map(|(kind, fields)| {
+            let mut line: Value = fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+            line["type"] = (*kind).into();
+            line
+        });
+        let made: Vec<Value> = made.collect();
+        for start in [vec![first, answer], vec![session, pi_user(1, "one"), pi_answer(4, "so", [3, 9, 0, 1500])], vec![]] {
+            let text: String = start.iter().chain(&made).map(|line| line.to_string() + "\n").collect();
+            if let Ok(recording) = Recording::parse("s.jsonl", text.as_bytes()) {
+                let audit = Audit::from_recording(&recording, Catalogue::builtin());
+                prop_assert!(audit.billed.cost.is_finite());
+                let replay = Replay::new(&recording, Catalogue::builtin());
+                prop_assert!(replay.floor() <= replay.billed().cost * (1.0 + 1e-9));
+                prop_assert!(replay.run(ReplayPolicy::Append).cost.is_finite());
+            }
+        }
+    }
 }
