@@ -15,7 +15,14 @@ struct MergedMessage<'a> {
 }
 
 pub fn check(body: &Value, target: &Target) -> CheckResult {
-    object(body, &["model", "max_tokens", "stream", "thinking", "system", "messages", "tools"])?;
+    let fields =
+        ["model", "max_tokens", "stream", "thinking", "output_config", "system", "messages", "tools"];
+    object(body, &fields)?;
+    if let Some(config) = body.get("output_config") {
+        let effort = text(&object(config, &["effort"])?["effort"]);
+        let offered = target.model.thinking.efforts.iter().any(|known| known.as_str() == effort);
+        require(offered, "an effort is one that the model has", || config.to_string())?;
+    }
     require(body["model"] == target.model.id.as_str(), "the model is named", || body["model"].to_string())?;
     let max = body["max_tokens"].as_u64().unwrap_or(0);
     require(max > 0 && body["stream"] == true, "there is room for an answer", || max.to_string())?;
@@ -41,9 +48,18 @@ pub fn check(body: &Value, target: &Target) -> CheckResult {
 
 fn thinking(body: &Value, max: u64) -> Result<Option<u64>, crate::violation::Violation> {
     let Some(thinking) = body.get("thinking") else { return Ok(None) };
-    let budget = object(thinking, &["type", "budget_tokens"])?["budget_tokens"].as_u64().unwrap_or(0);
-    let fits = thinking["type"] == "enabled" && (1024..max).contains(&budget);
-    require(fits, "the thinking budget fits", || thinking.to_string())?;
+    let given = object(thinking, &["type", "budget_tokens", "display"])?;
+    if thinking["type"] != "enabled" {
+        let forms = [
+            json!({"type": "disabled"}),
+            json!({"type": "between_tools"}),
+            json!({"type": "adaptive", "display": "summarized"}),
+        ];
+        require(forms.contains(thinking), "thinking has its form", || thinking.to_string())?;
+        return Ok(None);
+    }
+    let budget = given["budget_tokens"].as_u64().unwrap_or(0);
+    require((1024..max).contains(&budget), "the thinking budget fits", || thinking.to_string())?;
     Ok(Some(budget))
 }
 

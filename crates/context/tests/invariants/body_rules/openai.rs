@@ -17,7 +17,17 @@ pub fn check(body: &Value, target: &Target) -> CheckResult {
     let max = wire.max_tokens_field.name();
     object(
         body,
-        &["model", "messages", "tools", max, "stream", "stream_options", "include_reasoning", "plugins"],
+        &[
+            "model",
+            "messages",
+            "tools",
+            max,
+            "stream",
+            "stream_options",
+            "include_reasoning",
+            "plugins",
+            "reasoning_effort",
+        ],
     )?;
     require(body["model"] == target.model.id.as_str(), "the model is named", || body["model"].to_string())?;
     require(body[max].as_u64() > Some(0) && body["stream"] == true, "there is room for an answer", || {
