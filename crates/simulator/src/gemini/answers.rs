@@ -28,7 +28,7 @@ pub fn answer_body(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &A
         (None, _) => {}
     }
     let finish = Some(finish_reason(&answer.stop));
-    response(head, &parts, finish, usage(request, head, head.tokens.output))
+    response(head, &parts, finish, &usage(request, head, head.tokens.output))
 }
 
 pub fn answer_events(
@@ -71,11 +71,11 @@ pub fn answer_events(
     for (number, parts) in (1..).zip(&chunks) {
         // Usage comes with every chunk and counts what was sent so far.
         let usage = usage(request, head, head.tokens.output * number / count);
-        sent.push((EventKind::Delta, response(head, parts, None, usage)));
+        sent.push((EventKind::Delta, response(head, parts, None, &usage)));
     }
     let finish = Some(finish_reason(&answer.stop));
     let usage = usage(request, head, head.tokens.output);
-    sent.push((EventKind::Frame, response(head, &[last], finish, usage)));
+    sent.push((EventKind::Frame, response(head, &[last], finish, &usage)));
     encode_events(sent, request.decoded.json_array)
 }
 
@@ -95,7 +95,7 @@ fn encode_events(chunks: Vec<(EventKind, Value)>, is_array: bool) -> Vec<StreamE
     chunks.into_iter().enumerate().map(event).collect()
 }
 
-fn response(head: &AnswerHead, parts: &[Value], finish: Option<&str>, usage: Value) -> Value {
+fn response(head: &AnswerHead, parts: &[Value], finish: Option<&str>, usage: &Value) -> Value {
     let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
     if let Some(finish) = finish {
         candidate["finishReason"] = json!(finish);

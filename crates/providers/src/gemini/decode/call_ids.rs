@@ -4,12 +4,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 /// The calls of a conversation, as far as it has been read.
 #[derive(Debug, Default)]
 pub struct CallIds {
     used: BTreeSet<Arc<str>>,
     /// The calls of the last message with calls that no response has answered.
     open: Vec<OpenCall>,
+    /// The responses to that message, as they came.
+    responses: Vec<Value>,
 }
 
 #[derive(Debug)]
@@ -24,6 +28,18 @@ impl CallIds {
     /// A new message of the model: responses belong to its calls from now on.
     pub fn begin_step(&mut self) {
         self.open.clear();
+        self.responses.clear();
+    }
+
+    /// Whether a response with this id came before, word for word. Google's own client sends all
+    /// responses twice after it resumed a session, and does not fail by it.
+    pub fn is_repeated(&mut self, response: &Value) -> bool {
+        let has_id = response["id"].as_str().is_some_and(|id| !id.is_empty());
+        if has_id && self.responses.contains(response) {
+            return true;
+        }
+        self.responses.push(response.clone());
+        false
     }
 
     /// Adds a call, and returns an id that no other call has. `place`: message and part.
@@ -61,6 +77,18 @@ mod tests {
         assert_eq!(ids.answer("a", "f"), known[0]);
         assert_eq!(ids.answer("foreign", "f"), known[1]);
         assert!(!known.contains(&ids.answer("", "f")));
+    }
+
+    #[test]
+    fn only_the_same_response_is_a_repetition() {
+        let mut ids = CallIds::default();
+        let response = serde_json::json!({"id": "a", "name": "f", "response": {"output": "x"}});
+        assert!(!ids.is_repeated(&response) && ids.is_repeated(&response));
+        assert!(!ids.is_repeated(&serde_json::json!({"id": "a", "name": "f", "response": {"output": "y"}})));
+        let nameless = serde_json::json!({"name": "f", "response": {}});
+        assert!(!ids.is_repeated(&nameless) && !ids.is_repeated(&nameless));
+        ids.begin_step();
+        assert!(!ids.is_repeated(&response));
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn read_part(
         },
         "inlineData" | "fileData" => Content::Image(read_image(&data, kind)?, origin(ItemKind::History)),
         "functionCall" => Content::Call(call(&data, place, ids)?),
+        "functionResponse" if ids.is_repeated(data.value) => return Ok(()),
         "functionResponse" => Content::Result(response(&data, ids)?),
         _ => Content::Text(segments(Json::new(data.object()?).as_str(), ItemKind::History)),
     };
