@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 venv=target/sdk-venv
-wanted="anthropic==2.8.0 openai==3.49.0"
+wanted="anthropic==2.8.0 openai==3.49.0 google-genai==3.1.0"
 # The stamp is written last, so that a broken-off installation is made anew.
 if [ "$(cat "$venv/installed" 2>/dev/null)" != "$wanted" ]; then
   rm -rf "$venv"
