@@ -85,7 +85,9 @@ mod tests {
     use super::*;
 
     fn report(status: &str, message: &str, details: Value) -> FailureReport {
-        parse_error_body(&json!({"error": {"status": status, "message": message, "details": details}}))
+        let mut body = json!({"error": {"status": status, "message": message}});
+        body["error"]["details"] = details;
+        parse_error_body(&body)
     }
 
     #[test]

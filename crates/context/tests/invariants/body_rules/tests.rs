@@ -214,7 +214,7 @@ fn mistakes_in_a_gemini_request_are_found() {
         (
             |body| {
                 body["generationConfig"]["thinkingConfig"] =
-                    json!({"thinkingLevel": "LOW", "thinkingBudget": 1})
+                    json!({"thinkingLevel": "LOW", "thinkingBudget": 1});
             },
             "a level or a budget",
         ),
