@@ -9,7 +9,7 @@ use hardpan_context::{AssembledPrompt, Fold, LayoutStateLog, Snapshot};
 use hardpan_economy::Verdict;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
-    AgentMessage, ItemKind, MessageBody, MessageId, MessagePart, OmissionKey, Prompt, Text,
+    AgentMessage, Hash, ItemKind, MessageBody, MessageId, MessagePart, OmissionKey, Prompt, Text,
 };
 use hardpan_session::{
     Entry, Fork, Header, LogError, PartialRecord, PendingSave, Record, RequestRecord, Session, SessionError,
@@ -63,6 +63,10 @@ pub struct Conversation {
     pub pauses: Vec<u32>,
     /// Provider and id of the branch's last answer, to ask the provider why a cache was lost.
     pub(crate) last_answer: Option<(Arc<str>, Arc<str>)>,
+    /// What each answer came after, for models whose reasoning is bound to that.
+    pub(crate) answer_prefixes: Arc<BTreeMap<MessageId, Hash>>,
+    /// Messages whose reasoning is not sent any more.
+    pub(crate) stale_reasoning: Arc<BTreeSet<MessageId>>,
     /// Number of cache pings since the last turn.
     pub pings: u32,
     /// Lines of the session file that could not be read, or not as they are.
@@ -124,6 +128,8 @@ impl Conversation {
             knowledge: FileKnowledge::default(),
             last_request: None,
             last_answer: None,
+            answer_prefixes: Arc::default(),
+            stale_reasoning: Arc::default(),
             pauses: Vec::new(),
             pings: 0,
             problems: Vec::new(),
@@ -151,6 +157,7 @@ impl Conversation {
         self.layout = branch.layout;
         self.custom = branch.custom;
         (self.last_request, self.last_answer, self.pauses, self.pings) = Default::default();
+        (self.answer_prefixes, self.stale_reasoning) = Default::default();
         branch.requests.iter().for_each(|request| self.track_timing(request));
         self.knowledge = rebuild_knowledge(&session.path_to(leaf)?);
         self.memory = LayoutStateLog::from_records(branch.memories);
@@ -303,7 +310,8 @@ impl Conversation {
     /// Commits the layout state of a request that the provider has begun to answer, and stores what
     /// changed in it. Nobody waits for it to be written: lost state costs a fold.
     pub fn commit_layout_state(&mut self, assembled: &AssembledPrompt, now: Timestamp) {
-        let AssembledPrompt { layout, layout_state, fold, .. } = assembled;
+        let AssembledPrompt { layout, layout_state, fold, stale_reasoning, .. } = assembled;
+        self.stale_reasoning = stale_reasoning.clone();
         if let Some(Fold { reason, tokens, garbage, price, rent }) = fold {
             tracing::info!(%layout, %reason, tokens, garbage, price, rent, "fold");
         }
@@ -332,6 +340,9 @@ impl Conversation {
             "turn" => {
                 let answer = request.answer.clone();
                 self.last_answer = answer.map(|id| (request.provider.clone(), id));
+                if let (Some(message), Some(prefix)) = (&request.message, request.prefix) {
+                    Arc::make_mut(&mut self.answer_prefixes).insert(MessageId(message.clone()), prefix);
+                }
                 let gap =
                     self.last_request.as_ref().map(|(at, ..)| request.started.as_second() - at.as_second());
                 self.pauses.extend(gap.and_then(|gap| u32::try_from(gap).ok()));

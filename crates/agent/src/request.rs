@@ -61,6 +61,8 @@ impl Agent {
         snapshot.messages = messages;
         snapshot.first_unsent = fresh;
         snapshot.layout_state = conversation.memory.current().clone();
+        snapshot.answer_prefixes = conversation.answer_prefixes.clone();
+        snapshot.stale_reasoning = conversation.stale_reasoning.clone();
         Ok(snapshot)
     }
 

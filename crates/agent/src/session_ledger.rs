@@ -10,7 +10,7 @@
 
 mod stored_monitor; // what is kept of a watch, as what is new in it
 
-use hardpan_context::Target;
+use hardpan_context::{Target, prefix_hash};
 use hardpan_economy::cache::{CacheSettings, Moment};
 use hardpan_economy::forecast::{CostForecast, PlannedAction, forecast_cost};
 use hardpan_economy::ledger::{
@@ -276,6 +276,7 @@ fn request_record(bill: &RequestBill<'_>, charge: &Charge, extra: Map<String, Va
         provider: bill.target.provider.as_str().into(),
         model: bill.target.model.id.as_str().into(),
         message: bill.message.map(|message| message.0.clone()),
+        prefix: bill.target.model.binding.is_bound().then(|| prefix_hash(bill.prompt)),
         answer: Some(bill.answer_id).filter(|id| !id.is_empty()).map(Into::into),
         usage: charge.tokens,
         dollars: charge.dollars,

@@ -4,9 +4,13 @@ mod images; // not more images than a request takes
 mod markers; // breakpoints as the provider takes them
 mod window; // what is left out when the window is full
 
-use hardpan_prompt::{Prompt, PromptTokens, validate::MIN_THINKING_TOKENS};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hardpan_prompt::{MessageId, Prompt, PromptTokens, validate::MIN_THINKING_TOKENS};
 use thiserror::Error;
 
+use crate::bound_reasoning::find_stale_reasoning;
 use crate::fallbacks::{without_images, without_tools};
 use crate::layout::{Arrangement, LayoutInput, LayoutName};
 use crate::{Fold, FoldReason, LayoutState, PromptTexts, RenderCache, Snapshot, Target};
@@ -51,6 +55,9 @@ pub struct AssembledPrompt {
     pub layout: LayoutName,
     /// The fold of this request, if it folds.
     pub fold: Option<Fold>,
+    /// All messages whose reasoning must not be sent from this request on, since something before
+    /// it has changed.
+    pub stale_reasoning: Arc<BTreeSet<MessageId>>,
 }
 
 /// Builds the prompt of the next request.
@@ -91,8 +98,30 @@ pub fn assemble(
     Ok(assembled)
 }
 
-/// Lets the layout arrange the prompt, then adapts it to what the model and its provider take.
+/// Arranges the prompt, and once more if reasoning in it turns out to be stale. Where reasoning is
+/// left out decides the blocks and breakpoints of a layout, so it cannot be taken out afterwards.
 fn arrange_and_adapt(
+    snapshot: &Snapshot,
+    layout: LayoutName,
+    target: &Target,
+    texts: &PromptTexts,
+    render_cache: &RenderCache,
+) -> AssembledPrompt {
+    let assembled = arrange_once(snapshot, layout, target, texts, render_cache);
+    if !target.model.binding.is_bound() {
+        return assembled;
+    }
+    let stale = find_stale_reasoning(&assembled.prompt, &snapshot.answer_prefixes);
+    if stale.is_empty() {
+        return assembled;
+    }
+    let stale_reasoning = Arc::new(snapshot.stale_reasoning.union(&stale).cloned().collect());
+    let without = Snapshot { stale_reasoning, ..snapshot.clone() };
+    arrange_once(&without, layout, target, texts, render_cache)
+}
+
+/// Lets the layout arrange the prompt, then adapts it to what the model and its provider take.
+fn arrange_once(
     snapshot: &Snapshot,
     layout: LayoutName,
     target: &Target,
@@ -116,5 +145,6 @@ fn arrange_and_adapt(
         let minimum = target.profile.cache.min_tokens as usize;
         markers::remove_small_breakpoints(&mut prompt, &measured, minimum);
     }
-    AssembledPrompt { prompt, measured, layout_state, layout, fold }
+    let stale_reasoning = snapshot.stale_reasoning.clone();
+    AssembledPrompt { prompt, measured, layout_state, layout, fold, stale_reasoning }
 }

@@ -170,7 +170,8 @@ impl Breakdown {
         target: &Target,
         render_cache: &RenderCache,
     ) -> Self {
-        let AssembledPrompt { prompt, measured, layout, layout_state, fold: _ } = assembled;
+        let AssembledPrompt { prompt, measured, layout, layout_state, fold: _, stale_reasoning: _ } =
+            assembled;
         let snapshot = &*layout.layout().annotate(snapshot);
         let pieces = regions::collect_pieces(assembled);
         let breakpoints = prompt.breakpoints();

@@ -23,6 +23,7 @@
 //! ```
 
 mod assemble; // from a snapshot to a prompt that fits its window and its model
+mod bound_reasoning; // reasoning that may go back only after an unchanged past
 mod breakdown; // where the tokens of a prompt go: by region, kind and tier
 mod fallbacks; // the same prompt for models without tools or without images
 mod fold; // that a request folds, and why
@@ -45,6 +46,7 @@ mod tiers; // the `tiers` layout: stability tiers with a breakpoint each
 mod time; // timestamps as the model reads them
 
 pub use assemble::{AssembleError, AssembledPrompt, assemble};
+pub use bound_reasoning::prefix_hash;
 pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, SessionFigure};
 pub use fallbacks::{without_images, without_newer_fields, without_tools};
 pub use fold::{Fold, FoldReason};

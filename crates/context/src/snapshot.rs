@@ -3,9 +3,10 @@
 mod file; // the JSON form: docs/snapshot.md
 mod parsing; // from the JSON form to a snapshot, and its error messages
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hardpan_prompt::{AgentMessage, Image, Item, ItemKind, MessageId, Omission, Text, Tool};
+use hardpan_prompt::{AgentMessage, Hash, Image, Item, ItemKind, MessageId, Omission, Text, Tool};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -197,6 +198,11 @@ pub struct Snapshot {
     pub fold: Option<FoldReason>,
     /// What the layouts carry over from earlier requests.
     pub layout_state: LayoutState,
+    /// What each answer of the model came after: see [`prefix_hash`](crate::prefix_hash). Used for
+    /// models whose reasoning is bound to that.
+    pub answer_prefixes: Arc<BTreeMap<MessageId, Hash>>,
+    /// Messages whose reasoning is not sent any more, since something before it has changed.
+    pub stale_reasoning: Arc<BTreeSet<MessageId>>,
 }
 
 impl Snapshot {
@@ -221,6 +227,8 @@ impl Snapshot {
             first_unsent: None,
             fold: None,
             layout_state: LayoutState::default(),
+            answer_prefixes: Arc::default(),
+            stale_reasoning: Arc::default(),
         }
     }
 

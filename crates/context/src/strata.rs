@@ -14,6 +14,7 @@ mod breakpoints; // the four breakpoints
 mod garbage; // what a fold would drop, and whether it pays
 mod state; // what is carried over from request to request
 mod storage; // how sessions store it
+mod tail; // what changes every turn, at the end of the prompt
 mod updates; // which items changed since the model was last told, and how it is told
 
 use std::borrow::Cow;
@@ -51,8 +52,11 @@ impl Layout for Strata {
         let mut layout_state = snapshot.layout_state.clone();
         let strata = &mut layout_state.strata;
         let shown = shown_items(input, &mut prompt.left_out);
+        // A TAIL in a system message may hold only what we say ourselves: volatile items hold names
+        // and texts of others, so there they are told as updates, which stay.
+        let scoped = tail::is_turn_scoped(input);
         let (tail, live): (Vec<&Item>, Vec<&Item>) =
-            shown.into_iter().partition(|item| item.volatility == Volatility::Tail);
+            shown.into_iter().partition(|item| item.volatility == Volatility::Tail && !scoped);
         let mut history = history::convert_history(
             input,
             &snapshot.messages,
@@ -74,6 +78,7 @@ impl Layout for Strata {
                 &history.messages,
                 snapshot.prompt.as_ref().map(|prompt| &prompt.id),
             );
+            tail::drop_lost_tails(strata, &history.messages);
         }
         updates::record_updates(input, strata, &live, &history.messages);
         base::replace_with_stubs(input, strata, &mut history.messages);
@@ -86,7 +91,7 @@ impl Layout for Strata {
         push_log(input, strata, &copies, &history.messages, &mut builder);
         // A message that is added only to end with the user is not sent again, so it is not cached.
         prompt = builder.finish(input, Region::Tail, prompt);
-        push_tail(input, strata, &tail, &mut prompt);
+        tail::push_tail(input, strata, &tail, &history.messages, &mut prompt);
         let measured = breakpoints::place_breakpoints(input, strata, &mut prompt);
         strata.account = garbage::charge_rent(input, strata, &live, &prompt, &measured);
         Arrangement { prompt, layout_state, measured: Some(measured), fold }
@@ -268,7 +273,11 @@ fn push_log(
         };
         updates.into_iter().map(block).collect()
     };
-    for converted in history {
+    let scoped = tail::is_turn_scoped(input);
+    for (index, converted) in history.iter().enumerate() {
+        if scoped && let Some(before) = index.checked_sub(1) {
+            tail::push_sent_tail(strata, &history[before], converted, builder);
+        }
         builder.push_converted(converted, Region::Log, input);
         if updates_by_anchor.is_empty() || converted.role != Role::User {
             continue;
@@ -301,49 +310,6 @@ fn push_log(
         Some(message) => drop(message.blocks.splice(0..0, rest)),
         None if rest.is_empty() => {}
         None => builder.0.push(PromptMessage::new(Role::User, rest)),
-    }
-}
-
-/// Adds the TAIL after everything that is cached: the clock, the working directory and volatile
-/// items. It is sent with new input, and within a turn when something but the clock changed.
-fn push_tail(
-    input: &LayoutInput<'_>,
-    strata: &mut StrataState,
-    items: &[&Item],
-    prompt: &mut hardpan_prompt::Prompt,
-) {
-    let phrases = &input.texts.phrases.strata;
-    let snapshot = input.snapshot;
-    let rule = |name| Origin::rule(ItemKind::Panel, name);
-    let mut segments: Vec<Segment> = Vec::new();
-    if let Some(path) = &snapshot.working_directory {
-        segments.push(Segment::new(
-            fill_template(&phrases.tail_directory, &[("path", path)]),
-            rule("working directory"),
-        ));
-    }
-    for item in items {
-        let text = input.render_cache.get_or_render("tail item", &[&item.title], item.body.hash(), || {
-            fill_template(&phrases.tail_item, &[("title", &item.title), ("content", item.body.trim_end())])
-        });
-        segments.push(Segment { text, origin: Origin::item(item.kind, &item.key, ItemCopy::Current) });
-    }
-    let hash = Hash::chain(segments.iter().map(|segment| segment.text.hash()));
-    let changed = strata.tail_hash != Some(hash);
-    strata.tail_hash = Some(hash);
-    if snapshot.new_input().is_none() && !changed {
-        let leave = |item: &&Item| Omission::of_item(item.key.clone(), OmissionReason::TailUnchanged);
-        prompt.left_out.extend(items.iter().map(leave));
-        return;
-    }
-    let now = fill_template(&phrases.tail_now, &[("now", &crate::time::format_utc(snapshot.now))]);
-    let mut tail = vec![
-        Segment { text: phrases.tail.clone(), origin: rule("tail header") },
-        Segment::new(now, rule("clock")),
-    ];
-    tail.append(&mut segments);
-    if let Some(message) = prompt.messages.last_mut() {
-        message.blocks.push(Block::new(Region::Tail, Content::Text(tail)));
     }
 }
 

@@ -176,6 +176,9 @@ pub enum OmissionReason {
     ResultWithoutCall,
     /// Reasoning that only another model would accept.
     ForeignReasoning,
+    /// Something before the reasoning has changed, and the model takes it back only after exactly
+    /// what it came after.
+    StaleReasoning,
     /// Reasoning at the end of a message, which no provider accepts.
     ReasoningAtEnd,
     /// An image that no provider takes.
@@ -220,6 +223,7 @@ impl OmissionReason {
             OmissionReason::CallWithoutResult => "call_without_result",
             OmissionReason::ResultWithoutCall => "result_without_call",
             OmissionReason::ForeignReasoning => "foreign_reasoning",
+            OmissionReason::StaleReasoning => "stale_reasoning",
             OmissionReason::ReasoningAtEnd => "reasoning_at_end",
             OmissionReason::ImageRefused(_) => "image_refused",
             OmissionReason::TooManyImages { .. } => "too_many_images",
@@ -253,6 +257,9 @@ impl fmt::Display for OmissionReason {
             OmissionReason::HiddenCommand => "run with `!!`: kept from the model",
             OmissionReason::CallWithoutResult => "no result of this call is known",
             OmissionReason::ResultWithoutCall => "it answers no call that is sent",
+            OmissionReason::StaleReasoning => {
+                "something before its reasoning has changed, so the model would refuse it; the rest is sent"
+            }
             OmissionReason::ForeignReasoning => {
                 "its reasoning is unsigned or was made by another model; the rest is sent"
             }

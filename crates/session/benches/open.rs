@@ -84,6 +84,7 @@ fn exchange(count: &mut usize, leaf: Option<&str>) -> Vec<Entry> {
         model: "claude-sonnet-5".into(),
         message: Some(answer.as_str().into()),
         answer: None,
+        prefix: None,
         usage: TokenUsage { input: 1200, cache_read: 88_000, output: 420, ..TokenUsage::default() },
         dollars: 0.0363,
         factor: Some(1.14),

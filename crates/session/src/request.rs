@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::TokenUsage;
+use hardpan_prompt::{Hash, TokenUsage};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,6 +23,10 @@ pub struct RequestRecord {
     /// The provider's own id of the answer, where it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Arc<str>>,
+    /// Identifies everything that the answer came after, for models whose reasoning is bound to
+    /// that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Hash>,
     /// Tokens as the provider reported them.
     pub usage: TokenUsage,
     /// Cost in US dollars.

@@ -141,7 +141,7 @@ impl Conversion<'_> {
         let mut contents = Vec::new();
         let mut results = Vec::new();
         let mut result_ids = Vec::new();
-        let mut foreign_reasoning = false;
+        let (mut foreign_reasoning, mut stale_reasoning) = (false, false);
         contents.extend(summary_text(message).map(|short| text_content(short.clone(), message)));
         for part in parts {
             match part {
@@ -159,7 +159,9 @@ impl Conversion<'_> {
                         redacted: proof(redacted),
                         origin: Origin::message(&message.id),
                     };
-                    if ours && self.can_send_reasoning(&reasoning) {
+                    if self.input.snapshot.stale_reasoning.contains(&message.id) {
+                        stale_reasoning = true;
+                    } else if ours && self.can_send_reasoning(&reasoning) {
                         contents.push(Content::Reasoning(reasoning));
                     } else if !(ours && is_detached) {
                         foreign_reasoning = true;
@@ -188,6 +190,9 @@ impl Conversion<'_> {
                 }
                 MessagePart::ToolCall(_) => self.drop_detached_signature(&mut contents),
             }
+        }
+        if stale_reasoning {
+            self.leave_out(message, OmissionReason::StaleReasoning);
         }
         if foreign_reasoning {
             self.leave_out(message, OmissionReason::ForeignReasoning);

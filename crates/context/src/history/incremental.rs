@@ -5,10 +5,11 @@
 //! conversion keeps its result up to the last such point, and continues from there as long as the
 //! stored messages before it are the same objects. A turn thus converts only its new messages.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_models::Protocol;
-use hardpan_prompt::{AgentMessage, MessageBody, MessageState, Omission};
+use hardpan_prompt::{AgentMessage, MessageBody, MessageId, MessageState, Omission};
 use rustc_hash::FxHashSet;
 
 use super::conversion::Conversion;
@@ -26,6 +27,7 @@ pub(super) struct ConversionSettings {
     model: String,
     protocol: Protocol,
     reasoning: Option<String>,
+    stale_reasoning: Arc<BTreeSet<MessageId>>,
 }
 
 impl ConversionSettings {
@@ -38,6 +40,7 @@ impl ConversionSettings {
             model: target.model.id.clone(),
             protocol: target.profile.protocol,
             reasoning: target.profile.reasoning_field.name().map(str::to_owned),
+            stale_reasoning: input.snapshot.stale_reasoning.clone(),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! [`SnapshotFile`]: the JSON form of a snapshot (`docs/snapshot.md`). Every field but `version`
 //! and `now` may be left out. The doc comments here are the descriptions in the JSON schema.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
-    AgentMessage, Effort, ItemKind, MediaType, MessageId, Text, Tier, Tool, UnavailableCode, Volatility,
+    AgentMessage, Effort, Hash, ItemKind, MediaType, MessageId, Text, Tier, Tool, UnavailableCode, Volatility,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -87,6 +88,11 @@ pub struct SnapshotFile {
     #[serde(rename = "memory", default, skip_serializing_if = "LayoutState::is_empty")]
     #[schemars(with = "serde_json::Value")]
     pub layout_state: LayoutState,
+    /// What each answer of the model came after, as a hash, by the id of its message; for models whose
+    /// reasoning is bound to that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub answer_prefixes: BTreeMap<MessageId, Hash>,
     /// What was asked for but is not available.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable: Vec<UnavailableEntry>,

@@ -45,6 +45,7 @@ impl SnapshotFile {
             documents: Vec::new(),
             web_search: None,
             thinking: None,
+            answer_prefixes: BTreeMap::new(),
             prompt: None,
             first_unsent: None,
             fold: false,
@@ -144,6 +145,8 @@ impl SnapshotFile {
             first_unsent: self.first_unsent,
             fold: self.fold.then_some(FoldReason::Requested),
             layout_state: self.layout_state,
+            answer_prefixes: Arc::new(self.answer_prefixes),
+            stale_reasoning: Arc::default(),
         })
     }
 }

@@ -106,8 +106,7 @@ fn group_name(volatility: Volatility) -> &'static str {
     match volatility {
         Volatility::Static => "still",
         Volatility::Slow => "calm",
-        Volatility::Active => "lively",
-        Volatility::Tail => "tail",
+        Volatility::Active | Volatility::Tail => "lively",
     }
 }
 

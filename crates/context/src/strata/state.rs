@@ -31,6 +31,9 @@ pub struct StrataState {
     /// The hash of the last TAIL without its clock: an unchanged TAIL is not sent again in a turn.
     #[serde(rename = "tail", skip_serializing_if = "Option::is_none")]
     pub tail_hash: Option<Hash>,
+    /// The TAILs that were sent as messages of their own, which must stay where they were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tails: Vec<SentTail>,
     /// How many folds there have been in this session.
     pub folds: u32,
     /// What garbage has cost since the last fold.
@@ -124,6 +127,17 @@ pub enum UpdateForm {
     ShownByMessage,
     /// A notice that the item was closed and is no longer kept up to date.
     Closed,
+}
+
+/// A TAIL that was sent as a system message for one turn. The provider no longer shows it to the
+/// model, but it must be sent again, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentTail {
+    /// The message that it follows.
+    pub anchor: MessageId,
+    /// The text as sent.
+    pub text: Text,
 }
 
 /// A message whose body is replaced by one line, because BASE shows it now.

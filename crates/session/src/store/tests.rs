@@ -36,6 +36,7 @@ fn request(id: &str, parent: &str) -> Entry {
         model: "claude-sonnet-5".into(),
         message: None,
         answer: None,
+        prefix: None,
         usage: hardpan_prompt::TokenUsage::default(),
         dollars: 0.25,
         factor: None,

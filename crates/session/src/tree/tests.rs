@@ -22,6 +22,7 @@ fn request(id: &str, parent: &str, dollars: f64) -> Entry {
         model: "x".into(),
         message: Some(parent.into()),
         answer: None,
+        prefix: None,
         usage: TokenUsage { output: 1, ..TokenUsage::default() },
         dollars,
         factor: None,
