@@ -6,8 +6,8 @@ use hardpan_context::{LayoutName, LayoutState, Snapshot, Target};
 use hardpan_models::MarkerFormat;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
-    Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt, Region, ResultPart,
-    Role, Segment, Source,
+    Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt, PromptMessage, Region,
+    ResultPart, Role, Segment, Source,
 };
 
 use crate::coverage::Coverage;
@@ -161,15 +161,34 @@ pub fn only_tail_is_volatile(snapshot: &Snapshot, prompt: &Prompt, coverage: &mu
         let fleeting = found.segment.text.contains(WORKING_DIRECTORY) || found.segment.text.contains(&second);
         require(!fleeting, "no clock and no folder in the cached part", || found.segment.text.to_string())?;
     }
-    let regions: Vec<Region> = prompt.blocks().map(|block| block.region).collect();
+    // A TAIL that was sent for one turn stays where it was.
+    let last = prompt.messages.len().saturating_sub(1);
+    let lasting =
+        prompt.messages.iter().enumerate().filter(|(at, message)| !message.turn_scoped || *at == last);
+    let blocks = prompt.system.iter().chain(lasting.flat_map(|(_, message)| &message.blocks));
+    let regions: Vec<Region> = blocks.map(|block| block.region).collect();
     let tail = regions.iter().position(|region| *region == Region::Tail).unwrap_or(regions.len());
     require(regions[tail..].iter().all(|region| *region == Region::Tail), "TAIL is last", || {
         format!("{regions:?}")
     })?;
-    let marked = prompt.breakpoints().last().is_some_and(|last| last.block >= prompt.tools.len() + tail);
+    let marked = prompt.blocks().any(|block| block.region == Region::Tail && block.breakpoint.is_some());
     require(!marked, "TAIL is not cached", || format!("{:?}", prompt.breakpoints()))?;
     coverage.record(if tail < regions.len() { "outcome: tail" } else { "outcome: tail unchanged" });
     Ok(())
+}
+
+/// The blocks of the first `count` messages that were sent for one turn.
+fn former_tails(prompt: &Prompt, count: usize) -> impl Iterator<Item = &Block> {
+    let scoped = prompt.messages.iter().filter(|message| message.turn_scoped);
+    scoped.take(count).flat_map(|message| &message.blocks)
+}
+
+/// The text of a block; empty if it holds something else.
+fn block_text(block: &Block) -> String {
+    match &*block.content {
+        Content::Text(segments) => segments.iter().map(|segment| segment.text.as_str()).collect(),
+        _ => String::new(),
+    }
 }
 
 /// A finished request, as far as the next one is compared with it.
@@ -246,7 +265,23 @@ pub fn breakpoints_are_right(
 
 /// Invariant 3: what was said before TAIL stays said, block by block and on the wire.
 pub fn the_prefix_is_kept(before: &SentRequest, after: &SentRequest, coverage: &mut Coverage) -> CheckResult {
-    let old = block_fingerprints(&before.prompt, |block| block.region != Region::Tail);
+    // A TAIL that is stored with its message stays if the model speaks after it; others are not sent
+    // again.
+    let tail = before.prompt.messages.last().filter(|last| last.turn_scoped);
+    let scoped = before.prompt.messages.iter().filter(|message| message.turn_scoped).count();
+    let at = before.prompt.messages.len().saturating_sub(1);
+    let stays = |tail: &PromptMessage| {
+        let stored = before.stored.strata.tails.last();
+        let is_stored =
+            stored.is_some_and(|stored| tail.blocks.iter().all(|block| block_text(block) == stored.text));
+        let follows = after.prompt.messages.iter().filter(|message| !message.turn_scoped);
+        let next = follows.clone().nth(at + 1 - scoped);
+        is_stored && next.is_some_and(|next| next.role == Role::Assistant)
+    };
+    let kept_tails = scoped - usize::from(tail.is_some_and(|tail| !stays(tail)));
+    let is_former =
+        |block: &Block| former_tails(&before.prompt, kept_tails).any(|tail| std::ptr::eq(tail, block));
+    let old = block_fingerprints(&before.prompt, |block| block.region != Region::Tail || is_former(block));
     let new = block_fingerprints(&after.prompt, |_| true);
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     require(same == old.len(), "a request begins as the one before", || {
@@ -254,7 +289,10 @@ pub fn the_prefix_is_kept(before: &SentRequest, after: &SentRequest, coverage: &
             let block = same.checked_sub(prompt.tools.len()).and_then(|at| prompt.blocks().nth(at));
             block.map(|block| format!("{:?}", block.content))
         };
-        format!("block {same}: {:?} became {:?}", name(&before.prompt), name(&after.prompt))
+        let roles =
+            |prompt: &Prompt| -> Vec<Role> { prompt.messages.iter().map(|message| message.role).collect() };
+        let roles = (roles(&before.prompt), roles(&after.prompt));
+        format!("block {same}: {:?} became {:?}; {roles:?}", name(&before.prompt), name(&after.prompt))
     })?;
     let (old, new) = (crate::body_rules::blocks(&before.body), crate::body_rules::blocks(&after.body));
     let cached = old.iter().rposition(|block| block.marked).map_or(0, |last| last + 1);

@@ -18,7 +18,14 @@ pub struct StoredStrata {
     base: Vec<StoredGroup>,
     pub updates: Vec<StoredUpdate>,
     pub frontier: Option<StoredFrontier>,
+    pub tails: Vec<StoredTail>,
     pub folds: u32,
+}
+
+/// A TAIL that was sent for one turn.
+#[derive(Deserialize)]
+pub struct StoredTail {
+    pub text: String,
 }
 
 #[derive(Deserialize)]

@@ -5,8 +5,11 @@ use hardpan_context::Target;
 use hardpan_models::Catalogue;
 
 /// From the built-in catalogue: provider, model.
-const CATALOGUE_MODELS: [(&str, &str); 16] = [
+const CATALOGUE_MODELS: [(&str, &str); 19] = [
     ("anthropic", "claude-sonnet-5"),
+    ("anthropic", "claude-sonnet-5-5"), // system messages, bound reasoning, thinking between tools
+    ("anthropic", "claude-opus-5-5"),   // always thinks
+    ("anthropic", "claude-opus-4-8"),   // system messages, reasoning is not bound
     ("anthropic", "claude-sonnet-4-5"), // accepts a prefill, and thinks
     ("anthropic", "claude-3-haiku-20240307"), // accepts a prefill, and does not
     ("anthropic", "claude-opus-4-6"),   // caches from 4096 tokens on

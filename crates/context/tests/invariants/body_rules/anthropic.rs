@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use hardpan_context::Target;
+use hardpan_models::ThinkingOff;
 use serde_json::{Value, json};
 
 use super::{list, object, require_plain, require_tools, text};
@@ -15,18 +16,14 @@ struct MergedMessage<'a> {
 }
 
 pub fn check(body: &Value, target: &Target) -> CheckResult {
-    let fields =
-        ["model", "max_tokens", "stream", "thinking", "output_config", "system", "messages", "tools"];
-    object(body, &fields)?;
-    if let Some(config) = body.get("output_config") {
-        let effort = text(&object(config, &["effort"])?["effort"]);
-        let offered = target.model.thinking.efforts.iter().any(|known| known.as_str() == effort);
-        require(offered, "an effort is one that the model has", || config.to_string())?;
-    }
+    let known = ["model", "max_tokens", "stream", "thinking", "output_config", "system", "messages", "tools"];
+    object(body, &known)?;
     require(body["model"] == target.model.id.as_str(), "the model is named", || body["model"].to_string())?;
     let max = body["max_tokens"].as_u64().unwrap_or(0);
     require(max > 0 && body["stream"] == true, "there is room for an answer", || max.to_string())?;
-    let budget = thinking(body, max)?;
+    let budget = thinking(body, max, target)?;
+    check_effort(body, target)?;
+    check_system_messages(body, target)?;
     for block in list(&body["system"]) {
         require(block["type"] == "text", "the system prompt is text", || block.to_string())?;
         check_block(block, target)?;
@@ -46,21 +43,67 @@ pub fn check(body: &Value, target: &Target) -> CheckResult {
     check_reasoning(&merged, budget)
 }
 
-fn thinking(body: &Value, max: u64) -> Result<Option<u64>, crate::violation::Violation> {
+/// The form of thinking is one that the model takes. Returns the budget, if there is one.
+fn thinking(body: &Value, max: u64, target: &Target) -> Result<Option<u64>, crate::violation::Violation> {
     let Some(thinking) = body.get("thinking") else { return Ok(None) };
-    let given = object(thinking, &["type", "budget_tokens", "display"])?;
+    let offered = &target.model.thinking;
+    let is_taken = match text(&thinking["type"]) {
+        "enabled" => offered.budget,
+        "adaptive" => offered.adaptive,
+        "disabled" => offered.off == ThinkingOff::Disabled,
+        "between_tools" => offered.off == ThinkingOff::BetweenTools,
+        _ => false,
+    };
+    require(is_taken, "the form of thinking is one that the model takes", || thinking.to_string())?;
+    let is_off = ["disabled", "between_tools"].contains(&text(&thinking["type"]));
+    let fields: &[&str] =
+        if is_off { &["type"] } else { &["type", "budget_tokens", "display", "block_binding"] };
+    object(thinking, fields)?;
+    require(
+        thinking.get("block_binding").is_none() || target.model.binding.is_bound(),
+        "only bound reasoning is controlled",
+        || thinking.to_string(),
+    )?;
     if thinking["type"] != "enabled" {
-        let forms = [
-            json!({"type": "disabled"}),
-            json!({"type": "between_tools"}),
-            json!({"type": "adaptive", "display": "summarized"}),
-        ];
-        require(forms.contains(thinking), "thinking has its form", || thinking.to_string())?;
         return Ok(None);
     }
-    let budget = given["budget_tokens"].as_u64().unwrap_or(0);
+    let budget = thinking["budget_tokens"].as_u64().unwrap_or(0);
     require((1024..max).contains(&budget), "the thinking budget fits", || thinking.to_string())?;
     Ok(Some(budget))
+}
+
+/// The effort is one that the model takes, with the form of thinking that is sent.
+fn check_effort(body: &Value, target: &Target) -> CheckResult {
+    let Some(config) = body.get("output_config") else { return Ok(()) };
+    let effort = text(&object(config, &["effort"])?["effort"]);
+    let offered = &target.model.thinking;
+    let is_off = ["disabled", "between_tools"].contains(&text(&body["thinking"]["type"]));
+    let most = offered.max_effort_when_off.filter(|_| is_off);
+    let taken = offered.efforts.iter().find(|level| level.as_str() == effort);
+    let fits = taken.is_some_and(|level| most.is_none_or(|most| *level <= most));
+    require(fits, "the effort is one that the model takes", || body["output_config"].to_string())
+}
+
+/// A system message follows the user and precedes the model, on models that take one.
+fn check_system_messages(body: &Value, target: &Target) -> CheckResult {
+    let messages = list(&body["messages"]);
+    let role = |at: usize| messages.get(at).map_or("", |message| text(&message["role"]));
+    for (at, message) in messages.iter().enumerate().filter(|(at, _)| role(*at) == "system") {
+        let placed = at > 0
+            && ["user", "system"].contains(&role(at - 1))
+            && ["assistant", "system", ""].contains(&role(at + 1));
+        require(placed && target.model.system_messages, "a system message has its place", || {
+            message.to_string()
+        })?;
+        object(message, &["role", "content", "clear_at", "output_config"])?;
+        let is_unmarked = list(&message["content"]).iter().all(|block| block.get("cache_control").is_none());
+        require(
+            message.get("clear_at").is_none() || is_unmarked,
+            "what lasts one turn is not cached",
+            || message.to_string(),
+        )?;
+    }
+    Ok(())
 }
 
 fn check_tools(body: &Value, target: &Target) -> CheckResult {
@@ -86,6 +129,10 @@ fn merge<'a>(
 ) -> Result<Vec<MergedMessage<'a>>, crate::violation::Violation> {
     let mut merged: Vec<MergedMessage<'a>> = Vec::new();
     for message in list(&body["messages"]) {
+        if message["role"] == "system" {
+            list(&message["content"]).iter().try_for_each(|block| check_block(block, target))?;
+            continue;
+        }
         object(message, &["role", "content"])?;
         let (role, blocks) = (text(&message["role"]), list(&message["content"]));
         require(["user", "assistant"].contains(&role), "a role is known", || role.to_owned())?;

@@ -25,8 +25,8 @@ pub fn check(body: &Value, target: &Target) -> CheckResult {
             "stream",
             "stream_options",
             "include_reasoning",
-            "plugins",
             "reasoning_effort",
+            "plugins",
         ],
     )?;
     require(body["model"] == target.model.id.as_str(), "the model is named", || body["model"].to_string())?;
