@@ -23,7 +23,7 @@ fn broken(model: &str, mut body: Value, change: impl Fn(&mut Value)) -> Option<&
 fn anthropic() -> Value {
     let text = |text: &str| json!({"type": "text", "text": text});
     json!({
-        "model": "claude-sonnet-5", "max_tokens": 4000, "stream": true,
+        "model": "claude-sonnet-4-6", "max_tokens": 4000, "stream": true,
         "thinking": {"type": "enabled", "budget_tokens": 1024},
         "system": [text("Be brief.")],
         "tools": [{"name": "read", "description": "", "input_schema": {"type": "object"}}],
@@ -45,9 +45,24 @@ fn anthropic() -> Value {
 
 #[test]
 fn mistakes_in_a_messages_request_are_found() {
-    let broken = |change: Change| broken("claude-sonnet-5", anthropic(), change);
+    let broken = |change: Change| broken("claude-sonnet-4-6", anthropic(), change);
     assert_eq!(broken(|_| {}), None);
-    let cases: [(Change, &str); 15] = [
+    let cases: [(Change, &str); 19] = [
+        (
+            |body| body["thinking"] = json!({"type": "between_tools"}),
+            "the form of thinking is one that the model takes",
+        ),
+        (|body| body["output_config"] = json!({"effort": "xhigh"}), "the effort is one that the model takes"),
+        (
+            |body| {
+                body["messages"]
+                    .as_array_mut()
+                    .expect("a list")
+                    .push(json!({"role": "system", "content": []}))
+            },
+            "a system message has its place",
+        ),
+        (|body| body["thinking"]["block_binding"] = json!({}), "only bound reasoning is controlled"),
         (
             |body| drop(body["messages"][2]["content"].as_array_mut().expect("a list").remove(0)),
             "every call is answered",
@@ -89,12 +104,12 @@ fn mistakes_in_a_messages_request_are_found() {
         let again = json!({"role": "assistant", "content": [{"type": "text", "text": "so"}]});
         body["messages"].as_array_mut().expect("a list").push(again);
     };
-    assert_eq!(self::broken("claude-sonnet-5", anthropic(), last), Some("the user speaks last"));
+    assert_eq!(self::broken("claude-sonnet-4-6", anthropic(), last), Some("the user speaks last"));
     let marked = |body: &mut Value| {
         let text = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
         body["messages"][0]["content"] = vec![text; 5].into();
     };
-    assert_eq!(self::broken("claude-sonnet-5", anthropic(), marked), Some("at most 4 markers"));
+    assert_eq!(self::broken("claude-sonnet-4-6", anthropic(), marked), Some("at most 4 markers"));
 }
 
 fn openai() -> Value {
