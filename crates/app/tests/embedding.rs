@@ -4,9 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
-use hardpan_agent::{Input, InputOutcome, InputSource, RunEnd};
+use hardpan_agent::{Agent, Input, InputOutcome, InputSource, RunEnd};
 use hardpan_app::gather::GatherError;
 use hardpan_app::mentions::PromptSource;
 use hardpan_app::options::{OpenOptions, ProviderAccess, RequestOptions, SessionChoice};
@@ -181,4 +182,45 @@ fn a_request_from_a_snapshot_that_contradicts_itself_is_an_error() {
     let twice = RequestOptions { snapshot: Some(home.folder.path().join("twice.json")), ..whole };
     let error = assemble(&twice, &settings, &notices).err().unwrap();
     assert!(matches!(error, RequestError::Gather(GatherError::InvalidSnapshot(_))), "{error:?}");
+}
+
+/// A face that looks at the agent while it shows a notice.
+#[derive(Default)]
+struct CuriousFace {
+    agent: OnceLock<Agent>,
+    /// Each notice, with the model and the number of messages at that time.
+    seen: Mutex<Vec<(Notice, Option<(String, usize)>)>>,
+}
+
+impl NoticeSink for CuriousFace {
+    fn notice(&self, notice: Notice) {
+        let Some(agent) = self.agent.get().cloned() else { return };
+        // On another thread, so that a lock that is held fails the test instead of blocking it.
+        let (sender, answer) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send((agent.target().model.id, agent.messages().len())));
+        let answer = answer.recv_timeout(Duration::from_secs(10)).ok();
+        self.seen.lock().unwrap().push((notice, answer));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_face_may_ask_the_agent_while_it_shows_a_notice() {
+    let home = TestHome::new();
+    // Nobody listens there: the notice comes before the request is sent.
+    let config =
+        "sandbox = false\n[patience]\ntries = 1\n[providers.anthropic]\nbase_url = \"http://127.0.0.1:1\"\n";
+    home.write("user/config/config.toml", config);
+    let face = Arc::new(CuriousFace::default());
+    let hooks = FaceHooks { notices: face.clone(), ..FaceHooks::default() };
+    let mut options = OpenOptions { access: ProviderAccess::ByKey, ..home.options(SessionChoice::New) };
+    options.target.model = Some("claude-sonnet-5".into());
+    let app = ConversationApp::open(&options, &hooks).unwrap();
+    assert!(face.agent.set(app.agent.clone()).is_ok());
+    let (text, source) = ("Hello".to_owned(), InputSource::Interactive);
+    let input = Input { text, below: None, images: Vec::new(), source, id: None };
+    let outcome = app.agent.prompt(input).await.unwrap();
+    assert!(matches!(outcome, InputOutcome::Ran(RunEnd::Error { .. })), "{outcome:?}");
+    let seen = face.seen.lock().unwrap();
+    let [(Notice::OtherAddress { .. }, answer)] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!(*answer, Some(("claude-sonnet-5".to_owned(), 1)), "the prompt is stored");
 }
