@@ -69,6 +69,19 @@ impl Agent {
         Ok(())
     }
 
+    /// Whether a thinking setting can be changed without losing the cache: only the effort differs,
+    /// and the layout tells the model of that in a message.
+    pub fn thinking_change_is_free(&self, setting: ThinkingSetting) -> bool {
+        let selection = lock(&self.inner.selection);
+        let target = &selection.target;
+        let (now, then) = (target.thinking_request(selection.thinking), target.thinking_request(setting));
+        now.thinking == then.thinking
+            && (now.effort == then.effort
+                || target.model.message_effort
+                    && now.thinking.is_on()
+                    && selection.layout.layout().appends_effort())
+    }
+
     /// Stores the thinking level that a flag or setting chose, so that a resumed session keeps it.
     pub(crate) fn record_thinking(&self) {
         let thinking = self.thinking();

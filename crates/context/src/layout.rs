@@ -150,6 +150,12 @@ pub trait Layout: StateStorage + Send + Sync {
         false
     }
 
+    /// Whether a change of effort is told by a message where the model takes that, so that nothing is
+    /// lost from the cache.
+    fn appends_effort(&self) -> bool {
+        false
+    }
+
     /// Whether the layout keeps files up to date that the model has read or written. If so, they are
     /// to be items of the snapshot; if not, the result of the tool is all the model sees.
     fn tracks_known_files(&self) -> bool {

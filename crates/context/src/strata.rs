@@ -11,6 +11,7 @@
 
 mod base; // laying BASE: which items, in which groups, and what a fold replaces by stubs
 mod breakpoints; // the four breakpoints
+mod effort; // changes of effort that keep the cache
 mod garbage; // what a fold would drop, and whether it pays
 mod state; // what is carried over from request to request
 mod storage; // how sessions store it
@@ -80,6 +81,7 @@ impl Layout for Strata {
             );
             tail::drop_lost_tails(strata, &history.messages);
         }
+        effort::settle_effort(input, strata, &history.messages, &mut prompt);
         updates::record_updates(input, strata, &live, &history.messages);
         base::replace_with_stubs(input, strata, &mut history.messages);
 
@@ -114,6 +116,10 @@ impl Layout for Strata {
     }
 
     fn tracks_known_files(&self) -> bool {
+        true
+    }
+
+    fn appends_effort(&self) -> bool {
         true
     }
 
@@ -278,6 +284,9 @@ fn push_log(
         if scoped && let Some(before) = index.checked_sub(1) {
             tail::push_sent_tail(strata, &history[before], converted, builder);
         }
+        if converted.role == Role::User {
+            builder.0.extend(effort::effort_message(strata, &converted.ids));
+        }
         builder.push_converted(converted, Region::Log, input);
         if updates_by_anchor.is_empty() || converted.role != Role::User {
             continue;
@@ -294,6 +303,7 @@ fn push_log(
             .collect();
         message.blocks.splice(at..at, news);
     }
+    builder.0.extend(effort::effort_message(strata, input.snapshot.prompt.as_ref().map(|prompt| &prompt.id)));
     builder.push_user_prompt(
         input,
         Region::Log,

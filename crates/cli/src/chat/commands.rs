@@ -256,7 +256,7 @@ async fn thinking(level: &str, app: &ConversationApp, agent: &Agent) -> Result<S
         return Ok(describe_thinking(agent));
     }
     let thinking = level.parse()?;
-    let cost = if thinking == agent.thinking() {
+    let cost = if agent.thinking_change_is_free(thinking) {
         None
     } else {
         price::describe_cost(agent, PlannedAction::Thinking)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Hash, ItemKind, MessageId, Text};
+use hardpan_prompt::{Effort, Hash, ItemKind, MessageId, Text};
 use serde::{Deserialize, Serialize};
 
 fn is_empty(groups: &Arc<Vec<BaseGroup>>) -> bool {
@@ -34,6 +34,13 @@ pub struct StrataState {
     /// The TAILs that were sent as messages of their own, which must stay where they were.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tails: Vec<SentTail>,
+    /// The effort that requests name as their own since BASE was laid, where later changes are told by
+    /// messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_effort: Option<Effort>,
+    /// The changes of effort since then, each before a message of the person.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effort_changes: Vec<EffortChange>,
     /// How many folds there have been in this session.
     pub folds: u32,
     /// What garbage has cost since the last fold.
@@ -127,6 +134,16 @@ pub enum UpdateForm {
     ShownByMessage,
     /// A notice that the item was closed and is no longer kept up to date.
     Closed,
+}
+
+/// A change of effort that a message told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EffortChange {
+    /// The person's message that it stands before.
+    pub before: MessageId,
+    /// The effort from there on.
+    pub effort: Effort,
 }
 
 /// A TAIL that was sent as a system message for one turn. The provider no longer shows it to the

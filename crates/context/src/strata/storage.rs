@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Strata;
-use super::state::{Frontier, ItemUpdate, RentAccount, SentTail, StrataState};
+use super::state::{EffortChange, Frontier, ItemUpdate, RentAccount, SentTail, StrataState};
 use crate::LayoutState;
 use crate::layout_state::{StateChange, StateStorage};
 
@@ -21,6 +21,8 @@ struct StrataAdditions {
     tail: Option<Hash>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tails: Vec<SentTail>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    effort_changes: Vec<EffortChange>,
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<RentAccount>,
 }
@@ -35,13 +37,14 @@ impl StateStorage for Strata {
     }
 
     fn apply_additions(&self, state: &mut LayoutState, added: &Value) -> Result<(), serde_json::Error> {
-        let StrataAdditions { updates, frontier, tail, tails, account } =
+        let StrataAdditions { updates, frontier, tail, tails, effort_changes, account } =
             StrataAdditions::deserialize(added)?;
         let strata = &mut state.strata;
         strata.updates.extend(updates);
         strata.frontier = frontier.or(strata.frontier);
         strata.tail_hash = tail.or(strata.tail_hash);
         strata.tails.extend(tails);
+        strata.effort_changes.extend(effort_changes);
         strata.account = account.unwrap_or(strata.account);
         Ok(())
     }
@@ -50,8 +53,23 @@ impl StateStorage for Strata {
 /// What was added; `None` if something else changed too.
 fn additions_between(before: &StrataState, after: &StrataState) -> Option<StrataAdditions> {
     // Every field is named, so that a new one forces a decision here.
-    let StrataState { base, has_base, updates, stubs, frontier, tail_hash, tails, folds, account } = after;
-    let same_base = *has_base == before.has_base && *folds == before.folds && *base == before.base;
+    let StrataState {
+        base,
+        has_base,
+        updates,
+        stubs,
+        frontier,
+        tail_hash,
+        tails,
+        first_effort,
+        effort_changes,
+        folds,
+        account,
+    } = after;
+    let same_base = *has_base == before.has_base
+        && *folds == before.folds
+        && *first_effort == before.first_effort
+        && *base == before.base;
     // A removal cannot be expressed as an addition.
     let nothing_removed = (frontier.is_some() || before.frontier.is_none())
         && (tail_hash.is_some() || before.tail_hash.is_none());
@@ -63,6 +81,7 @@ fn additions_between(before: &StrataState, after: &StrataState) -> Option<Strata
         frontier: frontier.filter(|_| *frontier != before.frontier),
         tail: tail_hash.filter(|_| *tail_hash != before.tail_hash),
         tails: tails.strip_prefix(&*before.tails)?.to_vec(),
+        effort_changes: effort_changes.strip_prefix(&*before.effort_changes)?.to_vec(),
         account: Some(*account).filter(|_| *account != before.account),
     })
 }
