@@ -36,6 +36,11 @@ impl Hash {
         Hash(self.0.map(|byte| byte ^ mark))
     }
 
+    /// The hash that has these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Hash(bytes)
+    }
+
     /// The 16 bytes, as they are compared and written in hexadecimal.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0

@@ -1,8 +1,10 @@
 //! [`AnthropicMessages`]: the codec of Anthropic Messages.
 
+pub mod betas; // the names of beta headers
 mod decode; // request bodies parsed into prompts
 mod dialect; // the words in which the server rejects a body
 mod encode; // request bodies
+pub mod fields; // AnthropicFields: what a request says besides its prompt
 mod report; // what the server says besides the answer: diagnostics, dropped reasoning
 mod stream; // AnswerDecoder: answers parsed into events
 mod usage; // what the server reports about tokens

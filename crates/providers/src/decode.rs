@@ -32,6 +32,11 @@ use hardpan_prompt::{
 use serde_json::Value;
 use thiserror::Error;
 
+pub use crate::anthropic::betas;
+pub use crate::anthropic::fields::{
+    AnthropicFields, ApiVersion, DiagnosticsRequest, GatedField, MismatchBehavior, SourceBlock, SpecialBlock,
+    ThinkingDisplay,
+};
 use crate::codec;
 use node::{DecodeDialect, Node};
 
@@ -75,8 +80,18 @@ pub struct DecodedRequest {
     pub json_array: bool,
     /// The name of stored content that goes before the request's own (Gemini's `cachedContent`).
     pub cached_content: Option<String>,
+    /// What only requests of Anthropic Messages have.
+    pub anthropic: AnthropicFields,
     /// Known fields that affect neither prompt nor bill: `temperature`, `metadata`, `user`.
     pub other: BTreeMap<String, Json>,
+}
+
+impl DecodedRequest {
+    /// Whether the model may call a tool of this name, deferred ones included.
+    pub fn has_tool(&self, name: &str) -> bool {
+        let mut declared = self.prompt.tools.iter();
+        declared.any(|block| *block.tool.name == *name) || self.anthropic.has_tool(name)
+    }
 }
 
 /// The class of a [`DecodeError`].

@@ -59,7 +59,9 @@ pub use client::{
     AnswerStream, ApiKey, CapabilityCache, Client, ClientEvent, ClientNotice, ClientRequest, Endpoint,
     PromptFallbacks, RetryPolicy, UnsupportedFeature,
 };
-pub use codec::{BodyMessages, Codec, block_addresses, codec, encode, validation_rules};
+pub use codec::{
+    BodyMessages, Codec, RequestContext, RequestExtras, block_addresses, codec, encode, validation_rules,
+};
 pub use encoder::Encoder;
 pub use event::{AnswerEvent, StopReason, StreamError, StreamErrorKind};
 pub use failure::{FailureKind, FailureReport, FailureSource, ProviderError};

@@ -1,20 +1,38 @@
 //! [`AnthropicServer`]: a server of Anthropic Messages.
 
 mod answers; // encodes answers, whole or as events
+mod binding; // which thinking blocks of a request still count
+pub(crate) mod diagnostics; // Fingerprints: why a request missed the cache
+mod models; // what the `models` endpoint says
+pub(crate) mod render; // RenderedPrompt: what the model sees of a request
+pub mod rules; // RULES: what the server refuses, one row per rule
+mod settings; // AnthropicSettings: what differs between accounts
+mod signature; // Signature: what a thinking block is bound to
+mod thinking; // whether the model thinks, how long, and what is shown
 
 use bytes::Bytes;
-use hardpan_models::{Model, Protocol};
+use hardpan_economy::cache::Moment;
+use hardpan_models::{Model, Protocol, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, Location, MAX_BREAKPOINTS, ValidationRules, Violation};
-use hardpan_prompt::{Content, Prompt, Reasoning};
-use hardpan_providers::decode::DecodedRequest;
+use hardpan_prompt::{Role, TokenCounter};
+use hardpan_providers::decode::{ApiVersion, DecodedRequest, SpecialBlock, betas};
 use serde_json::{Value, json};
+
+pub use settings::{
+    Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, DiagnosticsMode, ThinkingCacheScope,
+};
+
+use binding::{ThinkingCheck, check_thinking};
+use diagnostics::Fingerprints;
+use render::RenderedPrompt;
+use rules::{RuleInput, check_rules, ends_with_server_tool};
 
 use crate::answer::SimulatedAnswer;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request, SignatureCheck};
 use crate::error_reply::ErrorReply;
 use crate::server_codec::{Endpoint, ServerCodec};
 use crate::tool_choice::ToolChoice;
-use crate::wire::{AnswerHead, StreamEvent, sign_reasoning};
+use crate::wire::{AnswerHead, StreamEvent, make_id};
 
 /// A server of Anthropic Messages.
 #[derive(Debug)]
@@ -52,44 +70,111 @@ impl ServerCodec for AnthropicServer {
 
     fn check_headers(&self, request: &Request<'_>) -> Result<(), ErrorReply> {
         let missing = || ErrorReply::invalid("anthropic-version: header is required");
-        request.header("anthropic-version").map(drop).ok_or_else(missing)
+        let version = request.header("anthropic-version").ok_or_else(missing)?;
+        let unknown =
+            || ErrorReply::invalid(format!("anthropic-version: \"{version}\" is not a valid version"));
+        parse_version(version).map(drop).ok_or_else(unknown)
+    }
+
+    fn read_headers(
+        &self,
+        request: &Request<'_>,
+        decoded: &mut DecodedRequest,
+        settings: &EngineSettings,
+    ) -> Result<(), ErrorReply> {
+        let fields = &mut decoded.anthropic;
+        fields.version = request.header("anthropic-version").and_then(parse_version).unwrap_or_default();
+        let lines = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
+        let names = lines.flat_map(|(_, value)| value.split(',')).map(str::trim);
+        fields.betas = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let is_unknown = |name: &&String| !betas::KNOWN.contains(&name.as_str());
+        match fields.betas.iter().find(is_unknown) {
+            Some(name) if settings.anthropic.betas == BetaPolicy::Known => Err(ErrorReply::invalid(format!(
+                "Unexpected value(s) `{name}` for the `anthropic-beta` header"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_fields(
+        &self,
+        decoded: &DecodedRequest,
+        model: &Model,
+        _profile: &ProviderProfile,
+    ) -> Result<(), ErrorReply> {
+        let choice = &ToolChoice::from_request(decoded);
+        check_rules(&RuleInput { decoded, model, choice })
     }
 
     fn adjust_rules(&self, rules: &mut ValidationRules, decoded: &DecodedRequest, choice: &ToolChoice) {
-        if !decoded.stream && !has_thinking(decoded) && !choice.is_forced() {
+        let answers = decoded.stream
+            || decoded.prompt.thinking.budget().is_some()
+            || decoded.anthropic.output_config.contains_key("format")
+            || choice.is_forced();
+        if !answers {
             rules.warming = Acceptance::Accepted;
+        }
+    }
+
+    fn permits(&self, violation: &Violation, decoded: &DecodedRequest) -> bool {
+        let special = |at| decoded.anthropic.special_blocks.get(&at);
+        match violation {
+            // An answer that ends with a tool of the server is sent back as it is.
+            Violation::Prefill { at: Location::Message(message) } => ends_with_server_tool(decoded, *message),
+            Violation::SystemMessageAfterAnswer { at: Location::Message(message) } => {
+                let before = decoded.prompt.messages[..*message].iter();
+                let answer = before.clone().rposition(|message| message.role == Role::Assistant);
+                answer.is_some_and(|answer| ends_with_server_tool(decoded, answer))
+            }
+            Violation::FirstNotUser => special((0, 0)) == Some(&SpecialBlock::SignedCompaction),
+            _ => false,
         }
     }
 
     fn check_own_rules(
         &self,
         decoded: &DecodedRequest,
-        model: &Model,
-        choice: &ToolChoice,
-        settings: &EngineSettings,
+        _model: &Model,
+        _choice: &ToolChoice,
+        _settings: &EngineSettings,
     ) -> Result<(), ErrorReply> {
-        let prompt = &decoded.prompt;
-        let found = prompt.breakpoints().len() + usize::from(decoded.automatic_cache.is_some());
-        if found > MAX_BREAKPOINTS {
-            let at = Location::Message(0);
-            return Err(self.refuse_violation(&Violation::TooManyBreakpoints { at, found }));
-        }
-        if choice.is_forced() && has_thinking(decoded) {
-            return Err(ErrorReply::invalid(
-                "thinking may not be on when tool_choice forces the use of a tool",
-            ));
-        }
-        if has_thinking(decoded) && !model.reasoning {
-            return Err(ErrorReply::invalid(format!("thinking: {} cannot think", model.id)));
-        }
-        match settings.signatures {
-            SignatureCheck::Checked => check_signatures(prompt),
-            SignatureCheck::Unchecked => Ok(()),
-        }
+        check_automatic_cache(decoded)
+    }
+
+    fn render(
+        &self,
+        decoded: &DecodedRequest,
+        model: &Model,
+        settings: &EngineSettings,
+        counter: &TokenCounter,
+    ) -> Result<RenderedPrompt, ErrorReply> {
+        let thinking = match settings.signatures {
+            SignatureCheck::Checked => check_thinking(decoded, model, &settings.anthropic)?,
+            SignatureCheck::Unchecked => ThinkingCheck::default(),
+        };
+        Ok(render::render(decoded, model, thinking, counter))
     }
 
     fn has_reasoning(&self, request: &AcceptedRequest) -> bool {
-        has_thinking(&request.decoded)
+        thinking::thinks(&request.decoded, &request.model, &request.choice)
+    }
+
+    fn made_up_reasoning(&self, request: &AcceptedRequest, settings: &EngineSettings) -> Option<String> {
+        let AcceptedRequest { decoded, model, .. } = request;
+        let must = thinking::must_think(decoded, model);
+        let does = must || settings.anthropic.adaptive_thinking == AdaptiveThinking::Always;
+        (does && self.has_reasoning(request)).then(|| thinking::made_up_thinking(decoded, model))
+    }
+
+    fn diagnose(
+        &self,
+        request: &AcceptedRequest,
+        number: u64,
+        now: Moment,
+        fingerprints: &mut Fingerprints,
+        settings: &EngineSettings,
+    ) -> Value {
+        fingerprints.diagnose(request, &message_id(number), now, &settings.anthropic)
     }
 
     fn refuse_model(&self, name: &str) -> ErrorReply {
@@ -111,8 +196,10 @@ impl ServerCodec for AnthropicServer {
     fn error_body(&self, error: &ErrorReply, request_id: &str) -> Value {
         let kind = match error.status {
             401 => "authentication_error",
+            402 => "billing_error",
             403 => "permission_error",
             404 => "not_found_error",
+            409 => "conflict_error",
             413 => "request_too_large",
             429 => "rate_limit_error",
             504 => "timeout_error",
@@ -120,8 +207,11 @@ impl ServerCodec for AnthropicServer {
             500.. => "api_error",
             _ => "invalid_request_error",
         };
-        let message = &error.message;
-        json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id})
+        let mut body = json!({"type": kind, "message": error.message});
+        if let Some(code) = error.code {
+            body["details"] = json!({"error_code": code});
+        }
+        json!({"type": "error", "error": body, "request_id": request_id})
     }
 
     fn error_event(&self, body: &Value) -> Bytes {
@@ -133,7 +223,11 @@ impl ServerCodec for AnthropicServer {
     }
 
     fn response_headers(&self, request_id: String) -> Vec<(&'static str, String)> {
-        vec![("request-id", request_id), ("anthropic-organization-id", "simulated".into())]
+        vec![
+            ("request-id", request_id),
+            ("anthropic-organization-id", "simulated".into()),
+            ("anthropic-workspace-id", "simulated".into()),
+        ]
     }
 
     fn rate_headers(&self, status: &RateStatus) -> Vec<(&'static str, String)> {
@@ -157,7 +251,7 @@ impl ServerCodec for AnthropicServer {
     }
 
     fn model_entry(&self, model: &Model) -> Value {
-        json!({"type": "model", "id": model.id, "display_name": model.id, "created_at": "1970-01-01T00:00:00Z"})
+        models::model_entry(model)
     }
 
     fn model_list(&self, entries: Vec<Value>) -> Value {
@@ -166,40 +260,47 @@ impl ServerCodec for AnthropicServer {
         json!({"data": entries, "has_more": false, "first_id": first, "last_id": last})
     }
 
-    fn answer_body(&self, _request: &AcceptedRequest, answer: &SimulatedAnswer, head: &AnswerHead) -> Value {
-        answers::answer_body(answer, head)
+    fn answer_body(&self, request: &AcceptedRequest, answer: &SimulatedAnswer, head: &AnswerHead) -> Value {
+        answers::answer_body(request, answer, head)
     }
 
     fn answer_events(
         &self,
-        _request: &AcceptedRequest,
+        request: &AcceptedRequest,
         answer: &SimulatedAnswer,
         head: &AnswerHead,
     ) -> Vec<StreamEvent> {
-        answers::answer_events(answer, head)
+        answers::answer_events(request, answer, head)
     }
 }
 
-/// Whether the request enables thinking.
-fn has_thinking(decoded: &DecodedRequest) -> bool {
-    decoded.prompt.thinking.is_on()
+fn parse_version(header: &str) -> Option<ApiVersion> {
+    ApiVersion::ALL.into_iter().find(|version| version.as_str() == header)
 }
 
-/// Checks that reasoning is unchanged, byte for byte, since the simulator signed it.
-fn check_signatures(prompt: &Prompt) -> Result<(), ErrorReply> {
-    for (index, message) in prompt.messages.iter().enumerate() {
-        for (block_index, block) in message.blocks.iter().enumerate() {
-            let Content::Reasoning(Reasoning { text, signature: Some(given), redacted: None, .. }) =
-                &*block.content
-            else {
-                continue;
-            };
-            if **given != *sign_reasoning(text) {
-                return Err(ErrorReply::invalid(format!(
-                    "messages.{index}.content.{block_index}: Invalid `signature` in `thinking` block"
-                )));
+/// The id of the answer to the request with this number.
+fn message_id(number: u64) -> String {
+    make_id("msg_", number, 0)
+}
+
+/// `cache_control` on the request marks the last block, which counts towards the limit. It does
+/// nothing if that block has the same marker, and must not contradict it.
+fn check_automatic_cache(decoded: &DecodedRequest) -> Result<(), ErrorReply> {
+    let Some(lifetime) = decoded.automatic_cache else { return Ok(()) };
+    let last = decoded.prompt.messages.iter().rev().filter(|message| !message.turn_scoped);
+    let last = last.flat_map(|message| message.blocks.iter().rev()).find(|block| block.can_hold_breakpoint());
+    match last.and_then(|block| block.breakpoint) {
+        Some(marker) if marker == lifetime => Ok(()),
+        Some(_) => {
+            Err(ErrorReply::invalid("cache_control: the last block already has a marker with another ttl"))
+        }
+        None => {
+            let found = decoded.prompt.breakpoints().len() + 1;
+            if found <= MAX_BREAKPOINTS {
+                return Ok(());
             }
+            let at = Location::Message(0);
+            Err(AnthropicServer.refuse_violation(&Violation::TooManyBreakpoints { at, found }))
         }
     }
-    Ok(())
 }

@@ -28,6 +28,8 @@ pub(crate) use limits::RateStatus;
 pub use route::{KeyPolicy, Request};
 
 use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
+use crate::anthropic::AnthropicSettings;
+use crate::anthropic::diagnostics::Fingerprints;
 use crate::assistant;
 use crate::error_reply::ErrorReply;
 use crate::faults::{ActiveFaults, Faults};
@@ -69,6 +71,8 @@ pub struct EngineSettings {
     pub signatures: SignatureCheck,
     /// The provider that Chat Completions requests go to if the model's name does not name one.
     pub openai_provider: String,
+    /// How the server of Anthropic Messages behaves where real ones differ.
+    pub anthropic: AnthropicSettings,
     /// The delay between two chunks of the built-in assistant's answers.
     pub pace: Duration,
 }
@@ -83,6 +87,7 @@ impl Default for EngineSettings {
             limits: RateLimits::default(),
             signatures: SignatureCheck::default(),
             openai_provider: "openai".into(),
+            anthropic: AnthropicSettings::default(),
             pace: Duration::ZERO,
         }
     }
@@ -101,6 +106,7 @@ struct EngineState {
     faults: Faults,
     progress: ScriptProgress,
     meter: RateMeter,
+    fingerprints: Fingerprints,
     /// By organisation: each key is its own organisation, at each provider.
     caches: BTreeMap<Hash, CacheModel>,
     cached_contents: CachedContents,
@@ -189,7 +195,7 @@ impl Engine {
                 Ok(json_reply(listing::list_models(&self.settings, server, id)?.to_string().into()))
             }
             Endpoint::Count => {
-                let decoded = decode(server, RequestKind::Count, request)?;
+                let decoded = self.decode(server, RequestKind::Count, request)?;
                 let accepted = self.accept(server, decoded, key, now)?;
                 let mut reply = json_reply(server.count_body(&accepted).to_string().into());
                 reply.headers.push(simulated_header(&accepted.model));
@@ -219,10 +225,10 @@ impl Engine {
         (number, request_id): (u64, &str),
         now: Moment,
     ) -> Result<Reply, ErrorReply> {
-        let decoded = decode(server, RequestKind::Answer, request)?;
+        let decoded = self.decode(server, RequestKind::Answer, request)?;
         let accepted = self.accept(server, decoded, key, now)?;
         self.state().meter.count_request(&self.settings.limits, accepted.measured.total(), now)?;
-        let (rules, sent) = accepted.cache_request(now);
+        let (rules, sent) = accepted.cache_request(now, self.settings.anthropic.thinking_cache);
         let billing = {
             let state = self.state();
             let empty = CacheModel::new();
@@ -236,6 +242,10 @@ impl Engine {
             model: accepted.decoded.prompt.model.to_string(),
             created: now.0.div_euclid(1000),
             tokens: [amounts, answer.count_tokens(counter)].into_iter().sum(),
+            diagnostics: {
+                let fingerprints = &mut self.state().fingerprints;
+                server.diagnose(&accepted, number, now, fingerprints, &self.settings)
+            },
         };
         self.state().meter.count_output(head.tokens.output);
         let error = server.error_body(&ErrorReply::injected(server.overload_status(), None), request_id);
@@ -253,6 +263,18 @@ impl Engine {
         Ok(Reply { status: 200, headers, delay: answer.delay, body, cache_write })
     }
 
+    fn decode(
+        &self,
+        server: &dyn ServerCodec,
+        kind: RequestKind,
+        request: &Request<'_>,
+    ) -> Result<DecodedRequest, ErrorReply> {
+        let decoded = codec(server.protocol()).decode_request(kind, request.path, request.body);
+        let mut decoded = decoded.map_err(|error| ErrorReply::from_decode_error(&error))?;
+        server.read_headers(request, &mut decoded, &self.settings)?;
+        Ok(decoded)
+    }
+
     /// Checks a request against all rules of its server and model.
     fn accept(
         &self,
@@ -266,12 +288,22 @@ impl Engine {
         let (model, profile) = self.settings.model(server, name).ok_or_else(|| server.refuse_model(name))?;
         let choice = ToolChoice::from_request(&decoded);
         check::check_request(server, &decoded, &model, &profile, &choice, &self.settings)?;
-        let measured = self.counter(&model).measure(&decoded.prompt);
+        let rendered = server.render(&decoded, &model, &self.settings, self.counter(&model))?;
+        let measured = self.counter(&model).measure(&rendered.prompt);
         let refuse = |violation: Violation| server.refuse_violation(&violation);
         check_window(measured.total(), model.context as usize).map_err(refuse)?;
         let organisation =
             Hash::chain([Hash::of(model.provider.as_bytes()), Hash::of(key.unwrap_or_default().as_bytes())]);
-        Ok(AcceptedRequest { decoded, model, profile, choice, measured, organisation, cached_tokens })
+        Ok(AcceptedRequest {
+            decoded,
+            model,
+            profile,
+            choice,
+            rendered,
+            measured,
+            organisation,
+            cached_tokens,
+        })
     }
 
     /// Creates, shows, changes or deletes stored content.
@@ -289,7 +321,7 @@ impl Engine {
             ("DELETE", Some(id)) => self.state().cached_contents.delete(id, owner, now),
             (_, Some(id)) => self.state().cached_contents.get(id, owner, now),
             ("POST", None) => {
-                let decoded = decode(server, RequestKind::Store, request)?;
+                let decoded = self.decode(server, RequestKind::Store, request)?;
                 let name = &decoded.prompt.model;
                 let (model, _) =
                     self.settings.model(server, name).ok_or_else(|| server.refuse_model(name))?;
@@ -314,19 +346,16 @@ impl Engine {
         let mut answer = match &self.settings.script {
             Some(script) => {
                 let mut state = self.state();
-                script.answer(prompt, &mut state.progress, active_faults.breaks_answer()).ok_or_else(
-                    || {
-                        ErrorReply::new(
-                            500,
-                            "the script has no turn left for this request: add a turn, or a `default:`",
-                        )
-                    },
-                )?
+                let is_known = |name: &str| accepted.decoded.has_tool(name);
+                script.answer(prompt, &is_known, &mut state.progress, active_faults.breaks_answer())?
             }
             None => self.assistant_answer(accepted),
         };
         if !server.has_reasoning(accepted) {
             answer.parts.retain(|part| !matches!(part, SimulatedPart::Reasoning(_)));
+        } else if !answer.parts.iter().any(|part| matches!(part, SimulatedPart::Reasoning(_))) {
+            let reasoning = server.made_up_reasoning(accepted, &self.settings).map(SimulatedPart::Reasoning);
+            answer.parts.splice(0..0, reasoning);
         }
         answer.truncate_at_stop_sequence(&accepted.decoded.stop_sequences);
         let room = (accepted.model.context as usize).saturating_sub(accepted.measured.total());
@@ -372,28 +401,20 @@ impl fmt::Debug for Engine {
 impl EngineSettings {
     /// The model `id` for this server: of its usual provider, or of the one that the id begins with.
     fn model(&self, server: &dyn ServerCodec, id: &str) -> Option<(Model, ProviderProfile)> {
-        let model = self
-            .catalogue
-            .model(Some(server.usual_provider(self)), id)
-            .or_else(|_| self.catalogue.model(None, id))
-            .ok()?;
-        let profile = self.catalogue.provider(&model.provider).ok()?.profile_for_model(&model);
-        Some((model, profile)).filter(|(_, profile)| profile.protocol == server.protocol())
+        let usual = self.catalogue.model(Some(server.usual_provider(self)), id);
+        [usual, self.catalogue.model(None, id)].into_iter().flatten().find_map(|model| {
+            let provider = self.catalogue.provider(&model.provider).ok()?;
+            let profile = provider.profile_for_model(&model);
+            // No server has a model that nobody lists, except where any model may run.
+            let exists = model.listed || provider.open_models;
+            (exists && profile.protocol == server.protocol()).then_some((model, profile))
+        })
     }
 }
 
 /// Whose stored content a key sees.
 fn content_owner(key: Option<&str>) -> Hash {
     Hash::of(key.unwrap_or_default().as_bytes())
-}
-
-fn decode(
-    server: &dyn ServerCodec,
-    kind: RequestKind,
-    request: &Request<'_>,
-) -> Result<DecodedRequest, ErrorReply> {
-    let decoded = codec(server.protocol()).decode_request(kind, request.path, request.body);
-    decoded.map_err(|error| ErrorReply::from_decode_error(&error))
 }
 
 fn vocabulary(model: &Model) -> Vocabulary {

@@ -47,6 +47,10 @@ mod server_codec; // ServerCodec: what a server does differently in each protoco
 mod tool_choice; // ToolChoice: which tools the model may call
 mod wire; // AnswerHead, StreamEvent: what all servers encode answers from
 
+pub use anthropic::rules::{RULES as ANTHROPIC_RULES, Rule as AnthropicRule, RuleVersions};
+pub use anthropic::{
+    Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, DiagnosticsMode, ThinkingCacheScope,
+};
 pub use body_stream::ConnectionCut;
 pub use clock::{Clock, ManualClock};
 pub use engine::{Engine, EngineSettings, KeyPolicy, RateLimits, Request, SignatureCheck};

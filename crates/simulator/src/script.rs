@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
+use crate::error_reply::ErrorReply;
 use crate::faults::{DurationText, Faults};
 
 /// Why a script cannot be used.
@@ -80,6 +81,7 @@ struct TurnFields {
     delay: DurationText,
     pace: DurationText,
     repeat: Repeat,
+    undeclared: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -138,12 +140,14 @@ impl<'de> Deserialize<'de> for Repeat {
 struct ScriptTurn {
     when: Conditions,
     repeat: u64,
+    /// Whether its calls may name tools that the request does not declare.
+    undeclared: bool,
     answer: SimulatedAnswer,
 }
 
 impl<'de> Deserialize<'de> for ScriptTurn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let TurnFields { when, reasoning, text, tool_calls, stop, delay, pace, repeat } =
+        let TurnFields { when, reasoning, text, tool_calls, stop, delay, pace, repeat, undeclared } =
             TurnFields::deserialize(deserializer)?;
         let parts = reasoning.map(SimulatedPart::Reasoning).into_iter().chain(text.map(SimulatedPart::Text));
         let calls = tool_calls.into_iter().map(|call| SimulatedPart::Call {
@@ -159,7 +163,7 @@ impl<'de> Deserialize<'de> for ScriptTurn {
         if let Some(stop) = stop {
             answer.stop = stop.stop();
         }
-        Ok(ScriptTurn { when, repeat: repeat.0, answer })
+        Ok(ScriptTurn { when, repeat: repeat.0, undeclared, answer })
     }
 }
 
@@ -203,13 +207,14 @@ impl Script {
     }
 
     /// The answer to a prompt. It counts as used, unless a fault breaks it: the client then sends
-    /// the request again.
+    /// the request again. `is_declared` tells whether the request declares a tool.
     pub(crate) fn answer(
         &self,
         prompt: &Prompt,
+        is_declared: &dyn Fn(&str) -> bool,
         progress: &mut ScriptProgress,
         spoiled: bool,
-    ) -> Option<SimulatedAnswer> {
+    ) -> Result<SimulatedAnswer, ErrorReply> {
         progress.used.resize(self.turns.len(), 0);
         let number = progress.answered + 1;
         let free = |(index, turn): &(usize, &ScriptTurn)| progress.used[*index] < turn.repeat;
@@ -217,12 +222,36 @@ impl Script {
         let found = turns
             .find(|(_, turn)| turn.when.are_met(prompt, number))
             .map(|(index, turn)| (Some(index), turn));
-        let (index, turn) = found.or(self.default.as_ref().map(|turn| (None, turn)))?;
+        let (index, turn) = found.or(self.default.as_ref().map(|turn| (None, turn))).ok_or_else(|| {
+            let words = "the script has no turn left for this request: add a turn, or a `default:`";
+            ErrorReply::new(500, words)
+        })?;
+        if let Some(name) = turn.undeclared_call(is_declared) {
+            let turn = index.map_or("the default turn".to_owned(), |index| format!("turn {}", index + 1));
+            return Err(ErrorReply::new(
+                500,
+                format!(
+                    "{turn} of the script calls the tool `{name}`, which the request does not declare; \
+                     `undeclared: true` in the turn allows it"
+                ),
+            ));
+        }
         if !spoiled {
             progress.answered += 1;
             index.into_iter().for_each(|index| progress.used[index] += 1);
         }
-        Some(turn.answer.clone())
+        Ok(turn.answer.clone())
+    }
+}
+
+impl ScriptTurn {
+    /// The first call of a tool that the request does not declare, unless the turn allows it.
+    fn undeclared_call(&self, is_declared: &dyn Fn(&str) -> bool) -> Option<&str> {
+        let mut calls = self.answer.parts.iter().filter_map(|part| match part {
+            SimulatedPart::Call { name, .. } => Some(name.as_str()),
+            SimulatedPart::Reasoning(_) | SimulatedPart::Text(_) => None,
+        });
+        calls.find(|name| !self.undeclared && !is_declared(name))
     }
 }
 

@@ -6,13 +6,17 @@
 use std::fmt;
 
 use bytes::Bytes;
+use hardpan_economy::cache::Moment;
 use hardpan_models::{Model, Protocol, ProviderProfile};
+use hardpan_prompt::TokenCounter;
 use hardpan_prompt::validate::{ValidationRules, Violation};
 use hardpan_providers::decode::DecodedRequest;
 use serde_json::Value;
 
 use crate::answer::SimulatedAnswer;
 use crate::anthropic::AnthropicServer;
+use crate::anthropic::diagnostics::Fingerprints;
+use crate::anthropic::render::RenderedPrompt;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request};
 use crate::error_reply::ErrorReply;
 use crate::gemini::GeminiServer;
@@ -101,6 +105,16 @@ pub trait ServerCodec: fmt::Debug + Sync {
         Ok(())
     }
 
+    /// Adds to a decoded request what its headers say.
+    fn read_headers(
+        &self,
+        _request: &Request<'_>,
+        _decoded: &mut DecodedRequest,
+        _settings: &EngineSettings,
+    ) -> Result<(), ErrorReply> {
+        Ok(())
+    }
+
     /// Checks fields whose rules depend on the model.
     fn check_fields(
         &self,
@@ -113,6 +127,22 @@ pub trait ServerCodec: fmt::Debug + Sync {
 
     /// Changes the validator's rules for this request.
     fn adjust_rules(&self, _rules: &mut ValidationRules, _decoded: &DecodedRequest, _choice: &ToolChoice) {}
+
+    /// Whether the server lets a violation of the validator's rules pass.
+    fn permits(&self, _violation: &Violation, _decoded: &DecodedRequest) -> bool {
+        false
+    }
+
+    /// What the model sees of a request that passed its checks.
+    fn render(
+        &self,
+        decoded: &DecodedRequest,
+        _model: &Model,
+        _settings: &EngineSettings,
+        _counter: &TokenCounter,
+    ) -> Result<RenderedPrompt, ErrorReply> {
+        Ok(RenderedPrompt { prompt: decoded.prompt.clone(), ..RenderedPrompt::default() })
+    }
 
     /// Checks what only this server checks, after the rules that all have.
     fn check_own_rules(
@@ -127,6 +157,23 @@ pub trait ServerCodec: fmt::Debug + Sync {
 
     /// Whether the answer includes reasoning.
     fn has_reasoning(&self, request: &AcceptedRequest) -> bool;
+
+    /// Reasoning for an answer whose script has none, if the model reasons before every answer.
+    fn made_up_reasoning(&self, _request: &AcceptedRequest, _settings: &EngineSettings) -> Option<String> {
+        None
+    }
+
+    /// Why the request missed the cache, where it asks; `null` where there is nothing to say.
+    fn diagnose(
+        &self,
+        _request: &AcceptedRequest,
+        _number: u64,
+        _now: Moment,
+        _fingerprints: &mut Fingerprints,
+        _settings: &EngineSettings,
+    ) -> Value {
+        Value::Null
+    }
 
     /// The error for a model that does not exist.
     fn refuse_model(&self, name: &str) -> ErrorReply;

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use hardpan_prompt::{Hash, TokenUsage};
+use serde_json::Value;
 
 /// The metadata of an answer.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct AnswerHead {
     pub created: i64,
     /// The tokens of the request and of the answer, by how they are billed.
     pub tokens: TokenUsage,
+    /// Why the request missed the cache (Anthropic); `null` where it did not ask.
+    pub diagnostics: Value,
 }
 
 /// The role of an event in its stream: faults treat them differently.
@@ -40,13 +43,6 @@ pub struct StreamEvent {
 pub fn make_id(prefix: &str, number: u64, part: usize) -> String {
     let hash = Hash::of(format!("{prefix} {number} {part}").as_bytes()).to_string();
     format!("{prefix}{}", &hash[..24])
-}
-
-/// The simulator's signature for a piece of reasoning. It depends on the text only, so that it is
-/// valid for every model.
-pub fn sign_reasoning(reasoning: &str) -> String {
-    let hash = Hash::chain([Hash::of(b"simulated"), Hash::of(reasoning.as_bytes())]);
-    format!("sim{hash}")
 }
 
 /// Splits a text into pieces of a few words, as streams send them. At least one, which may be

@@ -18,7 +18,7 @@ async fn reasons(test_agent: &TestAgent) -> Vec<Option<NotRunReason>> {
 
 /// The reasons after a run with one call for each of these.
 async fn reasons_for(calls: &str) -> Vec<Option<NotRunReason>> {
-    let script = format!("turns: [{{tool_calls: [{calls}]}}]\ndefault: {{text: Fine.}}");
+    let script = format!("turns: [{{undeclared: true, tool_calls: [{calls}]}}]\ndefault: {{text: Fine.}}");
     let test_agent = TestAgent::builder().script(script).start().await;
     test_agent.agent.tools().switch("find", ToolState::Off).expect("there is such a tool");
     test_agent.agent.events().subscribe::<ToolCallEvent, _>("guard", |call, _| async move {

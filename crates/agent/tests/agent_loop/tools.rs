@@ -121,7 +121,7 @@ async fn whatever_a_call_comes_to_it_is_answered() {
         ("dynamic_panel", "{}", LayoutName::Panels, layout_tool("dynamic_panel"), false),
     ] {
         let script = format!(
-            "turns: [{{tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
+            "turns: [{{undeclared: true, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
         );
         let test_agent = TestAgent::builder().layout(layout).script(script).start().await;
         test_agent.write("open.md", "# Open\n");
@@ -243,7 +243,8 @@ default: {text: Fine.}
 async fn failed_blocked_and_unknown_calls_have_results_that_can_be_edited() {
     let script = "
 turns:
-  - tool_calls:
+  - undeclared: true
+    tool_calls:
     - {id: c1, name: paint, arguments: {colour: plaid}}
     - {id: c2, name: paint, arguments: {colour: red}}
     - {id: c3, name: fly}
@@ -278,7 +279,7 @@ async fn the_same_failing_call_is_run_three_times_then_warned_about_then_ends_th
         ),
     ] {
         let script = format!(
-            "turns: [{{repeat: 5, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
+            "turns: [{{undeclared: true, repeat: 5, tool_calls: [{{name: {name}, arguments: {arguments}}}]}}]\ndefault: {{text: Fine.}}"
         );
         for layout in LayoutName::ALL {
             let test_agent = TestAgent::builder().layout(layout).script(&script).start().await;
@@ -313,7 +314,8 @@ fn declared(test_agent: &TestAgent) -> Vec<Vec<String>> {
 const PAINT_AGAIN: &str = "
 turns:
   - {text: Hello.}
-  - tool_calls: [{id: c1, name: paint, arguments: {colour: blue}}]
+  - undeclared: true
+    tool_calls: [{id: c1, name: paint, arguments: {colour: blue}}]
 default: {text: Fine.}
 ";
 

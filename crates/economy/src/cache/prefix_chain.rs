@@ -63,7 +63,10 @@ fn first_key(rules: &CacheRules, request: &CacheRequest) -> Hash {
     let tools = request.blocks.iter().filter(|block| block.section == Section::Tools).map(|block| block.hash);
     let model = Hash::of(request.model.as_bytes());
     match rules.invalidation {
-        Invalidation::BySection => Hash::chain([model].into_iter().chain(tools)),
+        Invalidation::BySection => {
+            let settings = request.settings.tools_hash(rules.thinking == Section::Tools);
+            Hash::chain([model, settings].into_iter().chain(tools))
+        }
         Invalidation::None => model,
     }
 }

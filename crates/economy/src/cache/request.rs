@@ -93,6 +93,13 @@ pub struct CacheSettings {
     pub thinking: Thinking,
     /// The reasoning effort asked for, in the provider's own word.
     pub effort: Option<Arc<str>>,
+    /// Hashes of further settings of the answer, such as its format.
+    pub output_config: Vec<Hash>,
+    /// Whether tools are declared outside of the prompt. The first one changes what is before the
+    /// tools, so that everything is lost.
+    pub deferred_tools: bool,
+    /// The speed asked for, other than the usual one. A change loses system prompt and messages.
+    pub speed: Option<Arc<str>>,
 }
 
 impl CacheSettings {
@@ -107,10 +114,17 @@ impl CacheSettings {
         }
     }
 
+    /// Hash of the settings that all keys depend on. `with_thinking`: the model puts thinking and
+    /// effort before the tools.
+    pub(super) fn tools_hash(&self, with_thinking: bool) -> Hash {
+        let thinking = with_thinking.then_some((&self.thinking, &self.effort));
+        Hash::of(format!("tools {} {thinking:?}", self.deferred_tools).as_bytes())
+    }
+
     /// Hash of the settings that the keys of the system prompt, and of all that follows, depend on.
     pub(super) fn system_hash(&self) -> Hash {
-        let CacheSettings { web_search, citations, .. } = self;
-        Hash::of(format!("system {web_search} {citations}").as_bytes())
+        let CacheSettings { web_search, citations, speed, .. } = self;
+        Hash::of(format!("system {web_search} {citations} {speed:?}").as_bytes())
     }
 
     /// Hash of the settings that the keys of the messages depend on, besides those of the system
@@ -125,8 +139,11 @@ impl CacheSettings {
             images,
             thinking,
             effort,
+            output_config,
+            deferred_tools: _, // in tools_hash
+            speed: _,
         } = self;
-        let all = (tool_choice, parallel_tools_off, images, thinking, effort);
+        let all = (tool_choice, parallel_tools_off, images, thinking, effort, output_config);
         Hash::of(format!("messages {all:?}").as_bytes())
     }
 }
@@ -196,7 +213,12 @@ pub(crate) fn tool_identity(tool: &Tool) -> Hash {
 }
 
 fn message_blocks(message: &PromptMessage) -> impl Iterator<Item = CacheBlock> {
-    block_identities(message).map(|(hash, block)| block_in(Section::Messages, hash, block))
+    // Automatic markers pass over text for one turn.
+    let markable = !message.turn_scoped;
+    block_identities(message).map(move |(hash, block)| {
+        let block = block_in(Section::Messages, hash, block);
+        CacheBlock { markable: block.markable && markable, ..block }
+    })
 }
 
 /// The blocks of a message, each with its identity. The role is part of the identity. The boundary

@@ -6,7 +6,7 @@ use hardpan_models::{CacheKind, CachePolicy, MarkerFormat, Model, ProviderProfil
 use hardpan_prompt::CacheLifetime;
 
 use crate::cache::prefix_chain::PrefixChain;
-use crate::cache::{CacheRequest, CacheSettings, LookupOutcome};
+use crate::cache::{CacheRequest, CacheSettings, LookupOutcome, Section};
 
 /// How neighbouring blocks are counted when a read walks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,12 @@ pub struct CacheRules {
     pub implicit: ImplicitMarker,
     /// How declared tools are counted on the way back. Not documented.
     pub tools: PositionCounting,
-    /// How runs of tool calls, and runs of results, are counted on the way back. Not documented.
+    /// How runs of tool calls, and runs of results, are counted on the way back. For Anthropic each
+    /// run is one position, as documented since October 2026.
     pub tool_runs: PositionCounting,
+    /// The first section that a change of thinking or effort loses: the messages. Some of Anthropic's
+    /// models lose the tools, too; the documentation does not say which.
+    pub thinking: Section,
     /// For a server that keeps only the last prompt of each slot, as llama.cpp does: its number of
     /// slots. `None`: all prompts are kept.
     pub slots: Option<usize>,
@@ -92,7 +96,11 @@ impl CacheRules {
                 MarkerFormat::CacheControl | MarkerFormat::None => ImplicitMarker::None,
             },
             tools: PositionCounting::Each,
-            tool_runs: PositionCounting::Each,
+            tool_runs: match profile.markers {
+                MarkerFormat::CacheControl => PositionCounting::Together,
+                MarkerFormat::PromptCacheBreakpoint | MarkerFormat::None => PositionCounting::Each,
+            },
+            thinking: Section::Messages,
             slots: None,
         }
     }

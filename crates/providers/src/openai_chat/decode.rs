@@ -62,7 +62,7 @@ const OTHER: [&str; 23] = [
 
 const ROLES: [&str; 6] = ["system", "assistant", "user", "function", "tool", "developer"];
 const PARTS: [&str; 6] = ["text", "image_url", "input_audio", "refusal", "audio", "file"];
-const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
+const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /// How many results OpenRouter's web plugin includes by default.
 const PLUGIN_RESULTS: u32 = 5;
 

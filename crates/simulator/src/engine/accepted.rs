@@ -2,9 +2,11 @@
 
 use hardpan_economy::cache::{self, CacheSettings, ImplicitMarker, Moment};
 use hardpan_models::{Model, ProviderProfile};
-use hardpan_prompt::{Hash, PromptTokens, TokenUsage};
+use hardpan_prompt::{Effort, Hash, PromptTokens, TokenUsage};
 use hardpan_providers::decode::DecodedRequest;
 
+use crate::anthropic::ThinkingCacheScope;
+use crate::anthropic::render::RenderedPrompt;
 use crate::tool_choice::ToolChoice;
 
 /// A request that passed all checks.
@@ -13,6 +15,9 @@ pub struct AcceptedRequest {
     pub model: Model,
     pub profile: ProviderProfile,
     pub choice: ToolChoice,
+    /// What the model sees: counted, cached and billed.
+    pub rendered: RenderedPrompt,
+    /// The tokens of the rendered prompt.
     pub measured: PromptTokens,
     pub organisation: Hash,
     /// The tokens of the stored content that the request begins with. `None`: it names none.
@@ -28,14 +33,18 @@ impl AcceptedRequest {
     }
 
     /// The request in the form of the cache model, with the rules by which it is cached.
-    pub fn cache_request(&self, now: Moment) -> (cache::CacheRules, cache::CacheRequest) {
+    pub fn cache_request(
+        &self,
+        now: Moment,
+        thinking_cache: ThinkingCacheScope,
+    ) -> (cache::CacheRules, cache::CacheRequest) {
         let DecodedRequest {
-            prompt,
             tool_choice,
             parallel_tools,
             automatic_cache,
             explicit_only,
             citations,
+            anthropic,
             ..
         } = &self.decoded;
         let mut rules = cache::CacheRules::for_model(&self.model, &self.profile);
@@ -45,8 +54,14 @@ impl AcceptedRequest {
         if self.model.provider == "llamacpp" {
             rules = rules.with_slots(1); // the server's default
         }
-        let mut sent = cache::CacheRequest::from_prompt(prompt, &self.measured, now);
+        let mut sent = cache::CacheRequest::from_prompt(&self.rendered.prompt, &self.measured, now);
+        // A model's own effort is the same as none.
+        let default_effort = self.model.thinking.default_effort.map(Effort::as_str);
         sent.settings = CacheSettings {
+            effort: sent.settings.effort.filter(|effort| Some(&**effort) != default_effort),
+            deferred_tools: !anthropic.deferred_tools.is_empty(),
+            speed: anthropic.speed.clone().filter(|speed| &**speed != "standard"),
+            output_config: anthropic.output_config.values().map(|value| value.hash()).collect(),
             citations: *citations,
             tool_choice: tool_choice.as_ref().map(|choice| choice.as_str().into()),
             parallel_tools_off: *parallel_tools == Some(false),
@@ -54,6 +69,9 @@ impl AcceptedRequest {
         };
         if let Some(lifetime) = automatic_cache {
             sent.mark_last(*lifetime);
+        }
+        if thinking_cache == ThinkingCacheScope::Everything {
+            rules.thinking = cache::Section::Tools;
         }
         (rules, sent)
     }

@@ -21,7 +21,8 @@ pub fn check_request(
     server.check_fields(decoded, model, profile)?;
     let mut rules = hardpan_providers::validation_rules(profile, model);
     server.adjust_rules(&mut rules, decoded, choice);
-    if let Some(violation) = find_violations(&decoded.prompt, &rules).first() {
+    let violations = find_violations(&decoded.prompt, &rules);
+    if let Some(violation) = violations.iter().find(|violation| !server.permits(violation, decoded)) {
         return Err(server.refuse_violation(violation));
     }
     check_tools(decoded, model, choice)?;
@@ -43,7 +44,7 @@ fn check_tools(decoded: &DecodedRequest, model: &Model, choice: &ToolChoice) -> 
             .with_param("tool_choice"));
     }
     if let ToolChoice::Tool(name) = choice
-        && !declared.iter().any(|block| *block.tool.name == **name)
+        && !decoded.has_tool(name)
     {
         return Err(
             ErrorReply::invalid(format!("tool_choice: no tool is called '{name}'")).with_param("tool_choice")

@@ -13,7 +13,7 @@ pub fn list_models(
     id: Option<&str>,
 ) -> Result<Value, ErrorReply> {
     if let Some(id) = id {
-        let unknown = || ErrorReply::new(404, format!("model: {id}")).with_code("model_not_found");
+        let unknown = || server.refuse_model(id);
         return settings.model(server, id).map(|(model, _)| server.model_entry(&model)).ok_or_else(unknown);
     }
     let provider = server.usual_provider(settings);

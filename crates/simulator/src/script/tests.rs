@@ -33,7 +33,7 @@ fn answers_to(yaml: &str, prompts: &[Prompt]) -> Vec<String> {
         |answer: SimulatedAnswer| answer.parts.iter().map(|part| format!("{part:?}")).collect::<String>();
     prompts
         .iter()
-        .map(|prompt| script.answer(prompt, &mut progress, false).map_or("-".into(), say))
+        .map(|prompt| script.answer(prompt, &|_| true, &mut progress, false).map_or("-".into(), say))
         .map(|answer| answer.replace("Text(\"", "").replace("\")", ""))
         .collect()
 }
@@ -71,9 +71,9 @@ default: {text: none}
 fn a_spoiled_answer_is_given_again() {
     let script = Script::from_yaml("s.yaml", "turns: [{text: one}, {text: two}]").unwrap();
     let mut progress = ScriptProgress::default();
-    let spoiled = script.answer(&user("x"), &mut progress, true);
-    assert_eq!(script.answer(&user("x"), &mut progress, false), spoiled);
-    assert_ne!(script.answer(&user("x"), &mut progress, false), spoiled);
+    let spoiled = script.answer(&user("x"), &|_| true, &mut progress, true);
+    assert_eq!(script.answer(&user("x"), &|_| true, &mut progress, false), spoiled);
+    assert_ne!(script.answer(&user("x"), &|_| true, &mut progress, false), spoiled);
 }
 
 #[test]
@@ -88,7 +88,7 @@ turns:
     pace: 20ms
 ";
     let script = Script::from_yaml("s.yaml", yaml).unwrap();
-    let answer = script.answer(&user("x"), &mut ScriptProgress::default(), false).unwrap();
+    let answer = script.answer(&user("x"), &|_| true, &mut ScriptProgress::default(), false).unwrap();
     let call = SimulatedPart::Call {
         id: Some("call_1".into()),
         name: "read".into(),

@@ -20,7 +20,7 @@ fn thinking(protocol: Protocol, stream: bool) -> Value {
     match protocol {
         Protocol::Anthropic => body(
             protocol,
-            json!({"stream": stream, "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
+            json!({"stream": stream, "max_tokens": 4000, "thinking": {"type": "adaptive", "display": "summarized"}}),
         ),
         Protocol::Openai => body(
             protocol,

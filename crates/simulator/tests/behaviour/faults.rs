@@ -187,13 +187,13 @@ async fn what_is_harmless_changes_nothing() {
 async fn an_answer_that_breaks_off_is_kept_and_its_calls_are_not_run() {
     // Within the text, within the call, and just before the end.
     for fault in [
-        "cut=900",
+        "cut=1300",
         "cut=1900",
-        "stall=900",
+        "stall=1300",
         "stall=1900",
-        "garbage=900",
+        "garbage=1300",
         "garbage=1900",
-        "error=900",
+        "error=1300",
         "error=1900",
     ] {
         for protocol in Protocol::ALL {

@@ -3,7 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod answers; // streamed and whole answers, scripts, the assistant
+mod anthropic_requests; // requests to Anthropic Messages with a version, beta headers and a model
+mod anthropic_rules; // every rule of the table, beside its nearest accepted neighbour
 mod caching; // reads, writes, lifetimes, parallel requests
+mod diagnostics; // why a request missed the cache
+mod echo; // every answer is accepted when it comes back
 mod faults; // every fault, both protocols, both ways
+mod matrix; // every model of the catalogue takes what Hardpan sends to it
 mod providers; // the two ways to reach a simulator
 mod strictness; // what the servers refuse, and in which form
+mod thinking; // who thinks, what is shown, and what it is bound to

@@ -72,7 +72,8 @@ pub fn headers(protocol: Protocol) -> Vec<(String, String)> {
     headers.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// A small request with a tool; the fields of `more` replace its own.
+/// A small request with a tool, to a model that does not think unless asked; the fields of `more`
+/// replace its own.
 pub fn body(protocol: Protocol, more: Value) -> Value {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let mut body = match protocol {
@@ -82,7 +83,7 @@ pub fn body(protocol: Protocol, more: Value) -> Value {
             "tools": [{"functionDeclarations": [{"name": "read", "description": "Reads.", "parametersJsonSchema": schema}]}],
         }),
         Protocol::Anthropic => json!({
-            "model": "claude-sonnet-5",
+            "model": "claude-opus-4-8",
             "max_tokens": 1000,
             "tools": [{"name": "read", "description": "Reads.", "input_schema": schema}],
         }),

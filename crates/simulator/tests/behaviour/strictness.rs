@@ -160,11 +160,14 @@ async fn anthropic_refuses_in_its_own_words() {
             "must end with a user message",
         ),
         (json!({"max_tokens": 500_000}), "max_tokens: 500000 > 128000"),
-        (json!({"thinking": {"type": "enabled", "budget_tokens": 100}}), "thinking.budget_tokens"),
+        (
+            json!({"model": "claude-haiku-4-5", "thinking": {"type": "enabled", "budget_tokens": 100}}),
+            "thinking.budget_tokens",
+        ),
         (json!({"max_tokens": 0, "stream": true}), "max_tokens"),
         (json!({"tool_choice": {"type": "tool", "name": "none"}}), "none"),
         (
-            json!({"max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}, "tool_choice": {"type": "any"}}),
+            json!({"model": "claude-haiku-4-5", "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}, "tool_choice": {"type": "any"}}),
             "tool_choice",
         ),
         (
@@ -219,7 +222,7 @@ async fn openai_refuses_in_its_own_words() {
 
 #[tokio::test]
 async fn reasoning_must_come_back_as_it_was_given() {
-    let thinking = json!({"type": "enabled", "budget_tokens": 2000});
+    let thinking = json!({"type": "adaptive", "display": "summarized"});
     let more = json!({"max_tokens": 4000, "thinking": thinking});
     let provider = in_process_provider(settings());
     let first = provider.send(Protocol::Anthropic, &body(Protocol::Anthropic, more.clone())).await.json();

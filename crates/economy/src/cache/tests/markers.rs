@@ -120,9 +120,9 @@ fn tools_and_runs_of_tool_blocks_can_be_counted_as_one_position() {
         next.blocks[4].marker = None;
         cache.plan(&rules, &next).amounts.cache_read
     };
-    let literal = anthropic();
+    assert_eq!(read(anthropic()), 5000);
+    let literal = CacheRules { tool_runs: PositionCounting::Each, ..anthropic() };
     assert_eq!(read(literal), 0);
-    assert_eq!(read(CacheRules { tool_runs: PositionCounting::Together, ..literal }), 5000);
     assert_eq!(read(CacheRules { tools: PositionCounting::Together, ..literal }), 0);
     let few = |look_back, tools| CacheRules {
         cache: hardpan_models::CachePolicy { look_back: Some(look_back), ..literal.cache },

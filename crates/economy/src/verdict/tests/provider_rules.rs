@@ -83,17 +83,26 @@ fn with_two_lifetimes_only_the_shorter_part_expires() {
 
 #[test]
 fn more_new_blocks_than_the_provider_looks_back_are_counted() {
+    let rounds = |conversation: &mut TestConversation| {
+        for round in 0..12 {
+            conversation.tool_round(&format!("m8_{round}"), 2);
+        }
+    };
     let verdict = verdict_after(|_, conversation| {
+        conversation.marks_frontier = false;
+        rounds(conversation);
+    });
+    let Cause::TooManyNewBlocks { blocks, look_back } = verdict.cause else { panic!("{verdict:?}") };
+    assert_eq!((blocks, look_back, verdict.blame), (50, 20, Blame::Us));
+    assert!(verdict.read > 7000 && verdict.lost_tokens > 700, "{verdict:?}");
+    let marked = verdict_after(|_, conversation| rounds(conversation));
+    assert_eq!(marked.cause, Cause::AsExpected);
+    // Parallel calls are one position, and so are their results.
+    let parallel = verdict_after(|_, conversation| {
         conversation.marks_frontier = false;
         conversation.tool_round("m8", 18);
     });
-    let Cause::TooManyNewBlocks { blocks, look_back } = verdict.cause else { panic!("{verdict:?}") };
-    assert_eq!((blocks, look_back, verdict.blame), (38, 20, Blame::Us));
-    assert!(verdict.read > 7000 && verdict.lost_tokens > 700, "{verdict:?}");
-    let marked = verdict_after(|_, conversation| {
-        conversation.tool_round("m8", 18);
-    });
-    assert_eq!(marked.cause, Cause::AsExpected);
+    assert_eq!(parallel.cause, Cause::AsExpected);
 }
 
 #[test]

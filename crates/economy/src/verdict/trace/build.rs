@@ -224,6 +224,10 @@ fn enabled_settings(given: &CacheSettings, prompt: &CacheSettings) -> Vec<(Setti
         web_search: _,
         images: _,
         thinking: _,
+        // Hardpan sends none of these.
+        output_config: _,
+        deferred_tools: _,
+        speed: _,
     } = given;
     let on = |setting, on: bool| on.then(|| (setting, "on".to_owned()));
     let word = |setting, word: &Option<Arc<str>>| word.as_ref().map(|word| (setting, word.to_string()));

@@ -79,7 +79,7 @@ fn an_echoed_answer_of_anthropics_is_read() {
         decoded.prompt.breakpoints().iter().map(|point| (point.block, point.lifetime)).collect();
     assert_eq!(lifetimes, [(1, CacheLifetime::OneHour), (7, CacheLifetime::FiveMinutes)]);
     assert_eq!((decoded.parallel_tools, decoded.stop_sequences), (Some(false), vec!["END".to_owned()]));
-    assert_eq!(decoded.other.keys().collect::<Vec<_>>(), ["metadata", "temperature", "top_k"]);
+    assert_eq!(decoded.other.keys().collect::<Vec<_>>(), ["metadata"]);
     assert_eq!(decoded.other["metadata"].as_str(), r#"{"user_id":"u"}"#);
     assert_eq!(validate(&decoded.prompt, &ValidationRules::anthropic()), Ok(()));
 }

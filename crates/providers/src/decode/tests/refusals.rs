@@ -104,8 +104,8 @@ fn anthropics_words_for_a_message() {
             "messages.0.clear_at: Extra inputs are not permitted",
         ),
         (
-            json!({"role": "system", "content": "x", "clear_at": "never"}),
-            "messages.0.clear_at: Input should be 'next_user_message'",
+            json!({"role": "system", "content": "x", "clear_at": "soon"}),
+            "messages.0.clear_at: Input should be 'next_user_message' or 'never'",
         ),
         (
             json!({"role": "system", "content": [], "output_config": {"format": {}}}),
