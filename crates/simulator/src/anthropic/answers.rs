@@ -70,7 +70,7 @@ impl<'a> AnswerContent<'a> {
     }
 
     /// The message, with its content or without it at the beginning of a stream.
-    fn message(&self, content: Value, is_complete: bool) -> Value {
+    fn message(&self, content: &[Value], is_complete: bool) -> Value {
         let fields = &self.request.decoded.anthropic;
         let mut message = json!({
             "id": message_id(self.head.number),
@@ -165,7 +165,8 @@ pub fn answer_body(request: &AcceptedRequest, answer: &SimulatedAnswer, head: &A
         }
         AnswerBlock::Compaction(block) => block.clone(),
     };
-    content.message(content.blocks.iter().map(block).collect(), true)
+    let blocks: Vec<Value> = content.blocks.iter().map(block).collect();
+    content.message(&blocks, true)
 }
 
 pub fn answer_events(
@@ -175,7 +176,7 @@ pub fn answer_events(
 ) -> Vec<StreamEvent> {
     let content = AnswerContent::new(request, answer, head);
     let mut events = Events { counts_tokens: counts_thinking(request), ..Events::default() };
-    events.frame("message_start", json!({"message": content.message(json!([]), false)}));
+    events.frame("message_start", json!({"message": content.message(&[], false)}));
     for (index, block) in content.blocks.iter().enumerate() {
         events.block(index, block);
     }

@@ -2,7 +2,7 @@
 
 use hardpan_economy::cache::{self, CacheSettings, ImplicitMarker, Moment};
 use hardpan_models::{Model, ProviderProfile};
-use hardpan_prompt::{Effort, Hash, PromptTokens, TokenUsage};
+use hardpan_prompt::{Effort, Hash, Json, PromptTokens, TokenUsage};
 use hardpan_providers::decode::DecodedRequest;
 
 use crate::anthropic::ThinkingCacheScope;
@@ -61,7 +61,7 @@ impl AcceptedRequest {
             effort: sent.settings.effort.filter(|effort| Some(&**effort) != default_effort),
             deferred_tools: !anthropic.deferred_tools.is_empty(),
             speed: anthropic.speed.clone().filter(|speed| &**speed != "standard"),
-            output_config: anthropic.output_config.values().map(|value| value.hash()).collect(),
+            output_config: anthropic.output_config.values().map(Json::hash).collect(),
             citations: *citations,
             tool_choice: tool_choice.as_ref().map(|choice| choice.as_str().into()),
             parallel_tools_off: *parallel_tools == Some(false),
