@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hardpan_economy::cache::{CacheRules, ImplicitMarker, Invalidation, PositionCounting};
+use hardpan_economy::cache::{CacheRules, ImplicitMarker, Invalidation, PositionCounting, Section};
 use hardpan_economy::folds::FoldPrices;
 use hardpan_models::{CacheKind, Catalogue};
 
@@ -44,6 +44,7 @@ impl ModelPricing {
                 implicit: ImplicitMarker::None,
                 tools: PositionCounting::Each,
                 tool_runs: PositionCounting::Each,
+                thinking: Section::Messages,
                 slots: None,
             },
         };
