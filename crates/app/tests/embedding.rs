@@ -188,9 +188,11 @@ fn a_request_from_a_snapshot_that_contradicts_itself_is_an_error() {
 #[derive(Default)]
 struct CuriousFace {
     agent: OnceLock<Agent>,
-    /// Each notice, with the model and the number of messages at that time.
-    seen: Mutex<Vec<(Notice, Option<(String, usize)>)>>,
+    seen: Mutex<Vec<(Notice, AgentView)>>,
 }
+
+/// The model and the number of messages; none if the agent did not answer.
+type AgentView = Option<(String, usize)>;
 
 impl NoticeSink for CuriousFace {
     fn notice(&self, notice: Notice) {
