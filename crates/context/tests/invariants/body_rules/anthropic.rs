@@ -89,12 +89,15 @@ fn check_system_messages(body: &Value, target: &Target) -> CheckResult {
     let messages = list(&body["messages"]);
     let role = |at: usize| messages.get(at).map_or("", |message| text(&message["role"]));
     for (at, message) in messages.iter().enumerate().filter(|(at, _)| role(*at) == "system") {
+        let sets_effort = list(&message["content"]).is_empty() && message.get("output_config").is_some();
         let placed = at > 0
             && ["user", "system"].contains(&role(at - 1))
             && ["assistant", "system", ""].contains(&role(at + 1));
-        require(placed && target.model.system_messages, "a system message has its place", || {
-            message.to_string()
-        })?;
+        require(
+            (placed && target.model.system_messages) || (sets_effort && target.model.message_effort),
+            "a system message has its place",
+            || message.to_string(),
+        )?;
         object(message, &["role", "content", "clear_at", "output_config"])?;
         let is_unmarked = list(&message["content"]).iter().all(|block| block.get("cache_control").is_none());
         require(
