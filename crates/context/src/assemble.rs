@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::bound_reasoning::find_stale_reasoning;
 use crate::fallbacks::{without_images, without_tools};
 use crate::layout::{Arrangement, LayoutInput, LayoutName};
+use crate::message_builder::merge_model_messages;
 use crate::{Fold, FoldReason, LayoutState, PromptTexts, RenderCache, Snapshot, Target};
 
 /// Why no request can be built from a snapshot.
@@ -140,6 +141,9 @@ fn arrange_once(
     }
     markers::adapt_breakpoints(&mut prompt, target.profile.markers);
     let dropped = images::limit_images(&mut prompt, texts);
+    if target.profile.protocol.traits().alternating_roles {
+        prompt.messages = merge_model_messages(prompt.messages);
+    }
     let measured = measured.filter(|_| dropped == 0).unwrap_or_else(|| input.measure_prompt(&prompt));
     if layout.layout().drops_small_breakpoints() {
         let minimum = target.profile.cache.min_tokens as usize;

@@ -76,7 +76,7 @@ impl MessageBuilder {
             self.push_text(Role::User, region, &phrases.go_on, Origin::rule(ItemKind::History, "go on"));
         }
         let traits = input.target.profile.protocol.traits();
-        prompt.messages = if traits.alternating_roles { merge_model_messages(self.0) } else { self.0 };
+        prompt.messages = self.0;
         input.render_cache.reuse_unchanged_blocks(&mut prompt);
         list_unsent_attachments(input, &mut prompt);
         if prompt.thinking.budget().is_some()
@@ -94,7 +94,7 @@ impl MessageBuilder {
 
 /// Joins neighbouring messages of the model. The user's stay apart: results are a message of their
 /// own.
-fn merge_model_messages(messages: Vec<PromptMessage>) -> Vec<PromptMessage> {
+pub fn merge_model_messages(messages: Vec<PromptMessage>) -> Vec<PromptMessage> {
     let mut merged: Vec<PromptMessage> = Vec::with_capacity(messages.len());
     for message in messages {
         match merged.last_mut() {

@@ -7,7 +7,7 @@ use hardpan_context::{
     SnapshotFile, Target, assemble,
 };
 use hardpan_prompt::validate::validate;
-use hardpan_prompt::{Content, MessageId, OmissionReason, Prompt, ResultPart, Vocabulary};
+use hardpan_prompt::{Content, MessageId, OmissionReason, Prompt, ResultPart, Role, Vocabulary};
 use hardpan_providers::Encoder;
 
 use crate::checks::{self, SentRequest};
@@ -136,8 +136,11 @@ fn run_request(
         check_repeatable(environment, case, &bytes, &layout_state)?;
     }
     let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
-    validate(&prompt, &rules)
-        .map_err(|violation| Violation { rule: "the validator accepts it", detail: violation.to_string() })?;
+    validate(&prompt, &rules).map_err(|violation| {
+        let roles: Vec<(Role, usize)> =
+            prompt.messages.iter().map(|message| (message.role, message.blocks.len())).collect();
+        Violation { rule: "the validator accepts it", detail: format!("{violation}; {roles:?}") }
+    })?;
     let body: serde_json::Value = serde_json::from_slice(&bytes)
         .map_err(|error| Violation { rule: "the body is JSON", detail: error.to_string() })?;
     body_rules::check(&body, target, prompt.breakpoints().len())?;
