@@ -255,3 +255,6 @@ fn read_thinking(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), De
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

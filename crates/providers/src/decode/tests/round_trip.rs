@@ -220,6 +220,62 @@ fn as_openai(prompt: &Prompt, profile: &ProviderProfile) -> Prompt {
     seen
 }
 
+/// The prompt reduced to what Gemini's protocol can express: results are a message of their own with
+/// one text; reasoning is its text, and a signature that stands before the next part.
+fn as_gemini(prompt: &Prompt, profile: &ProviderProfile) -> Prompt {
+    let mut seen = Prompt { messages: Vec::new(), ..prompt.clone() };
+    let unmarked = |block: &Block| Block { breakpoint: None, ..block.clone() };
+    seen.system = prompt.system.iter().map(unmarked).collect();
+    for turn in &prompt.messages {
+        let (mut results, mut rest) = (Vec::new(), Vec::new());
+        let mut has_call = false;
+        for block in &turn.blocks {
+            match &*block.content {
+                Content::Result(result) => {
+                    let (texts, images): (Vec<_>, Vec<_>) =
+                        result.parts.iter().cloned().partition(|part| matches!(part, ResultPart::Text(_)));
+                    let mut parts = joined_parts(&texts);
+                    for image in images {
+                        match image {
+                            image if profile.tool_result_images => parts.push(image),
+                            ResultPart::Image(image) => rest.push(Block::new(
+                                Region::Log,
+                                Content::Image(image, origin(ItemKind::History)),
+                            )),
+                            ResultPart::Text(_) => {}
+                        }
+                    }
+                    let result = ToolResult { parts, ..result.clone() };
+                    results.push(Block::new(Region::Log, Content::Result(result)));
+                }
+                Content::Reasoning(thought) => {
+                    if !thought.text.is_empty() {
+                        rest.push(reasoning_block(&thought.text, None));
+                    }
+                    rest.extend(thought.signature.as_deref().map(|it| reasoning_block("", Some(it))));
+                }
+                Content::Call(_) => {
+                    // Texts have taken all other signatures.
+                    if !std::mem::replace(&mut has_call, true) && profile.signed_calls {
+                        rest.push(reasoning_block("", Some(crate::SKIP_SIGNATURES[0])));
+                    }
+                    rest.push(unmarked(block));
+                }
+                Content::Text(_) | Content::Image(..) => rest.push(unmarked(block)),
+            }
+        }
+        let blocks = [results, rest].into_iter().filter(|blocks| !blocks.is_empty());
+        seen.messages.extend(blocks.map(|blocks| PromptMessage::new(turn.role, blocks)));
+    }
+    seen
+}
+
+fn reasoning_block(text: &str, signature: Option<&str>) -> Block {
+    let (text, signature) = (Text::new(text), signature.map(Into::into));
+    let origin = origin(ItemKind::History);
+    Block::new(Region::Log, Content::Reasoning(Reasoning { text, signature, redacted: None, origin }))
+}
+
 /// Without markers, the texts of a message become one string with newlines, unless there is an
 /// image.
 fn contents(blocks: &[Block], profile: &ProviderProfile) -> Vec<Block> {
@@ -316,6 +372,29 @@ proptest! {
         prop_assert_eq!(tools(&decoded.prompt), tools(&prompt));
         prop_assert_eq!((decoded.prompt.max_tokens, decoded.stream), (prompt.max_tokens, true));
         prop_assert_eq!(decoded.include_usage, profile.stream_usage);
+    }
+
+    #[test]
+    fn geminis_body_comes_back_as_far_as_the_wire_holds_it(
+        prompt in prompts(), signed_calls: bool, tool_result_images: bool, include_reasoning: bool,
+    ) {
+        let profile = ProviderProfile { protocol: Protocol::Gemini, signed_calls, tool_result_images, include_reasoning, ..ProviderProfile::default() };
+        let decoded = read_back(&prompt, &profile);
+        prop_assert_eq!(seen(&decoded.prompt), seen(&as_gemini(&prompt, &profile)));
+        let tools = |prompt: &Prompt| prompt.tools.iter().map(|block| block.tool.clone()).collect::<Vec<_>>();
+        prop_assert_eq!(tools(&decoded.prompt), tools(&prompt));
+        let thinking = match prompt.thinking {
+            told @ (Thinking::Disabled | Thinking::Budget(_)) => told,
+            _ => Thinking::Unspecified,
+        };
+        prop_assert_eq!((decoded.prompt.max_tokens, decoded.prompt.thinking), (prompt.max_tokens, thinking));
+        prop_assert_eq!(decoded.include_thoughts, include_reasoning && thinking != Thinking::Disabled);
+        let again = read_back(&decoded.prompt, &profile).prompt;
+        prop_assert_eq!(seen(&again), seen(&decoded.prompt), "a second trip changes nothing");
+        prop_assert_eq!(crate::block_addresses(&prompt, &profile).len(), prompt.block_count());
+        let mut valid = decoded.prompt;
+        valid.tools.clear();
+        prop_assert_eq!(validate(&valid, &ValidationRules::gemini()), Ok(()));
     }
 
     #[test]
