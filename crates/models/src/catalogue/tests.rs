@@ -395,3 +395,25 @@ fn a_base_url_may_be_given_with_or_without_its_version() {
         "its usual URL has none"
     );
 }
+
+#[test]
+fn gemini_speaks_its_own_protocol_or_the_compatible_one() {
+    let newer = profile(builtin(), "gemini/gemini-3.5-flash");
+    assert_eq!(
+        (newer.protocol, newer.signed_calls, newer.tool_result_images),
+        (Protocol::Gemini, true, true)
+    );
+    assert_eq!((newer.cache.kind, newer.cache.min_tokens), (CacheKind::Automatic, 4096));
+    let older = profile(builtin(), "gemini/gemini-2.5-flash");
+    assert_eq!((older.signed_calls, older.tool_result_images, older.include_reasoning), (false, false, true));
+    assert_eq!((older.cache.min_tokens, older.cache.lifetime), (2048, Some(300)));
+    assert!(!profile(builtin(), "gemini/gemma-3-27b-it").include_reasoning);
+
+    let compatible = with(
+        r#"{"providers": [{"id": "gemini-compatible", "like": "gemini", "protocol": "openai", "include_reasoning": false,
+            "tool_result_images": false, "base_url": "https://generativelanguage.googleapis.com/v1beta/openai"}]}"#,
+    );
+    let profile = profile(&compatible, "gemini-compatible/gemini-3.5-flash");
+    assert_eq!((profile.protocol, profile.base_url.ends_with("/v1beta/openai")), (Protocol::Openai, true));
+    assert!(!profile.include_reasoning && !profile.tool_result_images);
+}
