@@ -18,7 +18,7 @@ use crate::learned_state::LearnedState;
 use crate::open::{OpenError, send_session_problems};
 use crate::options::TargetOptions;
 use crate::session_folder::{begin_conversation, fork_conversation};
-use crate::target::{TargetError, apply_learned_factor, resolve_target, target_notices};
+use crate::target::{TargetError, apply_learned_factor, resolve_target};
 
 /// Why an action has no effect. Each message says what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -132,16 +132,22 @@ impl ConversationApp {
     /// Uses another model from the next request on.
     pub async fn select_model(&self, provider: Option<String>, model: String) -> Result<Target, ActionError> {
         let target = self.find_model(provider, model)?;
-        for notice in target_notices(&self.settings, &target, self.agent.thinking()) {
-            self.notices.notice(notice);
-        }
-        self.agent.select_model(target.clone()).await?;
+        self.switch_model(target.clone()).await?;
         Ok(target)
     }
 
-    /// Lets the model think for longer or shorter from the next request on.
+    /// The same for a model that was found already.
+    pub async fn switch_model(&self, target: Target) -> Result<(), ActionError> {
+        self.target_notices.send(&self.settings, &target, self.agent.thinking(), &*self.notices);
+        Ok(self.agent.select_model(target).await?)
+    }
+
+    /// Lets the model think for longer or shorter from the next request on. Sends a notice if the
+    /// model does not offer that.
     pub async fn select_thinking(&self, thinking: ThinkingSetting) -> Result<(), ActionError> {
-        self.agent.target().check_thinking(thinking)?;
+        let target = self.agent.target();
+        target.check_thinking(thinking)?;
+        self.target_notices.send(&self.settings, &target, thinking, &*self.notices);
         Ok(self.agent.select_thinking(thinking).await?)
     }
 

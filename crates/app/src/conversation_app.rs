@@ -13,6 +13,7 @@ use crate::notice::NoticeSink;
 use crate::provider_connection::ProviderConnection;
 use crate::session_folder::ScratchFolder;
 use crate::settings::Settings;
+use crate::target::TargetNotices;
 use crate::tool_set::ToolSet;
 use crate::workspace_context::{PinnedContext, WorkspaceContext};
 
@@ -38,6 +39,7 @@ pub struct ConversationApp {
     pub tool_set: ToolSet,
     pub(crate) connection: Arc<ProviderConnection>,
     pub(crate) notices: Arc<dyn NoticeSink>,
+    pub(crate) target_notices: TargetNotices,
     /// The pinned context as the session file has it.
     pub(crate) stored_pinned: Mutex<PinnedContext>,
     /// Images that go with the first prompt.

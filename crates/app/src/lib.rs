@@ -45,6 +45,7 @@ mod error_text; // error_text: an error with its causes, in one line
 pub mod gather; // FolderReader: reads the workspace into snapshots, for dry runs and for the agent
 pub mod learned_state; // what providers taught us, stored between runs
 pub mod mentions; // the files and images that a prompt names with @
+pub mod model_check; // compares the catalogue with the provider's own list of models
 mod notice; // Notice: what the user should know; NoticeSink: who shows it
 mod open; // ConversationApp::open: from options to a running agent
 pub mod options; // what a face asks for

@@ -24,7 +24,7 @@ use crate::provider_connection::ProviderConnection;
 use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation};
 use crate::settings::{Settings, SettingsError, expand_home};
 use crate::target::{
-    TargetError, apply_learned_factor, known_session_model, resolve_layout, resolve_target, target_notices,
+    TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_layout, resolve_target,
 };
 use crate::tool_set::ToolSet;
 use crate::workspace_context::WorkspaceContext;
@@ -129,9 +129,8 @@ impl ConversationApp {
         ));
         let approver = approver(options, face, &settings, &scope, &tool_set)?;
         let thinking = choose_thinking(options, &conversation);
-        for notice in target_notices(&settings, &target, thinking) {
-            notices.notice(notice);
-        }
+        let target_notices = TargetNotices::default();
+        target_notices.send(&settings, &target, thinking, &**notices);
         let setup = Setup {
             texts: Arc::new(settings.texts.clone()),
             context_source: context.clone(),
@@ -161,6 +160,7 @@ impl ConversationApp {
             tool_set,
             connection,
             notices: notices.clone(),
+            target_notices,
             stored_pinned: Mutex::new(pinned),
             images: Mutex::new(images),
             _scratch: scratch,

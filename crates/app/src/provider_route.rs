@@ -4,6 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
+use hardpan_models::ProviderProfile;
 use hardpan_prompt::{TokenFactor, TokenUsage};
 use hardpan_providers::{Endpoint, HttpTransport, Transport, TransportError};
 use hardpan_simulator::{BASE_URL, Clock, Engine, InProcessTransport, KeyPolicy, SignatureCheck};
@@ -58,7 +59,16 @@ impl ProviderRoute {
     /// Chooses the network if there is a key or the provider needs none, else the simulator in
     /// this process.
     pub fn choose(target: &Target, settings: &Settings, session: Option<&str>) -> Result<Self, RouteError> {
-        let (provider, wire) = (&target.provider, &target.profile);
+        ProviderRoute::to_provider(&target.provider, &target.profile, settings, session)
+    }
+
+    /// The same for a provider, whatever the model.
+    pub fn to_provider(
+        provider: &str,
+        wire: &ProviderProfile,
+        settings: &Settings,
+        session: Option<&str>,
+    ) -> Result<Self, RouteError> {
         let config = settings.config.providers.get(provider).cloned().unwrap_or_default();
         let key = settings.key(provider, wire)?;
         let address = settings.base_url(provider, wire);
@@ -68,7 +78,7 @@ impl ProviderRoute {
         let BaseUrl { url: base_url, source } = address.clone();
         if !base_url.starts_with("https://") && !base_url.starts_with("http://") {
             return Err(RouteError::InvalidBaseUrl {
-                provider: provider.clone(),
+                provider: provider.to_owned(),
                 base_url,
                 given_by: source,
             });

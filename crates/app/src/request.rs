@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use hardpan_context::{AssembleError, AssembledPrompt, Breakdown, RenderCache, Snapshot, Target};
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::validate::{Violation, validate};
 
 use crate::gather::{GatherError, RequestInputs, collect_inputs};
 use crate::notice::NoticeSink;
 use crate::options::RequestOptions;
 use crate::settings::Settings;
+use crate::target::target_notices;
 
 /// Why a request cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -62,13 +64,17 @@ impl AssembledRequest {
     }
 }
 
-/// Collects the inputs, assembles the prompt, and validates it.
+/// Collects the inputs, assembles the prompt, and validates it. Sends notices about the model.
 pub fn assemble(
     options: &RequestOptions,
     settings: &Arc<Settings>,
     notices: &Arc<dyn NoticeSink>,
 ) -> Result<AssembledRequest, RequestError> {
     let RequestInputs { snapshot, target, layout } = collect_inputs(options, settings, notices)?;
+    // Nobody asked for what the file of a snapshot says about thinking.
+    let is_asked = options.snapshot.is_none() || options.target.thinking.is_some();
+    let thinking = if is_asked { snapshot.thinking } else { ThinkingSetting::default() };
+    target_notices(settings, &target, thinking).into_iter().for_each(|notice| notices.notice(notice));
     let render_cache = RenderCache::new(target.vocabulary());
     let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)?;
     let rules = hardpan_providers::validation_rules(&target.profile, &target.model);

@@ -14,7 +14,6 @@ use crate::notice::NoticeSink;
 use crate::provider_route::{ProviderRoute, RouteError, learn_token_factor};
 use crate::request::AssembledRequest;
 use crate::settings::Settings;
-use crate::target::target_notices;
 
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +49,6 @@ pub async fn send_request(
     let (target, mut state) = (&request.target, LearnedState::load(&settings.user_folders));
     let learned = Arc::new(state.refusals());
     let route = ProviderRoute::choose(target, settings, None)?;
-    let thinking = request.snapshot.thinking;
-    target_notices(settings, target, thinking).into_iter().for_each(|notice| notices.notice(notice));
     route.notice(target).into_iter().for_each(|notice| notices.notice(notice));
     let client =
         Client::new(route.transport, route.endpoint, settings.config.retry.retry_policy(), learned.clone());

@@ -1,6 +1,7 @@
 //! Which model a request is for, and in which layout: [`resolve_target`] and [`resolve_layout`].
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hardpan_context::{LayoutName, Target, UnknownLayout};
 use hardpan_models::{ThinkingSetting, UnknownName};
@@ -142,6 +143,31 @@ pub fn target_notices(settings: &Settings, target: &Target, thinking: ThinkingSe
     let substituted =
         substitution.map(|substitution| Notice::ThinkingSubstituted { model: model.name(), substitution });
     unlisted.into_iter().chain(substituted).collect()
+}
+
+/// Sends the notices about models and thinking settings, each of them once.
+#[derive(Debug, Default)]
+pub struct TargetNotices {
+    sent: Mutex<BTreeSet<String>>,
+}
+
+impl TargetNotices {
+    /// Sends what was not sent before.
+    pub fn send(
+        &self,
+        settings: &Settings,
+        target: &Target,
+        thinking: ThinkingSetting,
+        notices: &dyn NoticeSink,
+    ) {
+        for notice in target_notices(settings, target, thinking) {
+            let is_news = self.sent.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.to_string());
+            // The sink may print, so it is called without the lock.
+            if is_news {
+                notices.notice(notice);
+            }
+        }
+    }
 }
 
 /// The default for a provider that has none: its model with the largest window; among equals, the

@@ -14,6 +14,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use chat_args::{ChatArgs, ConversationArgs};
 pub use request_args::{RequestArgs, TargetArgs};
 
+use crate::models::ModelsArgs;
+
 /// A coding agent for the terminal that shows what it sends to the model, what that costs, and why
 ///
 /// Run `hardpan` in a terminal to start a conversation about the folder you are in. Run
@@ -179,17 +181,10 @@ pub enum Command {
     /// List models with their context windows, prices and abilities
     #[command(after_help = "Examples:
   hardpan models sonnet
-  hardpan models --provider openrouter")]
-    Models {
-        /// List only models whose name contains this text
-        filter: Option<String>,
-        /// List only models of this provider
-        #[arg(long)]
-        provider: Option<String>,
-        /// Print the list as JSON
-        #[arg(long)]
-        json: bool,
-    },
+  hardpan models --provider openrouter
+  hardpan models --aliases
+  hardpan models --check anthropic")]
+    Models(ModelsArgs),
     /// List providers: their address, the variable for their key, and whether you set one
     Providers {
         /// Print the list as JSON

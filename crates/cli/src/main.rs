@@ -21,6 +21,7 @@ mod event_reader; // EventReader: how faces read the agent's events
 mod hud; // --hud: what the last request held, what it cost, what came from the cache
 mod logging; // HARDPAN_LOG and --log: what happens inside, written to a file
 mod map; // `hardpan map` and `hardpan symbols`
+mod models; // `hardpan models`
 mod origins; // where each block of a request came from, as JSON
 mod replay; // `hardpan replay`
 mod rpc; // `hardpan rpc`

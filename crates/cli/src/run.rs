@@ -59,9 +59,7 @@ pub fn run(args: &Args) -> Result<()> {
             map::symbols(dir.as_deref(), name, OutputFormat::from_json_flag(*json))
         }
         Some(Command::Prompt { request_args, file }) => prompt(request_args, file.as_deref()),
-        Some(Command::Models { filter, provider, json }) => {
-            models(filter.as_deref(), provider.as_deref(), *json)
-        }
+        Some(Command::Models(args)) => crate::models::models(args),
         Some(Command::Providers { json }) => providers(*json),
         Some(Command::Simulator { port, script, faults }) => {
             simulator::run(*port, script.as_deref(), faults.as_deref())
@@ -191,31 +189,6 @@ fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
         }
     };
     Ok(output::print(text.trim_end().to_owned() + "\n")?)
-}
-
-fn models(filter: Option<&str>, provider: Option<&str>, json: bool) -> Result<()> {
-    let settings = load_settings_for(&RequestArgs::default())?;
-    if let Some(provider) = provider {
-        settings.catalogue.provider(provider)?;
-    }
-    let wanted = |model: &&hardpan_models::Model| {
-        provider.is_none_or(|provider| model.provider == provider)
-            && filter.is_none_or(|filter| model.name().to_lowercase().contains(&filter.to_lowercase()))
-    };
-    let models: Vec<_> = settings.catalogue.models().filter(wanted).collect();
-    if json {
-        return Ok(output::print(serde_json::to_string_pretty(&models)? + "\n")?);
-    }
-    if models.is_empty() {
-        bail!("no model matches; run `hardpan models` to list all");
-    }
-    output::print(views::models(models.iter().copied()))?;
-    note!(
-        "{} models; prices in dollars per million tokens, as of {}",
-        models.len(),
-        settings.catalogue.as_of()
-    );
-    Ok(())
 }
 
 fn providers(json: bool) -> Result<()> {

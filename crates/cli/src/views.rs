@@ -1,8 +1,7 @@
-//! The tables that commands print: providers, models, the blocks of a request, and the breakdown of
+//! The tables that commands print: providers, the blocks of a request, and the breakdown of
 //! the context.
 
 use hardpan_context::{AssembledPrompt, Breakdown};
-use hardpan_models::Model;
 use hardpan_prompt::{ItemKind, Omission};
 use serde::Serialize;
 
@@ -183,36 +182,4 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
         price_line(breakdown),
     ];
     parts.concat() + &left_out(&breakdown.left_out, width)
-}
-
-/// The table of `hardpan models`.
-pub fn models<'a>(models: impl Iterator<Item = &'a Model>) -> String {
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("window", Align::Right),
-        ("output", Align::Right),
-        ("in $/M", Align::Right),
-        ("cached", Align::Right),
-        ("write", Align::Right),
-        ("out $/M", Align::Right),
-        ("can", Align::Left),
-    ]);
-    let price = |price: Option<f64>| price.map_or_else(String::new, |price| format!("{price}"));
-    for model in models {
-        let abilities = [(model.tools, "tools"), (model.vision, "images"), (model.reasoning, "thinking")];
-        let mut can: Vec<String> =
-            abilities.iter().filter(|(has, _)| *has).map(|(_, word)| (*word).to_owned()).collect();
-        can.extend(model.deprecated.as_ref().map(|day| format!("until {day}")));
-        table.row(vec![
-            model.name(),
-            thousands(model.context as usize),
-            thousands(model.max_output as usize),
-            price(model.price.is_known().then_some(model.price.input)),
-            price(model.price.cache_read),
-            price(model.price.cache_write),
-            price(model.price.is_known().then_some(model.price.output)),
-            can.join(", "),
-        ]);
-    }
-    table.render(width())
 }

@@ -93,18 +93,10 @@ fn where_no_file_could_be_read_there_is_no_section_of_files() {
 #[test]
 fn an_unknown_name_is_answered_with_the_nearest() {
     let sandbox = Sandbox::new();
-    let all = "`hardpan models` lists all that are known";
     assert_says(
         &sandbox,
-        &["request", "Hi", "--model", "claude-sonet-5"],
-        &format!(
-            "unknown model \"claude-sonet-5\" (did you mean claude-sonnet-5, claude-sonnet-4-5 or claude-sonnet-4-6?); {all}"
-        ),
-    );
-    assert_says(
-        &sandbox,
-        &["request", "Hi", "--provider", "openai", "--model", "claude-sonnet-5"],
-        &format!("unknown model \"openai/claude-sonnet-5\" (did you mean anthropic/claude-sonnet-5?); {all}"),
+        &["request", "Hi", "--model", "sonet"],
+        "unknown model \"sonet\" (did you mean sonnet, claude-sonnet-5 or claude-sonnet-5-5?); `hardpan models` lists all that are known",
     );
     assert_says(
         &sandbox,
@@ -116,6 +108,38 @@ fn an_unknown_name_is_answered_with_the_nearest() {
         &["context", "--layout", "stratta"],
         "unknown layout \"stratta\" (did you mean strata?); use strata, panels, tiers or inline",
     );
+}
+
+#[test]
+fn a_model_that_no_list_has_is_used_all_the_same_with_a_warning() {
+    let sandbox = Sandbox::new();
+    let warning = |args: &[&str]| {
+        let ran = sandbox.run(&[&["request", "Hi", "--json"], args].concat());
+        let body: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        (body["model"].as_str().unwrap().to_owned(), ran.stderr)
+    };
+    let assumed = "assuming a window of 200000 tokens, unknown prices and no settings for thinking; describe it in \
+        models.json, or check the name with `hardpan models --check`";
+    assert_eq!(
+        warning(&["--model", "claude-sonet-5"]),
+        (
+            "claude-sonet-5".to_owned(),
+            format!(
+                "hardpan: anthropic/claude-sonet-5 is not in the list of models (did you mean claude-sonnet-5, \
+                 claude-sonnet-5-5 or claude-sonnet-4-6?): {assumed}\n"
+            )
+        )
+    );
+    let (model, words) = warning(&["--provider", "openai", "--model", "claude-sonnet-5"]);
+    assert_eq!(model, "claude-sonnet-5");
+    assert!(
+        words.starts_with(
+            "hardpan: openai/claude-sonnet-5 is not in the list of models (did you mean anthropic/claude-sonnet-5?)"
+        ),
+        "{words}"
+    );
+    assert_eq!(warning(&["--model", "claude-sonnet-5"]), ("claude-sonnet-5".into(), String::new()));
 }
 
 #[test]
@@ -332,7 +356,7 @@ fn wrong_options_are_answered_with_what_is_expected() {
     assert_says(
         &sandbox,
         &["request", "Hi", "--max-tokens", "999999"],
-        "--max-tokens 999999 is out of range: claude-sonnet-5 answers with 1 to 128000 tokens",
+        "--max-tokens 999999 is out of range: claude-sonnet-5-5 answers with 1 to 128000 tokens",
     );
     assert_says(
         &sandbox,

@@ -190,7 +190,8 @@ fn a_region_has_the_tokens_of_the_bodys_own_blocks() {
 fn tables_say_the_same_as_json() {
     let sandbox = Sandbox::new();
     let file = snapshot("strata_second_request");
-    let table = sandbox.text(&["request", "--snapshot", &file]);
+    let model = ["--model", "claude-sonnet-5"];
+    let table = sandbox.text(&[&["request", "--snapshot", &file], &model[..]].concat());
     let context = context(&sandbox, "strata_second_request", "strata", "claude-sonnet-5");
     let total = context["total_tokens"].as_u64().unwrap().to_string();
     let grouped = format!("{},{}", &total[..total.len() - 3], &total[total.len() - 3..]);
@@ -199,6 +200,6 @@ fn tables_say_the_same_as_json() {
     assert_eq!(table.matches("◆ 5m").count(), list(&context["breakpoints"]).len(), "{table}");
     assert!(table.contains("file:src/ring.rs (update)"), "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
-    let text = sandbox.text(&["context", "--snapshot", &file]);
+    let text = sandbox.text(&[&["context", "--snapshot", &file], &model[..]].concat());
     assert!(text.starts_with(&head) && text.contains("\nby kind: system "), "{text}");
 }

@@ -5,6 +5,8 @@
 mod support;
 
 use hardpan_session::{Record, Session, SessionStore};
+use hardpan_test_support::{TestResponse, TestServer};
+use serde_json::json;
 use support::{CommandOutput, LAYOUTS, Sandbox};
 
 fn ask(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
@@ -51,18 +53,44 @@ fn a_resumed_conversation_goes_on_with_its_model_its_layout_and_its_thinking() {
 }
 
 #[test]
-fn a_model_that_is_no_longer_known_is_replaced_and_that_is_said() {
+fn a_model_of_a_provider_that_is_gone_is_replaced_and_that_is_said() {
     let sandbox = Sandbox::new();
-    ask(&sandbox, &["Hello."]);
-    let path = session_path(&sandbox);
-    let written = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, written.replace("\"model\":\"claude-sonnet-5\"", "\"model\":\"claude-2\""))
-        .unwrap();
+    ask(&sandbox, &["Hello.", "--model", "claude-opus-5"]);
+    replace_in_session(&sandbox, "\"provider\":\"anthropic\"", "\"provider\":\"thropic\"");
     let ran = ask(&sandbox, &["Go on.", "--continue"]);
-    assert!(
-        ran.stderr.contains("this conversation used anthropic/claude-2, which is not in the list of models")
-    );
-    assert_eq!(turns(&session(&sandbox)).last().unwrap().0, "claude-sonnet-5");
+    let said = "this conversation used thropic/claude-opus-5, and there is no provider thropic any more";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert_eq!(turns(&session(&sandbox)).last().unwrap().0, hardpan_models::DEFAULT_MODEL);
+}
+
+#[test]
+fn a_model_that_no_list_has_any_more_stays_with_its_conversation_and_that_is_said() {
+    let sandbox = Sandbox::new();
+    ask(&sandbox, &["Hello.", "--model", "claude-opus-5"]);
+    replace_in_session(&sandbox, "\"model\":\"claude-opus-5\"", "\"model\":\"claude-3-9-opera\"");
+    let shown = sandbox.run(&["request", "Go on.", "--session", session_path(&sandbox).to_str().unwrap()]);
+    let said = "anthropic/claude-3-9-opera is not in the list of models";
+    assert!(shown.stderr.contains(said) && shown.code == Some(0), "{}", shown.stderr);
+    // It is what the provider is asked for.
+    let server = TestServer::start(|_, _| {
+        let content = json!([{"type": "text", "text": "Yes."}]);
+        TestResponse::json(
+            200,
+            &json!({"content": content, "stop_reason": "end_turn", "usage": {"input_tokens": 9}}),
+        )
+    });
+    sandbox.write("config/config.toml", format!("[providers.anthropic]\nbase_url = \"{}\"\n", server.url()));
+    let ran = ask(&sandbox, &["Go on.", "--continue"]);
+    assert!(ran.stderr.contains(said) && ran.stdout == b"Yes.\n", "{}", ran.stderr);
+    assert_eq!(server.received()[0].body["model"], "claude-3-9-opera");
+    assert_eq!(turns(&session(&sandbox)), [("claude-3-9-opera".to_owned(), "strata".to_owned())]);
+}
+
+fn replace_in_session(sandbox: &Sandbox, from: &str, to: &str) {
+    let path = session_path(sandbox);
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(written.contains(from), "{written}");
+    std::fs::write(&path, written.replace(from, to)).unwrap();
 }
 
 fn session_path(sandbox: &Sandbox) -> std::path::PathBuf {

@@ -25,7 +25,7 @@ fn the_body_is_all_that_json_prints() {
     let body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(
         (&body["model"], &body["max_tokens"]),
-        (&json!("claude-sonnet-5"), &json!(32000)),
+        (&json!("claude-sonnet-5-5"), &json!(32000)),
         "the defaults"
     );
     assert_eq!(serde_json::to_vec(&body).unwrap(), bytes, "no blank space either");
@@ -183,7 +183,8 @@ fn bodies_are_compared_with_or_without_their_origins() {
 fn the_memory_of_one_request_makes_the_next_one_go_on() {
     let sandbox = Sandbox::new();
     let file = snapshot("strata_first_request");
-    sandbox.bytes(&["request", "--snapshot", &file, "--json", "--next-memory", "memory.json"]);
+    let target = ["--model", "claude-sonnet-5", "--json", "--next-memory", "memory.json"];
+    sandbox.bytes(&[&["request", "--snapshot", &file], &target[..]].concat());
     let written: Value =
         serde_json::from_slice(&fs::read(sandbox.work().join("memory.json")).unwrap()).unwrap();
     let second: Value =

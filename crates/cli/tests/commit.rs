@@ -93,7 +93,7 @@ fn a_message_is_written_shown_and_used() {
     assert_eq!(text(&ran), "feat(ring): add a buffer\n\nReaders must not wait for writers.\n");
     assert_eq!(repository.last(), text(&ran));
     assert!(
-        ran.stderr.contains("1 request to anthropic/claude-sonnet-5: in ") && ran.stderr.contains("; $0.0"),
+        ran.stderr.contains("1 request to anthropic/claude-sonnet-5-5: in ") && ran.stderr.contains("; $0.0"),
         "{}",
         ran.stderr
     );
@@ -208,11 +208,11 @@ turns:
     assert_eq!((ran.code, text(&ran)), (Some(0), "feat: add twelve long lists\n"), "{}", ran.stderr);
     assert!(
         ran.stderr
-            .contains("the diff is too long for one request: summarising 13 files first, in 3 requests"),
+            .contains("the diff is too long for one request: summarising 13 files first, in 4 requests"),
         "{}",
         ran.stderr
     );
-    assert!(ran.stderr.contains("4 requests to anthropic"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("5 requests to anthropic"), "{}", ran.stderr);
     assert_eq!(repository.last(), "feat: add twelve long lists\n");
     repository.stage("picture.bin", b"\x00\x03".repeat(1000));
     let script = "turns: [{when: {contains: 'Binary files a/picture.bin and b/picture.bin differ'}, text: 'chore: new picture'}]";

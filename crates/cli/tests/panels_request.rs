@@ -15,6 +15,9 @@ fn documented_request() -> Value {
         "model": "claude-sonnet-5",
         "max_tokens": 128000,
         "stream": true,
+        // Deviations: how much the model thinks is always said, since models differ in what they do by themselves.
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": "high"},
         "system": "You are a coding agent.",
         "messages": [
             {"role": "assistant", "content": [
@@ -92,8 +95,8 @@ fn the_body_is_the_documented_one_but_for_the_listed_deviations() {
     body["tools"].as_array_mut().unwrap().insert(0, panel_tool);
 
     let file = snapshot("panels_request");
-    let args = ["request", "--snapshot", &file, "--layout", "panels", "--max-tokens", "128000", "--json"];
-    let sent = Sandbox::new().bytes(&args);
+    let args = ["--layout", "panels", "--model", "claude-sonnet-5", "--max-tokens", "128000", "--json"];
+    let sent = Sandbox::new().bytes(&[&["request", "--snapshot", &file], &args[..]].concat());
     let sent_value: Value = serde_json::from_slice(&sent).unwrap();
     assert_eq!(sent_value, body);
     assert_eq!(

@@ -192,7 +192,7 @@ fn what_can_be_asked_is_told() {
     let state = client.data(json!({"type": "get_state"}));
     assert_eq!(
         (&state["busy"], &state["thinking"], &state["layout"]),
-        (&json!(false), &json!("off"), &json!("strata"))
+        (&json!(false), &json!("default"), &json!("strata"))
     );
     assert_eq!(
         (&state["model"]["provider"], &state["session"]["message_count"]),
@@ -236,13 +236,80 @@ fn model_and_thinking_are_chosen_for_the_next_request() {
         client.data(json!({"type": "set_thinking_level", "level": "off"})),
         json!({"thinking": "off"})
     );
-    let error = client.error(json!({"type": "set_model", "model": "claude-haiku-4-6"}));
-    assert!(error.contains("claude-haiku-4-5"), "{error}");
+    let error = client.error(json!({"type": "set_model", "model": "haiku-4-6"}));
+    assert!(
+        error.contains("unknown model \"haiku-4-6\" (did you mean") && error.contains("haiku"),
+        "{error}"
+    );
+    let error =
+        client.error(json!({"type": "set_model", "provider": "antropic", "model": "claude-haiku-4-5"}));
+    assert!(error.contains("unknown provider \"antropic\" (did you mean anthropic?)"), "{error}");
     let error = client.error(json!({"type": "set_thinking_level", "level": "much"}));
-    assert!(error.contains("expected \"off\" or a number of tokens"), "{error}");
+    let expected = "expected default, off, minimal, low, medium, high, xhigh, max or a number of tokens";
+    assert!(error.contains(expected), "{error}");
     let error = client.error(json!({"type": "set_thinking_level", "level": 5}));
     assert!(error.contains("a thinking budget of 5 tokens: it must be at least 1024"), "{error}");
     assert_eq!(client.close().0, Some(0));
+}
+
+#[test]
+fn a_model_that_no_list_has_is_selected_with_a_note() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
+    let mut client = Client::start(&sandbox, &[]);
+    let id = client.send(json!({"type": "set_model", "model": "claude-haiku-9"}));
+    let note = client.until(|line| line["type"] == "note" && line.to_string().contains("claude-haiku-9"));
+    assert!(note.to_string().contains("is not in the list of models (did you mean claude-haiku-"), "{note}");
+    assert_eq!(client.response(&id)["data"]["model"], "claude-haiku-9");
+    // A model of the list needs no note, not even by its alias.
+    assert_eq!(client.data(json!({"type": "set_model", "model": "haiku"}))["model"], "claude-haiku-5-5");
+    let notes = notes_at_end(client);
+    assert_eq!(notes.iter().filter(|text| text.contains("not in the list")).count(), 1, "{notes:?}");
+}
+
+#[test]
+fn every_level_of_thinking_is_taken_and_what_a_model_lacks_is_noted_once() {
+    let sandbox = Sandbox::new();
+    let _provider = Provider::start(&sandbox, "turns: []\ndefault: {text: Yes.}", "");
+    let mut client = Client::start(&sandbox, &[]);
+    for level in ["off", "minimal", "low", "medium", "high", "xhigh", "max", "default"] {
+        let chosen = client.data(json!({"type": "set_thinking_level", "level": level}));
+        assert_eq!(
+            (&chosen["thinking"], &client.data(json!({"type": "get_state"}))["thinking"]),
+            (&json!(level), &json!(level))
+        );
+    }
+    // This model takes levels: a budget stands for one of them. That is said once, however often it is
+    // chosen and sent.
+    for _ in 0..2 {
+        assert_eq!(
+            client.data(json!({"type": "set_thinking_level", "level": 5000})),
+            json!({"thinking": 5000})
+        );
+        client.prompt("hello");
+        client.data(json!({"type": "set_thinking_level", "level": "high"}));
+    }
+    client.prompt("hello");
+    // Another model says it for itself.
+    client.data(json!({"type": "set_thinking_level", "level": 5000}));
+    client.data(json!({"type": "set_model", "model": "opus"}));
+    let notes = notes_at_end(client);
+    let said = |text: &str| notes.iter().filter(|note| note.contains(text)).count();
+    assert_eq!(said("claude-sonnet-5-5: this model has no effort minimal; low is used"), 1, "{notes:?}");
+    assert_eq!(
+        said("claude-sonnet-5-5: this model takes no thinking budget; effort medium is used for 5000 tokens"),
+        1,
+        "{notes:?}"
+    );
+    assert_eq!(said("claude-opus-5-5: this model takes no thinking budget"), 1, "{notes:?}");
+}
+
+/// The texts of all notes of a session that must end well.
+fn notes_at_end(client: Client) -> Vec<String> {
+    let (code, seen) = client.close();
+    assert_eq!(code, Some(0));
+    let notes = seen.iter().filter(|line| line["type"] == "note");
+    notes.map(|line| line["text"].as_str().expect("a text").to_owned()).collect()
 }
 
 #[test]

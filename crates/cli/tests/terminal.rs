@@ -138,3 +138,29 @@ fn a_conversation_that_goes_on_shows_where_it_was() {
     terminal.say("/resume greeting", ", with 2 messages\r\n> Hello there\r\nI have nothing to add.\r\n");
     terminal.end();
 }
+
+#[test]
+fn thinking_is_set_by_level_and_a_change_that_loses_the_cache_says_what_it_costs() {
+    let cli = TestCli::new("");
+    let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
+    terminal.expect("> ");
+    terminal.say("/thinking", "thinking is default; requests to claude-sonnet-5 say: adaptive, effort high");
+    // Nothing is cached yet, so nothing is lost.
+    terminal.say("/thinking low", "This applies from the next request on.");
+    terminal.say("Hello", "I have nothing to add.");
+    terminal.expect("> ");
+    terminal.say("/price thinking", "$0.0");
+    terminal.say("/thinking max", "This applies from the next request on. ");
+    terminal.expect("$0.0");
+    terminal.say("/thinking", "thinking is max; requests to claude-sonnet-5 say: adaptive, effort max");
+    // What is chosen already costs nothing; what the model lacks is said, once.
+    terminal.say("/thinking max", "This applies from the next request on.\r\n");
+    terminal.say("/thinking 3000", "effort low is used for 3000 tokens");
+    terminal.say("/thinking high", "This applies from the next request on. ");
+    terminal.say("/thinking 3000", "This applies from the next request on. ");
+    terminal.say("/thinking much", "\"much\" is no thinking level; the levels are off, minimal, low");
+    let screen = terminal.end();
+    let notes =
+        screen.matches("this model takes no thinking budget; effort low is used for 3000 tokens").count();
+    assert_eq!(notes, 1, "{screen}");
+}

@@ -360,7 +360,7 @@ fn mistakes_in_the_settings_and_on_the_command_line_are_told() {
     assert_eq!((unknown.code, &unknown.stdout[..]), (Some(1), &b""[..]));
     assert!(unknown.stderr.contains("unknown command /modle (did you mean /model"), "{}", unknown.stderr);
     // A run that failed has no answer, not an empty one.
-    let failed = cli.print(&["-p", "Hello", "--thinking", "5"]);
+    let failed = cli.print(&["-p", "Hello", "--model", "claude-haiku-4-5", "--thinking", "5"]);
     assert_eq!((failed.code, &failed.stdout[..]), (Some(1), &b""[..]), "{}", failed.stderr);
 }
 

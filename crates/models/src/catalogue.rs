@@ -246,6 +246,12 @@ impl Catalogue {
         self.models.values()
     }
 
+    /// The short names of a provider's models, each with the model that it stands for today.
+    pub fn aliases(&self, provider: &Provider) -> Vec<(String, Model)> {
+        let names = provider.aliases.keys();
+        names.filter_map(|name| Some((name.clone(), self.find_named(provider, name)?))).collect()
+    }
+
     /// The model if the provider lists it under this id or alias, or if the provider that it is
     /// based on does.
     fn find_named(&self, provider: &Provider, id: &str) -> Option<Model> {
@@ -282,8 +288,9 @@ impl Catalogue {
     }
 
     fn unknown_model(&self, id: &str) -> UnknownName {
+        let aliases = self.providers().flat_map(|provider| provider.aliases.keys().map(String::as_str));
         let ids = self.current_models().map(|model| model.id.as_str());
-        UnknownName { what: "model", name: id.to_owned(), nearest: nearest(id, ids) }
+        UnknownName { what: "model", name: id.to_owned(), nearest: nearest(id, aliases.chain(ids)) }
     }
 }
 

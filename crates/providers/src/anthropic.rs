@@ -12,10 +12,12 @@ mod usage; // what the server reports about tokens
 use hardpan_models::{MarkerFormat, Model, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, ValidationRules};
 use hardpan_prompt::{Prompt, PromptMessage};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-use crate::codec::{BodyMessages, Codec, RequestContext, RequestExtras};
+use crate::codec::{
+    BodyMessages, Codec, ModelListPage, RequestContext, RequestExtras, model_ids, query_value,
+};
 use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::failure::{self, FailureReport};
 use crate::serialize::{to_bytes, to_raw_json};
@@ -45,6 +47,18 @@ impl Codec for AnthropicMessages {
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let version = ("anthropic-version", "2023-06-01".to_owned());
         [version].into_iter().chain(key.map(|key| ("x-api-key", key.to_owned()))).collect()
+    }
+
+    fn model_list_path(&self, page: Option<&str>) -> String {
+        let next = page.map(|page| format!("&after_id={}", query_value(page))).unwrap_or_default();
+        format!("/models?limit=1000{next}")
+    }
+
+    fn parse_model_list(&self, body: &Value) -> Option<ModelListPage> {
+        let ids = model_ids(body.get("data")?.as_array()?, "id");
+        let has_more = body.get("has_more").and_then(Value::as_bool).unwrap_or(false);
+        let last = body.get("last_id").and_then(Value::as_str).filter(|_| has_more);
+        Some(ModelListPage { ids, next_page: last.map(str::to_owned) })
     }
 
     fn request_extras(

@@ -7,9 +7,11 @@ mod answer_stream; // AnswerStream: an answer while it comes
 mod attempts; // Attempts: sends a request until it is answered
 mod backoff; // how long to wait before a retry
 mod capabilities; // CapabilityCache: features that models have refused
+mod model_list; // the models that the provider itself lists
 mod notice; // ClientNotice: what happened besides the answer
 mod response_reader; // ResponseReader: decodes the response to one attempt
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -24,9 +26,10 @@ pub use self::answer_stream::{AnswerStream, ClientEvent};
 use self::attempts::Attempts;
 use self::capabilities::Downgrades;
 pub use self::capabilities::{CapabilityCache, UnsupportedFeature};
+pub use self::model_list::ModelListError;
 pub use self::notice::ClientNotice;
 use crate::codec::{RequestContext, codec};
-use crate::{Encoder, FailureKind, HttpRequest, ProviderError, Transport};
+use crate::{Encoder, FailureKind, HttpMethod, HttpRequest, ProviderError, Transport};
 
 /// An API key. It cannot be printed: `Debug` masks it, and there is no `Display`.
 #[derive(Clone)]
@@ -169,7 +172,7 @@ impl Client {
     /// Builds the HTTP request: URL, headers, body.
     fn build_request(&self, request: &AttemptRequest<'_>) -> Result<HttpRequest, ProviderError> {
         let AttemptRequest { prompt, profile, previous_answer, downgrades } = *request;
-        let Endpoint { base_url, key, headers: extra_headers, extra_fields, session } = &self.endpoint;
+        let Endpoint { base_url, extra_fields, session, .. } = &self.endpoint;
         let codec = codec(profile.protocol);
         let context = RequestContext {
             previous_answer,
@@ -177,17 +180,8 @@ impl Client {
             plain: downgrades.without_newer_fields,
         };
         let extras = codec.request_extras(prompt, profile, &context);
-        let url = format!("{}{}", base_url.trim_end_matches('/'), codec.request_path(&prompt.model));
-        let mut headers: BTreeMap<String, String> = BTreeMap::new();
-        headers.insert("content-type".into(), "application/json".into());
-        headers.insert("user-agent".into(), concat!("hardpan/", env!("CARGO_PKG_VERSION")).into());
-        let key = key.as_ref().map(|key| key.0.as_str());
-        let own = codec.headers(key).into_iter().chain(extras.headers);
-        headers.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        if let (Some(name), Some(session)) = (&profile.session_header, session) {
-            headers.insert(name.clone(), session.clone());
-        }
-        headers.extend(extra_headers.iter().map(|(name, value)| (name.to_lowercase(), value.clone())));
+        let url = self.url(&codec.request_path(&prompt.model));
+        let headers = self.headers(profile, extras.headers);
         let mut extra_fields = extra_fields.clone();
         if let (Some(field), Some(session)) = (&profile.session_field, session) {
             extra_fields.entry(field.clone()).or_insert_with(|| session.clone().into());
@@ -197,7 +191,45 @@ impl Client {
         }
         let body = append_fields(self.encoder.encode(prompt, profile), &extras.fields);
         let body = merge_extra_fields(body, extra_fields)?;
-        Ok(HttpRequest { url, headers: headers.into_iter().collect(), body })
+        Ok(HttpRequest { method: HttpMethod::Post, url, headers, body })
+    }
+
+    /// Whose refusals count: the provider's, or those of the server that stands in for it at
+    /// another address.
+    fn server_name<'a>(&self, request: &ClientRequest<'a>) -> Cow<'a, str> {
+        let Endpoint { base_url, .. } = &self.endpoint;
+        if *base_url == request.profile.base_url {
+            return Cow::Borrowed(request.provider);
+        }
+        let host = base_url.split_once("://").map_or(base_url.as_str(), |(_, rest)| rest);
+        let host = host.split('/').next().unwrap_or_default();
+        Cow::Owned(format!("{}@{host}", request.provider))
+    }
+
+    /// A path below the base URL.
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.endpoint.base_url.trim_end_matches('/'))
+    }
+
+    /// The headers of a request: the protocol's, those of this request, the session's, and the
+    /// user's own, each replacing the ones before.
+    fn headers(
+        &self,
+        profile: &ProviderProfile,
+        of_request: Vec<(&'static str, String)>,
+    ) -> Vec<(String, String)> {
+        let Endpoint { key, headers: extra_headers, session, .. } = &self.endpoint;
+        let mut headers: BTreeMap<String, String> = BTreeMap::new();
+        headers.insert("content-type".into(), "application/json".into());
+        headers.insert("user-agent".into(), concat!("hardpan/", env!("CARGO_PKG_VERSION")).into());
+        let key = key.as_ref().map(|key| key.0.as_str());
+        let own = codec(profile.protocol).headers(key).into_iter().chain(of_request);
+        headers.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        if let (Some(name), Some(session)) = (&profile.session_header, session) {
+            headers.insert(name.clone(), session.clone());
+        }
+        headers.extend(extra_headers.iter().map(|(name, value)| (name.to_lowercase(), value.clone())));
+        headers.into_iter().collect()
     }
 }
 

@@ -78,6 +78,18 @@ pub trait Codec: fmt::Debug + Send + Sync {
         "messages"
     }
 
+    /// The path of the provider's list of models, below its base URL. `page` is what the page
+    /// before named as the next one; `None` for the first.
+    fn model_list_path(&self, _page: Option<&str>) -> String {
+        "/models".to_owned()
+    }
+
+    /// Parses a page of the list of models. `None` if it is none.
+    fn parse_model_list(&self, body: &Value) -> Option<ModelListPage> {
+        let ids = model_ids(body.get("data")?.as_array()?, "id");
+        Some(ModelListPage { ids, next_page: None })
+    }
+
     /// The rules by which the provider validates a request for a model.
     fn validation_rules(&self, profile: &ProviderProfile, model: &Model) -> ValidationRules;
 
@@ -103,6 +115,29 @@ pub trait Codec: fmt::Debug + Send + Sync {
     fn classify_failure(&self, status: Option<u16>, report: &FailureReport) -> FailureKind {
         failure::classify(status, report)
     }
+}
+
+/// A page of a provider's list of models.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelListPage {
+    /// The ids, as requests carry them.
+    pub ids: Vec<String>,
+    /// What names the next page. `None`: this is the last one.
+    pub next_page: Option<String>,
+}
+
+/// The ids of listed models. Google's servers put a folder before them.
+pub(crate) fn model_ids(entries: &[Value], field: &str) -> Vec<String> {
+    let ids = entries.iter().filter_map(|entry| entry.get(field)?.as_str());
+    ids.map(|id| id.strip_prefix("models/").unwrap_or(id).to_owned()).collect()
+}
+
+/// A value as the query of a URL carries it.
+pub(crate) fn query_value(value: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let encode =
+        |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    value.bytes().map(encode).collect()
 }
 
 /// What a request is sent with besides its prompt.

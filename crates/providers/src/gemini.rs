@@ -13,7 +13,7 @@ use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::codec::{BodyMessages, Codec};
+use crate::codec::{BodyMessages, Codec, ModelListPage, model_ids, query_value};
 use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::failure::FailureReport;
 use crate::serialize::{to_bytes, to_raw_json};
@@ -36,6 +36,17 @@ impl Codec for GeminiGenerateContent {
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
         key.map(|key| ("x-goog-api-key", key.to_owned())).into_iter().collect()
+    }
+
+    fn model_list_path(&self, page: Option<&str>) -> String {
+        let next = page.map(|page| format!("&pageToken={}", query_value(page))).unwrap_or_default();
+        format!("/models?pageSize=1000{next}")
+    }
+
+    fn parse_model_list(&self, body: &Value) -> Option<ModelListPage> {
+        let ids = model_ids(body.get("models")?.as_array()?, "name");
+        let next_page = body.get("nextPageToken").and_then(Value::as_str).map(str::to_owned);
+        Some(ModelListPage { ids, next_page })
     }
 
     fn encode_message(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 
-use crate::{HttpRequest, HttpResponse, Transport, TransportError};
+use crate::{HttpMethod, HttpRequest, HttpResponse, Transport, TransportError};
 
 /// Sends requests over HTTP, with TLS by rustls. Connections are reused.
 #[derive(Clone, Debug)]
@@ -43,7 +43,10 @@ impl Transport for HttpTransport {
                 .parse()
                 .map_err(|_| TransportError::Invalid { reason: format!("{} is not a URL", request.url) })?;
             let host = url.host_str().unwrap_or_default().to_owned();
-            let mut builder = self.client.post(url).body(request.body);
+            let mut builder = match request.method {
+                HttpMethod::Get => self.client.get(url),
+                HttpMethod::Post => self.client.post(url).body(request.body),
+            };
             for (name, value) in request.headers {
                 builder = builder.header(name, value);
             }

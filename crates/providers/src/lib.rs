@@ -57,10 +57,11 @@ mod usage; // ReportedUsage: token counts in one form for all providers
 pub use answer::{Answer, AnswerCall, CallRejection};
 pub use client::{
     AnswerStream, ApiKey, CapabilityCache, Client, ClientEvent, ClientNotice, ClientRequest, Endpoint,
-    PromptFallbacks, RetryPolicy, UnsupportedFeature,
+    ModelListError, PromptFallbacks, RetryPolicy, UnsupportedFeature,
 };
 pub use codec::{
-    BodyMessages, Codec, RequestContext, RequestExtras, block_addresses, codec, encode, validation_rules,
+    BodyMessages, Codec, ModelListPage, RequestContext, RequestExtras, block_addresses, codec, encode,
+    validation_rules,
 };
 pub use encoder::Encoder;
 pub use event::{AnswerEvent, StopReason, StreamError, StreamErrorKind};
@@ -72,5 +73,5 @@ pub use openai_chat::ThinkTags;
 pub use stream::{
     AnswerParser, StreamDecoder, StreamEnd, StreamProgress, decode_answer_body, decode_answer_body_with_tags,
 };
-pub use transport::{ByteStream, HttpRequest, HttpResponse, Transport, TransportError};
+pub use transport::{ByteStream, HttpMethod, HttpRequest, HttpResponse, Transport, TransportError};
 pub use usage::ReportedUsage;

@@ -8,14 +8,36 @@ use bytes::Bytes;
 use futures_util::Stream;
 use thiserror::Error;
 
-/// An HTTP request, ready to be sent with `POST`.
+/// What a request wants of its URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpMethod {
+    /// To read it; there is no body.
+    Get,
+    /// To have its body processed.
+    #[default]
+    Post,
+}
+
+impl HttpMethod {
+    /// The word in the request.
+    pub fn name(self) -> &'static str {
+        match self {
+            HttpMethod::Get => "GET",
+            HttpMethod::Post => "POST",
+        }
+    }
+}
+
+/// An HTTP request, ready to be sent.
 #[derive(Clone)]
 pub struct HttpRequest {
+    /// What it wants.
+    pub method: HttpMethod,
     /// The absolute URL.
     pub url: String,
     /// Header names and values. Values may be API keys: `Debug` does not print them.
     pub headers: Vec<(String, String)>,
-    /// The JSON body.
+    /// The JSON body; empty for [`HttpMethod::Get`].
     pub body: Bytes,
 }
 
@@ -23,6 +45,7 @@ impl fmt::Debug for HttpRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("HttpRequest")
+            .field("method", &self.method)
             .field("url", &self.url)
             .field("headers", &names)
             .field("body", &format_args!("{} bytes", self.body.len()))

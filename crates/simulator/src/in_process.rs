@@ -22,7 +22,7 @@ pub const BASE_URL: &str = "http://simulator/v1";
 ///
 /// ```
 /// use std::sync::Arc;
-/// use hardpan_providers::{HttpRequest, Transport};
+/// use hardpan_providers::{HttpMethod, HttpRequest, Transport};
 /// use hardpan_simulator::{BASE_URL, Clock, Engine, EngineSettings, InProcessTransport};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -31,7 +31,8 @@ pub const BASE_URL: &str = "http://simulator/v1";
 /// let body = r#"{"model":"claude-sonnet-5","max_tokens":100,"messages":[{"role":"user","content":"Hello!"}]}"#;
 /// let headers = [("x-api-key", "any"), ("anthropic-version", "2023-06-01")];
 /// let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-/// let request = HttpRequest { url: format!("{BASE_URL}/messages"), headers, body: body.into() };
+/// let url = format!("{BASE_URL}/messages");
+/// let request = HttpRequest { method: HttpMethod::Post, url, headers, body: body.into() };
 /// assert_eq!(provider.send(request).await.unwrap().status, 200);
 /// # });
 /// ```
@@ -48,9 +49,9 @@ impl InProcessTransport {
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
-        let HttpRequest { url, headers, body } = request;
+        let HttpRequest { method, url, headers, body } = request;
         let path = path_of(&url)?;
-        let sent = Request { method: "POST", path, headers: &headers, body: &body };
+        let sent = Request { method: method.name(), path, headers: &headers, body: &body };
         let mut reply = self.engine.answer(&sent, self.clock.now());
         if !reply.delay.is_zero() {
             tokio::time::sleep(reply.delay).await;

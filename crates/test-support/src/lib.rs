@@ -35,6 +35,7 @@ mod builder; // TestAgentBuilder: what a test agent is made of
 mod canned_answer; // a server that gives one answer, to the byte
 mod environment; // TestEnvironment: what all agents of a test share
 mod event_log; // EventLog: what an agent emitted
+mod http_server; // TestServer: answers as the test says
 mod instant_provider; // InstantProvider: answers at once, for benchmarks
 mod prerequisite; // what a test needs of the machine: in CI it must be there
 mod simulator; // the simulator as an engine, and as a server for other processes
@@ -49,6 +50,7 @@ mod workspace; // TestWorkspace: what the agent observes
 pub use approvals::TestApprovals;
 pub use builder::{TestAgentBuilder, TestClock, Toolset};
 pub use event_log::{EventLog, handler_failed, queued_input, text_of};
+pub use http_server::{ReceivedRequest, TestResponse, TestServer};
 pub use instant_provider::InstantProvider;
 pub use prerequisite::{is_ci, prerequisite};
 pub use simulator::{SimulatorServer, scripted_engine};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hardpan_agent::Spending;
 use hardpan_agent::session_ledger::{self, CacheBase, RequestBill};
 use hardpan_context::{Target, fill_template};
+use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{Block, ItemKind, Origin, Prompt, PromptMessage, Region, Role, Text, TokenCounter};
 use hardpan_providers::{CapabilityCache, Client, ClientEvent, ClientRequest};
 use hardpan_session::RequestRecord;
@@ -24,7 +25,7 @@ use crate::provider_route::ProviderRoute;
 use crate::send::TextFallbacks;
 use crate::settings::Settings;
 use crate::side_requests;
-use crate::target::{apply_learned_factor, resolve_target};
+use crate::target::{apply_learned_factor, resolve_target, target_notices};
 
 /// Token limit of an answer. A message is short, but some models think before they write it.
 const MAX_ANSWER_TOKENS: u32 = 4000;
@@ -98,6 +99,8 @@ impl MessageAuthor {
             let key_variable = target.profile.key_env.first().cloned();
             return Ok(MessageAuthor::NoKey { provider: target.provider, key_variable });
         }
+        let about_model = target_notices(settings, &target, ThinkingSetting::default());
+        about_model.into_iter().for_each(|notice| notices.notice(notice));
         let writer = MessageWriter::new(target, settings.clone(), route, notices.clone());
         Ok(MessageAuthor::Model(Box::new(writer)))
     }

@@ -24,7 +24,10 @@ const COMMANDS: [(&str, &str); 24] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
     ("model", "show the model, or switch to another: /model NAME"),
-    ("thinking", "let the model think before it answers: /thinking TOKENS, or off"),
+    (
+        "thinking",
+        "how much the model thinks: /thinking off, low, medium, high, xhigh, max, TOKENS, or default",
+    ),
     ("tools", "list the tools; /tools on NAME and /tools off NAME switch one"),
     ("context", "show what filled the context window in the last request"),
     ("hud", "show tokens, cache use and cost of the last request"),
@@ -247,7 +250,7 @@ async fn model(name: &str, app: &ConversationApp, agent: &Agent) -> Result<Strin
         agent,
         PlannedAction::SwitchModel { model: &target.model, profile: &target.profile },
     );
-    agent.select_model(target).await?;
+    app.switch_model(target).await?;
     Ok(with_price(&format!("Switched to {chosen}."), cost))
 }
 
@@ -262,9 +265,7 @@ async fn thinking(level: &str, app: &ConversationApp, agent: &Agent) -> Result<S
         price::describe_cost(agent, PlannedAction::Thinking)
     };
     app.select_thinking(thinking).await?;
-    let told = agent.target().thinking_request(thinking).substitution;
-    let told = told.map(|instead| format!("Note: {instead}. ")).unwrap_or_default();
-    Ok(with_price(&format!("{told}This applies from the next request on."), cost))
+    Ok(with_price("This applies from the next request on.", cost))
 }
 
 /// The setting, and what requests to the present model say for it.

@@ -75,7 +75,8 @@ pub enum RpcCommand {
     },
     /// Sets how much the model thinks, from the next request on.
     SetThinkingLevel {
-        /// `off`, or the token limit for thinking.
+        /// A level by name, or the token limit for thinking. A note says what the model is told if it
+        /// does not offer that.
         level: ThinkingLevel,
     },
     /// Replaces older messages with a summary. The response comes when the summary is stored.

@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart};
@@ -112,6 +113,7 @@ pub struct Terminal {
     child: Child,
     keys: ChildStdin,
     screen: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
     seen: usize,
 }
 
@@ -140,13 +142,13 @@ impl Terminal {
         let mut output = child.stdout.take().expect("it is piped");
         let screen: Arc<Mutex<String>> = Arc::default();
         let shown = screen.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(length @ 1..) = output.read(&mut bytes) {
                 shown.lock().expect("the screen").push_str(&String::from_utf8_lossy(&bytes[..length]));
             }
         });
-        Some(Terminal { child, keys, screen, seen: 0 })
+        Some(Terminal { child, keys, screen, reader, seen: 0 })
     }
 
     pub fn screen(&self) -> String {
@@ -181,7 +183,8 @@ impl Terminal {
         self.press("/quit\n");
         for _ in 0..MAX_POLLS {
             if self.child.try_wait().expect("it can be waited for").is_some() {
-                return self.screen();
+                self.reader.join().expect("all of it can be read");
+                return self.screen.lock().expect("the screen").clone();
             }
             std::thread::sleep(POLL_INTERVAL);
         }

@@ -70,7 +70,7 @@ pub struct SnapshotFile {
     /// The provider's own web search, where it is to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_search: Option<WebSearchEntry>,
-    /// How much the model thinks before it answers; it does not if left out.
+    /// How much the model thinks before it answers; as much as it does by itself if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingEntry>,
     /// The user's new prompt; left out when the agent continues by itself.
@@ -324,7 +324,7 @@ fn default_max_results() -> u32 {
 
 /// How much the model thinks before it answers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum ThinkingEntry {
     /// A budget.
     Budget {

@@ -42,7 +42,8 @@ impl fmt::Display for UnsupportedFeature {
     }
 }
 
-/// A model of a provider. Its written form is `provider/model`; ids of providers have no slash.
+/// A model of a provider, or of a server that stands in for it (`provider@host`). Its written form is
+/// `provider/model`; ids of providers and names of hosts have no slash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ModelKey {
     provider: String,

@@ -7,8 +7,8 @@ use tracing::debug;
 
 use super::{AttemptRequest, Client, ClientEvent, ClientNotice};
 use crate::{
-    AnswerEvent, ByteStream, FailureKind, HttpResponse, ProviderError, StopReason, StreamDecoder,
-    decode_answer_body,
+    AnswerEvent, ByteStream, FailureKind, HttpRequest, HttpResponse, ProviderError, StopReason,
+    StreamDecoder, decode_answer_body,
 };
 
 /// At most this many bytes of an error body are read.
@@ -140,6 +140,21 @@ impl ResponseReader {
         }
         Ok(batch)
     }
+}
+
+/// Sends a request and reads the whole body of its response.
+pub(super) async fn read_whole(
+    client: &Client,
+    protocol: Protocol,
+    request: HttpRequest,
+) -> Result<Vec<u8>, ProviderError> {
+    let silence = client.retry.silence;
+    let sent = tokio::time::timeout(silence, client.transport.send(request)).await;
+    let response = sent.map_err(|_| stall_error(silence))?.map_err(ProviderError::from)?;
+    if !(200..300).contains(&response.status) {
+        return Err(read_error(protocol, response, silence).await);
+    }
+    ResponseBody { bytes: response.body, silence }.read_all(usize::MAX).await
 }
 
 /// Reads the body of an error response, as far as it comes, and classifies the error.

@@ -125,7 +125,7 @@ const NO_STREAM: [&str; 5] = [
 ];
 /// Names of fields that only newer servers know, as a refusal quotes them.
 const NEWER_FIELDS: [&str; 6] = [
-    "diagnostics:",
+    "diagnostics",
     "block_binding",
     "clear_at",
     "role 'system' is not supported",

@@ -1,0 +1,70 @@
+//! [`Client::list_models`]: the ids of the models that the provider itself lists.
+
+use bytes::Bytes;
+use hardpan_models::ProviderProfile;
+use thiserror::Error;
+
+use super::Client;
+use super::response_reader::read_whole;
+use crate::codec::codec;
+use crate::{HttpMethod, HttpRequest, ProviderError};
+
+/// At most this many pages are read: a server that always names a next one must not keep us.
+const MAX_PAGES: usize = 50;
+
+/// Statuses of servers that do not know the list's address.
+const WITHOUT_LIST: [u16; 3] = [404, 405, 501];
+
+/// Why there is no list of the provider's models.
+#[derive(Debug, Error)]
+pub enum ModelListError {
+    /// The server has none.
+    #[error("there is no list of models at {url} (status {status})")]
+    NoList {
+        /// Where it should be.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The server answered with something else.
+    #[error("the answer of {url} is no list of models")]
+    Malformed {
+        /// Where it should be.
+        url: String,
+    },
+    /// The request failed.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
+impl Client {
+    /// The ids of the models that the provider lists at the client's address, sorted. A failure is
+    /// not retried.
+    pub async fn list_models(&self, profile: &ProviderProfile) -> Result<Vec<String>, ModelListError> {
+        let codec = codec(profile.protocol);
+        let (mut ids, mut page) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            let url = self.url(&codec.model_list_path(page.as_deref()));
+            let headers = self.headers(profile, Vec::new());
+            let request =
+                HttpRequest { method: HttpMethod::Get, url: url.clone(), headers, body: Bytes::new() };
+            let body = read_whole(self, profile.protocol, request).await.map_err(|error| {
+                let error = error.redact_key(self.endpoint.key.as_ref().map(|key| key.0.as_str()));
+                match error.status.filter(|status| WITHOUT_LIST.contains(status)) {
+                    Some(status) => ModelListError::NoList { url: url.clone(), status },
+                    None => ModelListError::Provider(error),
+                }
+            })?;
+            let listed = serde_json::from_slice(&body).ok().and_then(|body| codec.parse_model_list(&body));
+            let listed = listed.ok_or(ModelListError::Malformed { url })?;
+            ids.extend(listed.ids);
+            page = listed.next_page;
+            if page.is_none() {
+                break;
+            }
+        }
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+}
