@@ -77,8 +77,8 @@ pub struct TargetArgs {
     /// Provider to use [default: the model's own, else anthropic]
     #[arg(long)]
     pub provider: Option<String>,
-    /// Model to use, as `hardpan models` lists it [default: the conversation's, else a current
-    /// Sonnet]
+    /// Model to use: an id as `hardpan models` lists it, or an alias such as sonnet or gpt [default:
+    /// the conversation's, else claude-sonnet-5-5]
     #[arg(long)]
     pub model: Option<String>,
     /// Limit the answer to N tokens [default: the model's limit, at most 32000]
