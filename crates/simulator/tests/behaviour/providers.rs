@@ -6,8 +6,8 @@ use futures_util::StreamExt;
 use hardpan_economy::cache::Moment;
 use hardpan_models::Protocol;
 use hardpan_providers::{
-    Answer, AnswerEvent, HttpRequest, HttpResponse, HttpTransport, StreamDecoder, Transport, TransportError,
-    decode_answer_body,
+    Answer, AnswerEvent, HttpMethod, HttpRequest, HttpResponse, HttpTransport, StreamDecoder, Transport,
+    TransportError, decode_answer_body,
 };
 use hardpan_simulator::{
     BASE_URL, Engine, EngineSettings, InProcessTransport, ManualClock, Script, Server, ServerConfig, serve,
@@ -147,7 +147,8 @@ impl TestProvider {
     }
 
     pub async fn open_with(&self, path: &str, headers: Vec<(String, String)>, body: Vec<u8>) -> HttpResponse {
-        let request = HttpRequest { url: format!("{}{path}", self.base_url), headers, body: body.into() };
+        let (method, url) = (HttpMethod::Post, format!("{}{path}", self.base_url));
+        let request = HttpRequest { method, url, headers, body: body.into() };
         self.transport.send(request).await.unwrap()
     }
 
