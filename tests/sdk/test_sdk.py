@@ -12,7 +12,8 @@ import openai
 
 HERE = Path(__file__).parent
 BINARY = os.environ["HARDPAN_BIN"]
-CLAUDE, GPT = "claude-sonnet-5", "gpt-4o"
+# A model that does not think unless asked.
+CLAUDE, GPT = "claude-opus-4-8", "gpt-4o"
 SCHEMA = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
@@ -119,7 +120,7 @@ class Anthropic(WithSimulator):
                 self.client.messages.create(**arguments, messages=messages + [user("And?")])
 
     def test_thinking(self):
-        thinking = {"type": "enabled", "budget_tokens": 1024}
+        thinking = {"type": "adaptive", "display": "summarized"}
         with self.client.messages.stream(
             model=CLAUDE, max_tokens=2000, thinking=thinking, messages=[user("Think first")]
         ) as stream:

@@ -203,21 +203,10 @@ pub enum Command {
         verbatim_doc_comment,
         after_help = "Examples:
   hardpan simulator --port 8080
-  hardpan simulator --script answers.yaml --faults \"status=529,times=2\""
+  hardpan simulator --script answers.yaml --faults \"status=529,times=2\"
+  hardpan simulator --rules"
     )]
-    Simulator {
-        /// Port on 127.0.0.1; 0 picks a free one
-        #[arg(long, default_value_t = 0)]
-        port: u16,
-        /// Answer from this YAML script instead of the built-in assistant (see `hardpan docs
-        /// simulator`)
-        #[arg(long, value_name = "FILE")]
-        script: Option<PathBuf>,
-        /// Inject faults, such as "status=529,times=2; cut=400,every=3" (see `hardpan docs
-        /// simulator`)
-        #[arg(long, value_name = "SPEC")]
-        faults: Option<String>,
-    },
+    Simulator(crate::simulator::SimulatorArgs),
     /// List the conversations of this folder, or search, show, export and delete them
     Sessions(crate::sessions::SessionsArgs),
     /// Add up what you paid, by session, day, model, project, kind or item

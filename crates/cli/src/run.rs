@@ -61,9 +61,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Prompt { request_args, file }) => prompt(request_args, file.as_deref()),
         Some(Command::Models(args)) => crate::models::models(args),
         Some(Command::Providers { json }) => providers(*json),
-        Some(Command::Simulator { port, script, faults }) => {
-            simulator::run(*port, script.as_deref(), faults.as_deref())
-        }
+        Some(Command::Simulator(args)) => simulator::run(args),
         Some(Command::Sessions(args)) => crate::sessions::sessions(args),
         Some(Command::Cost(args)) => crate::cost::cost(args),
         Some(Command::Why(args)) => crate::why::why(args),
