@@ -158,6 +158,41 @@ mod tests {
     }
 
     #[test]
+    fn a_long_prompt_to_haiku_costs_five_times_as_much_whatever_the_kind_of_token() {
+        let catalogue = Catalogue::builtin();
+        let model = catalogue.model(Some("anthropic"), "claude-haiku-5-5").unwrap();
+        let profile = catalogue.provider("anthropic").unwrap().profile_for_model(&model);
+        let rates = |tokens| Rates::for_model(&model, &profile, tokens);
+        let (short, long) = (rates(100_000), rates(100_001));
+        for (usual, dear) in [
+            (short.input, long.input),
+            (short.read, long.read),
+            (short.write, long.write),
+            (short.write_1h, long.write_1h),
+            (model.prices_at(100_000).output, model.prices_at(100_001).output),
+        ] {
+            assert!((dear - 5.0 * usual).abs() < 1e-12, "{usual} {dear}");
+        }
+        let cold = of("anthropic", "claude-haiku-5-5", 100_001, &[]).cold;
+        assert!((cold - 100_001.0 * 0.5 / 1e6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn reads_cost_what_the_model_charges_for_them() {
+        for (model, share) in [
+            ("claude-fable-5-2", 0.025),
+            ("claude-fable-5-1", 0.025),
+            ("claude-opus-5-5", 0.05),
+            ("claude-sonnet-5-5", 0.05),
+            ("claude-opus-5", 0.1),
+            ("claude-haiku-5-5", 0.1),
+        ] {
+            let quote = of("anthropic", model, 4000, &[marker(3, CacheLifetime::FiveMinutes)]);
+            assert!((quote.warm / (quote.cold / 1.25) - share).abs() < 1e-9, "{model}");
+        }
+    }
+
+    #[test]
     fn a_breakpoint_under_the_minimum_caches_nothing() {
         let quote = of("anthropic", "claude-haiku-4-5", 10_000, &[marker(2, CacheLifetime::FiveMinutes)]);
         assert_eq!(quote.cold_amounts, TokenUsage { input: 10_000, ..TokenUsage::default() });

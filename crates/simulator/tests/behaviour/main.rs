@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod answers; // streamed and whole answers, scripts, the assistant
+mod anthropic_caching; // what a change loses, and how far a read looks back
 mod anthropic_requests; // requests to Anthropic Messages with a version, beta headers and a model
 mod anthropic_rules; // every rule of the table, beside its nearest accepted neighbour
 mod caching; // reads, writes, lifetimes, parallel requests
