@@ -12,7 +12,7 @@ fn server(diagnostics: DiagnosticsMode) -> Anthropic {
 }
 
 /// The first request of a chain, and the one that follows it with these changes.
-fn second(server: &Anthropic, more: Value) -> Value {
+fn second(server: &Anthropic, more: &Value) -> Value {
     let first = json!({"system": "Be brief.", "diagnostics": {"previous_message_id": null}});
     let answer = server.answer(&request(MODEL, first));
     assert_eq!(answer["diagnostics"], Value::Null);
@@ -27,11 +27,11 @@ fn second(server: &Anthropic, more: Value) -> Value {
 fn the_first_difference_is_named() {
     let server = server(DiagnosticsMode::Compared);
     let kind = |more: Value| {
-        let told = second(&server, more)["cache_miss_reason"].clone();
+        let told = second(&server, &more)["cache_miss_reason"].clone();
         (told["type"].as_str().unwrap_or("none").to_owned(), told["cache_missed_input_tokens"].as_u64())
     };
-    assert_eq!(second(&server, json!({})), Value::Null);
-    assert_eq!(second(&server, json!({"max_tokens": 900, "metadata": {"user_id": "u"}})), Value::Null);
+    assert_eq!(second(&server, &json!({})), Value::Null);
+    assert_eq!(second(&server, &json!({"max_tokens": 900, "metadata": {"user_id": "u"}})), Value::Null);
     let (changed, tokens) = kind(json!({"model": "claude-opus-5"}));
     assert!(changed == "model_changed" && tokens.is_some());
     let (changed, all) = kind(json!({"tools": [tool("read"), tool("write")], "system": "Be long."}));
@@ -84,7 +84,7 @@ fn verdicts_can_be_forced() {
         (DiagnosticsMode::NotFound, json!({"cache_miss_reason": {"type": "previous_message_not_found"}})),
         (DiagnosticsMode::Unavailable, json!({"cache_miss_reason": {"type": "unavailable"}})),
     ] {
-        assert_eq!(second(&server(mode), json!({})), expected);
+        assert_eq!(second(&server(mode), &json!({})), expected);
     }
 }
 
