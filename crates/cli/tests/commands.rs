@@ -82,6 +82,7 @@ fn the_origin_of_every_block_is_where_it_says() {
     let sandbox = Sandbox::new();
     let targets = [
         ("anthropic", "claude-sonnet-5"),
+        ("openai", "gpt-4.1"),
         ("openai", "gpt-5.5"),
         ("openrouter", "anthropic/claude-sonnet-4.5"),
     ];
@@ -142,9 +143,7 @@ fn the_first_difference_of_two_snapshots_is_named_with_its_origin() {
     let tiers =
         sandbox.text(&["request", "--diff", &first, &second, "--layout", "tiers", "--model", "gpt-5.6"]);
     assert!(
-        tiers.starts_with(
-            "The first 1 blocks are equal; the first difference is in messages[0].content[0].\n"
-        ),
+        tiers.starts_with("The first 1 blocks are equal; the first difference is in input[0].content[0].\n"),
         "{tiers}"
     );
     assert_eq!(sandbox.text(&["request", "--diff", &first, &first]), "Both requests have the same blocks.\n");
@@ -268,14 +267,14 @@ fn texts_and_defaults_can_be_set() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "config/config.toml",
-        "provider = \"openai\"\nmodel = \"gpt-5.5\"\nlayout = \"tiers\"\nmax_tokens = 1000\n",
+        "provider = \"openai\"\nmodel = \"gpt-4.1\"\nlayout = \"tiers\"\nmax_tokens = 1000\n",
     );
     sandbox.write("config/prompts/phrases.toml", "[tiers]\nok = \"Fine.\"\n");
     sandbox.write("config/prompts/system.md", "Be brief.\n");
     sandbox.write("config/prompts/system_extra.md", "Be kind.\n");
     sandbox.write("work/a.txt", "a\n");
     let body = sandbox.json(&["request", "Hi", "a.txt", "--json", "--no-tools"]);
-    assert_eq!((&body["model"], &body["max_completion_tokens"]), (&json!("gpt-5.5"), &json!(1000)));
+    assert_eq!((&body["model"], &body["max_completion_tokens"]), (&json!("gpt-4.1"), &json!(1000)));
     let messages = list(&body["messages"]);
     assert!(
         texts(&messages[0])[0].starts_with("Be brief.\n\nBe kind.\n\nCurrent date and time: "),

@@ -204,7 +204,7 @@ fn inline_takes_the_search_plugin_of_the_provider_s_row() {
         sandbox.json(&[&args[..], &["anthropic/claude-sonnet-4.5", "--provider", "openrouter"]].concat());
     assert_eq!(openrouter["plugins"], serde_json::json!([{"id": "web", "max_results": 3}]));
     assert_eq!((&openrouter["stream"], &openrouter["include_reasoning"]), (&true.into(), &true.into()));
-    let openai = sandbox.json(&[&args[..], &["gpt-5.5"]].concat());
+    let openai = sandbox.json(&[&args[..], &["gpt-4.1"]].concat());
     assert_eq!(openai.get("plugins"), None);
     assert_eq!(openai["stream_options"], serde_json::json!({"include_usage": true}));
 }

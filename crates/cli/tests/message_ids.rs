@@ -90,12 +90,12 @@ fn what_a_provider_does_not_understand_is_not_sent_but_listed() {
     let sandbox = sandbox();
     let file = snapshot("everything");
     let body =
-        sandbox.json(&["request", "--snapshot", &file, "--layout", "inline", "--model", "gpt-5.5", "--json"]);
+        sandbox.json(&["request", "--snapshot", &file, "--layout", "inline", "--model", "gpt-4.1", "--json"]);
     let known =
         |message: &Value| message.get("message_id").is_none() && message.get("documentContext").is_none();
     assert!(messages(&body).iter().all(known) && body.get("plugins").is_none());
     let context =
-        sandbox.json(&["context", "--snapshot", &file, "--layout", "inline", "--model", "gpt-5.5", "--json"]);
+        sandbox.json(&["context", "--snapshot", &file, "--layout", "inline", "--model", "gpt-4.1", "--json"]);
     let left_out: Vec<&str> =
         context["left_out"].as_array().unwrap().iter().map(|entry| entry["key"].as_str().unwrap()).collect();
     for key in [

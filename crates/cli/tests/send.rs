@@ -104,8 +104,9 @@ fn a_scripted_answer_comes_over_http_with_its_bill() {
 }
 
 #[test]
-fn every_fault_ends_well_for_both_protocols() {
-    for (model, provider) in [("claude-sonnet-5", "anthropic"), ("gpt-5.5", "openai")] {
+fn every_fault_ends_well_for_all_protocols() {
+    for (model, provider) in [("claude-sonnet-5", "anthropic"), ("gpt-4.1", "openai"), ("gpt-5.5", "openai")]
+    {
         for (fault, notes) in [
             ("status=529,times=2", 2),
             ("status=429,retry-after=0,times=1", 1),
@@ -156,7 +157,8 @@ fn the_printed_address_is_a_base_url() {
     let config =
         format!("[providers.anthropic]\nbase_url = \"{url}\"\n[providers.openai]\nbase_url = \"{url}\"\n");
     sandbox.write("config/config.toml", config);
-    for (model, provider) in [("claude-sonnet-5", "anthropic"), ("gpt-5.5", "openai")] {
+    for (model, provider) in [("claude-sonnet-5", "anthropic"), ("gpt-4.1", "openai"), ("gpt-5.5", "openai")]
+    {
         let (code, answer, words) = send(&sandbox, &["Hello!", "--model", model, "--provider", provider]);
         assert_eq!(code, Some(0), "{words}");
         assert!(answer.contains("language model"), "it says what it is: {answer}");

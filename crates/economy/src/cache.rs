@@ -177,8 +177,8 @@ fn bill_prefix(
 ) -> Billing {
     let total = chain.total();
     // The last token is always computed afresh, so that there is something to answer from.
-    let end = rules.round_down_to_step(total.saturating_sub(1));
-    let read = hit.map_or(0, |hit| rules.round_down_to_step(hit.tokens.min(total.saturating_sub(1))));
+    let end = rules.cache.prefix_in_steps(total.saturating_sub(1));
+    let read = hit.map_or(0, |hit| rules.cache.prefix_in_steps(hit.tokens.min(total.saturating_sub(1))));
     if read == 0
         && let Some(CacheHit { tokens, .. }) = hit.take()
     {

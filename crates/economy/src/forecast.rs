@@ -124,8 +124,9 @@ impl ForecastContext<'_> {
             PlannedAction::Wait => all(from(0)),
             PlannedAction::SwitchAgent => all(from(self.monitor.section_start(Section::System))),
             PlannedAction::Thinking if by_section => all(from(self.monitor.section_start(Section::Messages))),
+            PlannedAction::Thinking if self.rules.invalidation == Invalidation::Everything => all(from(0)),
             PlannedAction::Thinking => all(0),
-            PlannedAction::ToggleTool(_) if by_section => all(from(0)),
+            PlannedAction::ToggleTool(_) if self.rules.invalidation != Invalidation::None => all(from(0)),
             PlannedAction::ToggleTool(name) => {
                 let found = self
                     .monitor

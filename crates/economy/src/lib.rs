@@ -30,6 +30,7 @@
 //!     model: model.id.as_str().into(),
 //!     blocks: vec![system, prompt],
 //!     settings: CacheSettings::default(),
+//!     explicit_only: false,
 //! };
 //! let again = CacheRequest { at: Moment(60_000), ..first.clone() };
 //!

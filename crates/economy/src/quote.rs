@@ -97,9 +97,8 @@ pub fn quote(
             (split_prompt(total, 0, hour, end), split_prompt(total, end, end, end))
         }
         CacheKind::Automatic => {
-            let step = profile.cache.step.max(1) as usize;
             // The last token is always computed afresh, so that there is something to answer from.
-            let end = Some(total.saturating_sub(1) / step * step).filter(|end| *end >= minimum).unwrap_or(0);
+            let end = profile.cache.prefix_in_steps(total.saturating_sub(1));
             (split_prompt(total, 0, 0, end), split_prompt(total, end, end, end))
         }
     };
@@ -201,9 +200,12 @@ mod tests {
 
     #[test]
     fn automatic_caches_read_in_steps_and_write_for_nothing() {
-        let quote = of("openai", "gpt-5.5", 10_000, &[]);
+        let quote = of("openai", "gpt-5.4", 10_000, &[]);
         assert_eq!(quote.warm_amounts, TokenUsage { input: 16, cache_read: 9984, ..TokenUsage::default() });
-        assert!((quote.cold - 10_000.0 * 5.0 / 1e6).abs() < 1e-12);
-        assert_eq!(of("openai", "gpt-5.5", 1000, &[]).warm_amounts.cache_read, 0);
+        assert!((quote.cold - 10_000.0 * 2.5 / 1e6).abs() < 1e-12);
+        assert_eq!(of("openai", "gpt-5.4", 1000, &[]).warm_amounts.cache_read, 0);
+        // Measured: 1.3k tokens are never read, of 3.7k it is 3,328.
+        let read = |tokens| of("openai", "gpt-5.5", tokens, &[]).warm_amounts.cache_read;
+        assert_eq!((read(1300), read(3700)), (0, 3328));
     }
 }

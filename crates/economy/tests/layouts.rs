@@ -108,7 +108,7 @@ impl Session {
 
 #[test]
 fn strata_loses_nothing_but_by_its_own_folds_while_it_grows_and_files_change() {
-    for model in ["claude-sonnet-5", "gpt-5.5", "gpt-5.6"] {
+    for model in ["claude-sonnet-5", "gpt-5.4", "gpt-5.6"] {
         let mut session = Session::new(LayoutName::Strata, model);
         let mut folds = 0;
         for number in 0..40 {
@@ -130,7 +130,7 @@ fn strata_loses_nothing_but_by_its_own_folds_while_it_grows_and_files_change() {
 
 #[test]
 fn a_fold_and_a_compaction_are_told_apart() {
-    for model in ["claude-sonnet-5", "gpt-5.5"] {
+    for model in ["claude-sonnet-5", "gpt-5.4"] {
         let mut session = Session::new(LayoutName::Strata, model);
         for number in 0..6 {
             session.ask(&format!("m{number}"));
@@ -152,7 +152,7 @@ fn a_fold_and_a_compaction_are_told_apart() {
 
 #[test]
 fn a_clock_in_the_system_prompt_is_found() {
-    for (layout, model) in [(LayoutName::Panels, "claude-sonnet-5"), (LayoutName::Inline, "gpt-5.5")] {
+    for (layout, model) in [(LayoutName::Panels, "claude-sonnet-5"), (LayoutName::Inline, "gpt-5.4")] {
         let mut session = Session::new(layout, model);
         session.ask("m1");
         session.ask("m2");
@@ -173,7 +173,7 @@ fn a_layout_without_breakpoints_is_told_so() {
 #[test]
 fn bills_add_up_in_all_layouts_and_to_the_items() {
     for layout in [LayoutName::Strata, LayoutName::Panels, LayoutName::Tiers, LayoutName::Inline] {
-        for model in ["claude-sonnet-5", "gpt-5.5"] {
+        for model in ["claude-sonnet-5", "gpt-5.4"] {
             let mut session = Session::new(layout, model);
             for number in 0..4 {
                 session.ask(&format!("m{number}"));

@@ -42,8 +42,8 @@ pub use model::{LongRequestPrice, Model, Price, ReasoningBinding, Vocabulary};
 pub use nearest::{UnknownName, did_you_mean, nearest};
 pub use protocol::{Protocol, ProtocolTraits};
 pub use provider::{
-    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Provider, ProviderProfile, ReasoningField,
-    ToolSchemaStyle,
+    CacheKind, CachePolicy, ChatSupport, ImplicitEnds, MarkerFormat, MaxTokensField, Provider,
+    ProviderProfile, ReasoningField, ToolSchemaStyle,
 };
 pub use thinking::{
     ThinkingOff, ThinkingRequest, ThinkingSetting, ThinkingSubstitution, ThinkingSupport,

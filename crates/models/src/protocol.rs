@@ -14,6 +14,8 @@ pub enum Protocol {
     Openai,
     /// Gemini's own protocol: requests go to `base_url` + `/models/MODEL:streamGenerateContent`.
     Gemini,
+    /// OpenAI Responses: requests go to `base_url` + `/responses`.
+    OpenaiResponses,
 }
 
 /// What a layout must know about a protocol. Everything else is the codec's.
@@ -37,7 +39,8 @@ pub struct ProtocolTraits {
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Protocol; 3] = [Protocol::Anthropic, Protocol::Openai, Protocol::Gemini];
+    pub const ALL: [Protocol; 4] =
+        [Protocol::Anthropic, Protocol::Openai, Protocol::OpenaiResponses, Protocol::Gemini];
 
     /// What a layout must know about the protocol.
     pub fn traits(self) -> ProtocolTraits {
@@ -62,6 +65,13 @@ impl Protocol {
                 version_after_base_url: true,
                 detached_signatures: true,
                 alternating_roles: true,
+            },
+            Protocol::OpenaiResponses => ProtocolTraits {
+                signed_reasoning: true,
+                separate_system: false,
+                version_after_base_url: false,
+                detached_signatures: false,
+                alternating_roles: false,
             },
         }
     }

@@ -74,6 +74,21 @@ impl ReasoningField {
     }
 }
 
+/// What a provider with several protocols takes over Chat Completions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatSupport {
+    /// Everything.
+    #[default]
+    Full,
+    /// Tools only without reasoning.
+    ToolsWithoutReasoning,
+    /// No tools.
+    NoTools,
+    /// Nothing: the model has other protocols only.
+    None,
+}
+
 /// How the schemas of declared tools are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -107,6 +122,12 @@ pub struct CachePolicy {
     pub min_tokens: u32,
     /// Prefixes are kept in whole multiples of this many tokens.
     pub step: u32,
+    /// Tokens of the provider's own text before the prompt, which steps are counted from.
+    pub hidden_tokens: u32,
+    /// Reads are reported in whole multiples of this many tokens.
+    pub report_step: u32,
+    /// Where the provider caches by itself, besides marked blocks. `None`: nowhere.
+    pub implicit: Option<ImplicitEnds>,
     /// Seconds that an entry lives after its last use. `None`: not documented.
     pub lifetime: Option<u32>,
     /// Seconds of the longer lifetime that a marker may ask for. `None`: there is only one
@@ -126,12 +147,38 @@ pub struct CachePolicy {
     pub write_1h_factor: Option<f64>,
 }
 
+/// The ends of messages at which a provider caches by itself: a message of the user, and the last of
+/// a run of tool results. It writes at the latest of them, and reads at earlier ones, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImplicitEnds {
+    /// How many ends before the latest a read tries.
+    pub earlier: u32,
+    /// Whether the end of the system prompt is read and written, too. OpenAI's documents do not
+    /// decide it; most measurements say yes.
+    pub system: bool,
+}
+
+impl CachePolicy {
+    /// The part of a prefix of so many tokens that an automatic cache keeps, as it is reported; 0
+    /// below the minimum.
+    pub fn prefix_in_steps(&self, tokens: usize) -> usize {
+        let [step, hidden, report] =
+            [self.step.max(1), self.hidden_tokens, self.report_step.max(1)].map(|tokens| tokens as usize);
+        let kept = ((tokens + hidden) / step * step).saturating_sub(hidden) / report * report;
+        Some(kept).filter(|kept| *kept >= self.min_tokens.max(1) as usize).unwrap_or(0)
+    }
+}
+
 impl Default for CachePolicy {
     fn default() -> Self {
         CachePolicy {
             kind: CacheKind::None,
             min_tokens: 0,
             step: 1,
+            hidden_tokens: 0,
+            report_step: 1,
+            implicit: None,
             lifetime: None,
             long_lifetime: None,
             look_back: None,
@@ -157,6 +204,8 @@ pub struct ProviderProfile {
     pub markers: MarkerFormat,
     /// The request field that limits the tokens of an answer.
     pub max_tokens_field: MaxTokensField,
+    /// What the model takes over Chat Completions, where that is not all.
+    pub chat_support: ChatSupport,
     /// Whether `include_reasoning: true` is sent.
     pub include_reasoning: bool,
     /// The message field in which reasoning is sent back.
@@ -170,6 +219,12 @@ pub struct ProviderProfile {
     pub api_version: Option<String>,
     /// Whether messages may carry an id.
     pub message_ids: bool,
+    /// Whether a message of the model says if it is said on the way (`commentary`) or in the end
+    /// (`final_answer`): the field `phase` of the Responses API.
+    pub message_phase: bool,
+    /// Whether an item of the conversation may change the effort: `configuration_update` of the
+    /// Responses API.
+    pub configuration_updates: bool,
     /// Whether user messages may carry `documentContext`.
     pub document_context: bool,
     /// The id of the provider's web search plugin. `None`: it has none.
@@ -196,12 +251,15 @@ impl Default for ProviderProfile {
             key_env: Vec::new(),
             markers: MarkerFormat::default(),
             max_tokens_field: MaxTokensField::default(),
+            chat_support: ChatSupport::default(),
             include_reasoning: false,
             reasoning_field: ReasoningField::default(),
             stream_usage: true,
             diagnostics: false,
             api_version: None,
             message_ids: false,
+            message_phase: false,
+            configuration_updates: false,
             document_context: false,
             web_search_plugin: None,
             schemas: ToolSchemaStyle::default(),
@@ -283,6 +341,11 @@ impl Provider {
         let mut profile = ProviderProfile::default();
         self.layers_for(id).for_each(|row| row.apply_to(&mut profile));
         profile
+    }
+
+    /// Whether it speaks a protocol, for all its models or for some.
+    pub fn speaks(&self, protocol: Protocol) -> bool {
+        self.profile.protocol == protocol || self.layers.iter().any(|row| row.protocol == Some(protocol))
     }
 
     pub(crate) fn vocabulary_for(&self, id: &str) -> Option<Vocabulary> {

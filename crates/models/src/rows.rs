@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::provider::{
-    CacheKind, CachePolicy, MarkerFormat, MaxTokensField, Provider, ProviderProfile, ReasoningField,
-    ToolSchemaStyle,
+    CacheKind, CachePolicy, ChatSupport, ImplicitEnds, MarkerFormat, MaxTokensField, Provider,
+    ProviderProfile, ReasoningField, ToolSchemaStyle,
 };
 use crate::{LongRequestPrice, Model, Price, Protocol, ReasoningBinding, ThinkingSupport, Vocabulary};
 
@@ -135,8 +135,9 @@ pub(crate) struct ProviderRow {
     /// Environment variables that may hold another base URL. New providers: none.
     pub base_url_env: Option<Vec<String>>,
     /// The protocol. New providers: openai.
-    protocol: Option<Protocol>,
-    /// Where requests go, without the protocol's own path (`/messages`, `/chat/completions`).
+    pub protocol: Option<Protocol>,
+    /// Where requests go, without the protocol's own path (`/messages`, `/chat/completions`,
+    /// `/responses`).
     base_url: Option<String>,
     /// Environment variables that may hold the key. New providers: none.
     key_env: Option<Vec<String>>,
@@ -144,6 +145,8 @@ pub(crate) struct ProviderRow {
     markers: Option<MarkerFormat>,
     /// The field for the most tokens of an answer. New providers: `max_tokens`.
     max_tokens_field: Option<MaxTokensField>,
+    /// What the model takes over Chat Completions. New providers: everything.
+    chat_support: Option<ChatSupport>,
     /// Whether `include_reasoning: true` is sent. New providers: no.
     include_reasoning: Option<bool>,
     /// The message field in which reasoning is sent back. New providers: none.
@@ -156,6 +159,10 @@ pub(crate) struct ProviderRow {
     api_version: Option<String>,
     /// Whether messages may carry an id. New providers: no.
     message_ids: Option<bool>,
+    /// Whether messages of the model carry their `phase` (Responses API). New providers: no.
+    message_phase: Option<bool>,
+    /// Whether an item may change the effort (Responses API). New providers: no.
+    configuration_updates: Option<bool>,
     /// Whether user messages may carry `documentContext`. New providers: no.
     document_context: Option<bool>,
     /// The id of the plugin that searches the web. New providers: none.
@@ -210,6 +217,12 @@ struct CacheRow {
     min_tokens: Option<u32>,
     /// Prefixes are kept in whole multiples of so many tokens.
     step: Option<NonZeroU32>,
+    /// Tokens of the provider's own text before the prompt, which steps are counted from.
+    hidden_tokens: Option<u32>,
+    /// Reads are reported in whole multiples of so many tokens.
+    report_step: Option<NonZeroU32>,
+    /// Where the provider caches by itself, besides marked blocks.
+    implicit: Option<ImplicitEnds>,
     /// Seconds that an entry lives after its last use.
     lifetime: Option<u32>,
     /// Seconds of the longer lifetime that a marker may ask for.
@@ -441,12 +454,15 @@ impl ProviderRow {
             key_env,
             markers,
             max_tokens_field,
+            chat_support,
             include_reasoning,
             reasoning_field,
             stream_usage,
             diagnostics,
             api_version,
             message_ids,
+            message_phase,
+            configuration_updates,
             document_context,
             web_search_plugin,
             schemas,
@@ -461,12 +477,15 @@ impl ProviderRow {
         set_if_given(&mut profile.key_env, key_env);
         set_if_given(&mut profile.markers, markers);
         set_if_given(&mut profile.max_tokens_field, max_tokens_field);
+        set_if_given(&mut profile.chat_support, chat_support);
         set_if_given(&mut profile.include_reasoning, include_reasoning);
         set_if_given(&mut profile.reasoning_field, reasoning_field);
         set_if_given(&mut profile.stream_usage, stream_usage);
         set_if_given(&mut profile.diagnostics, diagnostics);
         update_if_given(&mut profile.api_version, api_version);
         set_if_given(&mut profile.message_ids, message_ids);
+        set_if_given(&mut profile.message_phase, message_phase);
+        set_if_given(&mut profile.configuration_updates, configuration_updates);
         set_if_given(&mut profile.document_context, document_context);
         update_if_given(&mut profile.web_search_plugin, web_search_plugin);
         set_if_given(&mut profile.schemas, schemas);
@@ -486,6 +505,9 @@ impl CacheRow {
             kind,
             min_tokens,
             step,
+            hidden_tokens,
+            report_step,
+            implicit,
             lifetime,
             long_lifetime,
             look_back,
@@ -497,6 +519,9 @@ impl CacheRow {
         set_if_given(&mut cache.kind, kind);
         set_if_given(&mut cache.min_tokens, min_tokens);
         set_if_given(&mut cache.step, &step.map(NonZeroU32::get));
+        set_if_given(&mut cache.hidden_tokens, hidden_tokens);
+        set_if_given(&mut cache.report_step, &report_step.map(NonZeroU32::get));
+        update_if_given(&mut cache.implicit, implicit);
         update_if_given(&mut cache.lifetime, lifetime);
         update_if_given(&mut cache.long_lifetime, long_lifetime);
         update_if_given(&mut cache.look_back, look_back);

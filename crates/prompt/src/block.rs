@@ -352,6 +352,13 @@ impl Prompt {
             .collect()
     }
 
+    /// Whether the prompt ends with blocks that are made anew for each request, after breakpoints
+    /// for everything that stays.
+    pub fn ends_after_its_breakpoints(&self) -> bool {
+        self.blocks().last().is_some_and(|block| block.region.is_transient() && block.breakpoint.is_none())
+            && !self.breakpoints().is_empty()
+    }
+
     /// The path of a block in the request body: `tools[0]`, `system[0]`, `messages[3].content[1]`.
     pub fn address(&self, block: usize) -> String {
         let Some(mut rest) = block.checked_sub(self.tools.len()) else { return format!("tools[{block}]") };

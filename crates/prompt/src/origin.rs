@@ -210,6 +210,12 @@ impl Region {
             Region::Inline => "inline",
         }
     }
+
+    /// Whether its blocks are not meant to stay for the next request, so that no layout relies on
+    /// their being cached.
+    pub fn is_transient(self) -> bool {
+        matches!(self, Region::Tail | Region::Active)
+    }
 }
 
 /// How long the provider is asked to keep a cache entry after its last use.

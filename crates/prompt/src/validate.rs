@@ -50,6 +50,9 @@ pub enum MessageForm {
     /// Calls and results are parts of messages, which alternate: a message with calls follows the
     /// user's, and the next message answers all of them (Gemini).
     Parts,
+    /// Calls, results and reasoning are items of one list; a result may stand anywhere after its
+    /// call; reasoning is encrypted (OpenAI Responses).
+    Items,
 }
 
 /// Whether a server accepts something that not all servers accept.
@@ -62,8 +65,8 @@ pub enum Acceptance {
 }
 
 /// The rules that a server and its model impose on a request. Start from
-/// [`ValidationRules::anthropic`], [`ValidationRules::openai`] or [`ValidationRules::gemini`] and
-/// change what differs.
+/// [`ValidationRules::anthropic`], [`ValidationRules::openai`],
+/// [`ValidationRules::openai_responses`] or [`ValidationRules::gemini`] and change what differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationRules {
     /// How the server reads the conversation.
@@ -74,6 +77,8 @@ pub struct ValidationRules {
     pub system_messages: Acceptance,
     /// Explicit cache breakpoints.
     pub breakpoints: Acceptance,
+    /// The most breakpoints in a request. `None`: more than are written is no error.
+    pub max_breakpoints: Option<usize>,
     /// Calls and results in a request that declares no tools.
     pub undeclared_tools: Acceptance,
     /// A request without an answer (`max_tokens: 0`), which warms Anthropic's cache; never with a
@@ -100,6 +105,7 @@ impl ValidationRules {
             prefill: Acceptance::Rejected,
             system_messages: Acceptance::Rejected,
             breakpoints: Acceptance::Accepted,
+            max_breakpoints: Some(MAX_BREAKPOINTS),
             undeclared_tools: Acceptance::Rejected,
             warming: Acceptance::Rejected,
             max_images: 100,
@@ -114,6 +120,7 @@ impl ValidationRules {
             prefill: Acceptance::Accepted,
             system_messages: Acceptance::Accepted,
             breakpoints: Acceptance::Rejected,
+            max_breakpoints: Some(MAX_BREAKPOINTS),
             undeclared_tools: Acceptance::Accepted,
             warming: Acceptance::Rejected,
             max_images: 100,
@@ -129,11 +136,17 @@ impl ValidationRules {
             prefill: Acceptance::Accepted,
             system_messages: Acceptance::Rejected,
             breakpoints: Acceptance::Rejected,
+            max_breakpoints: Some(MAX_BREAKPOINTS),
             undeclared_tools: Acceptance::Accepted,
             warming: Acceptance::Rejected,
             max_images: 100,
             max_call_id: None,
         }
+    }
+
+    /// The rules of OpenAI's Responses API for models without explicit breakpoints.
+    pub fn openai_responses() -> Self {
+        ValidationRules { form: MessageForm::Items, max_call_id: Some(64), ..ValidationRules::openai() }
     }
 }
 

@@ -70,6 +70,10 @@ pub fn blocks(body: &Value) -> Vec<BodyBlock> {
         .flat_map(|field| list(body, field).iter().enumerate().map(move |(index, it)| (field, index, it)))
     {
         let address = format!("{field}[{index}]");
+        if field == codec(Protocol::OpenaiResponses).messages_field() {
+            push_item(&address, message, &mut blocks);
+            continue;
+        }
         let role = message["role"].as_str().unwrap_or_default();
         push_content(&format!("{address}.content"), role, &message["content"], &mut blocks);
         push_content(&format!("{address}.parts"), role, &message["parts"], &mut blocks);
@@ -102,6 +106,22 @@ pub fn blocks(body: &Value) -> Vec<BodyBlock> {
 
 fn list<'a>(body: &'a Value, key: &str) -> &'a [Value] {
     body[key].as_array().map_or(&[], |list| list)
+}
+
+/// An item of the Responses API: a message has its parts, any other item is one block.
+fn push_item(address: &str, item: &Value, blocks: &mut Vec<BodyBlock>) {
+    let role = item["role"].as_str().unwrap_or_else(|| item["type"].as_str().unwrap_or_default());
+    match (&item["content"], item["output"].is_null()) {
+        (Value::Null, is_none) => {
+            let address = if is_none { address.to_owned() } else { format!("{address}.output") };
+            let mut content = item.clone();
+            if let Some(parts) = content["output"].as_array_mut() {
+                parts.iter_mut().for_each(|part| *part = without_marker(part));
+            }
+            blocks.push(BodyBlock { address, role: Some(role.to_owned()), content });
+        }
+        (content, _) => push_content(&format!("{address}.content"), role, content, blocks),
+    }
 }
 
 fn push_content(address: &str, role: &str, content: &Value, blocks: &mut Vec<BodyBlock>) {
@@ -161,6 +181,19 @@ mod tests {
             ]
         );
         assert!(is_request_body(&body));
+    }
+
+    #[test]
+    fn items_are_compared_one_by_one() {
+        let output = |marker: Value| json!({"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "x", "prompt_cache_breakpoint": marker}]});
+        let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"});
+        let mut a = json!({"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}, call, output(json!({"mode": "explicit"}))]});
+        let mut b = a.clone();
+        b["input"][2]["output"][0].as_object_mut().unwrap().shift_remove("prompt_cache_breakpoint");
+        assert_eq!(first_difference(&a, &b), None);
+        a["input"][2]["output"][0]["text"] = json!("y");
+        let difference = first_difference(&a, &b).unwrap();
+        assert_eq!((difference.same, difference.first.unwrap().address.as_str()), (2, "input[2].output"));
     }
 
     #[test]

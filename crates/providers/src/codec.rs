@@ -4,6 +4,7 @@
 //! Nothing else matches on [`Protocol`].
 
 use std::fmt;
+use std::time::Duration;
 
 use hardpan_models::{Model, Protocol, ProviderProfile};
 use hardpan_prompt::validate::ValidationRules;
@@ -16,6 +17,7 @@ use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::failure::{self, FailureReport};
 use crate::gemini::GeminiGenerateContent;
 use crate::openai_chat::OpenaiChat;
+use crate::openai_responses::OpenaiResponses;
 use crate::stream::AnswerParser;
 use crate::{FailureKind, ThinkTags};
 
@@ -25,6 +27,7 @@ pub fn codec(protocol: Protocol) -> &'static dyn Codec {
         Protocol::Anthropic => &AnthropicMessages,
         Protocol::Openai => &OpenaiChat,
         Protocol::Gemini => &GeminiGenerateContent,
+        Protocol::OpenaiResponses => &OpenaiResponses,
     }
 }
 
@@ -114,6 +117,11 @@ pub trait Codec: fmt::Debug + Send + Sync {
     /// Classifies a failure. `status` is the HTTP status; `None` for an error within a stream.
     fn classify_failure(&self, status: Option<u16>, report: &FailureReport) -> FailureKind {
         failure::classify(status, report)
+    }
+
+    /// How long to wait before a retry, where the server says it in the error instead of a header.
+    fn retry_delay(&self, report: &FailureReport) -> Option<Duration> {
+        report.retry_after
     }
 }
 

@@ -71,7 +71,7 @@ pub struct DecodedRequest {
     pub stop_sequences: Vec<String>,
     /// Whether citations are switched on for a document.
     pub citations: bool,
-    /// How many of the first messages became the system prompt (OpenAI). Add it to the index of a
+    /// How many of the first messages became the system prompt (OpenAI Chat). Add it to the index of a
     /// prompt message to get its index in the body.
     pub system_messages: usize,
     /// Whether the answer shows summaries of its reasoning (Gemini; other servers always do).
@@ -82,7 +82,10 @@ pub struct DecodedRequest {
     pub cached_content: Option<String>,
     /// What only requests of Anthropic Messages have.
     pub anthropic: AnthropicFields,
-    /// Known fields that affect neither prompt nor bill: `temperature`, `metadata`, `user`.
+    /// The items of a Responses request, as they came.
+    pub items: Vec<Json>,
+    /// Known fields that affect neither prompt nor bill: `temperature`, `metadata`, `user`. For the
+    /// Responses API, all fields but `input`: its server repeats them in the answer.
     pub other: BTreeMap<String, Json>,
 }
 

@@ -200,8 +200,8 @@ impl ProviderError {
         ProviderError {
             failure: codec.classify_failure(Some(response.status), &report),
             status: Some(response.status),
+            retry_after: retry_after(response).or_else(|| codec.retry_delay(&report)),
             message: report.message,
-            retry_after: retry_after(response).or(report.retry_after),
             request_id: response.header("request-id").or(response.header("x-request-id")).map(str::to_owned),
             source: None,
         }
@@ -209,18 +209,17 @@ impl ProviderError {
 
     /// Classifies an error that came within a stream, after status 200.
     pub fn from_stream_error(protocol: Protocol, error: StreamError) -> Self {
+        let mut retry_after = None;
         let failure = match &error.kind {
             StreamErrorKind::Provider(word) => {
-                let report = FailureReport {
-                    words: vec![word.clone()],
-                    message: error.message.clone(),
-                    retry_after: None,
-                };
+                let words = [Some(word), error.code.as_ref()].into_iter().flatten().cloned().collect();
+                let report = FailureReport { words, message: error.message.clone(), retry_after: None };
+                retry_after = codec(protocol).retry_delay(&report);
                 codec(protocol).classify_failure(None, &report)
             }
             StreamErrorKind::Malformed | StreamErrorKind::TooLong => FailureKind::Malformed,
         };
-        ProviderError::new(failure, &error.message).with_source(error)
+        ProviderError { retry_after, ..ProviderError::new(failure, &error.message).with_source(error) }
     }
 }
 

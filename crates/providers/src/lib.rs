@@ -3,7 +3,7 @@
 //!
 //! Everything that belongs to one protocol is a [`Codec`]: the form of requests and answers, headers
 //! and paths, rules and errors. [`codec`] lists them: Anthropic Messages, OpenAI Chat Completions and
-//! Gemini's own. The differences between the servers that speak one protocol are data
+//! OpenAI Responses, and Gemini's own. The differences between the servers that speak one protocol are data
 //! ([`ProviderProfile`]), not code.
 //!
 //! ```
@@ -48,6 +48,7 @@ mod gemini; // the protocol of Gemini
 #[cfg(feature = "http")]
 mod http; // HttpTransport: requests over the network
 mod openai_chat; // the protocol OpenAI Chat Completions
+mod openai_responses; // the protocol OpenAI Responses
 mod serialize; // serializers that codecs share
 pub mod sse; // parser for server-sent events
 mod stream; // StreamDecoder: from the bytes of an answer to its events

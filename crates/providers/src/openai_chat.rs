@@ -2,7 +2,7 @@
 
 mod calls; // CallAssembler: which call a fragment belongs to
 mod decode; // request bodies parsed into prompts
-mod dialect; // the words in which the server rejects a body
+pub(crate) mod dialect; // the words in which the server rejects a body
 mod encode; // request bodies
 mod stream; // AnswerDecoder: answers parsed into events
 mod think; // ThinkTagSplitter: reasoning in <think> tags

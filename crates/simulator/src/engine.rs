@@ -36,7 +36,8 @@ use crate::faults::{ActiveFaults, Faults};
 use crate::gemini::CachedContents;
 use crate::reply::{Body, CacheWrite, Reply};
 use crate::script::{Script, ScriptProgress};
-use crate::server_codec::{Endpoint, ServerCodec, server_for_request};
+use crate::server_codec::{Endpoint, ServerCodec, StoredPart, server_for_request};
+use crate::stored::ResponseStore;
 use crate::tool_choice::ToolChoice;
 use crate::wire::{self, AnswerHead};
 use limits::RateMeter;
@@ -110,6 +111,7 @@ struct EngineState {
     /// By organisation: each key is its own organisation, at each provider.
     caches: BTreeMap<Hash, CacheModel>,
     cached_contents: CachedContents,
+    store: ResponseStore,
 }
 
 impl Engine {
@@ -194,9 +196,10 @@ impl Engine {
                 let id = id.as_deref();
                 Ok(json_reply(listing::list_models(&self.settings, server, id)?.to_string().into()))
             }
+            Endpoint::Stored(id, part) => self.stored_reply(server, request, &id, part, key),
             Endpoint::Count => {
-                let decoded = self.decode(server, RequestKind::Count, request)?;
-                let accepted = self.accept(server, decoded, key, now)?;
+                let decoded = self.decode(server, RequestKind::Count, request, key)?;
+                let accepted = self.accept(server, endpoint, decoded, key, now)?;
                 let mut reply = json_reply(server.count_body(&accepted).to_string().into());
                 reply.headers.push(simulated_header(&accepted.model));
                 Ok(reply)
@@ -205,12 +208,12 @@ impl Engine {
                 let stored = self.store_content(server, request, id.as_deref(), key, (names.0, now))?;
                 Ok(json_reply(stored.to_string().into()))
             }
-            Endpoint::Answer => {
+            Endpoint::Answer | Endpoint::Compact => {
                 let active_faults = self.state().faults.next_request();
                 *delay = active_faults.delay();
                 match active_faults.status() {
                     Some((status, retry_after)) => Err(ErrorReply::injected(status, retry_after)),
-                    None => self.generate_reply(server, request, key, &active_faults, names, now),
+                    None => self.generate_reply(server, (request, endpoint), key, &active_faults, names, now),
                 }
             }
         }
@@ -219,14 +222,14 @@ impl Engine {
     fn generate_reply(
         &self,
         server: &dyn ServerCodec,
-        request: &Request<'_>,
+        (request, endpoint): (&Request<'_>, Endpoint),
         key: Option<&str>,
         active_faults: &ActiveFaults,
         (number, request_id): (u64, &str),
         now: Moment,
     ) -> Result<Reply, ErrorReply> {
-        let decoded = self.decode(server, RequestKind::Answer, request)?;
-        let accepted = self.accept(server, decoded, key, now)?;
+        let decoded = self.decode(server, RequestKind::Answer, request, key)?;
+        let accepted = self.accept(server, endpoint, decoded, key, now)?;
         self.state().meter.count_request(&self.settings.limits, accepted.measured.total(), now)?;
         let (rules, sent) = accepted.cache_request(now, self.settings.anthropic.thinking_cache);
         let billing = {
@@ -237,7 +240,7 @@ impl Engine {
         let amounts = accepted.stored_content_amounts().unwrap_or(billing.amounts);
         let answer = self.generate_answer(server, &accepted, active_faults)?;
         let counter = self.counter(&accepted.model);
-        let head = AnswerHead {
+        let mut head = AnswerHead {
             number,
             model: accepted.decoded.prompt.model.to_string(),
             created: now.0.div_euclid(1000),
@@ -247,7 +250,14 @@ impl Engine {
                 server.diagnose(&accepted, number, now, fingerprints, &self.settings)
             },
         };
-        self.state().meter.count_output(head.tokens.output);
+        {
+            let (mut state, owner) = (self.state(), owner(key));
+            state.meter.count_output(head.tokens.output);
+            if let Some(diagnostics) = server.compare_caches(&accepted, &head, &state.store, owner) {
+                head.diagnostics = diagnostics;
+            }
+            server.store_answer(&accepted, &answer, &head, owner, &mut state.store);
+        }
         let error = server.error_body(&ErrorReply::injected(server.overload_status(), None), request_id);
         let (content_type, body) = if accepted.decoded.stream {
             let events = server.answer_events(&accepted, &answer, &head);
@@ -263,14 +273,47 @@ impl Engine {
         Ok(Reply { status: 200, headers, delay: answer.delay, body, cache_write })
     }
 
+    /// Answers a request for a stored answer.
+    fn stored_reply(
+        &self,
+        server: &dyn ServerCodec,
+        request: &Request<'_>,
+        id: &str,
+        part: StoredPart,
+        key: Option<&str>,
+    ) -> Result<Reply, ErrorReply> {
+        let (mut state, owner) = (self.state(), owner(key));
+        let missing = || ErrorReply::new(404, format!("Response with id '{id}' not found."));
+        if request.method == "DELETE" {
+            let body = serde_json::json!({"id": id, "object": "response", "deleted": true});
+            return if state.store.remove(owner, id) {
+                Ok(json_reply(body.to_string().into()))
+            } else {
+                Err(missing())
+            };
+        }
+        let stored = state.store.get(owner, id).ok_or_else(missing)?;
+        Ok(json_reply(server.stored_body(stored, part)?.to_string().into()))
+    }
+
+    /// Parses a request, and puts everything in it that it refers to. Mistakes are found in the
+    /// request as it came, so that they are reported where they are.
     fn decode(
         &self,
         server: &dyn ServerCodec,
         kind: RequestKind,
         request: &Request<'_>,
+        key: Option<&str>,
     ) -> Result<DecodedRequest, ErrorReply> {
-        let decoded = codec(server.protocol()).decode_request(kind, request.path, request.body);
-        let mut decoded = decoded.map_err(|error| ErrorReply::from_decode_error(&error))?;
+        let mut decoded = decode(server, kind, request)?;
+        let whole = {
+            let state = self.state();
+            server.resolve_references(&decoded, request.body, &state.store, owner(key))?
+        };
+        if let Some(body) = &whole {
+            decoded = decode(server, kind, &Request { body, ..*request })?;
+        }
+        server.check_references(&decoded, &self.state().store)?;
         server.read_headers(request, &mut decoded, &self.settings)?;
         Ok(decoded)
     }
@@ -279,6 +322,7 @@ impl Engine {
     fn accept(
         &self,
         server: &dyn ServerCodec,
+        endpoint: Endpoint,
         mut decoded: DecodedRequest,
         key: Option<&str>,
         now: Moment,
@@ -294,6 +338,7 @@ impl Engine {
         check_window(measured.total(), model.context as usize).map_err(refuse)?;
         let organisation =
             Hash::chain([Hash::of(model.provider.as_bytes()), Hash::of(key.unwrap_or_default().as_bytes())]);
+        let compacts = server.compacts(&endpoint, &decoded);
         Ok(AcceptedRequest {
             decoded,
             model,
@@ -303,6 +348,8 @@ impl Engine {
             measured,
             organisation,
             cached_tokens,
+            endpoint,
+            compacts,
         })
     }
 
@@ -321,7 +368,7 @@ impl Engine {
             ("DELETE", Some(id)) => self.state().cached_contents.delete(id, owner, now),
             (_, Some(id)) => self.state().cached_contents.get(id, owner, now),
             ("POST", None) => {
-                let decoded = self.decode(server, RequestKind::Store, request)?;
+                let decoded = self.decode(server, RequestKind::Store, request, key)?;
                 let name = &decoded.prompt.model;
                 let (model, _) =
                     self.settings.model(server, name).ok_or_else(|| server.refuse_model(name))?;
@@ -342,6 +389,10 @@ impl Engine {
         let prompt = &accepted.decoded.prompt;
         if prompt.max_tokens == 0 {
             return Ok(SimulatedAnswer { stop: FinishReason::Length, ..SimulatedAnswer::new(Vec::new()) });
+        }
+        if accepted.compacts {
+            let count = accepted.decoded.items.len();
+            return Ok(SimulatedAnswer::text(format!("{count} items of a conversation, in short")));
         }
         let mut answer = match &self.settings.script {
             Some(script) => {
@@ -404,16 +455,32 @@ impl EngineSettings {
         let usual = self.catalogue.model(Some(server.usual_provider(self)), id);
         [usual, self.catalogue.model(None, id)].into_iter().flatten().find_map(|model| {
             let provider = self.catalogue.provider(&model.provider).ok()?;
-            let profile = provider.profile_for_model(&model);
+            // A provider with several protocols serves all its models in each of them.
+            let protocol = server.protocol();
+            let profile = ProviderProfile { protocol, ..provider.profile_for_model(&model) };
             // No server has a model that nobody lists, except where any model may run.
             let exists = model.listed || provider.open_models;
-            (exists && profile.protocol == server.protocol()).then_some((model, profile))
+            (exists && provider.speaks(protocol)).then_some((model, profile))
         })
     }
 }
 
 /// Whose stored content a key sees.
 fn content_owner(key: Option<&str>) -> Hash {
+    Hash::of(key.unwrap_or_default().as_bytes())
+}
+
+fn decode(
+    server: &dyn ServerCodec,
+    kind: RequestKind,
+    request: &Request<'_>,
+) -> Result<DecodedRequest, ErrorReply> {
+    let decoded = codec(server.protocol()).decode_request(kind, request.path, request.body);
+    decoded.map_err(|error| ErrorReply::from_decode_error(&error))
+}
+
+/// Who sends requests with this key.
+fn owner(key: Option<&str>) -> Hash {
     Hash::of(key.unwrap_or_default().as_bytes())
 }
 

@@ -1,8 +1,8 @@
 //! A simulated provider for tests, demos and offline use: it behaves like the real servers and
 //! needs no key. The principal type is [`Engine`].
 //!
-//! It speaks Anthropic Messages, OpenAI Chat Completions and Gemini's own protocol, validates
-//! requests as strictly as the real servers, and caches and bills as they document. It answers from a [`Script`], or with a
+//! It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and Gemini's own protocol,
+//! validates requests as strictly as the real servers, and caches and bills as they document. It answers from a [`Script`], or with a
 //! built-in assistant that searches instead of using a language model, and says so. [`Faults`]
 //! inject errors. Tokens are counted with our tokenizer, and a header of every response says so.
 //!
@@ -40,10 +40,12 @@ mod faults; // Faults: errors to inject
 mod gemini; // the server of Gemini's own protocol
 mod in_process; // InProcessTransport: the engine as a transport
 mod openai_chat; // the server of OpenAI Chat Completions
+mod openai_responses; // the server of OpenAI Responses
 mod reply; // Reply: a response with its delays
 mod script; // Script: answers from a YAML file
 mod server; // serve: the engine as an HTTP server
 mod server_codec; // ServerCodec: what a server does differently in each protocol
+mod stored; // ResponseStore: answers that later requests refer to
 mod tool_choice; // ToolChoice: which tools the model may call
 mod wire; // AnswerHead, StreamEvent: what all servers encode answers from
 

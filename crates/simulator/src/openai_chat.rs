@@ -3,8 +3,9 @@
 mod answers; // encodes answers, whole or as chunks
 
 use bytes::Bytes;
-use hardpan_models::{MaxTokensField, Model, Protocol, ProviderProfile, ReasoningField};
-use hardpan_prompt::validate::Violation;
+use hardpan_models::{ChatSupport, MaxTokensField, Model, Protocol, ProviderProfile, ReasoningField};
+use hardpan_prompt::Effort;
+use hardpan_prompt::validate::{ValidationRules, Violation};
 use hardpan_providers::decode::DecodedRequest;
 use serde_json::{Value, json};
 
@@ -12,6 +13,7 @@ use crate::answer::SimulatedAnswer;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request};
 use crate::error_reply::ErrorReply;
 use crate::server_codec::{Endpoint, ServerCodec};
+use crate::tool_choice::ToolChoice;
 use crate::wire::{AnswerHead, StreamEvent};
 
 /// A server of OpenAI Chat Completions.
@@ -63,11 +65,16 @@ impl ServerCodec for OpenaiServer {
                 .with_code("unsupported_parameter")
                 .with_param("max_tokens"));
         }
+        check_reasoning_model(decoded, model, profile)?;
         let is_many = decoded.other.get("n").is_some_and(|n| n.as_str() != "1" && n.as_str() != "null");
         if is_many {
             return Err(ErrorReply::invalid("the simulator gives one answer: n must be 1").with_param("n"));
         }
         Ok(())
+    }
+
+    fn adjust_rules(&self, rules: &mut ValidationRules, _decoded: &DecodedRequest, _choice: &ToolChoice) {
+        rules.max_breakpoints = None; // only the latest are written
     }
 
     fn has_reasoning(&self, request: &AcceptedRequest) -> bool {
@@ -153,5 +160,55 @@ impl ServerCodec for OpenaiServer {
         head: &AnswerHead,
     ) -> Vec<StreamEvent> {
         answers::answer_events(request, answer, head)
+    }
+}
+
+/// What OpenAI's reasoning models refuse over this protocol.
+fn check_reasoning_model(
+    decoded: &DecodedRequest,
+    model: &Model,
+    profile: &ProviderProfile,
+) -> Result<(), ErrorReply> {
+    let is_openai = profile.max_tokens_field == MaxTokensField::MaxCompletionTokens;
+    if !model.reasoning || !is_openai {
+        return Ok(());
+    }
+    let refuse = |name: &str| {
+        let message = format!("Unsupported parameter: '{name}' is not supported with this model.");
+        Err(ErrorReply::invalid(message).with_code("unsupported_parameter").with_param(name))
+    };
+    let fields = ["logit_bias", "frequency_penalty", "presence_penalty", "prediction", "audio"];
+    let is_given = |name: &&str| decoded.other.get(*name).is_some_and(|value| value.as_str() != "null");
+    if let Some(name) = fields.iter().find(|name| is_given(name)) {
+        return refuse(name);
+    }
+    if !decoded.stop_sequences.is_empty() {
+        return refuse("stop");
+    }
+    let effort = decoded.prompt.effort.or(model.thinking.default_effort);
+    if decoded.prompt.effort == Some(Effort::Max) {
+        let message = "Unsupported value: 'reasoning_effort' does not support 'max' with this model.";
+        return Err(ErrorReply::invalid(message)
+            .with_code("unsupported_value")
+            .with_param("reasoning_effort"));
+    }
+    let has_tools = !decoded.prompt.tools.is_empty();
+    let name = &model.id;
+    match profile.chat_support {
+        ChatSupport::None => {
+            let message = "This model is only supported in v1/responses and not in v1/chat/completions.";
+            Err(ErrorReply::new(404, message).with_param("model"))
+        }
+        ChatSupport::NoTools if has_tools => Err(ErrorReply::invalid(format!(
+            "Function tools are not supported for {name} in /v1/chat/completions. To use function tools, use /v1/responses."
+        ))
+        .with_param("tools")),
+        ChatSupport::ToolsWithoutReasoning if has_tools && effort != Some(Effort::None) => {
+            let message = format!(
+                "Function tools with reasoning_effort are not supported for {name} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+            );
+            Err(ErrorReply::invalid(message).with_param("reasoning_effort"))
+        }
+        ChatSupport::Full | ChatSupport::NoTools | ChatSupport::ToolsWithoutReasoning => Ok(()),
     }
 }

@@ -8,8 +8,8 @@ use std::fmt;
 use bytes::Bytes;
 use hardpan_economy::cache::Moment;
 use hardpan_models::{Model, Protocol, ProviderProfile};
-use hardpan_prompt::TokenCounter;
 use hardpan_prompt::validate::{ValidationRules, Violation};
+use hardpan_prompt::{Hash, TokenCounter};
 use hardpan_providers::decode::DecodedRequest;
 use serde_json::Value;
 
@@ -21,6 +21,8 @@ use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request};
 use crate::error_reply::ErrorReply;
 use crate::gemini::GeminiServer;
 use crate::openai_chat::OpenaiServer;
+use crate::openai_responses::ResponsesServer;
+use crate::stored::{ResponseStore, StoredResponse};
 use crate::tool_choice::ToolChoice;
 use crate::wire::{AnswerHead, StreamEvent};
 
@@ -30,6 +32,7 @@ pub fn server_codec(protocol: Protocol) -> &'static dyn ServerCodec {
         Protocol::Anthropic => &AnthropicServer,
         Protocol::Openai => &OpenaiServer,
         Protocol::Gemini => &GeminiServer,
+        Protocol::OpenaiResponses => &ResponsesServer,
     }
 }
 
@@ -57,6 +60,21 @@ pub enum Endpoint {
     Models(Option<String>),
     /// All stored contents, or the one with this id (Gemini).
     CachedContents(Option<String>),
+    /// A shorter form of a conversation.
+    Compact,
+    /// A stored answer, by its id.
+    Stored(String, StoredPart),
+}
+
+/// What is asked of a stored answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredPart {
+    /// The answer itself, or its deletion.
+    Response,
+    /// The items of its request.
+    InputItems,
+    /// That it ends.
+    Cancellation,
 }
 
 impl Endpoint {
@@ -71,8 +89,10 @@ impl Endpoint {
     /// The HTTP methods that it takes.
     pub fn methods(&self) -> &'static [&'static str] {
         match self {
-            Endpoint::Answer | Endpoint::Count => &["POST"],
-            Endpoint::Models(_) => &["GET"],
+            Endpoint::Answer | Endpoint::Count | Endpoint::Compact => &["POST"],
+            Endpoint::Stored(_, StoredPart::Cancellation) => &["POST"],
+            Endpoint::Models(_) | Endpoint::Stored(_, StoredPart::InputItems) => &["GET"],
+            Endpoint::Stored(_, StoredPart::Response) => &["GET", "DELETE"],
             Endpoint::CachedContents(None) => &["GET", "POST"],
             Endpoint::CachedContents(Some(_)) => &["GET", "PATCH", "DELETE"],
         }
@@ -155,6 +175,27 @@ pub trait ServerCodec: fmt::Debug + Sync {
         Ok(())
     }
 
+    /// The body with everything in it that it refers to. `None`: it refers to nothing.
+    fn resolve_references(
+        &self,
+        _decoded: &DecodedRequest,
+        _body: &[u8],
+        _store: &ResponseStore,
+        _owner: Hash,
+    ) -> Result<Option<Vec<u8>>, ErrorReply> {
+        Ok(None)
+    }
+
+    /// Checks items against what was sent before.
+    fn check_references(&self, _decoded: &DecodedRequest, _store: &ResponseStore) -> Result<(), ErrorReply> {
+        Ok(())
+    }
+
+    /// Whether the request asks for a shorter form of its conversation, not for an answer.
+    fn compacts(&self, _endpoint: &Endpoint, _decoded: &DecodedRequest) -> bool {
+        false
+    }
+
     /// Whether the answer includes reasoning.
     fn has_reasoning(&self, request: &AcceptedRequest) -> bool;
 
@@ -218,6 +259,33 @@ pub trait ServerCodec: fmt::Debug + Sync {
     /// The content type of a streamed answer.
     fn stream_content_type(&self, _request: &AcceptedRequest) -> &'static str {
         "text/event-stream; charset=utf-8"
+    }
+
+    /// Keeps what later requests may refer to.
+    fn store_answer(
+        &self,
+        _request: &AcceptedRequest,
+        _answer: &SimulatedAnswer,
+        _head: &AnswerHead,
+        _owner: Hash,
+        _store: &mut ResponseStore,
+    ) {
+    }
+
+    /// Why the request did not find the cache of one that it names. `None`: it names none.
+    fn compare_caches(
+        &self,
+        _request: &AcceptedRequest,
+        _head: &AnswerHead,
+        _store: &ResponseStore,
+        _owner: Hash,
+    ) -> Option<Value> {
+        None
+    }
+
+    /// What a request for a stored answer gets.
+    fn stored_body(&self, _stored: &StoredResponse, _part: StoredPart) -> Result<Value, ErrorReply> {
+        Err(ErrorReply::new(404, "this server stores nothing"))
     }
 
     /// An answer that is not streamed.

@@ -15,7 +15,7 @@ pub struct AnswerHead {
     pub created: i64,
     /// The tokens of the request and of the answer, by how they are billed.
     pub tokens: TokenUsage,
-    /// Why the request missed the cache (Anthropic); `null` where it did not ask.
+    /// Why the request missed the cache; `null` where it did not ask.
     pub diagnostics: Value,
 }
 

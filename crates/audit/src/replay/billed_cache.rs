@@ -26,6 +26,7 @@ impl BilledCache {
             model: step.pricing.model.clone(),
             blocks,
             settings: CacheSettings { effort, ..CacheSettings::default() },
+            explicit_only: false,
         }
     }
 

@@ -34,10 +34,11 @@ use support::{LAYOUTS, Sandbox, snapshot, tests};
 type Codec = (&'static str, &'static str, &'static str);
 
 /// The forms that every snapshot is encoded in.
-const CODECS: [Codec; 4] = [
+const CODECS: [Codec; 5] = [
     ("anthropic", "anthropic", "claude-sonnet-5"),
-    ("openai", "openai", "gpt-5.5"),
-    ("openai-breakpoints", "openai", "gpt-5.6"),
+    ("openai", "openai", "gpt-4.1"),
+    ("responses", "openai", "gpt-5.5"),
+    ("responses-breakpoints", "openai", "gpt-5.6"),
     ("openrouter", "openrouter", "anthropic/claude-sonnet-4.5"),
 ];
 
@@ -65,7 +66,7 @@ const MORE: [(&str, &[Codec]); 3] = [
 
 /// The snapshot whose bodies are reviewed whole, in one codec of each protocol.
 const RICHEST: &str = "everything";
-const PROTOCOLS: [&str; 2] = ["anthropic", "openai"];
+const PROTOCOLS: [&str; 3] = ["anthropic", "openai", "responses"];
 
 /// Snapshot, layout, codec.
 type Combination = (String, &'static str, &'static str);

@@ -4,6 +4,7 @@
 mod anthropic; // Messages
 mod gemini; // generateContent
 mod openai; // Chat Completions
+mod responses; // OpenAI Responses
 mod tests; // the checker itself
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ pub fn check(body: &Value, target: &Target, markers: usize) -> CheckResult {
         Protocol::Anthropic => anthropic::check(body, target)?,
         Protocol::Openai => openai::check(body, target)?,
         Protocol::Gemini => gemini::check(body, target)?,
+        Protocol::OpenaiResponses => responses::check(body, target)?,
     }
     let on_the_wire = blocks(body).iter().filter(|block| block.marked).count();
     require(on_the_wire == markers, "every breakpoint of the prompt is on the wire", || {
@@ -60,6 +62,15 @@ pub fn blocks(body: &Value) -> Vec<WireBlock> {
             other => blocks.push(block(who.clone(), other)),
         }
         list(&message["tool_calls"]).iter().for_each(|call| blocks.push(block(who.clone(), call)));
+    }
+    for item in list(&body["input"]) {
+        let who = Value::Array(vec![item["role"].clone(), item["call_id"].clone()]);
+        match (&item["content"], &item["output"]) {
+            (Value::Array(parts), _) | (_, Value::Array(parts)) => {
+                parts.iter().for_each(|part| blocks.push(block(who.clone(), part)));
+            }
+            _ => blocks.push(block(who, item)),
+        }
     }
     blocks
 }

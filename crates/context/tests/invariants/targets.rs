@@ -5,7 +5,7 @@ use hardpan_context::Target;
 use hardpan_models::Catalogue;
 
 /// From the built-in catalogue: provider, model.
-const CATALOGUE_MODELS: [(&str, &str); 19] = [
+const CATALOGUE_MODELS: [(&str, &str); 20] = [
     ("anthropic", "claude-sonnet-5"),
     ("anthropic", "claude-sonnet-5-5"), // system messages, bound reasoning, thinking between tools
     ("anthropic", "claude-opus-5-5"),   // always thinks
@@ -13,8 +13,9 @@ const CATALOGUE_MODELS: [(&str, &str); 19] = [
     ("anthropic", "claude-sonnet-4-5"), // accepts a prefill, and thinks
     ("anthropic", "claude-3-haiku-20240307"), // accepts a prefill, and does not
     ("anthropic", "claude-opus-4-6"),   // caches from 4096 tokens on
-    ("openai", "gpt-5.5"),
-    ("openai", "gpt-5.6"),    // explicit breakpoints
+    ("openai", "gpt-5.5"),              // the Responses API
+    ("openai", "gpt-5.6"),              // the Responses API, with explicit breakpoints
+    ("openai", "gpt-4.1"),
     ("openai", "gpt-4-0314"), // no tools, no images, the older vocabulary, a small window
     ("xai", "grok-4.5"),
     ("groq", "llama-3.3-70b-versatile"), // no images

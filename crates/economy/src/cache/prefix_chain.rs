@@ -67,6 +67,7 @@ fn first_key(rules: &CacheRules, request: &CacheRequest) -> Hash {
             let settings = request.settings.tools_hash(rules.thinking == Section::Tools);
             Hash::chain([model, settings].into_iter().chain(tools))
         }
+        Invalidation::Everything => Hash::chain([model, request.settings.hash_of_all()]),
         Invalidation::None => model,
     }
 }

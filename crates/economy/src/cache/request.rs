@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Content, Hash, Prompt, PromptMessage, PromptTokens, Thinking, Tool, ToolBlock,
+    Block, CacheLifetime, Content, Hash, Prompt, PromptMessage, PromptTokens, Role, Thinking, Tool, ToolBlock,
 };
 use serde::Serialize;
 
@@ -62,12 +62,16 @@ pub struct CacheBlock {
     pub marker: Option<CacheLifetime>,
     /// Whether it can carry a marker; blank text and reasoning cannot.
     pub markable: bool,
+    /// Whether something ends here at which a provider may cache by itself: the system prompt, a
+    /// message of the user, a run of results.
+    pub is_end: bool,
 }
 
 impl CacheBlock {
     /// Makes a plain block without a marker.
     pub fn new(section: Section, hash: Hash, tokens: usize) -> Self {
-        CacheBlock { hash, tokens, section, kind: BlockKind::Plain, marker: None, markable: true }
+        let (kind, marker, markable) = (BlockKind::Plain, None, true);
+        CacheBlock { hash, tokens, section, kind, marker, markable, is_end: section == Section::Messages }
     }
 
     /// Adds a marker to the block.
@@ -76,7 +80,7 @@ impl CacheBlock {
     }
 }
 
-/// Settings of a request that are part of Anthropic's cache keys.
+/// Settings of a request that are part of the cache keys of Anthropic, and of OpenAI from 5.6 on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Whether the provider's web search is on. A change loses system prompt and messages.
@@ -100,6 +104,10 @@ pub struct CacheSettings {
     pub deferred_tools: bool,
     /// The speed asked for, other than the usual one. A change loses system prompt and messages.
     pub speed: Option<Arc<str>>,
+    /// `prompt_cache_key` of OpenAI: each key has a cache of its own.
+    pub cache_key: Option<Arc<str>>,
+    /// Format and verbosity of the answer and the service tier, as they are sent to OpenAI.
+    pub output: Option<Arc<str>>,
 }
 
 impl CacheSettings {
@@ -127,6 +135,27 @@ impl CacheSettings {
         Hash::of(format!("system {web_search} {citations} {speed:?}").as_bytes())
     }
 
+    /// Hash of the settings that all keys of OpenAI's cache depend on. A choice of tools, images and
+    /// the form of thinking are none of them.
+    pub(super) fn hash_of_all(&self) -> Hash {
+        let CacheSettings {
+            web_search,
+            citations: _,
+            tool_choice: _,
+            parallel_tools_off,
+            images: _,
+            thinking: _,
+            effort,
+            // Anthropic's.
+            output_config: _,
+            deferred_tools: _,
+            speed: _,
+            cache_key,
+            output,
+        } = self;
+        Hash::of(format!("all {:?}", (web_search, parallel_tools_off, effort, cache_key, output)).as_bytes())
+    }
+
     /// Hash of the settings that the keys of the messages depend on, besides those of the system
     /// prompt.
     pub(super) fn messages_hash(&self) -> Hash {
@@ -142,6 +171,8 @@ impl CacheSettings {
             output_config,
             deferred_tools: _, // in tools_hash
             speed: _,
+            cache_key: _,
+            output: _,
         } = self;
         let all = (tool_choice, parallel_tools_off, images, thinking, effort, output_config);
         Hash::of(format!("messages {all:?}").as_bytes())
@@ -163,6 +194,8 @@ pub struct CacheRequest {
     pub blocks: Vec<CacheBlock>,
     /// The settings that are part of the cache keys.
     pub settings: CacheSettings,
+    /// Whether the request asks that only its own markers count.
+    pub explicit_only: bool,
 }
 
 impl CacheRequest {
@@ -187,8 +220,11 @@ impl CacheRequest {
         let system = system.iter().map(|block| block_in(Section::System, block.hash(), block));
         let blocks = tools.chain(system).chain(messages.iter().flat_map(message_blocks));
         let sizes = measured.blocks().chain(std::iter::repeat(0));
-        let blocks = blocks.zip(sizes).map(|(block, tokens)| CacheBlock { tokens, ..block }).collect();
-        CacheRequest { at, model: model.clone(), blocks, settings: CacheSettings::from_prompt(prompt) }
+        let mut blocks: Vec<CacheBlock> =
+            blocks.zip(sizes).map(|(block, tokens)| CacheBlock { tokens, ..block }).collect();
+        find_ends(prompt, &mut blocks);
+        let (model, settings) = (model.clone(), CacheSettings::from_prompt(prompt));
+        CacheRequest { at, model, blocks, settings, explicit_only: prompt.ends_after_its_breakpoints() }
     }
 
     /// Anthropic's automatic mode, `cache_control` on the request itself: marks the last block that
@@ -197,6 +233,31 @@ impl CacheRequest {
         if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.markable) {
             block.marker = block.marker.or(Some(lifetime));
         }
+    }
+}
+
+/// Finds the ends at which a provider may cache by itself. Neighbouring results are one run.
+fn find_ends(prompt: &Prompt, blocks: &mut [CacheBlock]) {
+    blocks.iter_mut().for_each(|block| block.is_end = false);
+    if let Some(last) = blocks.iter_mut().rfind(|block| block.section == Section::System) {
+        last.is_end = true;
+    }
+    // The message and the kind of the block after; nothing follows the last one.
+    let mut next: Option<(usize, Role, BlockKind)> = None;
+    let messages = prompt.messages.iter().enumerate();
+    let said =
+        messages.flat_map(|(index, message)| message.blocks.iter().map(move |_| (index, message.role)));
+    let said: Vec<(usize, Role)> = said.collect();
+    let first = blocks.len() - said.len();
+    for (block, (message, role)) in blocks[first..].iter_mut().zip(said).rev() {
+        let is_result = block.kind == BlockKind::Result;
+        block.is_end = role == Role::User
+            && next.is_none_or(|(next_message, next_role, next_kind)| {
+                let next_is_result = next_kind == BlockKind::Result;
+                let is_run = is_result == next_is_result && (is_result || message == next_message);
+                next_role != Role::User || !is_run
+            });
+        next = Some((message, role, block.kind));
     }
 }
 
@@ -247,5 +308,5 @@ fn block_in(section: Section, hash: Hash, block: &Block) -> CacheBlock {
         Content::Text(_) | Content::Image(..) | Content::Reasoning(_) => BlockKind::Plain,
     };
     let (marker, markable) = (block.breakpoint, block.can_hold_breakpoint());
-    CacheBlock { hash, tokens: 0, section, kind, marker, markable }
+    CacheBlock { hash, tokens: 0, section, kind, marker, markable, is_end: false }
 }

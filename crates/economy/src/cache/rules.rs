@@ -1,12 +1,13 @@
 //! [`CacheRules`]: how a provider caches for one model.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use hardpan_models::{CacheKind, CachePolicy, MarkerFormat, Model, ProviderProfile};
+use hardpan_models::{CacheKind, CachePolicy, ImplicitEnds, MarkerFormat, Model, ProviderProfile};
 use hardpan_prompt::CacheLifetime;
 
 use crate::cache::prefix_chain::PrefixChain;
-use crate::cache::{CacheRequest, CacheSettings, LookupOutcome, Section};
+use crate::cache::{CacheBlock, CacheRequest, CacheSettings, LookupOutcome, Section};
 
 /// How neighbouring blocks are counted when a read walks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum PositionCounting {
 pub enum Invalidation {
     /// Entries are lost by section, as Anthropic's table says.
     BySection,
+    /// Everything is lost, whatever the setting, as with OpenAI from 5.6 on.
+    Everything,
     /// Settings do not matter; only the blocks and the model do.
     None,
 }
@@ -31,9 +34,13 @@ pub enum Invalidation {
 pub enum ImplicitMarker {
     /// Only explicit markers count.
     None,
-    /// The provider marks the last block that can carry a marker.
-    Last,
+    /// The ends of messages count, too, unless the request says otherwise.
+    MessageEnds(ImplicitEnds),
 }
+
+/// Of all the markers of a request, OpenAI reads at so many of the first and of the latest.
+const FIRST_READ_MARKERS: usize = 2;
+const LATEST_READ_MARKERS: usize = 50;
 
 /// How a provider caches for one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +73,20 @@ pub(super) struct UsableMarker {
     /// Tokens up to and including the block.
     pub tokens: usize,
     pub lifetime: CacheLifetime,
+    pub source: MarkerSource,
+}
+
+/// Why a block counts as marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MarkerSource {
+    /// The request marks it.
+    Explicit,
+    /// The latest message ends here.
+    LatestEnd,
+    /// An earlier message ends here: it is only read.
+    EarlierEnd,
+    /// The system prompt ends here.
+    SystemEnd,
 }
 
 /// A marker of a request, and whether it has an effect.
@@ -87,14 +108,10 @@ impl CacheRules {
             // The table of what a change loses is documented for `cache_control` only.
             invalidation: match profile.markers {
                 MarkerFormat::CacheControl => Invalidation::BySection,
-                MarkerFormat::PromptCacheBreakpoint | MarkerFormat::None => Invalidation::None,
+                MarkerFormat::PromptCacheBreakpoint => Invalidation::Everything,
+                MarkerFormat::None => Invalidation::None,
             },
-            // OpenAI from 5.6 on: unless the request's `prompt_cache_options` say `explicit`, one
-            // of the four writes ends at the newest message.
-            implicit: match profile.markers {
-                MarkerFormat::PromptCacheBreakpoint => ImplicitMarker::Last,
-                MarkerFormat::CacheControl | MarkerFormat::None => ImplicitMarker::None,
-            },
+            implicit: cache.implicit.map_or(ImplicitMarker::None, ImplicitMarker::MessageEnds),
             tools: PositionCounting::Each,
             tool_runs: match profile.markers {
                 MarkerFormat::CacheControl => PositionCounting::Together,
@@ -122,7 +139,7 @@ impl CacheRules {
     pub(super) fn effective_settings<'a>(&self, request: &'a CacheRequest) -> Cow<'a, CacheSettings> {
         match self.invalidation {
             Invalidation::BySection => Cow::Borrowed(&request.settings),
-            Invalidation::None => Cow::Owned(CacheSettings::default()),
+            Invalidation::Everything | Invalidation::None => Cow::Owned(CacheSettings::default()),
         }
     }
 
@@ -137,41 +154,75 @@ impl CacheRules {
         lifetime == CacheLifetime::OneHour && self.cache.long_lifetime.is_some()
     }
 
-    /// Rounds down to the largest prefix that an automatic cache keeps; 0 below the minimum.
-    pub(super) fn round_down_to_step(&self, tokens: usize) -> usize {
-        let step = self.cache.step.max(1) as usize;
-        Some(tokens / step * step).filter(|kept| *kept >= self.minimum()).unwrap_or(0)
-    }
-
     /// The request's markers in order, explicit and implicit, each with whether it has an effect.
     pub(super) fn classify_markers(&self, request: &CacheRequest, chain: &PrefixChain) -> Vec<MarkerStatus> {
-        let implicit = match self.implicit {
-            ImplicitMarker::Last => request.blocks.iter().rposition(|block| block.markable),
-            ImplicitMarker::None => None,
-        };
-        let markers = request.blocks.iter().enumerate().filter_map(|(index, block)| {
-            let unasked = Some(CacheLifetime::FiveMinutes).filter(|_| implicit == Some(index));
-            block.marker.or(unasked).map(|lifetime| (index, block, lifetime))
-        });
         let minimum = self.minimum();
-        let judged = markers.map(|(index, block, lifetime)| match chain.through[index] {
-            _ if !block.markable => MarkerStatus::Not(index, LookupOutcome::Unmarkable),
-            tokens if tokens < minimum => {
-                MarkerStatus::Not(index, LookupOutcome::BelowMinimum { tokens, minimum })
+        let judge = |(index, source): (usize, MarkerSource)| {
+            let block = &request.blocks[index];
+            let lifetime = block.marker.unwrap_or(CacheLifetime::FiveMinutes);
+            match chain.through[index] {
+                _ if !block.markable => MarkerStatus::Not(index, LookupOutcome::Unmarkable),
+                tokens if tokens < minimum => {
+                    MarkerStatus::Not(index, LookupOutcome::BelowMinimum { tokens, minimum })
+                }
+                tokens => MarkerStatus::Usable(UsableMarker { block: index, tokens, lifetime, source }),
             }
-            tokens => MarkerStatus::Usable(UsableMarker { block: index, tokens, lifetime }),
-        });
-        judged.collect()
+        };
+        self.marked_blocks(request).into_iter().map(judge).collect()
     }
 
-    /// The markers that write entries: the last few, if there are more than the provider accepts.
+    /// The blocks that count as marked, in order, each with the reason that matters most.
+    fn marked_blocks(&self, request: &CacheRequest) -> BTreeMap<usize, MarkerSource> {
+        let blocks = || request.blocks.iter().enumerate();
+        let mut marked = BTreeMap::new();
+        if let (ImplicitMarker::MessageEnds(ends), false) = (self.implicit, request.explicit_only) {
+            let is_end =
+                |section| move |(_, block): &(usize, &CacheBlock)| block.is_end && block.section == section;
+            let system = blocks().rfind(is_end(Section::System)).filter(|_| ends.system);
+            marked.extend(system.map(|(index, _)| (index, MarkerSource::SystemEnd)));
+            let latest = blocks().filter(is_end(Section::Messages)).map(|(index, _)| index).rev();
+            for (age, index) in latest.take(ends.earlier as usize + 1).enumerate() {
+                let source = if age == 0 { MarkerSource::LatestEnd } else { MarkerSource::EarlierEnd };
+                marked.insert(index, source);
+            }
+        }
+        let explicit: Vec<usize> =
+            blocks().filter(|(_, block)| block.marker.is_some()).map(|(index, _)| index).collect();
+        let is_read = |(number, _): &(usize, &usize)| {
+            self.cache.implicit.is_none()
+                || *number < FIRST_READ_MARKERS
+                || number + LATEST_READ_MARKERS >= explicit.len()
+        };
+        for (_, index) in explicit.iter().enumerate().filter(is_read) {
+            // The latest end is written in any case; a marker adds nothing to it.
+            marked
+                .entry(*index)
+                .and_modify(|source| {
+                    if *source != MarkerSource::LatestEnd {
+                        *source = MarkerSource::Explicit;
+                    }
+                })
+                .or_insert(MarkerSource::Explicit);
+        }
+        marked
+    }
+
+    /// The markers that write entries. Of explicit ones these are the last few, if there are more
+    /// than the provider accepts; the latest message counts as one of them.
     pub(super) fn written_markers(&self, marked: &[MarkerStatus]) -> Vec<UsableMarker> {
         let usable = marked.iter().filter_map(|mark| match mark {
-            MarkerStatus::Usable(mark) => Some(*mark),
-            MarkerStatus::Not(..) => None,
+            MarkerStatus::Usable(mark) if mark.source != MarkerSource::EarlierEnd => Some(*mark),
+            MarkerStatus::Usable(_) | MarkerStatus::Not(..) => None,
         });
         let mut written: Vec<UsableMarker> = usable.collect();
-        written.drain(..written.len().saturating_sub(self.cache.max_markers as usize));
+        let count = |source| written.iter().filter(|mark| mark.source == source).count();
+        let room = (self.cache.max_markers as usize).saturating_sub(count(MarkerSource::LatestEnd));
+        let mut excess = count(MarkerSource::Explicit).saturating_sub(room);
+        written.retain(|mark| {
+            let drops = mark.source == MarkerSource::Explicit && excess > 0;
+            excess -= usize::from(drops);
+            !drops
+        });
         written
     }
 }

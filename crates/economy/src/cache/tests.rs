@@ -41,7 +41,13 @@ fn talk(at: i64, count: usize, markers: &[(usize, CacheLifetime)]) -> CacheReque
     for (number, lifetime) in markers {
         blocks[number - 1].marker = Some(*lifetime);
     }
-    CacheRequest { at: seconds(at), model: "m".into(), blocks, settings: CacheSettings::default() }
+    CacheRequest {
+        at: seconds(at),
+        model: "m".into(),
+        blocks,
+        settings: CacheSettings::default(),
+        explicit_only: false,
+    }
 }
 
 fn amounts(read: usize, write: usize, write_1h: usize, input: usize) -> TokenUsage {

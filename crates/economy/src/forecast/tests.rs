@@ -157,7 +157,7 @@ fn once_the_cache_has_expired_everything_is_free() {
 
 #[test]
 fn an_automatic_cache_keeps_what_comes_before_the_change() {
-    let mut session = TestSession::new("openai", "gpt-5.5");
+    let mut session = TestSession::new("openai", "gpt-5.4");
     let mut conversation = warm_conversation(&mut session, Region::Base);
     assert_eq!(forecast_for(&session, PlannedAction::Thinking).tokens_written_again, 0);
     let last = forecast_for(&session, PlannedAction::ToggleTool("bash")).tokens_written_again;

@@ -62,8 +62,20 @@ fn setting_difference(rules: &CacheRules, before: &Trace, now: &Trace) -> Option
         (Setting::ParallelTools, Section::Messages),
         (Setting::Images, Section::Messages),
     ];
-    let changed = |(setting, _): &&(Setting, Section)| value(before, *setting) != value(now, *setting);
+    let counts = |setting: Setting| match rules.invalidation {
+        Invalidation::Everything => {
+            matches!(setting, Setting::WebSearch | Setting::Effort | Setting::ParallelTools)
+        }
+        Invalidation::BySection | Invalidation::None => true,
+    };
+    let changed = |(setting, _): &&(Setting, Section)| {
+        counts(*setting) && value(before, *setting) != value(now, *setting)
+    };
     let (setting, section) = order.iter().find(changed)?;
+    let section = match rules.invalidation {
+        Invalidation::Everything => &Section::Tools,
+        Invalidation::BySection | Invalidation::None => section,
+    };
     let cause = match setting {
         Setting::WebSearch => Cause::SettingChanged("web search".into()),
         Setting::Citations => Cause::SettingChanged("citations".into()),
@@ -89,8 +101,8 @@ fn text_difference(rules: &CacheRules, before: &Trace, now: &Trace, end: usize) 
     let origin = is.or(was).cloned();
     let (from, cause) = match section {
         // By Anthropic's table any change of the tools loses everything, also one that comes after
-        // a marked tool.
-        Section::Tools if rules.invalidation == Invalidation::BySection => (0, tools_cause(before, now)),
+        // a marked tool; with OpenAI from 5.6 on no entry ends among the tools.
+        Section::Tools if rules.invalidation != Invalidation::None => (0, tools_cause(before, now)),
         Section::Tools => (block, tools_cause(before, now)),
         Section::System => {
             let segment = origin.as_ref().map_or_else(|| "a block".into(), PieceOrigin::describe);

@@ -6,7 +6,7 @@ use hardpan_models::CacheKind;
 use hardpan_prompt::{Region, TokenUsage};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{CacheRules, Moment, Section};
+use crate::cache::{CacheRules, ImplicitMarker, Moment, Section};
 use crate::ledger::{CompletedRequest, Continuity, RequestPurpose};
 use crate::verdict::difference::{self, Difference};
 use crate::verdict::previous_request::{CachedPrefix, PreviousRequest, TokenEstimate, estimate_part};
@@ -324,6 +324,11 @@ impl LossAnalysis<'_> {
             return Some(Cause::Unmarked);
         };
         let blocks = next - self.cached_prefix.block;
+        if matches!(self.rules.implicit, ImplicitMarker::MessageEnds(_)) {
+            // Earlier ends are found without a marker, unless the request says that markers alone
+            // count.
+            return (blocks > 0 && self.now.is_explicit_only()).then_some(Cause::Unmarked);
+        }
         let look_back = self.rules.cache.look_back?;
         (blocks >= look_back as usize).then_some(Cause::TooManyNewBlocks { blocks, look_back })
     }

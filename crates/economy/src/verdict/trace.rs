@@ -125,14 +125,22 @@ impl Trace {
     /// Whether a block is not meant to stay for the next request, so that no layout relies on its
     /// being cached.
     pub fn is_transient(&self, block: usize) -> bool {
-        matches!(self.region(block), Some(Region::Tail | Region::Active))
+        self.region(block).is_some_and(Region::is_transient)
+    }
+
+    /// Whether the request asks that only its own markers count: see
+    /// [`Prompt::ends_after_its_breakpoints`](hardpan_prompt::Prompt::ends_after_its_breakpoints).
+    pub fn is_explicit_only(&self) -> bool {
+        let last = self.len().checked_sub(1);
+        last.is_some_and(|last| self.is_transient(last) && self.blocks[last].3.is_none())
+            && self.blocks.iter().any(|block| block.3.is_some())
     }
 
     /// The markers that the provider sees, its own included.
     pub fn markers(&self, rules: &CacheRules) -> Vec<(usize, CacheLifetime)> {
         let implicit = match rules.implicit {
-            ImplicitMarker::Last => self.len().checked_sub(1),
-            ImplicitMarker::None => None,
+            ImplicitMarker::MessageEnds(_) if !self.is_explicit_only() => self.len().checked_sub(1),
+            ImplicitMarker::MessageEnds(_) | ImplicitMarker::None => None,
         };
         let marker = |(index, block): (usize, &TraceBlock)| {
             let unasked = Some(CacheLifetime::FiveMinutes).filter(|_| implicit == Some(index));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    CacheKind, DEFAULT_MODEL, DEFAULT_PROVIDER, MarkerFormat, MaxTokensField, Price, Protocol,
+    CacheKind, DEFAULT_MODEL, DEFAULT_PROVIDER, ImplicitEnds, MarkerFormat, MaxTokensField, Price, Protocol,
     ProviderProfile, ReasoningField, Vocabulary,
 };
 
@@ -148,21 +148,37 @@ fn openai_writes_breakpoints_from_5_6_on() {
         assert_eq!((profile.cache.kind, profile.cache.lifetime), (CacheKind::Markers, Some(1800)), "{id}");
         assert_eq!(
             (profile.cache.min_tokens, profile.cache.look_back, profile.cache.max_markers),
-            (1024, None, 4),
+            (1024, Some(1), 4),
             "{id}"
         );
+        assert_eq!(profile.cache.implicit, Some(ImplicitEnds { earlier: 20, system: true }), "{id}");
+        assert_eq!((profile.protocol, profile.message_phase), (Protocol::OpenaiResponses, true), "{id}");
     }
     assert_eq!(model(&later, "gpt-5.7").price.cache_write, Some(5.0));
-    for id in ["gpt-5.5", "gpt-5.1", "gpt-4o", "o3"] {
+    for (id, step) in [("gpt-5.5", 2048), ("gpt-5.1", 128), ("gpt-4o", 128), ("o3", 128)] {
         let profile = profile(&later, id);
         assert_eq!(
             (profile.markers, profile.cache.kind, profile.cache.step),
-            (MarkerFormat::None, CacheKind::Automatic, 128),
+            (MarkerFormat::None, CacheKind::Automatic, step),
             "{id}"
         );
         assert_eq!(profile.max_tokens_field, MaxTokensField::MaxCompletionTokens, "{id}");
         assert_eq!(model(&later, id).price.cache_write, None, "{id}");
     }
+}
+
+#[test]
+fn openais_reasoning_models_speak_responses_and_the_others_chat() {
+    let protocol = |id| profile(builtin(), id).protocol;
+    for id in ["gpt-5", "gpt-5.3-codex", "gpt-6-luna", "gpt-6.1-sol", "o3", "o4-mini", "codex-mini-latest"] {
+        assert_eq!(protocol(id), Protocol::OpenaiResponses, "{id}");
+    }
+    for id in ["gpt-4o", "gpt-4.1", "gpt-3.5-turbo", "gpt-5-chat-latest", "gpt-5-search-api"] {
+        assert_eq!(protocol(id), Protocol::Openai, "{id}");
+    }
+    let openai = builtin().provider("openai").unwrap();
+    assert!(openai.speaks(Protocol::Openai) && openai.speaks(Protocol::OpenaiResponses));
+    assert!(!builtin().provider("deepseek").unwrap().speaks(Protocol::OpenaiResponses));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{Block, CacheLifetime, Content, Prompt};
 
-use super::{Acceptance, Location, MAX_BREAKPOINTS, MessageForm, ValidationRules, Violation, located_blocks};
+use super::{Acceptance, Location, MessageForm, ValidationRules, Violation, located_blocks};
 
 /// Checks the number of breakpoints, the order of their lifetimes and the blocks that carry them.
 pub(super) fn check_breakpoints(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
@@ -11,7 +11,7 @@ pub(super) fn check_breakpoints(prompt: &Prompt, rules: &ValidationRules, found:
         found.extend(marked.iter().map(|(at, ..)| Violation::BreakpointUnknown { at: *at }));
         return;
     }
-    if let Some((at, ..)) = marked.get(MAX_BREAKPOINTS) {
+    if let Some((at, ..)) = rules.max_breakpoints.and_then(|max| marked.get(max)) {
         found.push(Violation::TooManyBreakpoints { at: *at, found: marked.len() });
     }
     let mut short_seen = false;

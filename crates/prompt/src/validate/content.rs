@@ -114,7 +114,8 @@ fn check_text(at: Location, segments: &[Segment], rules: &ValidationRules, found
 
 fn check_reasoning(at: Location, reasoning: &Reasoning, rules: &ValidationRules, found: &mut Vec<Violation>) {
     let proof = reasoning.redacted.as_deref().or(reasoning.signature.as_deref());
-    if rules.form == MessageForm::Blocks && proof.unwrap_or_default().is_empty() {
+    let needs_proof = matches!(rules.form, MessageForm::Blocks | MessageForm::Items);
+    if needs_proof && proof.unwrap_or_default().is_empty() {
         found.push(Violation::Unsigned { at });
     }
 }
@@ -129,7 +130,7 @@ fn check_call(at: Location, call: &Call, rules: &ValidationRules, found: &mut Ve
 
 fn check_name(at: Location, name: &str, rules: &ValidationRules, found: &mut Vec<Violation>) {
     let is_valid = match rules.form {
-        MessageForm::Blocks | MessageForm::ToolMessages => is_identifier(name),
+        MessageForm::Blocks | MessageForm::ToolMessages | MessageForm::Items => is_identifier(name),
         MessageForm::Parts => is_function_name(name),
     };
     if name.is_empty() || name.len() > 64 || !is_valid {
@@ -142,10 +143,10 @@ fn check_id(at: Location, id: &str, rules: &ValidationRules, found: &mut Vec<Vio
         MessageForm::Blocks if id.is_empty() || !is_identifier(id) => {
             found.push(Violation::CallId { at, id: id.to_string() });
         }
-        MessageForm::ToolMessages | MessageForm::Parts if id.is_empty() => {
+        MessageForm::ToolMessages | MessageForm::Parts | MessageForm::Items if id.is_empty() => {
             found.push(Violation::EmptyCallId { at });
         }
-        MessageForm::Blocks | MessageForm::ToolMessages | MessageForm::Parts => {}
+        MessageForm::Blocks | MessageForm::ToolMessages | MessageForm::Parts | MessageForm::Items => {}
     }
     if let Some(max) = rules.max_call_id.filter(|max| id.chars().count() > *max) {
         found.push(Violation::LongCallId { at, id: id.to_string(), max });

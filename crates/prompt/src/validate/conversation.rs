@@ -17,6 +17,7 @@ pub(super) fn check_conversation(prompt: &Prompt, rules: &ValidationRules, found
     match rules.form {
         MessageForm::Blocks | MessageForm::ToolMessages => check_answers(prompt, rules.form, found),
         MessageForm::Parts => check_steps(prompt, found),
+        MessageForm::Items => check_items(prompt, found),
     }
     if anthropic {
         check_reasoning(prompt, found);
@@ -89,6 +90,29 @@ fn check_answers(prompt: &Prompt, form: MessageForm, found: &mut Vec<Violation>)
     round.close(found);
 }
 
+/// Every call has one output, somewhere after it; every output has its call before it.
+fn check_items(prompt: &Prompt, found: &mut Vec<Violation>) {
+    let mut waiting: Vec<(Location, &str)> = Vec::new();
+    let (mut called, mut answered) = (FxHashSet::default(), FxHashSet::default());
+    for (at, block) in super::located_blocks(prompt) {
+        match &*block.content {
+            Content::Call(call) if !called.insert(&*call.id) => {
+                found.push(Violation::CallTwice { at, id: call.id.to_string() });
+            }
+            Content::Call(call) => waiting.push((at, &call.id)),
+            Content::Result(result) if !called.contains(&*result.call_id) => {
+                found.push(Violation::NoToolCall { at, id: result.call_id.to_string() });
+            }
+            Content::Result(result) if !answered.insert(&*result.call_id) => {
+                found.push(Violation::ResultTwice { at, id: result.call_id.to_string() });
+            }
+            Content::Result(result) => waiting.retain(|(_, id)| *id != &*result.call_id),
+            Content::Text(_) | Content::Image(..) | Content::Reasoning(_) => {}
+        }
+    }
+    found.extend(waiting.into_iter().map(|(at, id)| Violation::NoToolOutput { at, id: id.to_owned() }));
+}
+
 /// The calls of one assistant message, and whether results answered them.
 struct ToolRound<'a> {
     form: MessageForm,
@@ -122,7 +146,9 @@ impl<'a> ToolRound<'a> {
         } else {
             found.push(match self.form {
                 MessageForm::Blocks | MessageForm::Parts => Violation::Orphan { at, id: id.to_string() },
-                MessageForm::ToolMessages => Violation::StrayToolMessage { at, id: id.to_string() },
+                MessageForm::ToolMessages | MessageForm::Items => {
+                    Violation::StrayToolMessage { at, id: id.to_string() }
+                }
             });
         }
     }
@@ -134,13 +160,13 @@ impl<'a> ToolRound<'a> {
             let ids = waiting.iter().map(|(_, id)| id.to_string()).collect();
             found.push(match self.form {
                 MessageForm::Blocks | MessageForm::Parts => Violation::Unanswered { at, ids },
-                MessageForm::ToolMessages => Violation::NoToolMessage { at, ids },
+                MessageForm::ToolMessages | MessageForm::Items => Violation::NoToolMessage { at, ids },
             });
         }
         match self.form {
             MessageForm::Blocks | MessageForm::Parts => self.late.extend(waiting.iter().map(|(_, id)| id)),
             // A tool message after this one is a stray, whatever it names.
-            MessageForm::ToolMessages => self.answered.clear(),
+            MessageForm::ToolMessages | MessageForm::Items => self.answered.clear(),
         }
     }
 }

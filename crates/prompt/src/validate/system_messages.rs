@@ -6,9 +6,9 @@ use super::{Acceptance, Location, MessageForm, ValidationRules, Violation};
 
 /// Checks that every system message follows a user message, and that a message of the model or
 /// nothing comes after it. Neighbours count as one; a message that only sets the effort may stand
-/// anywhere. Chat Completions has no such rules.
+/// anywhere. OpenAI has no such rules.
 pub(super) fn check_system_messages(prompt: &Prompt, rules: &ValidationRules, found: &mut Vec<Violation>) {
-    if rules.form == MessageForm::ToolMessages {
+    if matches!(rules.form, MessageForm::ToolMessages | MessageForm::Items) {
         return;
     }
     for (index, message) in prompt.messages.iter().enumerate() {

@@ -300,6 +300,22 @@ pub enum Violation {
         /// Location of the message with the calls.
         at: Location,
     },
+    /// OpenAI Responses: a call without its output.
+    #[error("No tool output found for function call {id}.")]
+    NoToolOutput {
+        /// Location of the call.
+        at: Location,
+        /// The call's id.
+        id: String,
+    },
+    /// OpenAI Responses: an output without its call before it.
+    #[error("No tool call found for function call output with call_id {id}.")]
+    NoToolCall {
+        /// Location of the output.
+        at: Location,
+        /// The call id that the output names.
+        id: String,
+    },
     /// Thinking is on, and the message that made the open calls does not begin with its reasoning.
     #[error(
         "{at}: with thinking on, the assistant message whose calls are being answered must begin with its \

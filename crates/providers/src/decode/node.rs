@@ -211,6 +211,16 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// An integer from `least` to `most`, inclusive.
+    pub fn integer_between(&self, least: u32, most: u32) -> Result<u32, DecodeError> {
+        let number = self.integer(least)?;
+        if number > most {
+            let (limit, number) = (f64::from(most), ExpectedType::Integer);
+            return Err(self.problem(Problem::OutOfRange { bound: Bound::AtMost, limit, number }));
+        }
+        Ok(number)
+    }
+
     /// A number from 0 to `most`, inclusive.
     pub fn number_up_to(&self, most: f64) -> Result<f64, DecodeError> {
         let number = self.value.as_f64().ok_or_else(|| self.wrong_type(ExpectedType::Number))?;

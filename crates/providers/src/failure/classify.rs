@@ -43,15 +43,18 @@ impl FailureReport {
 
     /// The HTTP status that servers send with this error, for one that came within a stream.
     fn implied_status(&self) -> u16 {
-        match self.words.first().map_or("", String::as_str) {
-            "overloaded_error" => 529,
-            "rate_limit_error" | "rate_limit_exceeded" => 429,
-            "api_error" | "server_error" | "timeout_error" => 500,
-            "authentication_error" => 401,
-            "permission_error" => 403,
-            "not_found_error" => 404,
-            _ => 400,
-        }
+        let status = |word: &String| {
+            Some(match word.as_str() {
+                "overloaded_error" => 529,
+                "rate_limit_error" | "rate_limit_exceeded" => 429,
+                "api_error" | "server_error" | "timeout_error" => 500,
+                "authentication_error" => 401,
+                "permission_error" => 403,
+                "not_found_error" => 404,
+                _ => return None,
+            })
+        };
+        self.words.iter().find_map(status).unwrap_or(400)
     }
 }
 

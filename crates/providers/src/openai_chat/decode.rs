@@ -16,7 +16,7 @@ use crate::decode::{
 };
 
 /// Fields that this module parses. The last two are not OpenAI's: gateways accept them.
-const READ: [&str; 15] = [
+const READ: [&str; 17] = [
     "model",
     "messages",
     "max_tokens",
@@ -25,6 +25,8 @@ const READ: [&str; 15] = [
     "stream_options",
     "tools",
     "tool_choice",
+    "functions",
+    "function_call",
     "parallel_tool_calls",
     "stop",
     "reasoning_effort",
@@ -34,13 +36,14 @@ const READ: [&str; 15] = [
     "cache_control",
 ];
 /// Fields that change neither prompt nor bill. The last two are accepted by gateways.
-const OTHER: [&str; 23] = [
+const OTHER: [&str; 24] = [
     "audio",
     "frequency_penalty",
     "logit_bias",
     "logprobs",
     "metadata",
     "modalities",
+    "moderation",
     "n",
     "prediction",
     "presence_penalty",
@@ -82,6 +85,11 @@ pub fn decode_request(body: &[u8]) -> Result<DecodedRequest, DecodeError> {
     }
     if let Some(tools) = body.non_null("tools") {
         decoded.prompt.tools = non_empty_list(&tools)?.iter().map(tool).collect::<Result<_, _>>()?;
+    }
+    // The ancestor of `tools`, which the server still takes.
+    if let Some(functions) = body.non_null("functions") {
+        let functions = non_empty_list(&functions)?;
+        decoded.prompt.tools.extend(functions.iter().map(function).collect::<Result<Vec<_>, _>>()?);
     }
     read_max_tokens(body, &mut decoded)?;
     read_tool_choice(body, &mut decoded)?;
@@ -256,13 +264,17 @@ fn assistant_blocks(node: &Node<'_>) -> Result<Vec<Block>, DecodeError> {
 fn tool_call(node: &Node<'_>) -> Result<Call, DecodeError> {
     let node = node.record()?;
     let id = node.required("id")?.text()?.into();
-    node.tag(&["function"])?;
-    let function = node.required("function")?;
+    let tag = node.tag(&["function", "custom"])?;
+    let function = node.required(tag)?;
     let name = function.record()?.required("name")?.text()?.into();
-    let arguments = arguments(function.required("arguments")?.text()?);
-    function.reject_unknown_fields(&["name", "arguments"])?;
+    let arguments = if tag == "custom" {
+        Json::new(&serde_json::json!({"input": function.required("input")?.text()?}))
+    } else {
+        arguments(function.required("arguments")?.text()?)
+    };
+    function.reject_unknown_fields(&["name", if tag == "custom" { "input" } else { "arguments" }])?;
     // Clients that put a call together from a stream leave its index in.
-    node.reject_unknown_fields(&["id", "type", "function", "index"])?;
+    node.reject_unknown_fields(&["id", "type", tag, "index"])?;
     Ok(Call { id, name, arguments, origin: origin(ItemKind::History) })
 }
 
@@ -291,16 +303,30 @@ fn tool_result(node: &Node<'_>) -> Result<Block, DecodeError> {
 }
 
 fn tool(node: &Node<'_>) -> Result<ToolBlock, DecodeError> {
-    node.tag(&["function"])?;
-    let function = node.required("function")?;
+    let tag = node.tag(&["function", "custom"])?;
+    let inner = node.required(tag)?;
+    let tool = if tag == "custom" { custom_tool(&inner) } else { function(&inner) }?;
+    node.reject_unknown_fields(&["type", tag, "cache_control"])?;
+    Ok(ToolBlock { breakpoint: cache_control(node)?, ..tool })
+}
+
+/// A tool that takes a text in place of arguments.
+fn custom_tool(custom: &Node<'_>) -> Result<ToolBlock, DecodeError> {
+    let name = custom.record()?.required("name")?.text()?;
+    let description = custom.non_null("description").map_or(Ok(""), |text| text.text())?;
+    custom.non_null("format").map(|format| format.tag(&["text", "grammar"]).map(drop)).transpose()?;
+    custom.reject_unknown_fields(&["name", "description", "format"])?;
+    let schema = serde_json::json!({"type": "object", "properties": {"input": {"type": "string"}}});
+    Ok(tool_block(name, description, Some(&schema), None))
+}
+
+fn function(function: &Node<'_>) -> Result<ToolBlock, DecodeError> {
     let name = function.record()?.required("name")?.text()?;
     let description = function.non_null("description").map_or(Ok(""), |text| text.text())?;
     let parameters = function.non_null("parameters").map(|parameters| parameters.object()).transpose()?;
     function.non_null("strict").map(|strict| strict.flag()).transpose()?;
     function.reject_unknown_fields(&["name", "description", "parameters", "strict"])?;
-    let tool = tool_block(name, description, parameters, cache_control(node)?);
-    node.reject_unknown_fields(&["type", "function", "cache_control"])?;
-    Ok(tool)
+    Ok(tool_block(name, description, parameters, None))
 }
 
 fn read_max_tokens(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
@@ -320,7 +346,7 @@ fn read_max_tokens(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), 
 }
 
 fn read_tool_choice(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
-    let choice = body.non_null("tool_choice");
+    let choice = body.non_null("tool_choice").or_else(|| body.non_null("function_call"));
     let parallel = body.non_null("parallel_tool_calls");
     if let (Some(node), true) = (choice.as_ref().or(parallel.as_ref()), decoded.prompt.tools.is_empty()) {
         let name = node.param();
@@ -332,7 +358,13 @@ fn read_tool_choice(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(),
         if choice.value.is_string() {
             choice.one_of(&["none", "auto", "required"])?;
         } else {
-            choice.tag(&["function", "allowed_tools"])?;
+            // The ancestor `function_call` names a function without a type.
+            let is_named = choice.param() == "function_call";
+            if is_named {
+                choice.record()?.required("name")?;
+            } else {
+                choice.tag(&["function", "custom", "allowed_tools"])?;
+            }
         }
         decoded.tool_choice = Some(Json::new(choice.value));
     }

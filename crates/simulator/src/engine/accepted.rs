@@ -1,12 +1,15 @@
 //! [`AcceptedRequest`]: a request that passed all checks, and the view that the cache has of it.
 
-use hardpan_economy::cache::{self, CacheSettings, ImplicitMarker, Moment};
+use std::collections::BTreeMap;
+
+use hardpan_economy::cache::{self, CacheSettings, Moment};
 use hardpan_models::{Model, ProviderProfile};
 use hardpan_prompt::{Effort, Hash, Json, PromptTokens, TokenUsage};
 use hardpan_providers::decode::DecodedRequest;
 
 use crate::anthropic::ThinkingCacheScope;
 use crate::anthropic::render::RenderedPrompt;
+use crate::server_codec::Endpoint;
 use crate::tool_choice::ToolChoice;
 
 /// A request that passed all checks.
@@ -22,6 +25,10 @@ pub struct AcceptedRequest {
     pub organisation: Hash,
     /// The tokens of the stored content that the request begins with. `None`: it names none.
     pub cached_tokens: Option<usize>,
+    /// What the request addresses.
+    pub endpoint: Endpoint,
+    /// Whether it asks for a shorter form of its conversation, not for an answer.
+    pub compacts: bool,
 }
 
 impl AcceptedRequest {
@@ -45,12 +52,10 @@ impl AcceptedRequest {
             explicit_only,
             citations,
             anthropic,
+            other,
             ..
         } = &self.decoded;
         let mut rules = cache::CacheRules::for_model(&self.model, &self.profile);
-        if *explicit_only {
-            rules.implicit = ImplicitMarker::None;
-        }
         if self.model.provider == "llamacpp" {
             rules = rules.with_slots(1); // the server's default
         }
@@ -65,8 +70,11 @@ impl AcceptedRequest {
             citations: *citations,
             tool_choice: tool_choice.as_ref().map(|choice| choice.as_str().into()),
             parallel_tools_off: *parallel_tools == Some(false),
+            cache_key: other.get("prompt_cache_key").map(|key| key.as_str().into()),
+            output: output_settings(other).map(Into::into),
             ..sent.settings
         };
+        sent.explicit_only = *explicit_only;
         if let Some(lifetime) = automatic_cache {
             sent.mark_last(*lifetime);
         }
@@ -75,4 +83,11 @@ impl AcceptedRequest {
         }
         (rules, sent)
     }
+}
+
+/// The fields that shape the answer, as far as OpenAI's cache depends on them.
+fn output_settings(fields: &BTreeMap<String, Json>) -> Option<String> {
+    let given =
+        ["text", "verbosity", "response_format", "service_tier"].iter().filter_map(|name| fields.get(*name));
+    Some(given.map(Json::as_str).collect::<Vec<_>>().join(" ")).filter(|given| !given.is_empty())
 }

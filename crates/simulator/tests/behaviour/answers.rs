@@ -5,7 +5,9 @@ use hardpan_providers::{AnswerEvent, CallRejection, StopReason, StreamDecoder};
 use hardpan_simulator::{Engine, EngineSettings, Request};
 use serde_json::{Value, json};
 
-use crate::providers::{BOTH, body, both_providers, headers, in_process_provider, path, scripted};
+use crate::providers::{
+    MESSAGE_PROTOCOLS, body, both_providers, headers, in_process_provider, path, scripted,
+};
 
 const SCRIPT: &str = r#"
 default:
@@ -26,13 +28,17 @@ fn thinking(protocol: Protocol, stream: bool) -> Value {
             protocol,
             json!({"stream": stream, "model": "deepseek/deepseek-chat", "stream_options": {"include_usage": true}}),
         ),
+        Protocol::OpenaiResponses => body(
+            protocol,
+            json!({"stream": stream, "model": "gpt-6-luna", "reasoning": {"effort": "high", "summary": "auto"}}),
+        ),
         protocol => panic!("{protocol:?} has tests of its own"),
     }
 }
 
 #[tokio::test]
 async fn an_answer_is_the_same_streamed_or_whole_over_http_or_not() {
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         let mut answers = Vec::new();
         for stream in [true, false] {
             let mut request = thinking(protocol, stream);
@@ -115,7 +121,7 @@ async fn a_stream_has_the_frames_of_its_protocol() {
 
 #[tokio::test]
 async fn the_limit_of_tokens_cuts_a_call_in_its_middle_and_it_is_not_run() {
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         for provider in both_providers(|| scripted(SCRIPT)).await {
             let got =
                 provider.send(protocol, &body(protocol, json!({"stream": true, "max_tokens": 28}))).await;
@@ -131,7 +137,7 @@ async fn the_limit_of_tokens_cuts_a_call_in_its_middle_and_it_is_not_run() {
 #[tokio::test]
 async fn reasoning_is_shown_only_where_it_was_asked_for() {
     let provider = in_process_provider(scripted(SCRIPT));
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         let got = provider.send(protocol, &body(protocol, json!({"stream": true}))).await;
         assert!(!got.events(protocol).iter().any(|event| matches!(event, AnswerEvent::Reasoning(_))));
     }
@@ -166,7 +172,7 @@ turns:
   - {text: Let me look., tool_calls: [{name: read, arguments: {path: a}, id: c1}]}
   - {when: {has_tool_result: read}, text: It is empty.}
 ";
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         for provider in both_providers(|| scripted(yaml)).await {
             let first = provider.send(protocol, &body(protocol, json!({}))).await.answer(protocol);
             assert_eq!(first.text(), "Let me look.");
@@ -181,6 +187,11 @@ turns:
                     {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]},
                     {"role": "tool", "tool_call_id": "c1", "content": "nothing"},
                 ]),
+                Protocol::OpenaiResponses => json!([
+                    {"role": "user", "content": "Hello!"},
+                    {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{\"path\":\"a\"}"},
+                    {"type": "function_call_output", "call_id": "c1", "output": "nothing"},
+                ]),
                 protocol => panic!("{protocol:?} has tests of its own"),
             };
             let second = provider.send(protocol, &body(protocol, json!({"messages": messages}))).await;
@@ -194,7 +205,7 @@ turns:
 
 #[tokio::test]
 async fn without_a_script_the_assistant_answers_and_says_what_it_is() {
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         for provider in both_providers(EngineSettings::default).await {
             let got = provider.send(protocol, &body(protocol, json!({"stream": true}))).await;
             assert!(got.answer(protocol).text().contains("no language model"));
@@ -251,7 +262,7 @@ async fn counting_agrees_with_the_bill() {
 async fn a_base_url_may_lack_its_version() {
     for mut provider in both_providers(EngineSettings::default).await {
         provider.base_url = provider.base_url.strip_suffix("/v1").unwrap().to_owned();
-        for protocol in BOTH {
+        for protocol in MESSAGE_PROTOCOLS {
             assert_eq!(provider.send(protocol, &body(protocol, json!({}))).await.status, 200);
         }
         let asked = provider.send_with("/v2/messages", headers(Protocol::Anthropic), b"{}".to_vec()).await;
@@ -294,7 +305,7 @@ async fn delays_of_a_script_are_kept() {
 
 #[test]
 fn the_same_requests_give_the_same_bytes() {
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         let run = || {
             let engine = Engine::new(scripted(SCRIPT));
             let (headers, body) = (headers(protocol), thinking(protocol, true).to_string());

@@ -3,7 +3,7 @@ use hardpan_simulator::EngineSettings;
 use serde_json::{Value, json};
 
 use crate::providers::{
-    BOTH, TestProvider, body, both_providers, in_process_provider, merge_fields, scripted,
+    MESSAGE_PROTOCOLS, TestProvider, body, both_providers, in_process_provider, merge_fields, scripted,
 };
 
 const MINUTE: i64 = 60_000;
@@ -199,7 +199,7 @@ async fn openai_from_5_6_on_tells_its_writes() {
     let part = json!({"type": "text", "text": long("user"), "prompt_cache_breakpoint": {"mode": "explicit"}});
     let mut request = body(
         Protocol::Openai,
-        json!({"model": "gpt-5.6", "messages": [{"role": "user", "content": [part]}]}),
+        json!({"model": "gpt-5.6", "reasoning_effort": "none", "messages": [{"role": "user", "content": [part]}]}),
     );
     request.as_object_mut().unwrap().remove("max_tokens");
     let first =
@@ -212,14 +212,14 @@ async fn openai_from_5_6_on_tells_its_writes() {
 
 #[tokio::test]
 async fn a_request_that_is_refused_leaves_nothing_behind() {
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         let provider = in_process_provider(EngineSettings {
             faults: "status=500,times=1".parse().unwrap(),
             ..scripted("default: {text: Yes.}")
         });
         let request = match protocol {
             Protocol::Anthropic => anthropic(json!({})),
-            Protocol::Openai => {
+            Protocol::Openai | Protocol::OpenaiResponses => {
                 body(protocol, json!({"messages": [{"role": "user", "content": long("user")}]}))
             }
             protocol => panic!("{protocol:?} has tests of its own"),
@@ -230,4 +230,48 @@ async fn a_request_that_is_refused_leaves_nothing_behind() {
             0
         );
     }
+}
+
+#[tokio::test]
+async fn responses_from_5_6_on_read_at_the_ends_of_messages_and_tell_why_not() {
+    let provider = in_process_provider(scripted("default: {text: Yes.}"));
+    let message =
+        |name: &str| json!({"role": "user", "content": [{"type": "input_text", "text": long(name)}]});
+    let request = |messages: Vec<Value>, more: Value| {
+        let fixed = json!({"model": "gpt-5.6", "messages": messages, "store": true, "prompt_cache_key": "a"});
+        let mut request = body(Protocol::OpenaiResponses, fixed);
+        merge_fields(&mut request, more);
+        request
+    };
+    let first =
+        provider.send(Protocol::OpenaiResponses, &request(vec![message("a")], json!({}))).await.json();
+    let usage = &first["usage"];
+    let written = usage["input_tokens_details"]["cache_write_tokens"].clone();
+    assert_eq!(
+        (&usage["input_tokens_details"]["cached_tokens"], &written),
+        (&json!(0), &usage["input_tokens"])
+    );
+    let said = json!({"role": "assistant", "content": "Yes."});
+    let grown = vec![message("a"), said, message("b")];
+    let compare = json!({"comparison_response_id": first["id"]});
+    let ask = async |more: Value| {
+        let answer = provider.send(Protocol::OpenaiResponses, &request(grown.clone(), more)).await.json();
+        (
+            answer["usage"]["input_tokens_details"]["cached_tokens"].clone(),
+            answer["prompt_cache_diagnostics"].clone(),
+        )
+    };
+    for (more, reason) in [
+        (json!({"prompt_cache_key": "b"}), "prompt_cache_key_changed"),
+        (json!({"reasoning": {"effort": "low"}}), "reasoning_effort_changed"),
+        (json!({"text": {"verbosity": "low"}}), "verbosity_changed"),
+        (json!({"tools": []}), "tools_changed"),
+    ] {
+        let mut more = more;
+        more["prompt_cache_options"] = compare.clone();
+        let (read, told) = ask(more).await;
+        assert_eq!((read, &told["type"], &told["reason"]), (json!(0), &json!("cache_miss"), &json!(reason)));
+    }
+    let (read, told) = ask(json!({"prompt_cache_options": compare})).await;
+    assert_eq!((read, told), (written, json!({"type": "cache_hit"})));
 }

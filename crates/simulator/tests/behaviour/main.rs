@@ -9,9 +9,10 @@ mod anthropic_rules; // every rule of the table, beside its nearest accepted nei
 mod caching; // reads, writes, lifetimes, parallel requests
 mod diagnostics; // why a request missed the cache
 mod echo; // every answer is accepted when it comes back
-mod faults; // every fault, both protocols, both ways
+mod faults; // every fault, all protocols, both ways
 mod gemini; // Gemini's own protocol
 mod matrix; // every model of the catalogue takes what Hardpan sends to it
 mod providers; // the two ways to reach a simulator
+mod responses; // what only the Responses API has
 mod strictness; // what the servers refuse, and in which form
 mod thinking; // who thinks, what is shown, and what it is bound to

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The two protocols whose requests have the same shape, with a list of messages.
-pub const BOTH: [Protocol; 2] = [Protocol::Anthropic, Protocol::Openai];
+/// The protocols whose requests have the same shape, with a list of messages.
+pub const MESSAGE_PROTOCOLS: [Protocol; 3] =
+    [Protocol::Anthropic, Protocol::Openai, Protocol::OpenaiResponses];
 
 /// A running simulator with its transport and clock.
 pub struct TestProvider {
@@ -60,13 +61,14 @@ pub fn path(protocol: Protocol) -> &'static str {
         Protocol::Anthropic => "/messages",
         Protocol::Openai => "/chat/completions",
         Protocol::Gemini => "/models/gemini-3.5-flash:streamGenerateContent?alt=sse",
+        Protocol::OpenaiResponses => "/responses",
     }
 }
 
 pub fn headers(protocol: Protocol) -> Vec<(String, String)> {
     let headers = match protocol {
         Protocol::Anthropic => vec![("x-api-key", "secret"), ("anthropic-version", "2023-06-01")],
-        Protocol::Openai => vec![("authorization", "Bearer secret")],
+        Protocol::Openai | Protocol::OpenaiResponses => vec![("authorization", "Bearer secret")],
         Protocol::Gemini => vec![("x-goog-api-key", "secret")],
     };
     headers.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -92,11 +94,26 @@ pub fn body(protocol: Protocol, more: Value) -> Value {
             "max_tokens": 1000,
             "tools": [{"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": schema}}],
         }),
+        Protocol::OpenaiResponses => json!({
+            "model": "gpt-5.4",
+            "max_tokens": 1000,
+            "store": false,
+            "tools": [{"type": "function", "name": "read", "description": "Reads.", "parameters": schema, "strict": false}],
+        }),
     };
     if protocol != Protocol::Gemini {
         body["messages"] = json!([{"role": "user", "content": "Hello!"}]);
     }
     merge_fields(&mut body, more);
+    if protocol == Protocol::OpenaiResponses {
+        // The same fields under other names.
+        for (name, renamed) in [("messages", "input"), ("max_tokens", "max_output_tokens")] {
+            let fields = body.as_object_mut().unwrap();
+            if let Some(value) = fields.shift_remove(name) {
+                fields.insert(renamed.into(), value);
+            }
+        }
+    }
     body
 }
 

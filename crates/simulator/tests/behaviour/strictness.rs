@@ -3,7 +3,7 @@ use hardpan_simulator::{EngineSettings, KeyPolicy, RateLimits, SignatureCheck};
 use serde_json::{Value, json};
 
 use crate::providers::{
-    BOTH, TestProvider, body, both_providers, headers, in_process_provider, path, scripted,
+    MESSAGE_PROTOCOLS, TestProvider, body, both_providers, headers, in_process_provider, path, scripted,
 };
 
 fn settings() -> EngineSettings {
@@ -19,7 +19,7 @@ async fn refused(provider: &TestProvider, protocol: Protocol, more: Value) -> (u
             assert_eq!(error["type"], "error", "{error}");
             assert_eq!(error["request_id"].as_str(), got.header("request-id"), "{error}");
         }
-        Protocol::Openai => {
+        Protocol::Openai | Protocol::OpenaiResponses => {
             let fields: Vec<&String> = error["error"].as_object().unwrap().keys().collect();
             assert_eq!(fields, ["message", "type", "param", "code"], "{error}");
             assert!(got.header("x-request-id").is_some());
@@ -32,7 +32,7 @@ async fn refused(provider: &TestProvider, protocol: Protocol, more: Value) -> (u
 #[tokio::test]
 async fn a_key_is_needed_and_any_will_do() {
     for provider in both_providers(settings).await {
-        for protocol in BOTH {
+        for protocol in MESSAGE_PROTOCOLS {
             let ask = |headers: Vec<(String, String)>| {
                 provider.send_with(
                     path(protocol),
@@ -70,7 +70,7 @@ async fn a_key_is_needed_and_any_will_do() {
 async fn only_known_keys_are_taken_where_there_are_some() {
     let provider =
         in_process_provider(EngineSettings { keys: KeyPolicy::Only(vec!["other".into()]), ..settings() });
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         let (status, error) = refused(&provider, protocol, json!({})).await;
         assert_eq!(status, 401);
         assert!(!error.to_string().contains("secret"), "{error}");
@@ -209,6 +209,22 @@ async fn openai_refuses_in_its_own_words() {
         ),
         (json!({"model": "deepseek/deepseek-reasoner"}), "does not support tools"),
         (json!({"max_tokens": 100_000}), "max_tokens"),
+        (
+            json!({"model": "gpt-5.6", "max_tokens": null}),
+            "Function tools with reasoning_effort are not supported for gpt-5.6",
+        ),
+        (
+            json!({"model": "gpt-6-astra", "max_tokens": null}),
+            "Function tools are not supported for gpt-6-astra",
+        ),
+        (
+            json!({"model": "gpt-5.6", "max_tokens": null, "reasoning_effort": "max"}),
+            "does not support 'max'",
+        ),
+        (
+            json!({"model": "gpt-5.1", "max_tokens": null, "stop": "x"}),
+            "'stop' is not supported with this model",
+        ),
         (json!({"n": 2}), "n must be 1"),
         (json!({"unheard_of": 1}), "unheard_of"),
         (json!({"messages": []}), "messages"),
@@ -246,13 +262,15 @@ async fn reasoning_must_come_back_as_it_was_given() {
 #[tokio::test]
 async fn a_minute_has_its_limits_and_every_answer_tells_them() {
     let limits = RateLimits { requests: 2, ..RateLimits::default() };
-    for protocol in BOTH {
+    for protocol in MESSAGE_PROTOCOLS {
         for provider in both_providers(|| EngineSettings { limits, ..settings() }).await {
             let (left, limit) = match protocol {
                 Protocol::Anthropic => {
                     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-limit")
                 }
-                Protocol::Openai => ("x-ratelimit-remaining-requests", "x-ratelimit-limit-requests"),
+                Protocol::Openai | Protocol::OpenaiResponses => {
+                    ("x-ratelimit-remaining-requests", "x-ratelimit-limit-requests")
+                }
                 protocol => panic!("{protocol:?} has tests of its own"),
             };
             for expected in ["1", "0"] {

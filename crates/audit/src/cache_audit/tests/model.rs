@@ -51,7 +51,7 @@ proptest! {
                 *last = last.with_marker(CacheLifetime::FiveMinutes);
             }
             let salts = CacheSettings { effort: Some(level.to_string().into()), ..CacheSettings::default() };
-            let request = CacheRequest { at, model: "m".into(), blocks, settings: salts };
+            let request = CacheRequest { at, model: "m".into(), blocks, settings: salts, explicit_only: false };
             let kept = CacheKey { model: 0, compactions: 0, images: false, thinking: Some(*level), level: None };
             let billed = cache.send(&rules, &request, at).amounts.cache_read;
             let found = frontiers.readable(node(Some(leaf)), &kept, at, 0).map_or(0, |found| found.tokens);

@@ -116,7 +116,7 @@ fn openai() -> Value {
     let call =
         |id: &str| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}});
     json!({
-        "model": "gpt-5.5", "max_completion_tokens": 4000, "stream": true, "stream_options": {"include_usage": true},
+        "model": "gpt-4o", "max_completion_tokens": 4000, "stream": true, "stream_options": {"include_usage": true},
         "tools": [{"type": "function", "function": {"name": "read", "description": "", "parameters": {"type": "object"}}}],
         "messages": [
             {"role": "system", "content": "Be brief."},
@@ -131,7 +131,7 @@ fn openai() -> Value {
 
 #[test]
 fn mistakes_in_a_chat_request_are_found() {
-    let broken = |change: Change| broken("gpt-5.5", openai(), change);
+    let broken = |change: Change| broken("gpt-4o", openai(), change);
     assert_eq!(broken(|_| {}), None);
     let cases: [(Change, &str); 11] = [
         (|body| body["messages"].as_array_mut().expect("a list").swap(4, 5), "every call is answered"),
@@ -234,6 +234,51 @@ fn mistakes_in_a_gemini_request_are_found() {
             "a level or a budget",
         ),
         (|body| body["contents"][3]["parts"][0]["text"] = json!(""), "no text is empty"),
+    ];
+    for (change, rule) in cases {
+        assert_eq!(broken(change), Some(rule));
+    }
+}
+
+fn responses() -> Value {
+    let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": [{"type": "input_text", "text": "x"}]});
+    let said = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    json!({
+        "model": "gpt-5.5", "max_output_tokens": 4000, "stream": true, "store": false,
+        "include": ["reasoning.encrypted_content"], "reasoning": {"summary": "auto"},
+        "tools": [{"type": "function", "name": "read", "description": "", "parameters": {"type": "object"}, "strict": false}],
+        "input": [
+            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]},
+            said("go"),
+            {"type": "reasoning", "summary": [], "encrypted_content": "g"},
+            {"type": "message", "role": "assistant", "phase": "commentary", "content": [{"type": "output_text", "text": "hm"}]},
+            call("a"),
+            call("b"),
+            output("b"),
+            output("a"),
+            said("and now?"),
+        ],
+    })
+}
+
+#[test]
+fn mistakes_in_a_responses_request_are_found() {
+    let broken = |change: Change| broken("gpt-5.5", responses(), change);
+    assert_eq!(broken(|_| {}), None);
+    let cases: [(Change, &str); 12] = [
+        (|body| drop(body["input"].as_array_mut().expect("a list").remove(7)), "every call is answered"),
+        (|body| drop(body["input"].as_array_mut().expect("a list").remove(4)), "a result answers a call"),
+        (|body| body["input"][5]["call_id"] = json!("a"), "a call's id is used once"),
+        (|body| body["input"][4]["call_id"] = json!("x".repeat(65)), "a call's id is plain"),
+        (|body| body["input"][4]["arguments"] = json!("[]"), "arguments are an object"),
+        (|body| body["input"][2]["encrypted_content"] = json!(""), "reasoning is encrypted"),
+        (|body| body["input"].as_array_mut().expect("a list").swap(2, 7), "reasoning leads to something"),
+        (|body| body["input"][3]["content"][0]["type"] = json!("input_text"), "a part's type is known"),
+        (|body| body["input"][3]["phase"] = json!("other"), "a phase where it is known"),
+        (|body| body["input"].as_array_mut().expect("a list").swap(0, 1), "the system prompt comes first"),
+        (|body| body["max_output_tokens"] = json!(15), "there is room for an answer"),
+        (|body| body["input"][1]["id"] = json!("msg_1"), "an object has its known fields"),
     ];
     for (change, rule) in cases {
         assert_eq!(broken(change), Some(rule));

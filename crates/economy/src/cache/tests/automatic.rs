@@ -4,7 +4,13 @@ use crate::Rates;
 /// A request of blocks of the given sizes, named by their place.
 fn sized(at: i64, sizes: &[usize]) -> CacheRequest {
     let blocks = sizes.iter().enumerate().map(|(name, tokens)| block(name, *tokens)).collect();
-    CacheRequest { at: seconds(at), model: "m".into(), blocks, settings: CacheSettings::default() }
+    CacheRequest {
+        at: seconds(at),
+        model: "m".into(),
+        blocks,
+        settings: CacheSettings::default(),
+        explicit_only: false,
+    }
 }
 
 /// What a bill comes to, in tokens of plain input.
@@ -18,10 +24,10 @@ fn price(provider: &str, id: &str, billing: &Billing) -> f64 {
 
 #[test]
 fn openai_up_to_5_5_reads_in_steps_of_128_from_1024() {
-    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.5"));
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.4"));
     let first = send(&mut cache, &rules, &sized(0, &[900, 120, 4, 200, 5000]));
     assert_eq!(first.amounts, amounts(0, 6144, 0, 80));
-    assert_eq!(price("openai", "gpt-5.5", &first), 6224.0); // writing costs nothing on top
+    assert_eq!(price("openai", "gpt-5.4", &first), 6224.0); // writing costs nothing on top
     let read = |sizes: &[usize]| cache.plan(&rules, &sized(10, sizes)).amounts.cache_read;
     assert_eq!(read(&[900, 120, 4, 200, 5000, 10]), 6144);
     assert_eq!(read(&[900, 120, 4, 200]), 1152);
@@ -34,7 +40,7 @@ fn openai_up_to_5_5_reads_in_steps_of_128_from_1024() {
 
 #[test]
 fn what_follows_the_first_change_is_lost() {
-    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.5"));
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.4"));
     send(&mut cache, &rules, &talk(0, 10, &[]));
     let mut changed = talk(5, 10, &[]);
     changed.blocks[6] = block(99, 1000);
@@ -63,7 +69,7 @@ fn a_text_handed_in_by_pieces_is_known_up_to_its_change() {
 
 #[test]
 fn automatic_entries_expire_are_refreshed_and_become_readable_like_others() {
-    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.5"));
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.4"));
     cache.commit(&rules, &talk(0, 10, &[]), seconds(3));
     assert_eq!(cache.plan(&rules, &talk(2, 12, &[])).amounts.cache_read, 0);
     assert_eq!(send(&mut cache, &rules, &talk(200, 6, &[])).amounts.cache_read, 5888);

@@ -169,23 +169,71 @@ fn openai_from_5_6_on_writes_at_markers_and_at_the_newest_message() {
     let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.6"));
     let first = send(&mut cache, &rules, &talk(0, 10, &[(2, SHORT)]));
     assert_eq!(first.amounts, amounts(0, 10_000, 0, 0));
-    // No limit of positions, and no second lifetime.
-    let second = send(&mut cache, &rules, &talk(1790, 60, &[(2, SHORT), (60, LONG)]));
-    assert_eq!(second.amounts, amounts(10_000, 50_000, 0, 0));
+    // The end of the first request is one of the 20 ends before the newest.
+    let second = send(&mut cache, &rules, &talk(1790, 30, &[(2, SHORT)]));
+    assert_eq!(second.amounts, amounts(10_000, 20_000, 0, 0));
     assert_eq!(second.hit.unwrap().expires, Some(seconds(1800)));
+    // One further on it is not, and the marker is what is left.
+    assert_eq!(cache.plan(&rules, &talk(1790, 51, &[(2, SHORT)])).amounts, amounts(2000, 49_000, 0, 0));
     // Only whole prefixes count: when the newest message is another, the marker before it is what
     // is left.
     let mut third = talk(1800, 10, &[(2, SHORT)]);
     third.blocks[9] = block(99, 500);
     assert_eq!(cache.plan(&rules, &third).amounts, amounts(2000, 7500, 0, 0));
-    let explicit = CacheRules { implicit: ImplicitMarker::None, ..rules };
-    assert_eq!(cache.plan(&explicit, &third).amounts, amounts(2000, 0, 0, 7500));
-    assert_eq!(cache.plan(&explicit, &talk(1800, 60, &[])).amounts, amounts(0, 0, 0, 60_000));
+    third.explicit_only = true;
+    assert_eq!(cache.plan(&rules, &third).amounts, amounts(2000, 0, 0, 7500));
+    let unmarked = CacheRequest { explicit_only: true, ..talk(1800, 60, &[]) };
+    assert_eq!(cache.plan(&rules, &unmarked).amounts, amounts(0, 0, 0, 60_000));
+}
+
+#[test]
+fn openai_from_5_6_on_has_a_longer_lifetime_at_the_same_price() {
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.6"));
+    let marked = |at| CacheRequest { explicit_only: true, ..talk(at, 5, &[(5, LONG)]) };
+    assert_eq!(send(&mut cache, &rules, &marked(0)).amounts, amounts(0, 0, 5000, 0));
+    assert_eq!(cache.plan(&rules, &marked(43_000)).amounts, amounts(5000, 0, 0, 0));
+    assert_eq!(cache.plan(&rules, &marked(43_200)).amounts.cache_read, 0);
+}
+
+#[test]
+fn openai_from_5_6_on_ends_at_the_users_messages_and_runs_of_results() {
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.6"));
+    // The system prompt, a user message of two blocks, a call, two results.
+    let mut request = talk(0, 6, &[]);
+    request.blocks[0].section = Section::System;
+    for (index, is_end) in [true, false, true, false, false, true].into_iter().enumerate() {
+        request.blocks[index].is_end = is_end;
+    }
+    send(&mut cache, &rules, &request);
+    assert_eq!(cache.len(), 1, "the system prompt is under the minimum");
+    request.blocks[0].tokens = 1024;
+    send(&mut cache, &rules, &request);
+    assert_eq!(cache.len(), 2);
+    // Another conversation with the same system prompt.
+    let mut other = request.clone();
+    (other.at, other.blocks[1]) = (seconds(5), block(99, 1000));
+    assert_eq!(cache.plan(&rules, &other).amounts.cache_read, 1024);
+    let careful = ImplicitMarker::MessageEnds(hardpan_models::ImplicitEnds { earlier: 20, system: false });
+    assert_eq!(cache.plan(&CacheRules { implicit: careful, ..rules }, &other).amounts.cache_read, 0);
+}
+
+#[test]
+fn openai_from_5_6_on_reads_the_first_two_markers_and_the_latest_fifty() {
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.6"));
+    let explicit = |count, markers: &[(usize, CacheLifetime)]| CacheRequest {
+        explicit_only: true,
+        ..talk(0, count, markers)
+    };
+    send(&mut cache, &rules, &explicit(10, &[(4, SHORT), (5, SHORT), (6, SHORT), (7, SHORT)]));
+    let all: Vec<(usize, CacheLifetime)> = (4..=60).map(|number| (number, SHORT)).collect();
+    let later = CacheRequest { at: seconds(5), ..explicit(60, &all) };
+    assert_eq!(cache.plan(&rules, &later).amounts.cache_read, 5000, "4 and 5 are the first, 11 the next");
 }
 
 #[test]
 fn openai_from_5_6_on_writes_the_last_four_markers_and_reads_them_all() {
-    let rules = CacheRules { implicit: ImplicitMarker::None, ..rules("openai", "gpt-5.6") };
+    let mut rules = CacheRules { implicit: ImplicitMarker::None, ..rules("openai", "gpt-5.6") };
+    rules.cache.look_back = None;
     let mut cache = CacheModel::new();
     let markers = [(2, SHORT), (4, SHORT), (6, SHORT), (8, SHORT), (10, SHORT)];
     send(&mut cache, &rules, &talk(0, 10, &markers));

@@ -172,7 +172,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             };
             let blocks = blocks.iter().enumerate().map(cached).collect();
             let model = if is_other { "n" } else { "m" }.into();
-            Step { request: CacheRequest { at: Moment(now), model, blocks, settings }, answered }
+            Step {
+                request: CacheRequest { at: Moment(now), model, blocks, settings, explicit_only: false },
+                answered,
+            }
         };
         steps.into_iter().map(make).collect()
     })
@@ -192,9 +195,10 @@ fn small_rules() -> impl Strategy<Value = CacheRules> {
                 ..rules("openai", "gpt-5.6").cache
             },
             implicit: ImplicitMarker::None,
+            invalidation: Invalidation::None,
             ..rules("openai", "gpt-5.6")
         }),
-        Just(rules("openai", "gpt-5.5")),
+        Just(rules("openai", "gpt-5.4")),
         Just(rules("vllm", "any")),
         Just(rules("groq", "openai/gpt-oss-120b")),
     ];

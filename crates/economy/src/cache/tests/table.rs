@@ -11,7 +11,13 @@ fn base() -> CacheRequest {
         [block(10 * index), block(10 * index + 1).with_marker(SHORT)]
     };
     let blocks = SECTIONS.iter().enumerate().flat_map(of).collect();
-    CacheRequest { at: seconds(0), model: "m".into(), blocks, settings: CacheSettings::default() }
+    CacheRequest {
+        at: seconds(0),
+        model: "m".into(),
+        blocks,
+        settings: CacheSettings::default(),
+        explicit_only: false,
+    }
 }
 
 /// Which sections can still be read after a change: each is asked for by itself, with all that
@@ -81,10 +87,26 @@ fn settings_count_even_without_a_system_prompt() {
 }
 
 #[test]
-fn settings_do_not_count_where_no_document_says_so() {
+fn openai_from_5_6_on_loses_everything_or_nothing() {
     let rules = rules("openai", "gpt-5.6");
+    let own: [(&str, Change); 2] = [
+        ("prompt_cache_key", |request| request.settings.cache_key = Some("other".into())),
+        ("verbosity", |request| request.settings.output = Some("low".into())),
+    ];
+    let lost = ["web search", "disable_parallel_tool_use", "effort", "prompt_cache_key", "verbosity"];
+    for (name, change) in FROM_SYSTEM[1..].iter().chain(&MESSAGES[..5]).chain(&own) {
+        assert_eq!(kept(&rules, change), [!lost.contains(name); 3], "{name}");
+    }
+}
+
+#[test]
+fn settings_do_not_count_where_no_document_says_so() {
+    let (mut cache, rules) = (CacheModel::new(), rules("openai", "gpt-5.4"));
+    send(&mut cache, &rules, &base());
     for (name, change) in FROM_SYSTEM[1..].iter().chain(&MESSAGES[..5]) {
-        assert_eq!(kept(&rules, change), [true; 3], "{name}");
+        let mut changed = CacheRequest { at: seconds(10), ..base() };
+        change(&mut changed);
+        assert!(cache.plan(&rules, &changed).amounts.cache_read > 11_000, "{name}");
     }
 }
 
@@ -129,7 +151,13 @@ fn every_model_has_its_smallest_prefix() {
         let rules = rules("anthropic", model);
         let sized = |tokens: usize| {
             let blocks = vec![block(1, tokens).with_marker(SHORT), block(2, 10)];
-            CacheRequest { at: seconds(0), model: model.into(), blocks, settings: CacheSettings::default() }
+            CacheRequest {
+                at: seconds(0),
+                model: model.into(),
+                blocks,
+                settings: CacheSettings::default(),
+                explicit_only: false,
+            }
         };
         let mut cache = CacheModel::new();
         let small = send(&mut cache, &rules, &sized(minimum - 1));

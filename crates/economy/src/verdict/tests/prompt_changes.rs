@@ -225,7 +225,7 @@ fn other_settings_lose_the_messages_where_the_provider_says_so() {
     let citations = verdict_after(|session, _| session.settings.citations = true);
     assert_eq!((citations.cause, citations.read), (Cause::SettingChanged("citations".into()), 0));
 
-    let mut session = TestSession::new("openai", "gpt-5.5");
+    let mut session = TestSession::new("openai", "gpt-5.4");
     let mut conversation = warm_conversation(&mut session);
     conversation.thinking = Thinking::Budget(2000);
     session.settings.effort = Some("high".into());
@@ -238,7 +238,7 @@ fn another_model_or_provider_has_another_cache() {
     let cause = Cause::ModelChanged { from: "claude-sonnet-5".into(), to: "claude-opus-5".into() };
     assert_eq!((model.cause.clone(), model.blame, model.read), (cause, Blame::Person, 0));
     assert!(model.lost_tokens > 8000 && model.lost_dollars > 0.0);
-    let provider = verdict_after(|session, _| session.switch("openai", "gpt-5.5"));
+    let provider = verdict_after(|session, _| session.switch("openai", "gpt-5.4"));
     let cause = Cause::ProviderChanged { from: "anthropic".into(), to: "openai".into() };
     assert_eq!((provider.cause, provider.blame), (cause, Blame::Person));
 }

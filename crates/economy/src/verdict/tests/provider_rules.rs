@@ -137,7 +137,7 @@ fn a_prefix_under_the_minimum_is_the_providers_rule() {
 
 #[test]
 fn without_a_breakpoint_a_small_prefix_is_explained_and_no_loss() {
-    let mut session = TestSession::new("openai", "gpt-5.5");
+    let mut session = TestSession::new("openai", "gpt-5.4");
     let mut conversation = TestConversation {
         base: Vec::new(),
         system: Vec::new(),
@@ -155,7 +155,7 @@ fn without_a_breakpoint_a_small_prefix_is_explained_and_no_loss() {
 
 #[test]
 fn what_the_provider_dropped_is_the_providers() {
-    for (provider, model) in [("anthropic", "claude-sonnet-5"), ("openai", "gpt-5.5"), ("openai", "gpt-5.6")]
+    for (provider, model) in [("anthropic", "claude-sonnet-5"), ("openai", "gpt-5.4"), ("openai", "gpt-5.6")]
     {
         let mut session = TestSession::new(provider, model);
         let mut conversation = warm_conversation(&mut session);

@@ -228,6 +228,8 @@ fn enabled_settings(given: &CacheSettings, prompt: &CacheSettings) -> Vec<(Setti
         output_config: _,
         deferred_tools: _,
         speed: _,
+        cache_key: _, // one for a session
+        output: _,    // never sent
     } = given;
     let on = |setting, on: bool| on.then(|| (setting, "on".to_owned()));
     let word = |setting, word: &Option<Arc<str>>| word.as_ref().map(|word| (setting, word.to_string()));

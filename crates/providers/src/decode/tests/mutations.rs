@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::codec;
 use crate::decode::{RequestKind, decode_request};
 
-fn bodies() -> [(Protocol, Value); 3] {
+fn bodies() -> [(Protocol, Value); 4] {
     let marker = json!({"type": "ephemeral", "ttl": "1h"});
     let anthropic = json!({
         "model": "m", "max_tokens": 9, "stream": true, "system": [{"type": "text", "text": "s", "cache_control": marker}],
@@ -41,7 +41,37 @@ fn bodies() -> [(Protocol, Value); 3] {
             {"role": "user", "parts": [{"functionResponse": {"id": "i", "name": "t", "response": {"output": "x"}, "parts": [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]}}]},
         ],
     });
-    [(Protocol::Anthropic, anthropic), (Protocol::Openai, openai), (Protocol::Gemini, gemini)]
+    let responses = json!({
+        "model": "m", "instructions": "s", "max_output_tokens": 99, "stream": true, "store": false,
+        "prompt_cache_key": "k", "prompt_cache_options": {"mode": "explicit", "ttl": "30m"},
+        "reasoning": {"effort": "high", "summary": "auto"}, "include": ["reasoning.encrypted_content"],
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object", "properties": {}, "additionalProperties": false}, "strict": false}},
+        "tools": [{"type": "function", "name": "t", "description": "d", "parameters": {"type": "object"}, "strict": false},
+                  {"type": "web_search", "search_context_size": "low"},
+                  {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "lark", "definition": "x"}},
+                  {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "u"}]}],
+        "tool_choice": {"type": "function", "name": "t"},
+        "input": [
+            {"type": "additional_tools", "role": "developer", "tools": []},
+            {"role": "developer", "content": "s"},
+            {"role": "user", "content": [{"type": "input_text", "text": "a", "prompt_cache_breakpoint": {"mode": "explicit"}}, {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "h"}], "encrypted_content": "g"},
+            {"type": "message", "id": "msg_1", "role": "assistant", "phase": "commentary", "content": [{"type": "output_text", "text": "b", "annotations": []}]},
+            {"type": "function_call", "id": "fc_1", "call_id": "i", "name": "t", "arguments": "{}"},
+            {"type": "custom_tool_call", "call_id": "j", "name": "c", "input": "x"},
+            {"type": "function_call_output", "call_id": "i", "output": [{"type": "input_text", "text": "x"}]},
+            {"type": "custom_tool_call_output", "call_id": "j", "output": "y"},
+            {"type": "configuration_update", "reasoning": {"effort": "low"}},
+            {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search"}},
+            {"type": "compaction_trigger"},
+        ],
+    });
+    [
+        (Protocol::Anthropic, anthropic),
+        (Protocol::Openai, openai),
+        (Protocol::OpenaiResponses, responses),
+        (Protocol::Gemini, gemini),
+    ]
 }
 
 /// The JSON pointer of every value of a body, such as `/messages/0/role`.
@@ -87,6 +117,7 @@ fn survive(body: &[u8]) {
                 let rules = match protocol {
                     Protocol::Anthropic => ValidationRules::anthropic(),
                     Protocol::Openai => ValidationRules::openai(),
+                    Protocol::OpenaiResponses => ValidationRules::openai_responses(),
                     Protocol::Gemini => ValidationRules::gemini(),
                 };
                 find_violations(&decoded.prompt, &rules);
@@ -138,7 +169,8 @@ fn every_field_may_be_missing_and_none_may_be_added() {
             // Arguments and schemas are the client's own, and so is what a typed tool is told.
             let own = ["/input", "/input_schema", "/parameters", "/tools/1"];
             let geminis = ["/args", "/response", "/parametersJsonSchema"];
-            let is_free = own.iter().chain(&geminis).any(|end| pointer.ends_with(end));
+            let responses = ["/schema", "/schema/properties", "/input/10", "/action"];
+            let is_free = own.iter().chain(&geminis).chain(&responses).any(|end| pointer.ends_with(end));
             let is_refused = decode_request(protocol, more.to_string().as_bytes()).is_err();
             assert_eq!(is_refused, !is_free, "{protocol:?} {pointer}");
         }

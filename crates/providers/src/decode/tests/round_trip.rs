@@ -276,6 +276,35 @@ fn reasoning_block(text: &str, signature: Option<&str>) -> Block {
     Block::new(Region::Log, Content::Reasoning(Reasoning { text, signature, redacted: None, origin }))
 }
 
+/// The prompt reduced to what the Responses API can express: results have no outcome, encrypted
+/// reasoning is its only proof, and what the model said has no markers.
+fn as_responses(prompt: &Prompt, profile: &ProviderProfile) -> Prompt {
+    let mut seen = prompt.clone();
+    for message in &mut seen.messages {
+        for block in &mut message.blocks {
+            let content = match (*block.content).clone() {
+                Content::Result(result) => {
+                    block.breakpoint = block.breakpoint.filter(|_| !result.parts.is_empty());
+                    Content::Result(ToolResult { outcome: ToolOutcome::Done, ..result })
+                }
+                Content::Reasoning(Reasoning { text, signature, redacted, origin }) => {
+                    Content::Reasoning(Reasoning {
+                        text,
+                        signature: signature.or(redacted),
+                        redacted: None,
+                        origin,
+                    })
+                }
+                other => other,
+            };
+            block.content = content.into();
+            block.breakpoint = known(block.breakpoint, profile).filter(|_| message.role == Role::User);
+        }
+    }
+    seen.system.iter_mut().for_each(|block| block.breakpoint = known(block.breakpoint, profile));
+    seen
+}
+
 /// Without markers, the texts of a message become one string with newlines, unless there is an
 /// image.
 fn contents(blocks: &[Block], profile: &ProviderProfile) -> Vec<Block> {
@@ -395,6 +424,26 @@ proptest! {
         let mut valid = decoded.prompt;
         valid.tools.clear();
         prop_assert_eq!(validate(&valid, &ValidationRules::gemini()), Ok(()));
+    }
+
+    #[test]
+    fn the_body_of_responses_comes_back_but_for_outcomes(mut prompt in prompts(), has_markers: bool, message_phase: bool) {
+        let markers = if has_markers { MarkerFormat::PromptCacheBreakpoint } else { MarkerFormat::None };
+        let profile = ProviderProfile { protocol: Protocol::OpenaiResponses, markers, message_phase, ..ProviderProfile::default() };
+        prompt.effort = Some(hardpan_prompt::Effort::High);
+        let decoded = read_back(&prompt, &profile);
+        let expected = as_responses(&prompt, &profile);
+        prop_assert_eq!(seen(&decoded.prompt), seen(&expected));
+        let tools = |prompt: &Prompt| prompt.tools.iter().map(|block| block.tool.clone()).collect::<Vec<_>>();
+        let mut declared = tools(&prompt);
+        let mut names = std::collections::BTreeSet::new();
+        declared.retain(|tool| names.insert(tool.name.clone()));
+        prop_assert_eq!(tools(&decoded.prompt), declared);
+        let room = prompt.max_tokens.max(16);
+        prop_assert_eq!((decoded.prompt.max_tokens, decoded.prompt.effort, decoded.stream), (room, prompt.effort, true));
+        prop_assert_eq!(seen(&read_back(&decoded.prompt, &profile).prompt), seen(&expected));
+        let rules = ValidationRules { breakpoints: hardpan_prompt::validate::Acceptance::Accepted, max_breakpoints: None, ..ValidationRules::openai_responses() };
+        prop_assert_eq!(validate(&decoded.prompt, &rules), Ok(()));
     }
 
     #[test]

@@ -182,6 +182,67 @@ fn openai(pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
     stream
 }
 
+/// Events of the Responses API; `names` leaves out those that only announce, `done` adds a marker
+/// that its server does not send.
+fn responses(pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
+    let mut payloads =
+        vec![json!({"type": "response.created", "response": {"id": "m", "model": "x", "output": []}})];
+    let mut calls = 0;
+    for (index, piece) in pieces.iter().enumerate() {
+        let id = format!("item_{index}");
+        let place = json!({"output_index": index, "item_id": id, "content_index": 0, "summary_index": 0});
+        let (item, kind, deltas) = match piece {
+            GeneratedPart::Text(words) => {
+                let content = json!([{"type": "output_text", "text": words.concat()}]);
+                (json!({"type": "message", "content": content}), "output_text", words)
+            }
+            GeneratedPart::Reasoning(words) => {
+                let summary = json!([{"type": "summary_text", "text": words.concat()}]);
+                (
+                    json!({"type": "reasoning", "summary": summary, "encrypted_content": "s"}),
+                    "reasoning_summary_text",
+                    words,
+                )
+            }
+            GeneratedPart::Call(json) => {
+                calls += 1;
+                let call_id = format!("c{}", calls - 1);
+                let call = json!({"type": "function_call", "call_id": call_id, "name": "f", "arguments": json.concat()});
+                (call, "function_call_arguments", json)
+            }
+        };
+        let mut item = item;
+        item["id"] = id.into();
+        if !style.pretty {
+            let mut shell = item.clone();
+            for (key, empty) in [
+                ("content", json!([])),
+                ("summary", json!([])),
+                ("arguments", json!("")),
+                ("encrypted_content", json!("half")),
+            ] {
+                if shell.get(key).is_some() {
+                    shell[key] = empty;
+                }
+            }
+            payloads
+                .push(json!({"type": "response.output_item.added", "output_index": index, "item": shell}));
+            for delta in deltas {
+                let mut event = place.clone();
+                (event["type"], event["delta"]) =
+                    (format!("response.{kind}.delta").into(), delta.as_str().into());
+                payloads.push(event);
+            }
+        }
+        payloads.push(json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+    }
+    let usage = json!({"input_tokens": 3, "output_tokens": 5, "total_tokens": 8});
+    payloads.push(
+        json!({"type": "response.completed", "response": {"id": "m", "status": "completed", "usage": usage}}),
+    );
+    frame(&payloads, style)
+}
+
 fn wire_calls(number: usize, json: &[String], style: CallStyle) -> Vec<Value> {
     let id = format!("c{number}");
     if let CallStyle::Whole = style {
@@ -240,12 +301,20 @@ fn gemini(pieces: &[GeneratedPart], style: &ServerStyle) -> Vec<u8> {
 fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
     let mut events = vec![start("m", "x")];
     let mut calls = 0;
-    for piece in pieces {
+    // Where calls end by themselves.
+    let has_ends = protocol != Protocol::Openai;
+    for (index, piece) in pieces.iter().enumerate() {
         match piece {
-            GeneratedPart::Text(words) => events.push(AnswerEvent::Text(words.concat())),
+            GeneratedPart::Text(words) => {
+                let before = index.checked_sub(1).map(|before| &pieces[before]);
+                let follows =
+                    protocol == Protocol::OpenaiResponses && matches!(before, Some(GeneratedPart::Text(_)));
+                let separator = if follows { "\n\n" } else { "" };
+                events.push(AnswerEvent::Text(format!("{separator}{}", words.concat())));
+            }
             GeneratedPart::Reasoning(words) => {
                 events.push(AnswerEvent::Reasoning(words.concat()));
-                if protocol == Protocol::Anthropic {
+                if has_ends && protocol != Protocol::Gemini {
                     events.push(AnswerEvent::Signature("s".into()));
                 }
             }
@@ -254,7 +323,7 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
                     events.push(AnswerEvent::Signature("s".into()));
                 }
                 events.extend([call(calls, &format!("c{calls}"), "f"), delta(calls, &json.concat())]);
-                if protocol != Protocol::Openai {
+                if has_ends {
                     events.push(AnswerEvent::CallEnd { index: calls });
                 }
                 calls += 1;
@@ -265,12 +334,17 @@ fn expected(protocol: Protocol, pieces: &[GeneratedPart]) -> Vec<AnswerEvent> {
         reports_cache: protocol == Protocol::Gemini,
         ..TokenUsage { input: 3, output: 5, ..TokenUsage::default() }.into()
     }));
-    if protocol == Protocol::Openai {
+    if !has_ends {
         events.extend((0..calls).map(|index| AnswerEvent::CallEnd { index }));
     }
-    let has_ended = protocol == Protocol::Gemini && calls == 0; // it has one word for both
-    events.push(stop(if has_ended { StopReason::End } else { StopReason::ToolUse }));
+    events.push(stop(stop_reason(protocol, calls)));
     AnswerEvent::merge(events)
+}
+
+/// Some have one word for both ends: the answer itself tells whether it waits for results.
+fn stop_reason(protocol: Protocol, calls: usize) -> StopReason {
+    let has_one_word = matches!(protocol, Protocol::OpenaiResponses | Protocol::Gemini);
+    if has_one_word && calls == 0 { StopReason::End } else { StopReason::ToolUse }
 }
 
 /// Flips, drops, inserts and repeats bytes.
@@ -300,6 +374,7 @@ fn render(protocol: Protocol, pieces: &[GeneratedPart], style: &ServerStyle) -> 
         Protocol::Anthropic => anthropic(pieces, style),
         Protocol::Openai => openai(pieces, style),
         Protocol::Gemini => gemini(pieces, style),
+        Protocol::OpenaiResponses => responses(pieces, style),
     }
 }
 
@@ -354,7 +429,7 @@ proptest! {
         let mut stream = render(protocol, &answer, &style);
         stream.truncate(end.index(stream.len()));
         let answer: Answer = decode_stream(protocol, ThinkTags::Leading, &stream).into_iter().collect();
-        let clean = matches!(answer.stop, Some(StopReason::ToolUse | StopReason::End));
+        let clean = answer.stop.as_ref().is_some_and(StopReason::is_clean);
         prop_assert!(clean || answer.stop == Some(StopReason::Cut));
         prop_assert!(answer.calls().iter().all(|call| call.runnable.is_ok() == clean));
     }
