@@ -111,7 +111,7 @@ async fn a_model_that_calls_a_tool_is_asked_once_more_without_the_prefix() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_summary_that_fails_changes_nothing() {
-    let call = "    tool_calls: [{name: ls, arguments: {path: .}}]";
+    let call = "    tool_calls: [{name: ls, arguments: {path: .}}]\n    undeclared: true";
     for (answer, why) in [
         ("    text: \"   \"", "it was empty"),
         ("    text: \"## Goal\"\n    stop: length", "it ended with length"),

@@ -31,6 +31,8 @@ impl Verdict {
         }
         let ours = self.changed_part();
         match diagnosis {
+            // What had expired was lost whatever else changed, and the provider cannot see that.
+            CacheDiagnosis::Changed { .. } if matches!(self.cause, Cause::Expired { .. }) => {}
             CacheDiagnosis::Changed { part, .. } if ours == Some(part) => self.source = VerdictSource::Both,
             CacheDiagnosis::Changed { part, .. } => {
                 let corrected = Cause::SaidByProvider { part };
@@ -128,6 +130,7 @@ mod tests {
             (tools(), changed(ChangedPart::System), VerdictSource::Provider, true),
             (Cause::Evicted, changed(ChangedPart::Messages), VerdictSource::Provider, true),
             (expired.clone(), none, VerdictSource::Both, false),
+            (expired, changed(ChangedPart::Messages), VerdictSource::Ours, false),
             (Cause::Unmarked, none, VerdictSource::Both, false),
             (tools(), none, VerdictSource::Ours, true),
             (Cause::EffortChanged, Some(CacheDiagnosis::Unavailable), VerdictSource::Ours, false),
