@@ -3,7 +3,7 @@
 use hardpan_context::LayoutName;
 use hardpan_test_support::{TestAgent, TestAgentBuilder, numbered_lines};
 
-fn two_files(layout: LayoutName) -> TestAgentBuilder {
+pub fn two_files(layout: LayoutName) -> TestAgentBuilder {
     let [alpha, beta] = ["alpha", "beta"].map(|word| numbered_lines(word, 400));
     TestAgent::in_process().layout(layout).item("file:a.rs", &alpha).item("file:b.rs", &beta)
 }

@@ -2,7 +2,7 @@ use hardpan_context::LayoutName;
 use hardpan_models::ThinkingSetting;
 use hardpan_test_support::{TestAgent, numbered_lines};
 
-use crate::agents::with_files;
+use crate::agents::{two_files, with_files};
 
 /// What the last request read and wrote.
 fn last(test_agent: &TestAgent) -> (u64, u64) {
@@ -34,7 +34,7 @@ async fn a_ping_is_a_read_and_the_cache_lives_on() {
 }
 
 #[tokio::test]
-async fn a_pause_is_not_kept_warm_for_ever_and_not_at_all_while_thinking() {
+async fn a_pause_is_not_kept_warm_for_ever_and_not_at_all_with_a_thinking_budget() {
     let test_agent = with_files(LayoutName::Strata).await;
     test_agent.say("Hello.").await;
     for _ in 0..2 {
@@ -43,6 +43,9 @@ async fn a_pause_is_not_kept_warm_for_ever_and_not_at_all_while_thinking() {
         test_agent.agent.ping_cache().await.unwrap();
     }
     assert!(!test_agent.agent.cache_warmth().unwrap().ping_pays, "two pings are enough");
+    let test_agent = two_files(LayoutName::Strata).model("claude-sonnet-4-5").start().await;
+    test_agent.say("Hello.").await;
+    assert!(test_agent.agent.cache_warmth().unwrap().ping_pays);
     test_agent.agent.select_thinking(ThinkingSetting::Budget(2000)).await.unwrap();
     test_agent.say("Think.").await;
     assert!(!test_agent.agent.cache_warmth().unwrap().ping_pays);

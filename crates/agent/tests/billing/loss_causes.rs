@@ -122,7 +122,7 @@ async fn an_image_was_added() {
 #[tokio::test]
 async fn thinking_changed() {
     let test_agent = begun(STRATA).await;
-    test_agent.agent.select_thinking(ThinkingSetting::Budget(2000)).await.unwrap();
+    test_agent.agent.select_thinking(ThinkingSetting::Off).await.unwrap();
     test_agent.say("Go on.").await;
     assert_eq!(test_agent.the_loss().await.cause, Cause::ThinkingChanged);
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may stop")]
 
 mod agents; // the conversations that most tests begin with
+mod bound_reasoning; // reasoning that may go back only after an unchanged past
 mod cache_warmth; // how long the cache lives, and keeping it warm
 mod foresight; // the price of an act, and what it turns out to be
 mod ledger_totals; // the ledger adds up to what the provider billed

@@ -81,7 +81,7 @@ async fn what_a_tool_has_just_printed_counts_before_it_is_sent() {
 async fn a_compaction_that_fails_is_not_tried_with_every_turn() {
     let script = reading(4, "    text: \"\\n\"");
     let test_agent = TestAgent::with_real_tools()
-        .window(22_000)
+        .window(34_000)
         .script(script)
         .settings(|settings| settings.compact_at = 0.3)
         .start()
