@@ -199,6 +199,8 @@ fn section_parts(content: &[MessagePart]) -> Vec<SectionPart<'_>> {
         match part {
             MessagePart::Text { text } => parts.push(SectionPart::Text(text)),
             MessagePart::Image(image) => parts.push(SectionPart::Image(image)),
+            // A signature without text is nothing to read.
+            MessagePart::Reasoning { text, redacted: None, .. } if text.is_empty() => {}
             MessagePart::Reasoning { text, redacted, .. } => {
                 let shown = if redacted.is_some() { "(hidden by the provider)" } else { text.as_str() };
                 parts.push(SectionPart::Collapsed { title: "Reasoning".into(), text: shown.into() });

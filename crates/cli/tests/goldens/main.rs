@@ -16,6 +16,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod gemini; // a body of Gemini in the words of the others
 mod outline;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,12 +35,13 @@ use support::{LAYOUTS, Sandbox, snapshot, tests};
 type Codec = (&'static str, &'static str, &'static str);
 
 /// The forms that every snapshot is encoded in.
-const CODECS: [Codec; 5] = [
+const CODECS: [Codec; 6] = [
     ("anthropic", "anthropic", "claude-sonnet-5"),
     ("openai", "openai", "gpt-4.1"),
     ("responses", "openai", "gpt-5.5"),
     ("responses-breakpoints", "openai", "gpt-5.6"),
     ("openrouter", "openrouter", "anthropic/claude-sonnet-4.5"),
+    ("gemini", "gemini", "gemini-3.5-flash"),
 ];
 
 /// The rows of data whose differences show only here, and a model without tools.
@@ -66,7 +68,7 @@ const MORE: [(&str, &[Codec]); 3] = [
 
 /// The snapshot whose bodies are reviewed whole, in one codec of each protocol.
 const RICHEST: &str = "everything";
-const PROTOCOLS: [&str; 3] = ["anthropic", "openai", "responses"];
+const PROTOCOLS: [&str; 4] = ["anthropic", "openai", "responses", "gemini"];
 
 /// Snapshot, layout, codec.
 type Combination = (String, &'static str, &'static str);
@@ -189,6 +191,11 @@ fn whole_bodies_for_anthropic_are_as_reviewed() {
 #[test]
 fn whole_bodies_for_openai_are_as_reviewed() {
     assert_body_reviewed("openai");
+}
+
+#[test]
+fn whole_bodies_for_gemini_are_as_reviewed() {
+    assert_body_reviewed("gemini");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! A request body as one line per block: who speaks, what kind of block, how long, which hash, which
-//! marker, how it begins. Both protocols are written with the same words, so that the outline of one
+//! marker, how it begins. All protocols are written with the same words, so that the outline of one
 //! codec can be shown as what differs from another's.
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
-use super::digest;
+use super::{digest, gemini};
 
 /// How much of a text is shown: enough to recognise a block by.
 const SHOWN_CHARS: usize = 56;
@@ -23,6 +23,7 @@ pub struct Outline {
 impl Outline {
     pub fn of(body: &Value) -> Self {
         let mut body = body.as_object().expect("a body is an object").clone();
+        gemini::translate(&mut body);
         let [tools, system, messages] = ["tools", "system", "messages"].map(|key| array(body.remove(key)));
         let mut writer = BlockWriter { lines: String::new(), role: String::new(), string_contents: 0 };
         tools.into_iter().for_each(|tool| writer.tool(tool));
