@@ -35,6 +35,9 @@ fn beta_features(prompt: &Prompt) -> Vec<&'static str> {
     features.into_iter().filter_map(|(name, used)| used.then_some(name)).collect()
 }
 
+/// The window from which on a model takes more images, in tokens.
+const LARGE_WINDOW: u32 = 1_000_000;
+
 /// Anthropic Messages.
 #[derive(Debug)]
 pub struct AnthropicMessages;
@@ -117,6 +120,7 @@ impl Codec for AnthropicMessages {
         ValidationRules {
             prefill: Acceptance::from_flag(model.prefill),
             system_messages: Acceptance::from_flag(model.system_messages),
+            max_images: if model.context >= LARGE_WINDOW { 600 } else { 100 },
             breakpoints: Acceptance::from_flag(profile.markers != MarkerFormat::None),
             ..ValidationRules::anthropic()
         }

@@ -526,3 +526,19 @@ fn automatic_caching_does_nothing_twice_and_does_not_contradict() {
     let words = server.refusal(&body(vec![marked("1h")]));
     assert_eq!(words, "cache_control: the last block already has a marker with another ttl");
 }
+
+#[test]
+fn large_windows_take_more_images() {
+    const PIXEL: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let server = Anthropic::new(settings());
+    let body = |model: &str, count: usize| {
+        let source = json!({"type": "base64", "media_type": "image/png", "data": PIXEL});
+        let content = vec![json!({"type": "image", "source": source}); count];
+        request(model, json!({"messages": [{"role": "user", "content": content}]}))
+    };
+    server.answer(&body("claude-opus-5", 600));
+    let words = server.refusal(&body("claude-opus-5", 601));
+    assert!(words.ends_with("at most 600 images may be in a request. Found 601."), "{words}");
+    server.refusal(&body("claude-haiku-4-5", 101));
+}
