@@ -40,9 +40,16 @@ pub fn server_codec(protocol: Protocol) -> &'static dyn ServerCodec {
 /// protocols have. A request that says nothing gets the server of the default protocol.
 pub fn server_for_request(request: &Request<'_>) -> &'static dyn ServerCodec {
     let servers = || Protocol::ALL.iter().map(|protocol| server_codec(*protocol));
-    let mut by_path = servers().filter(|server| server.endpoint(request.endpoint_path()).is_some());
-    match (by_path.next(), by_path.next()) {
-        (Some(only), None) => only,
+    let endpoint = |server: &&'static dyn ServerCodec| server.endpoint(request.endpoint_path());
+    // `models/NAME:generateContent` could be a model whose name has a colon, but nothing is posted
+    // there.
+    let takes = |server: &&'static dyn ServerCodec| {
+        endpoint(server).is_some_and(|endpoint| endpoint.methods().contains(&request.method))
+    };
+    let by_path: Vec<&dyn ServerCodec> = servers().filter(|server| endpoint(server).is_some()).collect();
+    let by_method: Vec<&dyn ServerCodec> = servers().filter(takes).collect();
+    match (&by_path[..], &by_method[..]) {
+        ([only], _) | (_, [only]) => *only,
         _ => servers()
             .find(|server| server.has_headers(request))
             .unwrap_or_else(|| server_codec(Protocol::default())),
@@ -298,4 +305,21 @@ pub trait ServerCodec: fmt::Debug + Sync {
         answer: &SimulatedAnswer,
         head: &AnswerHead,
     ) -> Vec<StreamEvent>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_of_gemini_is_told_from_a_model_whose_name_has_a_colon() {
+        let server = |method, path| {
+            let request = Request { method, path, headers: &[], body: b"" };
+            server_for_request(&request).protocol()
+        };
+        let path = "/v1/models/gemini-3.8-flash:streamGenerateContent";
+        assert_eq!(server("POST", path), Protocol::Gemini, "although no header names the protocol");
+        assert_eq!(server("GET", "/v1/models/qwen3:8b"), Protocol::default());
+        assert_eq!(server("POST", "/v1/messages"), Protocol::Anthropic);
+    }
 }
