@@ -255,6 +255,87 @@ class OpenAI(WithSimulator):
         self.assertIn(GPT, [model.id for model in self.client.models.list()])
 
 
+class Responses(WithSimulator):
+    """The official package's `responses`, with a model that reasons."""
+
+    model = "gpt-6-luna"
+    tool = {"type": "function", "name": "weather", "description": "Tells the weather.", "parameters": SCHEMA, "strict": False}
+
+    def setUp(self):
+        self.client = self.simulator.openai()
+
+    def ask(self, content, **more):
+        return self.client.responses.create(**{"model": self.model, "input": content, "store": False, **more})
+
+    def test_plain(self):
+        answer = self.ask("Hi")
+        self.assertEqual((answer.output_text, answer.status), ("Hello from the simulator.", "completed"))
+        usage = answer.usage
+        self.assertEqual(usage.total_tokens, usage.input_tokens + usage.output_tokens)
+        self.assertTrue(answer._request_id.startswith("req_"))
+
+    def test_streamed(self):
+        with self.client.responses.stream(model=self.model, input="Count", store=False) as stream:
+            pieces = [event.delta for event in stream if event.type == "response.output_text.delta"]
+            final = stream.get_final_response()
+        self.assertGreater(len(pieces), 2)
+        self.assertEqual("".join(pieces), final.output_text)
+        events = [event.type for event in self.ask("Count", stream=True)]
+        self.assertEqual((events[0], events[-1]), ("response.created", "response.completed"))
+
+    def test_parallel_tools_and_reasoning(self):
+        arguments = {"model": self.model, "tools": [self.tool], "store": False, "reasoning": {"effort": "low", "summary": "auto"}}
+        for streamed in (False, True):
+            items = [user("Compare the weather")]
+            if streamed:
+                with self.client.responses.stream(**arguments, input=items) as stream:
+                    first = stream.get_final_response()
+            else:
+                first = self.client.responses.create(**arguments, input=items)
+            self.assertEqual(
+                [item.type for item in first.output], ["reasoning", "message", "function_call", "function_call"]
+            )
+            self.assertEqual(first.output[0].summary[0].text, "Two cities.")
+            calls = first.output[2:]
+            self.assertEqual([call.arguments for call in calls], ['{"city":"Łódź"}', '{"city":"Gdańsk"}'])
+            items += [self.echo(item.to_dict()) for item in first.output]
+            items += [{"type": "function_call_output", "call_id": call.call_id, "output": "rain"} for call in calls]
+            self.assertEqual(self.client.responses.create(**arguments, input=items).output_text, "It rains in Łódź.")
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.client.responses.create(**arguments, input=items[:-1])
+            self.assertIn("No tool output found for function call", str(caught.exception))
+
+    @staticmethod
+    def echo(item):
+        """An item as it came: the package's stream adds what it parsed."""
+        content = [{key: part[key] for key in part if key != "parsed"} for part in item.get("content") or []]
+        item = {key: item[key] for key in item if key != "parsed_arguments"}
+        return {**item, "content": content} if content else item
+
+    def test_stored(self):
+        first = self.ask("Hi", store=True)
+        self.assertEqual(self.client.responses.retrieve(first.id).output_text, first.output_text)
+        second = self.ask("Count", store=True, previous_response_id=first.id)
+        self.assertGreater(second.usage.input_tokens, first.usage.input_tokens)
+        self.client.responses.delete(first.id)
+        with self.assertRaises(openai.NotFoundError):
+            self.client.responses.retrieve(first.id)
+
+    def test_limits_and_errors(self):
+        answer = self.ask("Count", max_output_tokens=16)
+        self.assertEqual((answer.status, answer.incomplete_details.reason), ("incomplete", "max_output_tokens"))
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.ask("Hi", max_output_tokens=15)
+        self.assertEqual(caught.exception.code, "integer_below_min_value")
+
+    def test_cache(self):
+        first = self.ask("responses " + LONG).usage
+        second = self.ask("responses " + LONG).usage
+        written = first.input_tokens_details.cache_write_tokens
+        self.assertGreater(written, 1024)
+        self.assertEqual(second.input_tokens_details.cached_tokens, written)
+
+
 class Errors(unittest.TestCase):
     """Each status raises the class that its SDK has for it."""
 

@@ -184,7 +184,7 @@ impl Client {
         let headers = self.headers(profile, extras.headers);
         let mut extra_fields = extra_fields.clone();
         if let (Some(field), Some(session)) = (&profile.session_field, session) {
-            extra_fields.entry(field.clone()).or_insert_with(|| session.clone().into());
+            extra_fields.entry(field.clone()).or_insert_with(|| session_key(session).into());
         }
         if downgrades.without_streaming {
             extra_fields.insert("stream".into(), false.into());
@@ -253,6 +253,15 @@ struct AttemptRequest<'a> {
     profile: &'a ProviderProfile,
     previous_answer: Option<&'a str>,
     downgrades: Downgrades,
+}
+
+/// A session's id in at most 64 characters, as OpenAI takes it in `prompt_cache_key`.
+fn session_key(session: &str) -> String {
+    const LONGEST: usize = 64;
+    match session.chars().count() {
+        ..=LONGEST => session.to_owned(),
+        _ => hardpan_prompt::Hash::of(session.as_bytes()).to_string().chars().take(LONGEST).collect(),
+    }
 }
 
 /// Sets additional top-level fields of a body. Without any, the body's bytes stay untouched.

@@ -199,6 +199,11 @@ fn whole_bodies_for_gemini_are_as_reviewed() {
 }
 
 #[test]
+fn whole_bodies_for_responses_are_as_reviewed() {
+    assert_body_reviewed("responses");
+}
+
+#[test]
 fn no_golden_is_left_over() {
     let mut expected = BTreeSet::from(["digests.snap".to_owned()]);
     for layout in LAYOUTS {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::{digest, gemini};
@@ -24,6 +24,11 @@ impl Outline {
     pub fn of(body: &Value) -> Self {
         let mut body = body.as_object().expect("a body is an object").clone();
         gemini::translate(&mut body);
+        if let Some(items) = body.remove("input") {
+            let tools = array(body.remove("tools")).into_iter();
+            body.insert("tools".into(), tools.map(|tool| json!({"function": tool})).collect());
+            body.insert("messages".into(), array(Some(items)).into_iter().map(chat_message).collect());
+        }
         let [tools, system, messages] = ["tools", "system", "messages"].map(|key| array(body.remove(key)));
         let mut writer = BlockWriter { lines: String::new(), role: String::new(), string_contents: 0 };
         tools.into_iter().for_each(|tool| writer.tool(tool));
@@ -39,6 +44,42 @@ impl Outline {
         let diff = TextDiff::from_lines(&base.blocks, &self.blocks);
         let changes = diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal);
         changes.map(|change| format!("{}{}", change.tag(), change.value())).collect()
+    }
+}
+
+/// An item of the Responses API as the message of Chat Completions that says the same.
+fn chat_message(item: Value) -> Value {
+    let parts = |parts: &Value| -> Value {
+        let Value::Array(parts) = parts else { return parts.clone() };
+        let part = |part: &Value| {
+            let mut part = part.clone();
+            match part["type"].as_str() {
+                Some("input_image") => {
+                    part["image_url"] = json!({"url": part["image_url"]});
+                    part["type"] = json!("image_url");
+                }
+                _ => part["type"] = json!("text"),
+            }
+            part
+        };
+        parts.iter().map(part).collect()
+    };
+    match item["type"].as_str() {
+        Some("function_call") => {
+            let function = json!({"name": item["name"], "arguments": item["arguments"]});
+            let call = json!({"id": item["call_id"], "type": "function", "function": function});
+            json!({"role": "assistant", "content": null, "tool_calls": [call]})
+        }
+        Some("function_call_output") => {
+            json!({"role": "tool", "tool_call_id": item["call_id"], "content": parts(&item["output"])})
+        }
+        Some("reasoning") => {
+            json!({"role": "assistant", "content": null, "reasoning": item["summary"][0]["text"].as_str().unwrap_or_default()})
+        }
+        _ => {
+            let role = if item["role"] == "developer" { json!("system") } else { item["role"].clone() };
+            json!({"role": role, "content": parts(&item["content"])})
+        }
     }
 }
 
