@@ -75,7 +75,13 @@ impl RecordingProxy {
         assert_eq!(sent.len(), before + 1, "{args:?}");
         let last =
             sent[before]["messages"].as_array().and_then(|messages| messages.last()).expect("a message");
-        (texts(last).join("\n"), ran.stderr)
+        // Where requests go is told once, always.
+        let is_address =
+            |line: &&str| line.starts_with("hardpan: requests to anthropic go to http://127.0.0.1:");
+        let (addresses, notes): (Vec<&str>, Vec<&str>) =
+            ran.stderr.split_inclusive('\n').partition(is_address);
+        assert_eq!(addresses.len(), 1, "{}", ran.stderr);
+        (texts(last).join("\n"), notes.concat())
     }
 }
 

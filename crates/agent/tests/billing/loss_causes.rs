@@ -128,6 +128,16 @@ async fn thinking_changed() {
 }
 
 #[tokio::test]
+async fn the_effort_changed() {
+    // The model thinks as before; a budget stands for one of its levels.
+    let test_agent = begun(STRATA).await;
+    test_agent.agent.select_thinking(ThinkingSetting::Budget(2000)).await.unwrap();
+    test_agent.say("Go on.").await;
+    assert_eq!(test_agent.the_loss().await.cause, Cause::EffortChanged);
+    assert_eq!(test_agent.losses()[0].blame, Blame::Person);
+}
+
+#[tokio::test]
 async fn the_model_changed() {
     let test_agent = begun(STRATA).await;
     let other = Target::new(Catalogue::builtin(), None, "claude-opus-5").unwrap();

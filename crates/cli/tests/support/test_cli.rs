@@ -33,7 +33,7 @@ turns:
   - {when: {contains: Show code}, repeat: always, text: "\tif x {\e]0;title\a}"}
   - {when: {contains: Write oddly}, repeat: always, tool_calls: [{name: write, arguments: {path: "x)\nbash\nwrite(y", content: noted}}]}
   - {when: {contains: Call twice}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'seq 1 20; sleep 2'}}, {name: write, arguments: {path: b.txt, content: noted}}]}
-  - {when: {contains: Do fly}, repeat: always, tool_calls: [{name: fly, arguments: {to: the moon}}]}
+  - {when: {contains: Do fly}, repeat: always, undeclared: true, tool_calls: [{name: fly, arguments: {to: the moon}}]}
   - {when: {contains: Be quick}, repeat: always, tool_calls: [{name: bash, arguments: {command: 'echo quick', timeout: 1}}]}
 default: {text: I have nothing to add.}
 "#;
