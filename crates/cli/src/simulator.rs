@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use hardpan_models::{Catalogue, Model};
 use hardpan_simulator::{
     ANTHROPIC_RULES, Account, AdaptiveThinking, AnthropicRule, AnthropicSettings, BetaPolicy,
-    DiagnosticsMode, Engine, EngineSettings, Listen, RuleVersions, Script, ServerConfig, ThinkingCacheScope,
-    serve,
+    DiagnosticsMode, Engine, EngineSettings, Listen, RequestLog, RuleVersions, Script, ServerConfig,
+    ThinkingCacheScope, serve,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +29,9 @@ pub struct SimulatorArgs {
     /// Inject faults, such as "status=529,times=2; cut=400,every=3" (see `hardpan docs simulator`)
     #[arg(long, value_name = "SPEC")]
     faults: Option<String>,
+    /// Write every request to FILE, one JSON per line: body, status, usage, price
+    #[arg(long, value_name = "FILE")]
+    log_requests: Option<PathBuf>,
     /// Anthropic: whether some models refuse thinking that belongs to another conversation
     #[arg(long, value_enum, default_value_t = AccountAge::New)]
     account: AccountAge,
@@ -120,6 +123,9 @@ pub fn run(args: &SimulatorArgs) -> Result<()> {
     if let Some(spec) = &args.faults {
         settings.faults = spec.parse()?;
     }
+    let create_log =
+        |path: &PathBuf| RequestLog::create(path).with_context(|| format!("cannot write {}", path.display()));
+    let log = args.log_requests.as_ref().map(create_log).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -127,6 +133,7 @@ pub fn run(args: &SimulatorArgs) -> Result<()> {
     runtime.block_on(async {
         let server = serve(ServerConfig {
             listen: Listen::Loopback(args.port),
+            log,
             ..ServerConfig::new(Engine::new(settings))
         })
         .await?;

@@ -35,6 +35,7 @@ use crate::error_reply::ErrorReply;
 use crate::faults::{ActiveFaults, Faults};
 use crate::gemini::CachedContents;
 use crate::reply::{Body, CacheWrite, Reply};
+use crate::request_log::AnswerBill;
 use crate::script::{Script, ScriptProgress};
 use crate::server_codec::{Endpoint, ServerCodec, StoredPart, server_for_request};
 use crate::stored::ResponseStore;
@@ -146,7 +147,14 @@ impl Engine {
                 headers.extend(refusal.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
                 let body = server.wrap_error(request, server.error_body(&refusal, &request_id));
                 let body = Body::Whole(body.to_string().into());
-                Reply { status: refusal.status, headers, delay: Duration::ZERO, body, cache_write: None }
+                Reply {
+                    status: refusal.status,
+                    headers,
+                    delay: Duration::ZERO,
+                    body,
+                    bill: None,
+                    cache_write: None,
+                }
             }
         };
         reply.delay += delay;
@@ -270,7 +278,8 @@ impl Engine {
         let headers = vec![("content-type", content_type.to_owned()), simulated_header(&accepted.model)];
         let cache_write =
             Some(Box::new(CacheWrite { organisation: accepted.organisation, rules, request: sent }));
-        Ok(Reply { status: 200, headers, delay: answer.delay, body, cache_write })
+        let bill = Some(Box::new(AnswerBill::new(&accepted.model, &accepted.profile, head.tokens)));
+        Ok(Reply { status: 200, headers, delay: answer.delay, body, bill, cache_write })
     }
 
     /// Answers a request for a stored answer.
@@ -500,5 +509,12 @@ fn simulated_header(model: &Model) -> (&'static str, String) {
 
 fn json_reply(body: Bytes) -> Reply {
     let headers = vec![("content-type", "application/json".to_owned())];
-    Reply { status: 200, headers, delay: Duration::ZERO, body: Body::Whole(body), cache_write: None }
+    Reply {
+        status: 200,
+        headers,
+        delay: Duration::ZERO,
+        body: Body::Whole(body),
+        bill: None,
+        cache_write: None,
+    }
 }

@@ -42,6 +42,7 @@ mod in_process; // InProcessTransport: the engine as a transport
 mod openai_chat; // the server of OpenAI Chat Completions
 mod openai_responses; // the server of OpenAI Responses
 mod reply; // Reply: a response with its delays
+mod request_log; // RequestLog: requests and their bills as JSON lines
 mod script; // Script: answers from a YAML file
 mod server; // serve: the engine as an HTTP server
 mod server_codec; // ServerCodec: what a server does differently in each protocol
@@ -59,5 +60,6 @@ pub use engine::{Engine, EngineSettings, KeyPolicy, RateLimits, Request, Signatu
 pub use faults::{Fault, FaultError, FaultRuleError, Faults};
 pub use in_process::{BASE_URL, HOST, InProcessTransport};
 pub use reply::{Body, BodyEnding, Chunk, Reply};
+pub use request_log::{AnswerBill, RequestLog};
 pub use script::{Script, ScriptError};
 pub use server::{Listen, ServeError, Server, ServerConfig, serve};

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use hardpan_economy::cache;
 use hardpan_prompt::Hash;
 
+use crate::request_log::AnswerBill;
+
 /// A response, ready to be sent.
 #[derive(Debug)]
 pub struct Reply {
@@ -17,6 +19,8 @@ pub struct Reply {
     pub delay: Duration,
     /// The body, with its own delays.
     pub body: Body,
+    /// What the answer is billed; `None` for errors and for everything that is free.
+    pub bill: Option<Box<AnswerBill>>,
     /// What to write to the cache once the headers are sent; `None` for errors.
     pub(crate) cache_write: Option<Box<CacheWrite>>,
 }

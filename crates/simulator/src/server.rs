@@ -23,6 +23,7 @@ use crate::body_stream::{sleep_unless_cancelled, stream_body};
 use crate::clock::Clock;
 use crate::engine::{Engine, Request};
 use crate::reply::{Body, Reply};
+use crate::request_log::RequestLog;
 
 /// How many bytes of an oversized request are read and dropped, so that its sender gets to read the
 /// error.
@@ -50,12 +51,19 @@ pub struct ServerConfig {
     pub engine: Arc<Engine>,
     /// The time source of requests and cache lifetimes.
     pub clock: Clock,
+    /// Where every request is written down.
+    pub log: Option<RequestLog>,
 }
 
 impl ServerConfig {
     /// Listens on a free port of 127.0.0.1, with the system clock.
     pub fn new(engine: Engine) -> Self {
-        ServerConfig { listen: Listen::Loopback(0), engine: Arc::new(engine), clock: Clock::system() }
+        ServerConfig {
+            listen: Listen::Loopback(0),
+            engine: Arc::new(engine),
+            clock: Clock::system(),
+            log: None,
+        }
     }
 }
 
@@ -99,7 +107,7 @@ pub struct Server {
 /// # }).unwrap();
 /// ```
 pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
-    let ServerConfig { listen, engine, clock } = config;
+    let ServerConfig { listen, engine, clock, log } = config;
     let address = match listen {
         Listen::Loopback(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
         Listen::At(address) => address,
@@ -108,7 +116,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let (closing, cutting) = (CancellationToken::new(), CancellationToken::new());
-    let shared = Arc::new(ServerState { engine: engine.clone(), clock, cutting: cutting.clone() });
+    let shared = Arc::new(ServerState { engine: engine.clone(), clock, log, cutting: cutting.clone() });
     let router = Router::new().fallback(handle).with_state(shared);
     // Send small chunks at once. If the option cannot be set, they only leave a little later.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
@@ -169,6 +177,7 @@ fn server_result(ended: Result<io::Result<()>, tokio::task::JoinError>) -> Resul
 struct ServerState {
     engine: Arc<Engine>,
     clock: Clock,
+    log: Option<RequestLog>,
     cutting: CancellationToken,
 }
 
@@ -182,13 +191,19 @@ async fn handle(State(shared): State<Arc<ServerState>>, request: HttpRequest) ->
     let Ok(body) = read(body).await else { return Response::default() }; // the sender has gone
     let is_large = body.len() > LARGE_BODY_BYTES;
     let engine = shared.engine.clone();
+    let log = shared.log.clone();
     let answer = move || {
         let path = head.uri.path_and_query().map_or(head.uri.path(), |it| it.as_str());
         let method = head.method.as_str();
-        engine.answer(&Request { method, path, headers: &headers, body: &body }, now)
+        let request = Request { method, path, headers: &headers, body: &body };
+        let reply = engine.answer(&request, now);
+        match log.map_or(Ok(()), |log| log.record(&request, &reply, now.0)) {
+            Ok(()) => Some(reply),
+            Err(_) => None, // a log with a gap is worse than an error
+        }
     };
     let reply = if is_large { tokio::task::spawn_blocking(answer).await } else { Ok(answer()) };
-    let Ok(mut reply) = reply else {
+    let Ok(Some(mut reply)) = reply else {
         let mut response = Response::default();
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         return response;
