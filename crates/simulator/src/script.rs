@@ -90,6 +90,7 @@ struct Conditions {
     contains: Option<String>,
     equals: Option<String>,
     has_tool_result: Option<String>,
+    has_tool: Option<String>,
     turn: Option<u64>,
 }
 
@@ -220,7 +221,7 @@ impl Script {
         let free = |(index, turn): &(usize, &ScriptTurn)| progress.used[*index] < turn.repeat;
         let mut turns = self.turns.iter().enumerate().filter(free);
         let found = turns
-            .find(|(_, turn)| turn.when.are_met(prompt, number))
+            .find(|(_, turn)| turn.when.are_met(prompt, is_declared, number))
             .map(|(index, turn)| (Some(index), turn));
         let (index, turn) = found.or(self.default.as_ref().map(|turn| (None, turn))).ok_or_else(|| {
             let words = "the script has no turn left for this request: add a turn, or a `default:`";
@@ -256,12 +257,13 @@ impl ScriptTurn {
 }
 
 impl Conditions {
-    fn are_met(&self, prompt: &Prompt, number: u64) -> bool {
-        let Conditions { contains, equals, has_tool_result, turn } = self;
+    fn are_met(&self, prompt: &Prompt, is_declared: &dyn Fn(&str) -> bool, number: u64) -> bool {
+        let Conditions { contains, equals, has_tool_result, has_tool, turn } = self;
         let any = |test: &dyn Fn(&str) -> bool| last_texts(prompt).iter().any(|text| test(text));
         contains.as_ref().is_none_or(|part| any(&|text| text.contains(part.as_str())))
             && equals.as_ref().is_none_or(|whole| any(&|text| text.trim() == whole.trim()))
             && has_tool_result.as_ref().is_none_or(|name| has_tool_result_of(prompt, name))
+            && has_tool.as_ref().is_none_or(|name| is_declared(name))
             && turn.is_none_or(|wanted| wanted == number)
     }
 }

@@ -47,6 +47,21 @@ fn turns_come_in_order_and_then_the_default() {
 }
 
 #[test]
+fn a_turn_may_wait_for_a_request_that_declares_a_tool() {
+    let yaml = "turns: [{when: {has_tool: grep}, text: work}]\ndefault: {text: title}";
+    let script = Script::from_yaml("s.yaml", yaml).unwrap();
+    let mut progress = ScriptProgress::default();
+    let mut say = |declared: &str| {
+        let answer = script.answer(&user("x"), &|name| name == declared, &mut progress, false).unwrap();
+        format!("{:?}", answer.parts[0])
+    };
+    assert_eq!(
+        ["ls", "grep", "grep"].map(&mut say),
+        [r#"Text("title")"#, r#"Text("work")"#, r#"Text("title")"#]
+    );
+}
+
+#[test]
 fn conditions_look_at_the_last_message() {
     let yaml = "
 turns:
