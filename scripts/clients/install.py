@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-NODE = {"name": "node", "npm": "node@22"}
+NODE = {"installed_as": "node", "npm": "node@22"}
 INSTALL_SECONDS = 900
 
 
@@ -20,7 +20,7 @@ def node_is_current():
 
 def bin_folder(packages, client):
     """The folder of the commands of an installed client."""
-    folder = os.path.join(packages, client["name"])
+    folder = os.path.join(packages, client["installed_as"])
     return os.path.join(folder, "bin" if "pypi" in client else "node_modules/.bin")
 
 
@@ -29,7 +29,7 @@ def install(packages, client):
     package = client.get("npm") or client.get("pypi")
     if package is None:
         return
-    folder = os.path.join(packages, client["name"])
+    folder = os.path.join(packages, client["installed_as"])
     mark = os.path.join(folder, ".installed")
     if os.path.exists(mark) and open(mark).read() == package:
         return

@@ -34,9 +34,15 @@ def load_clients(names):
         sys.exit(f"unknown: {', '.join(unknown)}; known are {', '.join(known)}")
     clients = []
     for name in names or known:
-        with open(os.path.join(folder, f"{name}.toml"), "rb") as file:
-            clients.append({"name": name} | tomllib.load(file))
+        own = read_settings(folder, name)
+        base = own.get("base", name)  # another provider of the same client, from the same package
+        clients.append({"name": name, "installed_as": base} | read_settings(folder, base) | own)
     return clients
+
+
+def read_settings(folder, name):
+    with open(os.path.join(folder, f"{name}.toml"), "rb") as file:
+        return tomllib.load(file)
 
 
 def fill_in(value, places):
@@ -81,7 +87,7 @@ def try_client(client, options, folder):
         "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
         "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org",
     }
-    task.write_tree(project, environment)
+    task.write_tree(project, environment, options.modules)
     places = {
         "home": home, "project": project, "prompt": task.PROMPT, "hardpan": options.hardpan,
         "old": task.OLD, "new": task.NEW, "command": task.COMMAND, "answer": task.FINAL_ANSWER,
@@ -175,7 +181,7 @@ def print_table(results):
         words = ["edit", "tests", "answer", "exit 0"]
         missing = [word for word, ok in zip(words, done) if not ok]
         row = [
-            one["package"], ", ".join(one["models"]), str(one["accepted"]),
+            one["client"], ", ".join(one["models"]), str(one["accepted"]),
             str(sum(refusal["times"] for refusal in one["refused"])),
             "done" if not missing else "without " + ", ".join(missing),
             thousands(one["first_prompt_tokens"]), thousands(one["input_units"]), f"{one['dollars']:.4f}",
@@ -205,6 +211,7 @@ def main():
     parser.add_argument("clients", nargs="*", metavar="CLIENT", help="names of settings/*.toml [default: all]")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--runs", type=int, default=1, help="how often each client runs; the best time and memory count")
+    parser.add_argument("--modules", type=int, default=0, help="modules of some 50 lines to add to the tree")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that a client gets [default: 120]")
     parser.add_argument("--folder", default=os.path.join(REPOSITORY, "target", "clients"), help="packages and logs")
     parser.add_argument("--hardpan", default=os.path.join(REPOSITORY, "target", "debug", "hardpan"), help="the binary")

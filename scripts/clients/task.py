@@ -156,9 +156,63 @@ FILES = {
 }
 
 
-def write_tree(root, environment):
+def module(number):
+    """A module that has nothing to do with the task, to make the tree larger."""
+    name = f"Group{number:03}"
+    return f'''"""Goods of group {number}: names, weights, and how they are packed."""
+
+from dataclasses import dataclass
+
+WEIGHTS = {{"small": {number + 1}, "medium": {number + 7}, "large": {number + 31}}}
+
+
+@dataclass(frozen=True)
+class {name}Item:
+    name: str
+    size: str
+    fragile: bool = False
+
+    def weight(self):
+        return WEIGHTS[self.size]
+
+
+class {name}Box:
+    """Holds items of the group up to a weight."""
+
+    def __init__(self, most):
+        self.most = most
+        self.items = []
+
+    def weight(self):
+        return sum(item.weight() for item in self.items)
+
+    def fits(self, item):
+        return self.weight() + item.weight() <= self.most
+
+    def pack(self, item):
+        if not self.fits(item):
+            raise ValueError(f"{{item.name}} does not fit")
+        self.items.append(item)
+        return self
+
+
+def boxes_for_group_{number}(items, most):
+    """Packs items into as few boxes as come out by taking the heaviest first."""
+    boxes = []
+    for item in sorted(items, key={name}Item.weight, reverse=True):
+        box = next((box for box in boxes if box.fits(item)), None)
+        if box is None:
+            box = {name}Box(most)
+            boxes.append(box)
+        box.pack(item)
+    return boxes
+'''
+
+
+def write_tree(root, environment, modules):
     """Writes the tree and commits it, with fixed dates, so that every run starts from the same."""
-    for name, text in FILES.items():
+    more = {f"tariff/goods/group_{number:03}.py": module(number) for number in range(modules)}
+    for name, text in (FILES | more).items():
         path = os.path.join(root, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as file:

@@ -41,10 +41,19 @@ impl AnswerBill {
             provider: model.provider.to_string(),
             model: model.id.to_string(),
             usage,
-            input_units: if unit > 0.0 { rates.input_dollars(&usage) / unit } else { usage.prompt() as f64 },
+            input_units: if unit > 0.0 {
+                round(rates.input_dollars(&usage) / unit)
+            } else {
+                usage.prompt() as f64
+            },
             dollars: Prices::for_model(model, profile, usage.prompt()).dollars(&usage),
         }
     }
+}
+
+/// Rounds to a thousandth of a token.
+fn round(units: f64) -> f64 {
+    (units * 1000.0).round() / 1000.0
 }
 
 /// A file that gets one JSON line per request. Keys are not logged: they are in headers or in the

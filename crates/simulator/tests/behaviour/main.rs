@@ -13,7 +13,7 @@ mod faults; // every fault, all protocols, both ways
 mod gemini; // Gemini's own protocol
 mod matrix; // every model of the catalogue takes what Hardpan sends to it
 mod providers; // the two ways to reach a simulator
-mod responses; // what only the Responses API has
 mod request_log; // what the server writes down
+mod responses; // what only the Responses API has
 mod strictness; // what the servers refuse, and in which form
 mod thinking; // who thinks, what is shown, and what it is bound to

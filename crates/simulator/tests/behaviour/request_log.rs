@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hardpan_models::Protocol;
-use hardpan_providers::{HttpRequest, HttpTransport, Transport};
+use hardpan_providers::{HttpMethod, HttpRequest, HttpTransport, Transport};
 use hardpan_simulator::{Engine, RequestLog, ServerConfig, serve};
 use serde_json::{Value, json};
 
@@ -24,6 +24,7 @@ async fn every_request_is_a_line_with_its_bill_or_its_refusal() {
     });
     for body in [serde_json::to_vec_pretty(&good).unwrap(), b"{}".to_vec(), b"no json".to_vec()] {
         let request = HttpRequest {
+            method: HttpMethod::Post,
             url: format!("{}/v1{}?key=secret", server.url(), path(Protocol::Anthropic)),
             headers: vec![
                 ("x-api-key".into(), "secret".into()),
