@@ -102,7 +102,7 @@ pub fn resolve_target(
     let model = match (model, &provider) {
         (Some(model), _) => model,
         (None, Some(provider)) if provider != hardpan_models::DEFAULT_PROVIDER => {
-            largest_model_of(settings, provider)?
+            default_model_of(settings, provider)?
         }
         (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
     };
@@ -170,9 +170,12 @@ impl TargetNotices {
     }
 }
 
-/// The default for a provider that has none: its model with the largest window; among equals, the
-/// one whose name sorts last.
-fn largest_model_of(settings: &Settings, provider: &str) -> Result<String, TargetError> {
+/// The model that a provider's row names as its default. If it names none: its model with the
+/// largest window; among equals, the one whose name sorts last.
+fn default_model_of(settings: &Settings, provider: &str) -> Result<String, TargetError> {
+    if let Some(named) = &settings.catalogue.provider(provider)?.default_model {
+        return Ok(named.clone());
+    }
     let of_provider = settings.catalogue.models().filter(|model| model.provider == provider);
     let usable = of_provider.filter(|model| model.tools && model.deprecated.is_none() && !model.gone);
     let best = usable.max_by(|a, b| (a.context, &a.id).cmp(&(b.context, &b.id)));

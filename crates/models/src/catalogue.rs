@@ -169,6 +169,7 @@ impl Catalogue {
             model_ids: layers.iter().filter_map(|row| row.model_ids.clone()).next_back(),
             unlisted: layers.iter().filter_map(|row| row.unlisted).next_back().unwrap_or_default(),
             aliases: layers.iter().flat_map(|row| row.aliases.clone()).collect(),
+            default_model: layers.iter().filter_map(|row| row.default_model.clone()).next_back(),
             // A provider of one's own is at its own address, whatever the one it resembles is told.
             base_url_env: own
                 .iter()

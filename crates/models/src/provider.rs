@@ -290,6 +290,8 @@ pub struct Provider {
     pub(crate) unlisted: UnlistedRow,
     /// Short names, each with a pattern of the ids it may stand for.
     pub aliases: BTreeMap<String, String>,
+    /// The model that is used if nobody names one: an id or an alias.
+    pub default_model: Option<String>,
     /// Environment variables that may hold another base URL, the first that is set wins.
     pub base_url_env: Vec<String>,
     /// The provider whose models and rows it starts from. `None`: it stands on its own.

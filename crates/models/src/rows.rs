@@ -132,6 +132,8 @@ pub(crate) struct ProviderRow {
     /// Short names, each with the ids it may stand for: the newest of them is meant.
     #[serde(default)]
     pub aliases: BTreeMap<String, String>,
+    /// The model that is used if nobody names one: an id or an alias.
+    pub default_model: Option<String>,
     /// Environment variables that may hold another base URL. New providers: none.
     pub base_url_env: Option<Vec<String>>,
     /// The protocol. New providers: openai.
@@ -428,6 +430,7 @@ impl ProviderRow {
             ("model_ids", self.model_ids.is_some()),
             ("unlisted", self.unlisted.is_some()),
             ("aliases", !self.aliases.is_empty()),
+            ("default_model", self.default_model.is_some()),
             ("base_url_env", self.base_url_env.is_some()),
             ("overrides", !self.overrides.is_empty()),
         ];
@@ -445,6 +448,7 @@ impl ProviderRow {
             model_ids: _,
             unlisted: _,
             aliases: _,
+            default_model: _,
             base_url_env: _,
             vocabulary: _,
             token_factor: _,

@@ -239,9 +239,14 @@ fn an_alias_is_the_newest_model_of_its_line() {
     }
     assert_eq!(builtin().model(Some("anthropic"), "opus").unwrap().id, "claude-opus-5-5");
     for provider in builtin().providers() {
-        for alias in provider.aliases.keys() {
+        let default = provider.default_model.iter();
+        for alias in provider.aliases.keys().chain(default.clone()) {
             let found = builtin().model(Some(&provider.id), alias).unwrap();
             assert!(found.listed && !found.gone && found.deprecated.is_none(), "{alias} is {}", found.id);
+        }
+        for name in default {
+            let found = builtin().model(Some(&provider.id), name).unwrap();
+            assert!(found.tools && found.prices_at(0).input < 20.0, "{} is a costly default", found.id);
         }
     }
     let later = with(r#"{"models": [{"provider": "anthropic", "id": "claude-sonnet-5-10"}]}"#);
