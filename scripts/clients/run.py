@@ -91,6 +91,7 @@ def try_client(client, options, folder):
     places = {
         "home": home, "project": project, "prompt": task.PROMPT, "hardpan": options.hardpan,
         "old": task.OLD, "new": task.NEW, "command": task.COMMAND, "answer": task.FINAL_ANSWER,
+        "second_prompt": task.SECOND_PROMPT,
     }
     script, log = os.path.join(folder, "script.yaml"), os.path.join(folder, "requests.jsonl")
     with open(script, "w") as file:
@@ -102,20 +103,25 @@ def try_client(client, options, folder):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w") as file:
                 file.write(text)
-        measured = measure.run(
-            fill_in(client["command"], places),
-            cwd=project,
-            environment=environment | fill_in(client.get("env", {}), places),
-            output=os.path.join(folder, "output.txt"),
-            timeout=options.timeout,
-            keep={simulator.pid},
-        )
+        def run(command, output):
+            return measure.run(
+                fill_in(client[command], places),
+                cwd=project,
+                environment=environment | fill_in(client.get("env", {}), places),
+                output=os.path.join(folder, output),
+                timeout=options.timeout,
+                keep={simulator.pid},
+            )
+        measured = run("command", "output.txt")
+        resumed = run("resume", "resumed.txt")["started"] if "resume" in client else None
     finally:
         simulator.terminate()
         simulator.wait(10)
     with open(log) as file:
         requests = [json.loads(line) for line in file]
-    return result_of(client, requests, measured, project, folder)
+    first = [one for one in requests if resumed is None or one["at_ms"] / 1000 < resumed]
+    result = result_of(client, first, measured, project, folder)
+    return result | {"resumed": resumption_of(requests[len(first):])}
 
 
 def error_text(error):
@@ -123,6 +129,27 @@ def error_text(error):
     while isinstance(error, (list, dict)):
         error = error[0] if isinstance(error, list) else error.get("error", error.get("message"))
     return str(error)
+
+
+def resumption_of(requests):
+    """How much of the conversation a client finds in the cache when another process goes on with it."""
+    answered = conversation([request for request in requests if "bill" in request])
+    if not requests:
+        return None
+    refused = sum(request["status"] >= 400 for request in requests)
+    if not answered:
+        return {"refused": refused}
+    usage = answered[0]["bill"]["usage"]
+    return {"refused": refused, "prompt_tokens": prompt_tokens(usage), "cache_read_tokens": usage["cache_read"]}
+
+
+def conversation(answered):
+    """The requests of the conversation itself: titles and ratings of the task declare no tools."""
+    return [request for request in answered if request["body"].get("tools")] or answered
+
+
+def prompt_tokens(usage):
+    return sum(usage.get(kind, 0) for kind in ("input", "cache_read", "cache_write_5m", "cache_write_1h"))
 
 
 def result_of(client, requests, measured, project, folder):
@@ -134,9 +161,7 @@ def result_of(client, requests, measured, project, folder):
     )
     with open(os.path.join(folder, "output.txt"), errors="replace") as file:
         output = file.read()
-    # The conversation is what gets a tool: titles and ratings of the task declare none.
-    main = [request for request in answered if request["body"].get("tools")] or answered
-    prompt = lambda usage: sum(usage.get(kind, 0) for kind in ("input", "cache_read", "cache_write_5m", "cache_write_1h"))
+    main = conversation(answered)
     add = lambda kind: sum(request["bill"]["usage"].get(kind, 0) for request in answered)
     posts = [request for request in requests if request["method"] == "POST" and "count" not in request["path"].lower()]
     return {
@@ -146,8 +171,8 @@ def result_of(client, requests, measured, project, folder):
         "accepted": len(answered),
         "turns": len(main),
         "refused": [{"status": s, "path": p, "message": m, "times": n} for (s, p, m), n in refused.items()],
-        "first_prompt_tokens": prompt(main[0]["bill"]["usage"]) if main else None,
-        "prompt_tokens": sum(prompt(request["bill"]["usage"]) for request in answered),
+        "first_prompt_tokens": prompt_tokens(main[0]["bill"]["usage"]) if main else None,
+        "prompt_tokens": sum(prompt_tokens(request["bill"]["usage"]) for request in answered),
         "cache_read_tokens": add("cache_read"),
         "output_tokens": add("output"),
         "input_units": round(sum(request["bill"]["input_units"] for request in answered)),
@@ -170,12 +195,20 @@ def best_of(results):
     return best
 
 
+def resumed_text(resumed):
+    if resumed is None:
+        return "–"
+    if "prompt_tokens" not in resumed:
+        return f"{resumed['refused']} refused"
+    return f"{resumed['cache_read_tokens']:,} of {resumed['prompt_tokens']:,}"
+
+
 def print_table(results):
     """Prints one row per client, then the refusals."""
     def thousands(number):
         return "–" if number is None else f"{number:,}"
-    columns = ["client", "model", "accepted", "refused", "task", "first prompt", "units", "dollars", "start s", "MB"]
-    print("| " + " | ".join(columns) + " |\n|" + "---|" * 4 + "---|" + "--:|" * 5)
+    columns = ["client", "model", "accepted", "refused", "task", "first prompt", "units", "dollars", "start s", "MB", "resumed: cached"]
+    print("| " + " | ".join(columns) + " |\n|" + "---|" * 5 + "--:|" * 6)
     for one in results:
         done = [one["file_changed"], one["tests_ran"], one["answer_shown"], one["exit_code"] == 0]
         words = ["edit", "tests", "answer", "exit 0"]
@@ -185,7 +218,7 @@ def print_table(results):
             str(sum(refusal["times"] for refusal in one["refused"])),
             "done" if not missing else "without " + ", ".join(missing),
             thousands(one["first_prompt_tokens"]), thousands(one["input_units"]), f"{one['dollars']:.4f}",
-            "–" if one["start_seconds"] is None else f"{one['start_seconds']:.2f}", str(one["peak_megabytes"]),
+            "–" if one["start_seconds"] is None else f"{one['start_seconds']:.2f}", str(one["peak_megabytes"]), resumed_text(one["resumed"]),
         ]
         print("| " + " | ".join(row) + " |")
     for one in results:

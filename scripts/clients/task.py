@@ -13,6 +13,9 @@ OLD, NEW = "REDUCED = 0.08", "REDUCED = 0.07"
 COMMAND = "python3 -m unittest discover -s tests"
 FINAL_ANSWER = "The reduced rate is now 0.07 in tariff/rates.py, and all tests pass."
 
+SECOND_PROMPT = "Does anything else use the reduced rate?"
+SECOND_ANSWER = "No: only rate_of in tariff/rates.py does."
+
 # The steps of the task, in order, each one request; the last request gets FINAL_ANSWER.
 STEPS = {
     "look": "I will look around first.",
@@ -246,11 +249,9 @@ def answers(client, fill):
             })
     if "calls" in client:
         last = list(client["calls"].values())[-1]["name"]
-        final = client.get("final")  # a tool with which the client wants its work to be ended
         turn = {"when": {"has_tool": last}, "text": FINAL_ANSWER}
-        if final:
-            turn["tool_calls"] = [{"name": final["name"], "arguments": fill(final["arguments"])}]
         turns.append(turn)
+        turns.append({"when": {"has_tool": last}, "text": SECOND_ANSWER})
     # Titles, summaries, ratings of the task.
     default = {"text": fill(client.get("side_answer", "Correct the reduced rate"))}
     return json.dumps({"turns": turns, "default": default}, indent=1)

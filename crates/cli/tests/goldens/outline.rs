@@ -27,7 +27,7 @@ impl Outline {
         if let Some(items) = body.remove("input") {
             let tools = array(body.remove("tools")).into_iter();
             body.insert("tools".into(), tools.map(|tool| json!({"function": tool})).collect());
-            body.insert("messages".into(), array(Some(items)).into_iter().map(chat_message).collect());
+            body.insert("messages".into(), array(Some(items)).iter().map(chat_message).collect());
         }
         let [tools, system, messages] = ["tools", "system", "messages"].map(|key| array(body.remove(key)));
         let mut writer = BlockWriter { lines: String::new(), role: String::new(), string_contents: 0 };
@@ -48,7 +48,7 @@ impl Outline {
 }
 
 /// An item of the Responses API as the message of Chat Completions that says the same.
-fn chat_message(item: Value) -> Value {
+fn chat_message(item: &Value) -> Value {
     let parts = |parts: &Value| -> Value {
         let Value::Array(parts) = parts else { return parts.clone() };
         let part = |part: &Value| {
