@@ -5,6 +5,7 @@ mod abort; // aborting at every moment
 mod context; // the context event, and what becomes of each kind of message
 mod errors; // providers that fail, before and in the middle of an answer
 mod gemini; // thoughts, signatures and parallel calls over Gemini's protocol
+mod responses; // reasoning and parallel calls over the Responses API
 mod handlers; // event handlers: order, time limits, faults
 mod input; // commands, the input event, skills and templates
 mod not_run; // why a call was not run
