@@ -58,7 +58,7 @@ fn mistakes_in_a_messages_request_are_found() {
                 body["messages"]
                     .as_array_mut()
                     .expect("a list")
-                    .push(json!({"role": "system", "content": []}))
+                    .push(json!({"role": "system", "content": []}));
             },
             "a system message has its place",
         ),
