@@ -136,7 +136,7 @@ mod tests {
         let edited = |at: usize| {
             let mut prompt = prompt.clone();
             prompt.messages[at] = text(Role::User, "x", "edited");
-            find_stale_reasoning(&prompt, &prefixes).iter().map(|id| id.to_string()).collect::<Vec<_>>()
+            find_stale_reasoning(&prompt, &prefixes).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(edited(0), ["a1", "a2"]);
         assert_eq!(edited(2), ["a2"]);

@@ -359,8 +359,8 @@ async fn what_is_shown_before_a_request_is_what_is_sent() {
         });
         assert_eq!(test_agent.prompt("Hello").await, InputOutcome::Ran(RunEnd::Done));
         assert_eq!(test_agent.prompt("Hello again").await, InputOutcome::Ran(RunEnd::Done));
-        let fields = |body: &String| serde_json::from_str::<serde_json::Value>(body).unwrap();
-        let mut sent: Vec<serde_json::Value> = test_agent.sent_bodies().iter().map(fields).collect();
+        let fields = |body: &String| serde_json::from_str::<Value>(body).unwrap();
+        let mut sent: Vec<Value> = test_agent.sent_bodies().iter().map(fields).collect();
         for body in &mut sent {
             // The question for the provider's own reason of a loss belongs to the request alone.
             assert!(body.as_object_mut().unwrap().remove("diagnostics").is_some());
