@@ -32,6 +32,7 @@ const DOCUMENTS: &[Document] = documents![
     "audit" at "docs/audit.md",
     "economy" at "docs/economy.md",
     "benchmarks" at "docs/benchmarks.md",
+    "clients" at "docs/clients.md",
     "rpc" at "docs/rpc.md",
     "snapshot" at "docs/snapshot.md",
     "simulator" at "docs/simulator.md",
