@@ -36,7 +36,6 @@ const DOCUMENTS: &[Document] = documents![
     "rpc" at "docs/rpc.md",
     "snapshot" at "docs/snapshot.md",
     "simulator" at "docs/simulator.md",
-    "clients" at "docs/clients.md",
     "symbols-recall" at "docs/symbols-recall.md",
     "dependencies" at "docs/dependencies.md",
     "decisions" at "docs/decisions.md",
