@@ -233,6 +233,9 @@ fn an_alias_is_the_newest_model_of_its_line() {
         ("luna", "openai/gpt-6-luna"),
         ("gemini", "gemini/gemini-4-argon"),
         ("openai/astra", "openai/gpt-6-astra"),
+        ("grok", "xai/grok-4.7"), // 4.20 came before 4.3
+        ("glm", "zai/glm-5.3"),
+        ("kimi", "moonshot/kimi-k3"),
     ];
     for (alias, name) in newest {
         assert_eq!(model(builtin(), alias).name(), name, "{alias}");
