@@ -193,12 +193,12 @@ pub enum Command {
     },
     /// Run a fake provider on this machine, for tests and for trying Hardpan without a key
     ///
-    /// It speaks Anthropic Messages and OpenAI Chat Completions, validates requests strictly,
-    /// models the prompt cache, and can fail on demand. It prints its address, which is the base
-    /// URL for clients, with or without /v1. To use it from Hardpan, put this into config.toml:
+    /// It speaks Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini's own
+    /// protocol, validates requests strictly, models the prompt cache, and can fail on demand. It
+    /// prints its address, which is the base URL for clients, with or without /v1. To use it from
+    /// Hardpan:
     ///
-    ///   [providers.anthropic]
-    ///   base_url = "http://127.0.0.1:PORT"
+    ///   ANTHROPIC_BASE_URL=http://127.0.0.1:PORT hardpan
     #[command(
         verbatim_doc_comment,
         after_help = "Examples:

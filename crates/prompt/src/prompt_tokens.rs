@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{Block, Content, Prompt, Reasoning, ResultPart, TokenCounter, TokenFactor, ToolResult};
+use crate::{Block, Content, Prompt, Reasoning, ResultPart, Role, TokenCounter, TokenFactor, ToolResult};
 
 /// Token counts of a prompt's blocks and segments, without what a provider adds around them. Blocks
 /// are indexed as in [`Prompt::breakpoints`]: tools, then system prompt, then messages.
@@ -23,7 +23,19 @@ impl PromptTokens {
         let mut measured =
             PromptTokens { counts: Vec::with_capacity(blocks), ends: Vec::with_capacity(blocks) };
         prompt.tools.iter().for_each(|block| measured.push(&counter.count_tool(&block.tool)));
-        prompt.blocks().for_each(|block| measured.push(&segments(block, counter)));
+        prompt.system.iter().for_each(|block| measured.push(&segments(block, counter)));
+        let last_user = prompt.messages.iter().rposition(|message| message.role == Role::User);
+        for (index, message) in prompt.messages.iter().enumerate() {
+            // What was sent for one turn is neither shown to the model nor billed in a later one.
+            let has_passed = message.turn_scoped && last_user.is_some_and(|last| last > index);
+            for block in &message.blocks {
+                let mut counts = segments(block, counter);
+                if has_passed {
+                    counts.to_mut().fill(0);
+                }
+                measured.push(&counts);
+            }
+        }
         measured
     }
 
@@ -129,7 +141,7 @@ fn result_segments(result: &ToolResult, counter: &TokenCounter) -> Arc<[u32]> {
 mod tests {
     use super::*;
     use crate::{
-        Call, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Region, Role, Segment, Text, Tool,
+        Call, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Region, Segment, Text, Tool,
         ToolBlock, ToolOutcome,
     };
     use crate::{TokenizerWork, Vocabulary};
@@ -296,5 +308,19 @@ mod tests {
         let before = counter.work();
         measure(&["# Header\n", &long, "the end"]);
         assert!(counter.work().bytes - before.bytes < 30, "{:?}", counter.work());
+    }
+
+    #[test]
+    fn what_was_sent_for_one_turn_costs_nothing_in_a_later_one() {
+        let say = |role, text: &str| PromptMessage::new(role, vec![block(Content::Text(segments(&[text])))]);
+        let clock = PromptMessage { turn_scoped: true, ..say(Role::System, "It is noon, and all is well.") };
+        let mut prompt = Prompt { messages: vec![say(Role::User, "Hello"), clock], ..Prompt::default() };
+        let counter = TokenCounter::new(Vocabulary::O200k);
+        assert!(counter.measure(&prompt).tokens(1) > 0, "in its own turn");
+        prompt.messages.push(say(Role::Assistant, "Hi"));
+        prompt.messages.push(say(Role::User, "Go on"));
+        let later = counter.measure(&prompt);
+        assert_eq!((later.tokens(1), later.len()), (0, 4));
+        assert!(later.tokens(3) > 0);
     }
 }
