@@ -30,7 +30,7 @@ use tempfile::TempDir;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The model that is asked.
-const MODEL: &str = "claude-sonnet-5";
+const MODEL: &str = "claude-sonnet-5-5";
 
 const MESSAGES: usize = 1000;
 const TURNS: u32 = 10;

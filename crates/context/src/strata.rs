@@ -279,10 +279,10 @@ fn push_log(
         };
         updates.into_iter().map(block).collect()
     };
-    let scoped = tail::is_turn_scoped(input);
+    let former_tails = tail::FormerTails::new(input, strata);
     for (index, converted) in history.iter().enumerate() {
-        if scoped && let Some(before) = index.checked_sub(1) {
-            tail::push_sent_tail(strata, &history[before], converted, builder);
+        if let Some(before) = index.checked_sub(1) {
+            former_tails.push_between(&history[before], converted, builder);
         }
         if converted.role == Role::User {
             builder.0.extend(effort::effort_message(strata, &converted.ids));

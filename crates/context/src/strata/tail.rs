@@ -13,6 +13,8 @@ use hardpan_prompt::{
     PromptMessage, Region, Role, Segment, Text,
 };
 
+use rustc_hash::FxHashMap;
+
 use super::state::{SentTail, StrataState};
 use crate::history::ConvertedMessage;
 use crate::layout::LayoutInput;
@@ -26,28 +28,44 @@ pub fn is_turn_scoped(input: &LayoutInput<'_>) -> bool {
 
 /// Drops TAILs whose message is no longer sent.
 pub fn drop_lost_tails(strata: &mut StrataState, history: &[Arc<ConvertedMessage>]) {
-    if strata.tails.is_empty() {
+    let users = || history.iter().filter(|converted| converted.role == Role::User);
+    // TAILs are in the order of their messages, so that one walk finds all of them.
+    let mut tails = strata.tails.iter().peekable();
+    for id in users().filter_map(|converted| converted.ids.last()) {
+        tails.next_if(|tail| tail.anchor == *id);
+    }
+    if tails.peek().is_none() {
         return;
     }
-    let users = history.iter().filter(|converted| converted.role == Role::User);
-    let sent: BTreeSet<&MessageId> = users.flat_map(|converted| &converted.ids).collect();
+    let sent: BTreeSet<&MessageId> = users().flat_map(|converted| &converted.ids).collect();
     strata.tails.retain(|tail| sent.contains(&tail.anchor));
 }
 
-/// Adds the TAIL that was sent between two messages of the conversation, if one was. A system
-/// message must be followed by the model.
-pub fn push_sent_tail(
-    strata: &StrataState,
-    before: &ConvertedMessage,
-    next: &ConvertedMessage,
-    builder: &mut MessageBuilder,
-) {
-    if before.role != Role::User || next.role != Role::Assistant {
-        return;
+/// The TAILs of earlier turns, by the message that each follows.
+pub struct FormerTails<'a>(FxHashMap<&'a MessageId, &'a Text>);
+
+impl<'a> FormerTails<'a> {
+    /// Those that a request must repeat; none where TAIL is not a message of its own.
+    pub fn new(input: &LayoutInput<'_>, strata: &'a StrataState) -> Self {
+        let tails = strata.tails.iter().filter(|_| is_turn_scoped(input));
+        FormerTails(tails.map(|tail| (&tail.anchor, &tail.text)).collect())
     }
-    let Some(last) = before.ids.last() else { return };
-    let Some(tail) = strata.tails.iter().rfind(|tail| tail.anchor == *last) else { return };
-    builder.0.push(system_message(vec![Segment::new(tail.text.clone(), rule("former tail"))]));
+
+    /// Adds the TAIL that was sent between two messages of the conversation, if one was. A system
+    /// message must be followed by the model.
+    pub fn push_between(
+        &self,
+        before: &ConvertedMessage,
+        next: &ConvertedMessage,
+        builder: &mut MessageBuilder,
+    ) {
+        if self.0.is_empty() || before.role != Role::User || next.role != Role::Assistant {
+            return;
+        }
+        if let Some(text) = before.ids.last().and_then(|last| self.0.get(last)) {
+            builder.0.push(system_message(vec![Segment::new((*text).clone(), rule("former tail"))]));
+        }
+    }
 }
 
 /// Adds TAIL. It is sent with new input, and within a turn when something but the clock changed.
