@@ -60,6 +60,7 @@ impl Agent {
         snapshot.thinking = selection.thinking;
         snapshot.messages = messages;
         snapshot.first_unsent = fresh;
+        snapshot.knowledge = conversation.knowledge.clone();
         snapshot.layout_state = conversation.memory.current().clone();
         snapshot.answer_prefixes = conversation.answer_prefixes.clone();
         snapshot.stale_reasoning = conversation.stale_reasoning.clone();

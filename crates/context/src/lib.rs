@@ -29,6 +29,7 @@ mod fallbacks; // the same prompt for models without tools or without images
 mod fold; // that a request folds, and why
 mod history; // the conversation, converted to messages that every provider accepts
 mod inline; // the `inline` layout: context right before the last user message
+mod keep; // how much of a conversation a fold may take out
 pub mod knowledge; // FileKnowledge: what the model has seen of files
 mod layout; // the Layout trait, its input, and the registry of layouts
 mod layout_state; // what the layouts carry over from request to request
@@ -51,13 +52,15 @@ pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo,
 pub use fallbacks::{without_images, without_newer_fields, without_tools};
 pub use fold::{Fold, FoldReason};
 pub use inline::require_all_properties;
+pub use keep::{Keep, UnknownKeep};
 pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, UnknownLayout};
 pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};
 pub use render_cache::RenderCache;
 pub use snapshot::{
-    AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry,
-    PromptType, Skill, Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry,
-    SystemParts, ThinkingEntry, TreeEntry, UnavailableEntry, UserPrompt, WebSearchEntry, snapshot_schema,
+    AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, ObservationEntry, PageEntry, ProjectFile,
+    PromptEntry, PromptType, Skill, Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry,
+    SystemEntry, SystemParts, ThinkingEntry, TreeEntry, UnavailableEntry, UserPrompt, WebSearchEntry,
+    snapshot_schema,
 };
 pub use system::system_prompt_segments;
 pub use target::Target;

@@ -12,11 +12,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{FoldReason, LayoutState};
+use crate::knowledge::FileKnowledge;
+use crate::{FoldReason, Keep, LayoutState};
 
 pub use file::{
-    FileEntry, ImageEntry, ItemEntry, PageEntry, ProjectFile, PromptEntry, SnapshotFile, SymbolEntry,
-    SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry, WebSearchEntry, snapshot_schema,
+    FileEntry, ImageEntry, ItemEntry, ObservationEntry, PageEntry, ProjectFile, PromptEntry, SnapshotFile,
+    SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry, WebSearchEntry,
+    snapshot_schema,
 };
 
 /// Why a snapshot file cannot be used.
@@ -194,6 +196,10 @@ pub struct Snapshot {
     /// The first message of the conversation that no request has carried yet. From it on, the
     /// messages are new input, as a prompt is; none when there is no new message.
     pub first_unsent: Option<MessageId>,
+    /// What the messages of the conversation told the model about files.
+    pub knowledge: FileKnowledge,
+    /// How much of the conversation a fold may take out.
+    pub keep: Keep,
     /// Why this request should fold, even if it does not pay yet; none if the layout decides.
     pub fold: Option<FoldReason>,
     /// What the layouts carry over from earlier requests.
@@ -225,6 +231,8 @@ impl Snapshot {
             thinking: hardpan_models::ThinkingSetting::Default,
             prompt: None,
             first_unsent: None,
+            knowledge: FileKnowledge::default(),
+            keep: Keep::default(),
             fold: None,
             layout_state: LayoutState::default(),
             answer_prefixes: Arc::default(),

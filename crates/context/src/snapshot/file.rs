@@ -14,7 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{AgentMode, PromptType, Skill};
-use crate::LayoutState;
+use crate::knowledge::FileObservation;
+use crate::{Keep, LayoutState};
 
 /// A snapshot as it is written to a file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +81,12 @@ pub struct SnapshotFile {
     /// new input.
     #[serde(rename = "fresh", default, skip_serializing_if = "Option::is_none")]
     pub first_unsent: Option<MessageId>,
+    /// What the messages told the model about files, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub file_observations: Vec<ObservationEntry>,
+    /// How much of the conversation a fold may take out.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep: Keep,
     /// `strata`: fold with this request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fold: bool,
@@ -109,6 +116,22 @@ pub struct UnavailableEntry {
     /// The kind of reason, for programs; `unavailable` if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<UnavailableCode>,
+}
+
+fn is_default(keep: &Keep) -> bool {
+    *keep == Keep::default()
+}
+
+/// What a message told the model about a file.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ObservationEntry {
+    /// The id of the message, a tool result.
+    #[schemars(with = "String")]
+    pub message: MessageId,
+    /// What it told, as sessions store it: path, kind, hash, lines and the lines shown.
+    #[serde(flatten)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub observation: FileObservation,
 }
 
 fn default_true() -> bool {

@@ -16,7 +16,8 @@ use super::file::{
     ThinkingEntry, TreeEntry, UnavailableEntry,
 };
 use super::{AgentMode, ContextImage, Snapshot, SnapshotError, SystemParts, UserPrompt};
-use crate::{FoldReason, LayoutState};
+use crate::knowledge::FileKnowledge;
+use crate::{FoldReason, Keep, LayoutState};
 
 /// The version of the format that this program reads and writes.
 const VERSION: u32 = 1;
@@ -48,6 +49,8 @@ impl SnapshotFile {
             answer_prefixes: BTreeMap::new(),
             prompt: None,
             first_unsent: None,
+            file_observations: Vec::new(),
+            keep: Keep::default(),
             fold: false,
             layout_state: LayoutState::default(),
             unavailable: Vec::new(),
@@ -126,6 +129,10 @@ impl SnapshotFile {
         if let Some((index, problem)) = find_tool_problem(&self.tools) {
             return Err(SnapshotError::Tool { source_name: source_name.to_owned(), index, problem });
         }
+        let mut knowledge = FileKnowledge::default();
+        for told in self.file_observations {
+            knowledge.record(&told.message, told.observation);
+        }
         Ok(Snapshot {
             now: self.now,
             working_directory: self.working_directory,
@@ -143,6 +150,8 @@ impl SnapshotFile {
             thinking: self.thinking.map_or(ThinkingSetting::Default, ThinkingEntry::setting),
             prompt: self.prompt.and_then(PromptEntry::into_prompt),
             first_unsent: self.first_unsent,
+            knowledge,
+            keep: self.keep,
             fold: self.fold.then_some(FoldReason::Requested),
             layout_state: self.layout_state,
             answer_prefixes: Arc::new(self.answer_prefixes),
