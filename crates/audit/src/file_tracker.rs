@@ -7,19 +7,14 @@
 //! [`FileTouch`]. The touches of one *generation* can be replaced by the body as it was after the
 //! last of them, and those of an earlier generation by nothing, since a newer body has been sent.
 
-mod excerpt; // FileExcerpt: lines of a file in a tool's answer
 mod patch; // Codex's patches, applied
-mod path; // WorkingFolder: makes file names comparable
-mod shell; // what a shell command does to files
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 use crate::import::{FileAction, RecordedCall, RecordedResult, TextReplacement};
-use excerpt::FileExcerpt;
-use path::WorkingFolder;
-use shell::{AffectedFiles, ShownRange};
+use hardpan_context::knowledge::{AffectedFiles, FileExcerpt, ShownRange, WorkingFolder, analyze_command};
 
 /// A call and its result that told the model about a known file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -254,7 +249,7 @@ impl<'a> FileTracker<'a> {
 
     fn observe_command(&mut self, units: (usize, usize), command: &str, cwd: Option<&str>, output: &str) {
         let folder = cwd.map_or_else(|| self.folder.clone(), |cwd| self.folder.change_folder(cwd));
-        let effect = shell::analyze_command(command, &folder);
+        let effect = analyze_command(command, &folder);
         for affected in &effect.changes {
             self.forget_affected(affected, command);
         }

@@ -3,7 +3,7 @@
 
 /// Consecutive lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileExcerpt {
+pub struct FileExcerpt {
     /// The number of the first line, from 1.
     first: u64,
     lines: Vec<String>,
@@ -65,14 +65,17 @@ impl FileExcerpt {
         FileExcerpt { first, lines, last }
     }
 
+    /// Whether the excerpt is the whole file.
     pub fn is_whole(&self) -> bool {
         self.first == 1 && self.last == Some(self.lines.len() as u64)
     }
 
+    /// The lines as text, each with its line end.
     pub fn text(&self) -> String {
         self.lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
     }
 
+    /// The lines with their numbers.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &String)> {
         (self.first..).zip(&self.lines)
     }

@@ -2,18 +2,20 @@
 
 /// The folder that relative names start from.
 #[derive(Clone, Debug)]
-pub(crate) struct WorkingFolder(String);
+pub struct WorkingFolder(String);
 
 impl WorkingFolder {
+    /// The folder of this absolute path.
     pub fn new(cwd: &str) -> Self {
         WorkingFolder(normalize(cwd))
     }
 
-    /// The working folder after `cd path`.
+    /// The folder after `cd path`.
     pub fn change_folder(&self, path: &str) -> Self {
         WorkingFolder(self.resolve(path))
     }
 
+    /// The absolute path of a file, as a command in this folder would find it.
     pub fn resolve(&self, path: &str) -> String {
         let path = path.trim().replace('\\', "/");
         let is_drive = path.as_bytes().get(1) == Some(&b':');

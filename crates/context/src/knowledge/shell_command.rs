@@ -1,11 +1,11 @@
 //! [`analyze_command`]: what a shell command does to files, as far as its text tells. In doubt it
-//! may have changed them.
+//! may have changed them. Whoever knows the files compares the output with them.
 
-use super::path::WorkingFolder;
+use super::working_folder::WorkingFolder;
 
 /// Which files a command may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum AffectedFiles {
+pub enum AffectedFiles {
     /// One file, or all files in a folder.
     Path(String),
     /// Every file that the command's text mentions.
@@ -16,20 +16,26 @@ pub(super) enum AffectedFiles {
 
 /// The part of a file that a command prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ShownRange {
+pub struct ShownRange {
+    /// Absolute path, by the folder that the command ran in.
     pub path: String,
+    /// The first line, from 1. `None` for the beginning.
     pub from: Option<u64>,
+    /// The most lines that it prints. `None` for all.
     pub lines: Option<u64>,
 }
 
+/// What a command does to files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct CommandEffect {
+pub struct CommandEffect {
+    /// The files that it may have changed.
     pub changes: Vec<AffectedFiles>,
+    /// The file whose lines are all that it prints. `None` if it prints anything else, too.
     pub shown: Option<ShownRange>,
 }
 
 /// What a command line does, run in a folder.
-pub(super) fn analyze_command(line: &str, folder: &WorkingFolder) -> CommandEffect {
+pub fn analyze_command(line: &str, folder: &WorkingFolder) -> CommandEffect {
     let mut effect = CommandEffect::default();
     let mut folder = folder.clone();
     // A here-document is input for a program, not commands.
