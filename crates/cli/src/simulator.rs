@@ -35,7 +35,7 @@ pub struct SimulatorArgs {
     /// Anthropic: whether some models refuse thinking that belongs to another conversation
     #[arg(long, value_enum, default_value_t = AccountAge::New)]
     account: AccountAge,
-    /// Anthropic: what requests for cache diagnostics are told
+    /// What requests for cache diagnostics are told (Anthropic, OpenAI's Responses)
     #[arg(long, value_enum, default_value_t = Diagnostics::Compared)]
     diagnostics: Diagnostics,
     /// Anthropic: accept beta headers that nobody has heard of
@@ -84,17 +84,20 @@ enum Adaptive {
 }
 
 impl SimulatorArgs {
+    fn diagnostics_mode(&self) -> DiagnosticsMode {
+        match self.diagnostics {
+            Diagnostics::Compared => DiagnosticsMode::Compared,
+            Diagnostics::Pending => DiagnosticsMode::Pending,
+            Diagnostics::NotFound => DiagnosticsMode::NotFound,
+            Diagnostics::Unavailable => DiagnosticsMode::Unavailable,
+        }
+    }
+
     fn anthropic_settings(&self) -> AnthropicSettings {
         AnthropicSettings {
             account: match self.account {
                 AccountAge::New => Account::New,
                 AccountAge::Old => Account::Old,
-            },
-            diagnostics: match self.diagnostics {
-                Diagnostics::Compared => DiagnosticsMode::Compared,
-                Diagnostics::Pending => DiagnosticsMode::Pending,
-                Diagnostics::NotFound => DiagnosticsMode::NotFound,
-                Diagnostics::Unavailable => DiagnosticsMode::Unavailable,
             },
             betas: if self.any_beta { BetaPolicy::Any } else { BetaPolicy::Known },
             adaptive_thinking: match self.adaptive_thinking {
@@ -114,7 +117,11 @@ pub fn run(args: &SimulatorArgs) -> Result<()> {
     if args.rules {
         return print_rules(args.json);
     }
-    let mut settings = EngineSettings { anthropic: args.anthropic_settings(), ..EngineSettings::default() };
+    let mut settings = EngineSettings {
+        diagnostics: args.diagnostics_mode(),
+        anthropic: args.anthropic_settings(),
+        ..EngineSettings::default()
+    };
     if let Some(path) = &args.script {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;

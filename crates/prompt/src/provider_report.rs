@@ -73,6 +73,8 @@ pub enum ChangedPart {
     Tools,
     /// An earlier message.
     Messages,
+    /// The system prompt or an earlier message, which this provider does not tell apart.
+    Input,
     /// The key that separates caches.
     CacheKey,
     /// The effort.
@@ -83,6 +85,14 @@ pub enum ChangedPart {
     ServiceTier,
 }
 
+impl ChangedPart {
+    /// Whether a change of `other` is one of this part.
+    pub fn includes(self, other: ChangedPart) -> bool {
+        let is_input = matches!(other, ChangedPart::System | ChangedPart::Messages);
+        self == other || (self == ChangedPart::Input && is_input)
+    }
+}
+
 impl fmt::Display for ChangedPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -90,6 +100,7 @@ impl fmt::Display for ChangedPart {
             ChangedPart::System => "the system prompt",
             ChangedPart::Tools => "the tools",
             ChangedPart::Messages => "an earlier message",
+            ChangedPart::Input => "the system prompt or an earlier message",
             ChangedPart::CacheKey => "the cache key",
             ChangedPart::Effort => "the effort",
             ChangedPart::OutputFormat => "the output format",

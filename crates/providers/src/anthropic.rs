@@ -101,6 +101,7 @@ impl Codec for AnthropicMessages {
         &self,
         prompt: &Prompt,
         _profile: &ProviderProfile,
+        _context: &RequestContext<'_>,
         messages: BodyMessages<'_>,
         capacity: usize,
     ) -> Vec<u8> {

@@ -189,7 +189,7 @@ impl Client {
         if downgrades.without_streaming {
             extra_fields.insert("stream".into(), false.into());
         }
-        let body = append_fields(self.encoder.encode(prompt, profile), &extras.fields);
+        let body = append_fields(self.encoder.encode_in_context(prompt, profile, &context), &extras.fields);
         let body = merge_extra_fields(body, extra_fields)?;
         Ok(HttpRequest { method: HttpMethod::Post, url, headers, body })
     }

@@ -63,11 +63,13 @@ pub trait Codec: fmt::Debug + Send + Sync {
         profile: &ProviderProfile,
     ) -> Vec<Box<RawValue>>;
 
-    /// Encodes a request body into a buffer of `capacity` bytes, which grows if needed.
+    /// Encodes a request body into a buffer of `capacity` bytes, which grows if needed. `context` is
+    /// for what goes into a field that the prompt decides as well; anything else is an extra.
     fn encode_body(
         &self,
         prompt: &Prompt,
         profile: &ProviderProfile,
+        context: &RequestContext<'_>,
         messages: BodyMessages<'_>,
         capacity: usize,
     ) -> Vec<u8>;
@@ -177,13 +179,15 @@ pub enum BodyMessages<'a> {
     Encoded(&'a [&'a RawValue]),
 }
 
-/// Encodes the body of a request, byte for byte as it is sent.
+/// Encodes the body of a request, byte for byte as it is sent but for what only the client knows: the
+/// answer before, the session, the extra fields of the configuration.
 ///
 /// An [`Encoder`](crate::Encoder) produces the same bytes faster: it reuses the messages of the
 /// previous request.
 pub fn encode(prompt: &Prompt, profile: &ProviderProfile) -> Vec<u8> {
     const INITIAL_CAPACITY: usize = 128;
-    codec(profile.protocol).encode_body(prompt, profile, BodyMessages::Fresh, INITIAL_CAPACITY)
+    let context = RequestContext::default();
+    codec(profile.protocol).encode_body(prompt, profile, &context, BodyMessages::Fresh, INITIAL_CAPACITY)
 }
 
 /// See [`Codec::block_addresses`].

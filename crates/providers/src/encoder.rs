@@ -9,7 +9,7 @@ use hardpan_models::ProviderProfile;
 use hardpan_prompt::{Block, CacheLifetime, Effort, Prompt, PromptMessage, Role, SharedContent};
 use serde_json::value::RawValue;
 
-use crate::codec::{BodyMessages, Codec, codec};
+use crate::codec::{BodyMessages, Codec, RequestContext, codec};
 
 /// Produces the same bytes as [`encode`](crate::encode), faster: it keeps the encoded messages of
 /// the last request and copies those that are unchanged.
@@ -38,6 +38,16 @@ struct EncodedMessage {
 impl Encoder {
     /// Encodes the body of a request, byte for byte as [`encode`](crate::encode) does.
     pub fn encode(&self, prompt: &Prompt, profile: &ProviderProfile) -> Vec<u8> {
+        self.encode_in_context(prompt, profile, &RequestContext::default())
+    }
+
+    /// Encodes the body of a request that is sent with more than its prompt.
+    pub fn encode_in_context(
+        &self,
+        prompt: &Prompt,
+        profile: &ProviderProfile,
+        context: &RequestContext<'_>,
+    ) -> Vec<u8> {
         // Each kept message is valid on its own, so a panic elsewhere leaves nothing inconsistent.
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.profile.as_ref() != Some(profile) {
@@ -56,7 +66,7 @@ impl Encoder {
         let messages: Vec<&RawValue> =
             last.messages.iter().flat_map(|message| message.json_messages.iter().map(|it| &**it)).collect();
         let room = last.bytes + last.bytes / 16;
-        let body = codec.encode_body(prompt, profile, BodyMessages::Encoded(&messages), room);
+        let body = codec.encode_body(prompt, profile, context, BodyMessages::Encoded(&messages), room);
         last.bytes = body.len();
         body
     }

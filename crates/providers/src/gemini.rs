@@ -13,7 +13,7 @@ use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::codec::{BodyMessages, Codec, ModelListPage, model_ids, query_value};
+use crate::codec::{BodyMessages, Codec, ModelListPage, RequestContext, model_ids, query_value};
 use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::failure::FailureReport;
 use crate::serialize::{to_bytes, to_raw_json};
@@ -65,6 +65,7 @@ impl Codec for GeminiGenerateContent {
         &self,
         prompt: &Prompt,
         profile: &ProviderProfile,
+        _context: &RequestContext<'_>,
         messages: BodyMessages<'_>,
         capacity: usize,
     ) -> Vec<u8> {

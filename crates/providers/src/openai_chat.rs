@@ -14,7 +14,7 @@ use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::value::RawValue;
 
 pub use self::think::ThinkTags;
-use crate::codec::{BodyMessages, Codec};
+use crate::codec::{BodyMessages, Codec, RequestContext};
 use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::serialize::{to_bytes, to_raw_json};
 use crate::stream::AnswerParser;
@@ -47,6 +47,7 @@ impl Codec for OpenaiChat {
         &self,
         prompt: &Prompt,
         profile: &ProviderProfile,
+        _context: &RequestContext<'_>,
         messages: BodyMessages<'_>,
         capacity: usize,
     ) -> Vec<u8> {

@@ -7,6 +7,7 @@
 mod decode; // request bodies parsed into prompts
 mod encode; // request bodies
 mod failure; // what the server's error codes mean
+mod report; // the server's own reason of a cache loss
 mod stream; // AnswerDecoder: answers parsed into events
 mod usage; // what the server reports about tokens
 
@@ -17,7 +18,7 @@ use hardpan_prompt::validate::{Acceptance, ValidationRules};
 use hardpan_prompt::{Prompt, PromptMessage};
 use serde_json::value::RawValue;
 
-use crate::codec::{BodyMessages, Codec};
+use crate::codec::{BodyMessages, Codec, RequestContext};
 use crate::decode::{DecodeError, DecodedRequest, RequestKind};
 use crate::serialize::{to_bytes, to_raw_json};
 use crate::stream::AnswerParser;
@@ -49,6 +50,7 @@ impl Codec for OpenaiResponses {
         &self,
         prompt: &Prompt,
         profile: &ProviderProfile,
+        context: &RequestContext<'_>,
         messages: BodyMessages<'_>,
         capacity: usize,
     ) -> Vec<u8> {
@@ -56,11 +58,11 @@ impl Codec for OpenaiResponses {
             BodyMessages::Fresh => {
                 let items = prompt.messages.iter().flat_map(|message| encode::items(message, profile));
                 let input = encode::Input::new(prompt, profile, items.collect());
-                to_bytes(&encode::Body { prompt, profile, input }, capacity)
+                to_bytes(&encode::Body { prompt, profile, context, input }, capacity)
             }
             BodyMessages::Encoded(items) => {
                 let input = encode::Input::new(prompt, profile, items.to_vec());
-                to_bytes(&encode::Body { prompt, profile, input }, capacity)
+                to_bytes(&encode::Body { prompt, profile, context, input }, capacity)
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use hardpan_prompt::{CacheLifetime, Image, Segment};
+use hardpan_models::{MarkerFormat, ProviderProfile};
+use hardpan_prompt::{CacheLifetime, Image, Prompt, Segment};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -19,6 +20,18 @@ pub fn to_bytes(body: &impl Serialize, room: usize) -> Vec<u8> {
 /// Serializes a message, to be kept and copied into several bodies. It cannot fail, as above.
 pub fn to_raw_json(message: &impl Serialize) -> Box<RawValue> {
     to_raw_value(message).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Whether OpenAI's servers are to cache marked blocks only: `prompt_cache_options.mode` is
+/// `explicit`.
+///
+/// By default the server also writes an entry at the end of the newest message, and reads at the
+/// ends of earlier ones: for a conversation that only grows, nothing is cheaper. But a prompt that
+/// ends with blocks that are different in each request would pay 1.25 times the price of input for
+/// an entry that nobody reads. There the layout marks everything that stays, so its markers suffice,
+/// and what follows them is plain input. A marker at the same place finds the entry of either mode.
+pub fn caches_markers_only(prompt: &Prompt, profile: &ProviderProfile) -> bool {
+    profile.markers == MarkerFormat::PromptCacheBreakpoint && prompt.ends_after_its_breakpoints()
 }
 
 /// Segments as one JSON string, escaped while they are written and never joined in memory.

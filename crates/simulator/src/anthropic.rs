@@ -18,9 +18,7 @@ use hardpan_prompt::{Role, TokenCounter};
 use hardpan_providers::decode::{ApiVersion, DecodedRequest, SpecialBlock, betas};
 use serde_json::{Value, json};
 
-pub use settings::{
-    Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, DiagnosticsMode, ThinkingCacheScope,
-};
+pub use settings::{Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, ThinkingCacheScope};
 
 use binding::{ThinkingCheck, check_thinking};
 use diagnostics::Fingerprints;
@@ -174,7 +172,7 @@ impl ServerCodec for AnthropicServer {
         fingerprints: &mut Fingerprints,
         settings: &EngineSettings,
     ) -> Value {
-        fingerprints.diagnose(request, &message_id(number), now, &settings.anthropic)
+        fingerprints.diagnose(request, &message_id(number), now, settings.diagnostics)
     }
 
     fn refuse_model(&self, name: &str) -> ErrorReply {

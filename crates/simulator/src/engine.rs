@@ -31,6 +31,7 @@ use crate::answer::{FinishReason, SimulatedAnswer, SimulatedPart};
 use crate::anthropic::AnthropicSettings;
 use crate::anthropic::diagnostics::Fingerprints;
 use crate::assistant;
+use crate::diagnostics_mode::DiagnosticsMode;
 use crate::error_reply::ErrorReply;
 use crate::faults::{ActiveFaults, Faults};
 use crate::gemini::CachedContents;
@@ -73,6 +74,8 @@ pub struct EngineSettings {
     pub signatures: SignatureCheck,
     /// The provider that Chat Completions requests go to if the model's name does not name one.
     pub openai_provider: String,
+    /// What requests get that ask why they missed the cache.
+    pub diagnostics: DiagnosticsMode,
     /// How the server of Anthropic Messages behaves where real ones differ.
     pub anthropic: AnthropicSettings,
     /// The delay between two chunks of the built-in assistant's answers.
@@ -89,6 +92,7 @@ impl Default for EngineSettings {
             limits: RateLimits::default(),
             signatures: SignatureCheck::default(),
             openai_provider: "openai".into(),
+            diagnostics: DiagnosticsMode::default(),
             anthropic: AnthropicSettings::default(),
             pace: Duration::ZERO,
         }
@@ -261,9 +265,8 @@ impl Engine {
         {
             let (mut state, owner) = (self.state(), owner(key));
             state.meter.count_output(head.tokens.output);
-            if let Some(diagnostics) = server.compare_caches(&accepted, &head, &state.store, owner) {
-                head.diagnostics = diagnostics;
-            }
+            let mode = self.settings.diagnostics;
+            head.diagnostics = server.compare_caches(&accepted, &head, owner, now, &mut state.store, mode);
             server.store_answer(&accepted, &answer, &head, owner, &mut state.store);
         }
         let error = server.error_body(&ErrorReply::injected(server.overload_status(), None), request_id);

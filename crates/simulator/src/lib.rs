@@ -34,6 +34,7 @@ mod anthropic; // the server of Anthropic Messages
 mod assistant; // answers without a script: searches, no language model
 mod body_stream; // streams a body with its delays
 mod clock; // Clock, ManualClock: the source of time
+mod diagnostics_mode; // DiagnosticsMode: what servers say that compare requests
 mod engine; // Engine: turns a request into a reply
 mod error_reply; // ErrorReply: why a request is refused
 mod faults; // Faults: errors to inject
@@ -51,11 +52,10 @@ mod tool_choice; // ToolChoice: which tools the model may call
 mod wire; // AnswerHead, StreamEvent: what all servers encode answers from
 
 pub use anthropic::rules::{RULES as ANTHROPIC_RULES, Rule as AnthropicRule, RuleVersions};
-pub use anthropic::{
-    Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, DiagnosticsMode, ThinkingCacheScope,
-};
+pub use anthropic::{Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, ThinkingCacheScope};
 pub use body_stream::ConnectionCut;
 pub use clock::{Clock, ManualClock};
+pub use diagnostics_mode::DiagnosticsMode;
 pub use engine::{Engine, EngineSettings, KeyPolicy, RateLimits, Request, SignatureCheck};
 pub use faults::{Fault, FaultError, FaultRuleError, Faults};
 pub use in_process::{BASE_URL, HOST, InProcessTransport};

@@ -2,13 +2,14 @@
 
 mod answers; // encodes answers, whole or as events
 mod checks; // what depends on the model, and on what was sent before
-mod diagnostics; // why a request did not find the cache of an earlier one
+pub(crate) mod diagnostics; // ComparisonRecords: why a request did not find the cache of an earlier one
 mod output; // the items of an answer
 mod references; // stored answers and items, put in place of their ids
 mod response; // the response object, with the request's effective values
 mod seal; // encrypted content
 
 use bytes::Bytes;
+use hardpan_economy::cache::Moment;
 use hardpan_models::{Model, Protocol, ProviderProfile};
 use hardpan_prompt::Hash;
 use hardpan_prompt::validate::{ValidationRules, Violation};
@@ -16,6 +17,7 @@ use hardpan_providers::decode::DecodedRequest;
 use serde_json::{Value, json};
 
 use crate::answer::SimulatedAnswer;
+use crate::diagnostics_mode::DiagnosticsMode;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request, SignatureCheck};
 use crate::error_reply::ErrorReply;
 use crate::openai_chat::OpenaiServer;
@@ -214,10 +216,12 @@ impl ServerCodec for ResponsesServer {
         &self,
         request: &AcceptedRequest,
         head: &AnswerHead,
-        store: &ResponseStore,
         owner: Hash,
-    ) -> Option<Value> {
-        diagnostics::compare(request, head, store, owner)
+        now: Moment,
+        store: &mut ResponseStore,
+        mode: DiagnosticsMode,
+    ) -> Value {
+        store.comparisons.compare(request, head, owner, now, mode)
     }
 
     fn stored_body(&self, stored: &StoredResponse, part: StoredPart) -> Result<Value, ErrorReply> {

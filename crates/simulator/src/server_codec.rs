@@ -17,6 +17,7 @@ use crate::answer::SimulatedAnswer;
 use crate::anthropic::AnthropicServer;
 use crate::anthropic::diagnostics::Fingerprints;
 use crate::anthropic::render::RenderedPrompt;
+use crate::diagnostics_mode::DiagnosticsMode;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request};
 use crate::error_reply::ErrorReply;
 use crate::gemini::GeminiServer;
@@ -279,15 +280,17 @@ pub trait ServerCodec: fmt::Debug + Sync {
     ) {
     }
 
-    /// Why the request did not find the cache of one that it names. `None`: it names none.
+    /// Why the request did not reuse the cache of one that it names; `null` where it names none.
     fn compare_caches(
         &self,
         _request: &AcceptedRequest,
-        _head: &AnswerHead,
-        _store: &ResponseStore,
+        head: &AnswerHead,
         _owner: Hash,
-    ) -> Option<Value> {
-        None
+        _now: Moment,
+        _store: &mut ResponseStore,
+        _mode: DiagnosticsMode,
+    ) -> Value {
+        head.diagnostics.clone()
     }
 
     /// What a request for a stored answer gets.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use hardpan_prompt::Hash;
 use serde_json::Value;
 
+use crate::openai_responses::diagnostics::ComparisonRecords;
+
 /// The most answers kept; the oldest are forgotten.
 const MAX_RESPONSES: usize = 1000;
 /// The most items whose reasoning is remembered.
@@ -37,6 +39,8 @@ pub struct ResponseStore {
     order: VecDeque<String>,
     /// By the id of an item, the id of the reasoning that came directly before it.
     reasoning: BTreeMap<String, String>,
+    /// What requests are compared with that ask why they missed the cache.
+    pub comparisons: ComparisonRecords,
 }
 
 impl ResponseStore {

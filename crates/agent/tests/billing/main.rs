@@ -9,5 +9,6 @@ mod cache_warmth; // how long the cache lives, and keeping it warm
 mod foresight; // the price of an act, and what it turns out to be
 mod ledger_totals; // the ledger adds up to what the provider billed
 mod loss_causes; // every cause of a cache loss
+mod provider_reasons; // the provider says why, too
 mod resume; // verdicts after a resume
 mod tiers; // the tracker of the `tiers` layout

@@ -33,7 +33,9 @@ impl Verdict {
         match diagnosis {
             // What had expired was lost whatever else changed, and the provider cannot see that.
             CacheDiagnosis::Changed { .. } if matches!(self.cause, Cause::Expired { .. }) => {}
-            CacheDiagnosis::Changed { part, .. } if ours == Some(part) => self.source = VerdictSource::Both,
+            CacheDiagnosis::Changed { part, .. } if ours.is_some_and(|ours| part.includes(ours)) => {
+                self.source = VerdictSource::Both;
+            }
             CacheDiagnosis::Changed { part, .. } => {
                 let corrected = Cause::SaidByProvider { part };
                 self.blame = match part {
@@ -41,6 +43,7 @@ impl Verdict {
                     ChangedPart::System
                     | ChangedPart::Tools
                     | ChangedPart::Messages
+                    | ChangedPart::Input
                     | ChangedPart::CacheKey
                     | ChangedPart::OutputFormat => Blame::Us,
                 };
@@ -129,6 +132,8 @@ mod tests {
             (tools(), changed(ChangedPart::Tools), VerdictSource::Both, false),
             (tools(), changed(ChangedPart::System), VerdictSource::Provider, true),
             (Cause::Evicted, changed(ChangedPart::Messages), VerdictSource::Provider, true),
+            (Cause::Folded, changed(ChangedPart::Input), VerdictSource::Both, false),
+            (tools(), changed(ChangedPart::Input), VerdictSource::Provider, true),
             (expired.clone(), none, VerdictSource::Both, false),
             (expired, changed(ChangedPart::Messages), VerdictSource::Ours, false),
             (Cause::Unmarked, none, VerdictSource::Both, false),

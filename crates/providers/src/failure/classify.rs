@@ -127,8 +127,9 @@ const NO_STREAM: [&str; 5] = [
     "'stream' does not support true",
 ];
 /// Names of fields that only newer servers know, as a refusal quotes them.
-const NEWER_FIELDS: [&str; 6] = [
+const NEWER_FIELDS: [&str; 7] = [
     "diagnostics",
+    "prompt_cache_options",
     "block_binding",
     "clear_at",
     "role 'system' is not supported",

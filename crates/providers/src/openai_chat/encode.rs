@@ -11,7 +11,7 @@ use hardpan_prompt::{
 };
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::serialize::{CacheControl, DataUrl, JoinedLines, JoinedSegments, LazyList};
+use crate::serialize::{CacheControl, DataUrl, JoinedLines, JoinedSegments, LazyList, caches_markers_only};
 
 /// The whole body. `messages` serializes as the list of messages: fresh ones, or encoded before.
 pub struct Body<'a, M> {
@@ -85,6 +85,9 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         body.serialize_entry("stream", &true)?;
         if profile.stream_usage {
             body.serialize_entry("stream_options", &serde_json::json!({"include_usage": true}))?;
+        }
+        if caches_markers_only(self.prompt, profile) {
+            body.serialize_entry("prompt_cache_options", &serde_json::json!({"mode": "explicit"}))?;
         }
         if let Some(effort) = effort {
             body.serialize_entry("reasoning_effort", effort)?;

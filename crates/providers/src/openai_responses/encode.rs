@@ -8,9 +8,11 @@ use hardpan_prompt::{
     Block, CacheLifetime, Call, Content, Effort, Image, Prompt, PromptMessage, Reasoning, ResultPart, Role,
     Segment, ToolBlock, ToolResult,
 };
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 
-use crate::serialize::{DataUrl, JoinedSegments, LazyList};
+use crate::codec::RequestContext;
+use crate::serialize::{DataUrl, JoinedSegments, LazyList, caches_markers_only};
 
 /// The smallest `max_output_tokens` that the server takes.
 const MIN_OUTPUT_TOKENS: u32 = 16;
@@ -19,6 +21,7 @@ const MIN_OUTPUT_TOKENS: u32 = 16;
 pub struct Body<'a, I> {
     pub prompt: &'a Prompt,
     pub profile: &'a ProviderProfile,
+    pub context: &'a RequestContext<'a>,
     pub input: I,
 }
 
@@ -69,8 +72,9 @@ impl<I: Serialize> Serialize for Body<'_, I> {
         body.serialize_entry("include", &["reasoning.encrypted_content"])?;
         body.serialize_entry("max_output_tokens", max_tokens.max(&MIN_OUTPUT_TOKENS))?;
         body.serialize_entry("reasoning", &ReasoningField(*effort))?;
-        if is_explicit(self.prompt, self.profile) {
-            body.serialize_entry("prompt_cache_options", &serde_json::json!({"mode": "explicit"}))?;
+        let options = CacheOptions::new(self.prompt, self.profile, self.context);
+        if options != CacheOptions::default() {
+            body.serialize_entry("prompt_cache_options", &options)?;
         }
         if !tools.is_empty() {
             body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool)))?;
@@ -81,15 +85,27 @@ impl<I: Serialize> Serialize for Body<'_, I> {
     }
 }
 
-/// Whether only marked blocks are to be cached.
-///
-/// By default the server also writes an entry at the end of the newest message, and reads at the
-/// ends of earlier ones: for a conversation that only grows, nothing is cheaper. But a prompt that
-/// ends with blocks that are different in each request would pay 1.25 times the price of input for
-/// an entry that nobody reads. There the layout marks everything that stays, so its markers suffice,
-/// and what follows them is plain input. A marker at the same place finds the entry of either mode.
-fn is_explicit(prompt: &Prompt, profile: &ProviderProfile) -> bool {
-    profile.markers == MarkerFormat::PromptCacheBreakpoint && prompt.ends_after_its_breakpoints()
+/// The field `prompt_cache_options`.
+#[derive(Default, PartialEq, Serialize)]
+struct CacheOptions<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<&'static str>,
+    /// The answer whose request the server compares this one with, to tell why its cache entry was
+    /// not read. It says so for any answer of the last while, stored or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison_response_id: Option<&'a str>,
+}
+
+impl<'a> CacheOptions<'a> {
+    fn new(prompt: &Prompt, profile: &ProviderProfile, context: &RequestContext<'a>) -> Self {
+        if context.plain || profile.markers != MarkerFormat::PromptCacheBreakpoint {
+            return CacheOptions::default();
+        }
+        CacheOptions {
+            mode: caches_markers_only(prompt, profile).then_some("explicit"),
+            comparison_response_id: context.previous_answer.filter(|_| profile.diagnostics),
+        }
+    }
 }
 
 /// The field `reasoning`. A summary costs nothing; without reasoning there is none.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::value::RawValue;
 
 use self::payload::{EventPayload, EventType, Item, ItemFields, ItemKind, Part, Response, skip_or_reject};
-use super::usage;
+use super::{report, usage};
 use crate::stream::json::{self, Str, or_empty};
 use crate::stream::{AnswerParser, StreamEnd, StreamProgress};
 use crate::usage::UsageFields;
@@ -167,6 +167,8 @@ impl AnswerDecoder {
             self.report.merge(usage.get());
             events.push(AnswerEvent::Usage(usage::from_fields(&self.report)));
         }
+        let diagnosis = response.prompt_cache_diagnostics.and_then(report::parse_diagnosis);
+        events.extend(diagnosis.map(AnswerEvent::CacheDiagnosis));
         self.stop = match or_empty(&response.status) {
             "completed" => Some(StopReason::End),
             "incomplete" => {

@@ -10,7 +10,7 @@ use hardpan_prompt::Hash;
 use serde_json::{Value, json};
 
 use super::signature::{system_hash, tools_hash};
-use super::{AnthropicSettings, DiagnosticsMode};
+use crate::diagnostics_mode::DiagnosticsMode;
 use crate::engine::AcceptedRequest;
 
 /// How long a fingerprint lives. The documentation says only that it is short.
@@ -74,11 +74,11 @@ impl Fingerprints {
         request: &AcceptedRequest,
         id: &str,
         now: Moment,
-        settings: &AnthropicSettings,
+        mode: DiagnosticsMode,
     ) -> Value {
         let Some(asked) = &request.decoded.anthropic.diagnostics else { return Value::Null };
         let current = Fingerprint::of(request, now);
-        let verdict = match (&asked.previous_message_id, settings.diagnostics) {
+        let verdict = match (&asked.previous_message_id, mode) {
             (None, _) => Value::Null,
             (_, DiagnosticsMode::Pending) => json!({"cache_miss_reason": null}),
             (_, DiagnosticsMode::NotFound) => reason("previous_message_not_found", None),

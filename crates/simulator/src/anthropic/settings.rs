@@ -5,8 +5,6 @@
 pub struct AnthropicSettings {
     /// Whether the account was made before thinking was bound to its conversation.
     pub account: Account,
-    /// What `diagnostics` answers.
-    pub diagnostics: DiagnosticsMode,
     /// Which names the header `anthropic-beta` may have.
     pub betas: BetaPolicy,
     /// How far a change of thinking or effort reaches.
@@ -34,20 +32,6 @@ pub enum Account {
     /// Thinking that belongs to another conversation is refused.
     #[default]
     New,
-}
-
-/// What the server answers to `diagnostics`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DiagnosticsMode {
-    /// The result of the comparison.
-    #[default]
-    Compared,
-    /// The comparison is never ready when the answer begins.
-    Pending,
-    /// The earlier request is never found.
-    NotFound,
-    /// There is never a verdict.
-    Unavailable,
 }
 
 /// Which names the header `anthropic-beta` may have.

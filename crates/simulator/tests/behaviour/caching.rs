@@ -238,7 +238,8 @@ async fn responses_from_5_6_on_read_at_the_ends_of_messages_and_tell_why_not() {
     let message =
         |name: &str| json!({"role": "user", "content": [{"type": "input_text", "text": long(name)}]});
     let request = |messages: Vec<Value>, more: Value| {
-        let fixed = json!({"model": "gpt-5.6", "messages": messages, "store": true, "prompt_cache_key": "a"});
+        let fixed =
+            json!({"model": "gpt-5.6", "messages": messages, "store": false, "prompt_cache_key": "a"});
         let mut request = body(Protocol::OpenaiResponses, fixed);
         merge_fields(&mut request, more);
         request

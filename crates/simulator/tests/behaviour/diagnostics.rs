@@ -1,4 +1,4 @@
-use hardpan_simulator::{AnthropicSettings, DiagnosticsMode, EngineSettings};
+use hardpan_simulator::{DiagnosticsMode, EngineSettings};
 use serde_json::{Value, json};
 
 use crate::anthropic_requests::{Anthropic, assistant, request, tool, user};
@@ -7,8 +7,7 @@ use crate::providers::scripted;
 const MODEL: &str = "claude-opus-4-8";
 
 fn server(diagnostics: DiagnosticsMode) -> Anthropic {
-    let anthropic = AnthropicSettings { diagnostics, ..AnthropicSettings::default() };
-    Anthropic::new(EngineSettings { anthropic, ..scripted("default: {text: Yes.}") })
+    Anthropic::new(EngineSettings { diagnostics, ..scripted("default: {text: Yes.}") })
 }
 
 /// The first request of a chain, and the one that follows it with these changes.

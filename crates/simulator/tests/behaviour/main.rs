@@ -10,6 +10,7 @@ mod caching; // reads, writes, lifetimes, parallel requests
 mod diagnostics; // why a request missed the cache
 mod echo; // every answer is accepted when it comes back
 mod faults; // every fault, all protocols, both ways
+mod forecasts; // what the client expects to be billed is billed
 mod gemini; // Gemini's own protocol
 mod matrix; // every model of the catalogue takes what Hardpan sends to it
 mod providers; // the two ways to reach a simulator

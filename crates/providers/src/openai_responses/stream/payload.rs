@@ -168,6 +168,8 @@ pub struct Response<'a> {
     pub error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub incomplete_details: Option<IncompleteDetails<'a>>,
+    #[serde(borrow)]
+    pub prompt_cache_diagnostics: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
