@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use hardpan_economy::cache::Moment;
-use hardpan_prompt::{Hash, Json, Prompt};
+use hardpan_prompt::{Block, Hash, Json, Prompt};
 use serde_json::{Value, json};
 
 use super::response;
@@ -158,7 +158,7 @@ fn input_blocks(prompt: &Prompt) -> impl Iterator<Item = Hash> {
         .messages
         .iter()
         .flat_map(|message| message.blocks.iter().map(|block| block.hash().with_mark(message.role.mark())));
-    prompt.system.iter().map(|block| block.hash()).chain(said)
+    prompt.system.iter().map(Block::hash).chain(said)
 }
 
 fn is_compaction(item: &Json) -> bool {
