@@ -4,7 +4,7 @@ use hardpan_agent::events::{BeforeAgentStart, BeforeAgentStartReply};
 use hardpan_context::LayoutName;
 use hardpan_economy::verdict::VerdictSource;
 use hardpan_prompt::{CacheDiagnosis, ChangedPart};
-use hardpan_test_support::{TestAgent, Toolset, numbered_lines};
+use hardpan_test_support::{SentRequest, TestAgent, Toolset, numbered_lines};
 use serde_json::Value;
 
 /// An agent that has been told a long story by way of OpenAI's Responses API, over HTTP.
@@ -24,7 +24,7 @@ fn compared(body: &Value) -> Option<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_is_compared_with_the_answer_before_it() {
     let test_agent = told_a_story(LayoutName::Strata).await;
-    let sent: Vec<Value> = test_agent.sent_requests().iter().map(|request| request.json()).collect();
+    let sent: Vec<Value> = test_agent.sent_requests().iter().map(SentRequest::json).collect();
     let [first, second] = &sent[..] else { panic!("{} requests", sent.len()) };
     assert_eq!(compared(first), None);
     assert!(compared(second).is_some_and(|id| id.starts_with("resp_")), "{second}");
