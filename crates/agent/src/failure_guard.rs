@@ -44,7 +44,7 @@ impl FailureGuard {
         }
     }
 
-    /// Forgets all failures: after a user message everything may be tried again.
+    /// Forgets all failures: after a user message, or a change to a file, everything may be tried again.
     pub fn reset(&mut self) {
         self.failures.clear();
     }

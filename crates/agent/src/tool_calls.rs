@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use hardpan_context::fill_template;
 use hardpan_prompt::{AgentMessage, MessageBody, NotRunReason};
 use hardpan_providers::AnswerCall;
-use hardpan_tools::{Effect, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
+use hardpan_tools::{Effect, SubjectKind, Tool, ToolInvocation, ToolOutcome, ToolUnavailable};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -96,7 +96,12 @@ impl Agent {
             let outcomes = self.run_group(run_state, group, token, &mut looping).await;
             for (call, (outcome, counts)) in group.iter().zip(outcomes) {
                 if counts {
-                    run_state.guard.record_outcome(&call.call.name, &call.raw, outcome.outcome.is_error);
+                    let failed = outcome.outcome.is_error;
+                    run_state.guard.record_outcome(&call.call.name, &call.raw, failed);
+                    if !failed && self.changes_file(call) {
+                        // The same command may fail for another reason now: tests after an edit.
+                        run_state.guard.reset();
+                    }
                 }
                 let outcome = self.revise_result(call, outcome).await;
                 let result = self.store_result(call, outcome).await?;
@@ -119,6 +124,13 @@ impl Agent {
     pub(crate) fn may_have_changed_files(&self, calls: &[AnswerCall]) -> bool {
         // Asked of switched-off tools too: the call may have run before its tool was switched off.
         calls.iter().any(|call| self.effect_of(call) == Some(Effect::Changes))
+    }
+
+    /// Whether a call that succeeds has changed a file. Commands do not count: most of them only look.
+    fn changes_file(&self, call: &AnswerCall) -> bool {
+        let tool = self.tools().describe(&call.call.name);
+        let is_about_file = tool.is_some_and(|tool| tool.subject_kind() == SubjectKind::File);
+        is_about_file && self.effect_of(call) == Some(Effect::Changes)
     }
 
     /// What a call may do; `None` if it has no tool.

@@ -37,6 +37,7 @@ mod environment; // TestEnvironment: what all agents of a test share
 mod event_log; // EventLog: what an agent emitted
 mod http_server; // TestServer: answers as the test says
 mod instant_provider; // InstantProvider: answers at once, for benchmarks
+pub mod live_work; // long scripted sessions of the real binary, with the simulator's bill
 mod prerequisite; // what a test needs of the machine: in CI it must be there
 mod simulator; // the simulator as an engine, and as a server for other processes
 mod test_agent; // TestAgent

@@ -143,3 +143,18 @@ async fn a_handler_runs_the_command_in_its_own_way() {
     test_agent.say("Well?").await;
     assert!(test_agent.last_sent().body.contains("on the other machine"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_may_fail_as_often_as_files_change_in_between() {
+    let mut turns = String::new();
+    for n in 1..=5 {
+        turns.push_str("  - tool_calls: [{name: bash, arguments: {command: exit 1}}]\n");
+        turns.push_str(&format!(
+            "  - tool_calls: [{{name: write, arguments: {{path: {n}.txt, content: noted}}}}]\n"
+        ));
+    }
+    let script = format!("turns:\n{turns}default: {{text: Fine.}}");
+    let test_agent = TestAgent::with_real_tools().script(script).start().await;
+    assert_eq!(test_agent.prompt("Try.").await, InputOutcome::Ran(RunEnd::Done));
+    assert_eq!(test_agent.events_of::<ToolExecutionStart>().len(), 10);
+}
