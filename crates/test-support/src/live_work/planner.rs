@@ -135,21 +135,21 @@ impl Planner {
             Act::Check => self.check(),
             Act::Diff => {
                 let path = self.known_path();
-                vec![self.command(format!("git diff -- {path}"))]
+                vec![self.command(&format!("git diff -- {path}"))]
             }
-            Act::Status => vec![self.command("git status --short".into())],
+            Act::Status => vec![self.command("git status --short")],
             Act::Cat => {
                 let path = self.known_path();
-                vec![self.command(format!("cat {path}"))]
+                vec![self.command(&format!("cat {path}"))]
             }
             Act::PrintLines => {
                 let path = self.any_path();
                 let (first, count) = self.line_range(&path, 30..=120);
-                vec![self.command(format!("sed -n '{},{}p' {path}", first + 1, first + count))]
+                vec![self.command(&format!("sed -n '{},{}p' {path}", first + 1, first + count))]
             }
             Act::ShowCommitted => {
                 let path = self.known_path();
-                vec![self.command(format!("git log --oneline -3 -- {path}"))]
+                vec![self.command(&format!("git log --oneline -3 -- {path}"))]
             }
         }
     }
@@ -159,7 +159,7 @@ impl Planner {
         PlannedCall { id: format!("toolu_{:05}", self.calls), tool, arguments, fails: false }
     }
 
-    fn command(&mut self, command: String) -> PlannedCall {
+    fn command(&mut self, command: &str) -> PlannedCall {
         self.call("bash", json!({"command": command}))
     }
 
@@ -261,8 +261,9 @@ impl Planner {
             first = first.saturating_sub(1).max(part.start);
             count = (count + 1).min(part.len());
         }
-        let mut new: Vec<String> = Vec::new();
-        for line in self.tree.lines(path)[first..first + count].to_vec() {
+        let old = self.tree.lines(path)[first..first + count].to_vec();
+        let mut new = Vec::new();
+        for line in old {
             let keep = line.is_empty() || line.starts_with("def ") || self.random.percent(40);
             new.push(if keep && !line.contains(DEFECT) {
                 line
@@ -309,7 +310,7 @@ impl Planner {
         let line = self.random.within(3..=self.tree.lines(&path).len() - 1);
         let text = self.tree.statement(&mut self.random).replace(['"', '[', ']', '*', '&', '\\', '/'], "");
         self.tree.replace(&path, line, 1, vec![text.clone()]);
-        let change = self.command(format!("sed -i '{}s/.*/{text}/' {path}", line + 1));
+        let change = self.command(&format!("sed -i '{}s/.*/{text}/' {path}", line + 1));
         vec![change, self.read_whole(&path)]
     }
 
@@ -321,7 +322,7 @@ impl Planner {
             return self.edit(1);
         }
         let fails = self.tree.has_defect(&part);
-        let call = self.command(format!("sh {CHECK_PATH} {part}"));
+        let call = self.command(&format!("sh {CHECK_PATH} {part}"));
         self.unchanged_since_check = Some(part);
         vec![PlannedCall { fails, ..call }]
     }
