@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hardpan_context::{LayoutName, Target};
+use hardpan_context::{Keep, LayoutName, Target};
 use hardpan_models::ThinkingSetting;
 use hardpan_providers::Client;
 use hardpan_session::Record;
@@ -31,6 +31,11 @@ impl Agent {
     /// The layout of the next request.
     pub fn layout(&self) -> LayoutName {
         lock(&self.inner.selection).layout
+    }
+
+    /// How much of the conversation a fold may take out of requests.
+    pub fn keep(&self) -> Keep {
+        self.inner.setup.keep
     }
 
     /// How much the model thinks from the next request on.

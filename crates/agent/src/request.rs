@@ -57,6 +57,7 @@ impl Agent {
         snapshot.fold = snapshot.fold.or(is_free.then_some(FoldReason::CacheLost));
         snapshot.system.whole = run_state.system_prompt_override.clone();
         snapshot.tools = self.tools().declarations();
+        snapshot.keep = self.keep();
         snapshot.thinking = selection.thinking;
         snapshot.messages = messages;
         snapshot.first_unsent = fresh;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{
-    AssembledPrompt, Coupling, LayoutName, PromptTexts, RenderCache, Snapshot, SnapshotError, Target,
+    AssembledPrompt, Coupling, Keep, LayoutName, PromptTexts, RenderCache, Snapshot, SnapshotError, Target,
 };
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{DeniedBy, TokenUsage};
@@ -48,6 +48,8 @@ pub struct Setup {
     pub target: Target,
     /// The layout that orders the prompt.
     pub layout: LayoutName,
+    /// How much of the conversation a fold may take out of requests.
+    pub keep: Keep,
     /// How much the model thinks.
     pub thinking: ThinkingSetting,
     /// Queueing, parallelism and limits.

@@ -25,7 +25,8 @@ use crate::options::RequestOptions;
 use crate::settings::Settings;
 use crate::symbol_map::{MapState, default_map_tokens};
 use crate::target::{
-    SessionChoices, TargetError, apply_learned_factor, known_session_model, resolve_layout, resolve_target,
+    SessionChoices, TargetError, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
+    resolve_target,
 };
 use crate::tool_set;
 
@@ -134,6 +135,10 @@ pub fn build_snapshot_file(
     }
     if let Some(setting) = request.target.thinking {
         file.thinking = ThinkingEntry::new(setting);
+    }
+    // A snapshot file says itself what to keep, unless a flag does.
+    if request.snapshot.is_none() || request.target.keep.is_some() {
+        file.keep = resolve_keep(&request.target, settings);
     }
     file.fold |= request.fold;
     if request.snapshot.is_none() && request.symbol_map {

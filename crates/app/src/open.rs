@@ -24,7 +24,8 @@ use crate::provider_connection::ProviderConnection;
 use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation};
 use crate::settings::{Settings, SettingsError, expand_home};
 use crate::target::{
-    TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_layout, resolve_target,
+    TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
+    resolve_target,
 };
 use crate::tool_set::ToolSet;
 use crate::workspace_context::WorkspaceContext;
@@ -142,6 +143,7 @@ impl ConversationApp {
             scope: scope.clone(),
             expansions,
             layout: resolve_layout(&options.target, &settings, conversation.layout.as_deref())?,
+            keep: resolve_keep(&options.target, &settings),
             thinking,
             settings: agent_settings(&settings),
             target,

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use hardpan_context::Keep;
 use hardpan_models::ThinkingSetting;
 use hardpan_tools::SandboxLauncher;
 use jiff::Timestamp;
@@ -24,6 +25,8 @@ pub struct TargetOptions {
     pub thinking: Option<ThinkingSetting>,
     /// `strata`, `panels`, `tiers` or `inline`.
     pub layout: Option<String>,
+    /// How much of the conversation requests keep.
+    pub keep: Option<Keep>,
 }
 
 /// A conversation to open.

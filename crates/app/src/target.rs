@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_context::{LayoutName, Target, UnknownLayout};
+use hardpan_context::{Keep, LayoutName, Target, UnknownLayout};
 use hardpan_models::{ThinkingSetting, UnknownName};
 
 use crate::learned_state::LearnedState;
@@ -65,6 +65,11 @@ pub fn resolve_layout(
     let session = session.and_then(|name| name.parse().ok()).filter(|_| named.is_none());
     let named = named.or(settings.config.layout.clone());
     Ok(session.map_or_else(|| named.map_or(Ok(LayoutName::default()), |name| name.parse()), Ok)?)
+}
+
+/// Chooses how much of the conversation requests keep: the flag, then the settings.
+pub fn resolve_keep(options: &TargetOptions, settings: &Settings) -> Keep {
+    options.keep.or(settings.config.keep).unwrap_or_default()
 }
 
 fn env_value(name: &str) -> Option<String> {

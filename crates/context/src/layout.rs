@@ -162,6 +162,12 @@ pub trait Layout: StateStorage + Send + Sync {
         false
     }
 
+    /// Whether the layout folds: whether it takes superseded messages out of the conversation and
+    /// leaves stubs in their place, which the model can recall.
+    fn folds(&self) -> bool {
+        false
+    }
+
     /// Whether the layout wants to know the coupling of the files before this request.
     fn needs_coupling(&self, _snapshot: &Snapshot) -> bool {
         false

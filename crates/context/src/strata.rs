@@ -119,6 +119,10 @@ impl Layout for Strata {
         true
     }
 
+    fn folds(&self) -> bool {
+        true
+    }
+
     fn appends_effort(&self) -> bool {
         true
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hardpan_agent::AgentSettings;
-use hardpan_context::LayoutName;
+use hardpan_context::{Keep, LayoutName};
 use hardpan_prompt::Volatility;
 use hardpan_providers::Transport;
 
@@ -16,6 +16,7 @@ use crate::{TestAgent, TestApprovals, WorkspaceContents};
 #[must_use]
 pub struct TestAgentBuilder {
     pub(crate) layout: LayoutName,
+    pub(crate) keep: Keep,
     pub(crate) model: String,
     pub(crate) window: Option<u32>,
     pub(crate) max_tokens: Option<u32>,
@@ -75,6 +76,7 @@ impl TestAgentBuilder {
         let handler_timeout = Duration::from_secs(10);
         TestAgentBuilder {
             layout: LayoutName::Strata,
+            keep: Keep::default(),
             model: "claude-sonnet-5".into(),
             window: None,
             max_tokens: None,
@@ -141,6 +143,11 @@ default: {text: Fine.}
     /// The layout of prompts.
     pub fn layout(self, layout: LayoutName) -> Self {
         TestAgentBuilder { layout, ..self }
+    }
+
+    /// How much of the conversation a fold may take out.
+    pub fn keep(self, keep: Keep) -> Self {
+        TestAgentBuilder { keep, ..self }
     }
 
     /// The model, by its name in the catalogue.

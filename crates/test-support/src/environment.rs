@@ -137,6 +137,7 @@ impl TestEnvironment {
             expansions: Expansions::discover(&folders, &[]),
             target: self.target(&conversation),
             layout: builder.layout,
+            keep: builder.keep,
             thinking: ThinkingSetting::Default,
             settings: builder.settings,
         };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hardpan_agent::QueueMode;
+use hardpan_context::Keep;
 use hardpan_providers::RetryPolicy;
 use serde::Deserialize;
 
@@ -19,6 +20,8 @@ pub struct Config {
     pub small_model: Option<String>,
     /// `strata`, `panels`, `tiers` or `inline`.
     pub layout: Option<String>,
+    /// How much of a conversation requests keep: `all`, `history`, `current` or `lean`.
+    pub keep: Option<Keep>,
     /// Token limit of an answer.
     pub max_tokens: Option<u32>,
     /// Text to append to the system prompt.
@@ -123,6 +126,7 @@ impl Config {
             model: above.model.or(below.model),
             small_model: above.small_model.or(below.small_model),
             layout: above.layout.or(below.layout),
+            keep: above.keep.or(below.keep),
             max_tokens: above.max_tokens.or(below.max_tokens),
             append_system_prompt: above.append_system_prompt.or(below.append_system_prompt),
             edit_blocks: above.edit_blocks.or(below.edit_blocks),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use hardpan_app::options::{RequestOptions, TargetOptions};
+use hardpan_context::Keep;
 use hardpan_models::ThinkingSetting;
 use jiff::Timestamp;
 
@@ -74,6 +75,10 @@ pub struct TargetArgs {
     /// the conversation's, else strata]
     #[arg(long)]
     pub layout: Option<String>,
+    /// How much of the conversation requests keep: all, history, current or lean; the model can
+    /// recall what is left out [default: current]
+    #[arg(long, value_name = "LEVEL")]
+    pub keep: Option<Keep>,
     /// Provider to use [default: the model's own, else anthropic]
     #[arg(long)]
     pub provider: Option<String>,
@@ -105,6 +110,7 @@ impl TargetArgs {
             max_tokens: self.max_tokens,
             thinking: self.thinking,
             layout: self.layout.clone(),
+            keep: self.keep,
         }
     }
 }

@@ -119,7 +119,11 @@ async fn run(
         "thinking" => thinking(arguments, app, agent).await?,
         "tools" => tools(arguments, agent).await?,
         "context" => match agent.breakdown() {
-            Some(breakdown) => views::context(&breakdown, &agent.target().provider),
+            Some(breakdown) => {
+                let folds = breakdown.layout.layout().folds();
+                let keep = if folds { format!("keep: {}\n", agent.keep()) } else { String::new() };
+                views::context(&breakdown, &agent.target().provider) + &keep
+            }
             None => "nothing has been sent yet".into(),
         },
         "cache" => match agent.cache_warmth() {

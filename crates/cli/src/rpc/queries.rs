@@ -20,6 +20,7 @@ pub fn state(app: &ConversationApp) -> ResponseData {
         model: ModelInfo::from(&agent.target()),
         thinking: agent.thinking().into(),
         layout: agent.layout(),
+        keep: agent.keep(),
         busy: agent.status().is_working(),
         activity: agent.status().activity,
         session: session(app),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_agent::{Activity, Spending};
-use hardpan_context::{Breakdown, LayoutName, Target};
+use hardpan_context::{Breakdown, Keep, LayoutName, Target};
 use hardpan_prompt::AgentMessage;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -188,6 +188,8 @@ pub struct AgentState {
     /// The layout that orders the prompt.
     #[schemars(with = "String")]
     pub layout: LayoutName,
+    /// How much of the conversation a fold may take out of requests.
+    pub keep: Keep,
     /// Whether a prompt would have to wait: a run is under way, or something else was accepted.
     pub busy: bool,
     /// What the agent is doing.
