@@ -55,11 +55,7 @@ fn a_resumed_conversation_goes_on_with_its_model_its_layout_and_its_thinking() {
 #[test]
 fn how_much_a_conversation_keeps_comes_from_the_flag_or_the_settings() {
     let sandbox = Sandbox::new();
-    let kept = |args: &[&str]| {
-        let ran = sandbox.run(&[&["snapshot"], args].concat());
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        serde_json::from_str::<serde_json::Value>(&ran.stdout).unwrap()["keep"].clone()
-    };
+    let kept = |args: &[&str]| sandbox.json(&[&["snapshot"], args].concat())["keep"].clone();
     assert_eq!(kept(&[]), json!(null), "the default is not written");
     assert_eq!(kept(&["--keep", "lean"]), json!("lean"));
     sandbox.write("config/config.toml", "keep = \"history\"\n");

@@ -219,6 +219,26 @@ pub struct ToolCall {
     pub result: Option<CallResult>,
 }
 
+impl ToolCall {
+    /// In bytes: longer than most paths, shorter than any content worth leaving out of requests.
+    const LONG_ARGUMENT: usize = 200;
+
+    /// The arguments that are long enough to be left out of requests once they are superseded: those
+    /// that hold contents, and not what the call was about.
+    pub fn long_arguments(&self) -> Vec<(String, serde_json::Value)> {
+        if self.arguments.as_str().len() <= Self::LONG_ARGUMENT {
+            return Vec::new();
+        }
+        match self.arguments.value() {
+            serde_json::Value::Object(fields) => fields
+                .into_iter()
+                .filter(|(_, field)| field.to_string().len() > Self::LONG_ARGUMENT)
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// The result of a tool call that is stored together with the call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -37,6 +37,7 @@ mod log_error; // LogError: why a session cannot be written
 mod message_text; // EntryPreview: the readable text of messages
 mod problem; // SessionProblem: what is wrong with a line of the file
 mod raw_fields; // RawFields: the fields of a line, each parsed only when needed
+mod recall; // StoredContent: the exact content of a stored message
 mod record; // Record: the content of an entry
 mod recovery; // PendingAnswer: answers that a crash cut off, put together from their pieces
 mod request; // RequestRecord: what a request used and cost
@@ -54,6 +55,7 @@ pub use log::{PendingSave, SessionLog};
 pub use log_error::{LogAction, LogError, LogErrorCause};
 pub use message_text::EntryPreview;
 pub use problem::{LineError, SessionProblem, SessionProblemKind};
+pub use recall::{RecallError, StoredArgument, StoredContent};
 pub use record::{PartialRecord, Record};
 pub use request::RequestRecord;
 pub use session::{Session, SessionError};

@@ -51,6 +51,7 @@ mod journal; // Journal: changes of files, so that they can be undone
 mod limits; // how long an answer may be
 mod ls; // the tool ls: the names in one folder
 mod read; // the tool read: a text file, page by page, or an image
+mod recall; // the tool recall: an earlier result, exactly
 mod registry; // ToolRegistry: the tools of an agent, from several sources
 mod sandbox; // Sandbox: what commands cannot do
 mod scope; // Scope: which files a call may use
@@ -70,6 +71,7 @@ pub use grep::Grep;
 pub use journal::{Journal, JournalError, UndoOutcome, UndoneFile};
 pub use ls::Ls;
 pub use read::Read;
+pub use recall::{ArchiveError, ArchivedContent, MessageArchive, Recall};
 pub use registry::{
     RegisterToolError, ToolListing, ToolRegistry, ToolSource, ToolState, ToolUnavailable, UnknownTool,
 };

@@ -19,7 +19,7 @@ use crate::tool::{CallSubject, Effect, SubjectKind, Tool, ToolInvocation, ToolOu
 use crate::{Scope, ScopeError, blocking};
 
 /// The most lines in an answer, unless the call sets `limit`.
-const DEFAULT_LINES: usize = 2000;
+pub(crate) const DEFAULT_LINES: usize = 2000;
 /// The most characters shown of one line.
 const MAX_LINE_CHARACTERS: usize = 2000;
 /// How many bytes of a file `read` looks at. What comes after them only `grep` can reach.
