@@ -70,6 +70,13 @@ pub struct RecordedObservation {
     pub only_here: LineRanges,
 }
 
+impl RecordedObservation {
+    /// Whether later messages show all that this one shows, be it as it was or as it is now.
+    pub fn is_shown_again(&self) -> bool {
+        self.superseded.is_some() && self.only_here.is_empty() && !self.observation.shown.is_empty()
+    }
+}
+
 /// Why an observation is no longer needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superseded {
@@ -159,12 +166,8 @@ impl FileKnowledge {
         self.0.get(path)?.last_seen.as_ref()
     }
 
-    /// The file if the model knows it whole, as `strata` counts it: shown whole by a single message,
-    /// written, or edited while it was known.
-    ///
-    /// Garbage accounting will count parts that together show a file as well ([`Self::is_covered`]),
-    /// and differences that were shown ([`ObservationKind::Diffed`]). Until then this decides which
-    /// files `strata` shows, so that a change here changes requests.
+    /// The file if the model knows it whole, as `strata` counts it: shown whole by one message or by
+    /// several together, written, or edited while it was known.
     pub fn known_whole(&self, path: &str) -> Option<&KnownFile> {
         self.0.get(path)?.known.as_ref()
     }
@@ -212,13 +215,13 @@ impl FileKnowledge {
 impl FileHistory {
     fn record(&mut self, message: &MessageId, observation: FileObservation) {
         self.supersede_with(message, &observation);
-        self.update_known(message, &observation);
         if let Some(hash) = observation.hash {
             let before = self.coverage.take();
             self.coverage =
                 observation.lines.map(|lines| Coverage::after(before.as_ref(), &observation, hash, lines));
             self.last_seen = Some(SeenContent { hash, text: observation.text.clone() });
         }
+        self.update_known(message, &observation);
         // One text is kept: that of the content which the model has seen last.
         self.observations.iter_mut().for_each(|earlier| earlier.observation.text = None);
         let (message, only_here) = (message.clone(), observation.shown.clone());
@@ -227,19 +230,18 @@ impl FileHistory {
 
     fn supersede_with(&mut self, message: &MessageId, new: &FileObservation) {
         let Some(hash) = new.hash else { return };
-        for earlier in self.observations.iter_mut().filter(|earlier| earlier.superseded.is_none()) {
-            let how = match earlier.observation.hash {
-                None => continue,
-                Some(before) if before != hash => SupersededHow::Outdated,
-                Some(_) => {
-                    earlier.only_here.remove(&new.shown);
-                    let is_shown_again = earlier.only_here.is_empty()
-                        && (new.shows_all() || !earlier.observation.shown.is_empty());
-                    if !is_shown_again {
-                        continue;
-                    }
-                    SupersededHow::ShownAgain
-                }
+        for earlier in &mut self.observations {
+            let Some(before) = earlier.observation.hash else { continue };
+            earlier.only_here.remove(&new.shown);
+            if earlier.superseded.is_some() {
+                continue;
+            }
+            let is_shown_again =
+                earlier.only_here.is_empty() && (new.shows_all() || !earlier.observation.shown.is_empty());
+            let how = match before == hash {
+                false => SupersededHow::Outdated,
+                true if is_shown_again => SupersededHow::ShownAgain,
+                true => continue,
             };
             earlier.superseded = Some(Superseded { by: message.clone(), how });
         }
@@ -247,10 +249,11 @@ impl FileHistory {
 
     fn update_known(&mut self, message: &MessageId, observation: &FileObservation) {
         let Some(hash) = observation.hash else { return };
+        let is_covered = self.coverage.as_ref().is_some_and(Coverage::is_whole);
         let knows = match observation.kind {
-            ObservationKind::Shown => observation.shows_all(),
+            ObservationKind::Shown => is_covered,
             ObservationKind::Written => true,
-            ObservationKind::Edited => self.known.is_some(),
+            ObservationKind::Edited => is_covered || self.known.is_some(),
             ObservationKind::Diffed | ObservationKind::Confirmed => false,
         };
         if knows {
@@ -261,15 +264,10 @@ impl FileHistory {
 
     fn retain_messages(self: &mut Arc<Self>, messages: &BTreeSet<&MessageId>) {
         let stays = |recorded: &RecordedObservation| messages.contains(&recorded.message);
-        let known = self
-            .known
-            .clone()
-            .filter(|known| known.message.as_ref().is_some_and(|message| messages.contains(message)));
         let mut kept = FileHistory::default();
         for recorded in self.observations.iter().filter(|recorded| stays(recorded)) {
             kept.record(&recorded.message, recorded.observation.clone());
         }
-        kept.known = known;
         kept.item = self.item;
         if self.last_seen.as_ref().map(|seen| seen.hash) == self.item {
             kept.last_seen.clone_from(&self.last_seen);

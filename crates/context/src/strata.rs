@@ -6,13 +6,16 @@
 //!
 //! Between two folds nothing before the last breakpoint ever changes, so every request reads it
 //! from the cache. An item that changed keeps its old body in BASE; an update in the LOG, at the
-//! point where the change became known, tells the model what is new. A fold lays BASE anew from the
-//! current bodies and drops these updates.
+//! point where the change became known, tells the model what is new. A fold, which may begin
+//! wherever a cache entry ends, drops what something later replaced. One that begins before BASE
+//! lays it anew from the current bodies.
 
-mod base; // laying BASE: which items, in which groups, and what a fold replaces by stubs
+mod base; // laying BASE: which items, in which groups, and what a fold replaces
 mod breakpoints; // the four breakpoints
 mod effort; // changes of effort that keep the cache
-mod garbage; // what a fold would drop, and whether it pays
+mod garbage; // what of a prompt is garbage, and what a fold does about it
+mod showings; // what a prompt shows, and where
+mod sites; // where a fold could begin, and whether one is due
 mod state; // what is carried over from request to request
 mod storage; // how sessions store it
 mod tail; // what changes every turn, at the end of the prompt
@@ -24,8 +27,8 @@ use std::sync::Arc;
 
 use hardpan_prompt::{
     Block, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId, Omission, OmissionReason, Origin,
-    PromptMessage, Region, ResultPart, Role, Segment, Source, Text, Tool, ToolOutcome, ToolResult,
-    Volatility, key_name,
+    Prompt, PromptMessage, PromptTokens, Region, ResultPart, Role, Segment, Text, Tool, ToolOutcome,
+    ToolResult, Volatility, key_name,
 };
 
 use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
@@ -35,6 +38,8 @@ use crate::snapshot::{ContextImage, is_conversation_placeholder};
 use crate::texts::fill_template;
 use crate::{FoldReason, LayoutState, system};
 
+use garbage::Garbage;
+use sites::FoldSites;
 pub use state::StrataState;
 use state::{BaseGroup, ItemUpdate, UpdateForm};
 
@@ -48,54 +53,31 @@ const CALL_PREFIX: &str = "context_";
 
 impl Layout for Strata {
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
-        let snapshot = input.snapshot;
-        let mut prompt = input.empty_prompt();
-        let mut layout_state = snapshot.layout_state.clone();
-        let strata = &mut layout_state.strata;
-        let shown = shown_items(input, &mut prompt.left_out);
-        // A TAIL in a system message may hold only what we say ourselves: volatile items hold names
-        // and texts of others, so there they are told as updates, which stay.
-        let scoped = tail::is_turn_scoped(input);
-        let (tail, live): (Vec<&Item>, Vec<&Item>) =
-            shown.into_iter().partition(|item| item.volatility == Volatility::Tail && !scoped);
-        let mut history = history::convert_history(
-            input,
-            &snapshot.messages,
-            ToolCallHandling::Keep,
-            ExchangeMerging::Join,
-        );
-        prompt.left_out.append(&mut history.left_out);
-
-        let is_due = || garbage::is_fold_due(input, &strata.account);
-        let reason = snapshot.fold.or_else(|| is_due().then_some(FoldReason::RentPaid));
+        let state = &input.snapshot.layout_state.strata;
+        let mut built = Build::new(input, state.clone(), BaseChange::Kept).run(self);
+        let sites = built.fold_sites(input);
+        let due = sites.choose_fold(input, &built.strata.account, built.cached);
         // The first request lays BASE where there was none: that is no fold.
-        let fold = reason.filter(|_| strata.has_base);
-        let fold = fold.map(|reason| garbage::describe_fold(input, reason, &strata.account));
-        if reason.is_some() || !strata.has_base {
-            base::fold_into_base(strata, &live, &history.messages);
-        } else {
-            updates::drop_lost_updates(
-                strata,
-                &history.messages,
-                snapshot.prompt.as_ref().map(|prompt| &prompt.id),
-            );
-            tail::drop_lost_tails(strata, &history.messages);
-        }
-        effort::settle_effort(input, strata, &history.messages, &mut prompt);
-        updates::record_updates(input, strata, &live, &history.messages);
-        base::replace_with_stubs(input, strata, &mut history.messages);
-
-        prompt.tools = input.tool_blocks(Region::Base, Some(context_tool(input)));
-        prompt.system.extend(system::system_block(input, self, Region::Base));
-        let copies = CopyIndex::new(strata, &live);
-        let mut builder = MessageBuilder::default();
-        push_base(input, &strata.base, &copies, &mut builder);
-        push_log(input, strata, &copies, &history.messages, &mut builder);
-        // A message that is added only to end with the user is not sent again, so it is not cached.
-        prompt = builder.finish(input, Region::Tail, prompt);
-        tail::push_tail(input, strata, &tail, &history.messages, &mut prompt);
-        let measured = breakpoints::place_breakpoints(input, strata, &mut prompt);
-        strata.account = garbage::charge_rent(input, strata, &live, &prompt, &measured);
+        let due = due.filter(|due| state.has_base || due.fold.garbage > 0);
+        let fold = match due {
+            None => {
+                sites.charge_rent(&mut built.strata.account);
+                None
+            }
+            Some(due) => {
+                let lays_base = due.position <= sites::head_blocks(&built.prompt);
+                let folded = built.fold(input, state, due.position, lays_base);
+                let change = if lays_base { BaseChange::Laid } else { BaseChange::Kept };
+                built =
+                    Build { fold_site: Some(due.position), ..Build::new(input, folded, change) }.run(self);
+                built.fold_sites(input).charge_rent(&mut built.strata.account);
+                Some(due.fold)
+            }
+        };
+        let Built { prompt, mut strata, measured, garbage, met, .. } = built;
+        sites::update_account(&mut strata, &prompt, &measured, &garbage, met);
+        let mut layout_state = input.snapshot.layout_state.clone();
+        layout_state.strata = strata;
         Arrangement { prompt, layout_state, measured: Some(measured), fold }
     }
 
@@ -138,17 +120,135 @@ impl Layout for Strata {
     }
 }
 
-/// The items that this layout shows; the others are listed as left out.
-fn shown_items<'a>(input: &LayoutInput<'a>, left_out: &mut Vec<Omission>) -> Vec<&'a Item> {
+/// Whether a request lays BASE anew.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BaseChange {
+    /// BASE stays as it is, if there is one.
+    Kept,
+    /// BASE is laid from the current bodies.
+    Laid,
+}
+
+/// A prompt about to be built from a state.
+struct Build<'a> {
+    input: &'a LayoutInput<'a>,
+    strata: StrataState,
+    base_change: BaseChange,
+    /// The number of blocks before the place where this request folds.
+    fold_site: Option<usize>,
+}
+
+/// A prompt, and what is known of it.
+struct Built<'a> {
+    prompt: Prompt,
+    strata: StrataState,
+    measured: PromptTokens,
+    live: Vec<&'a Item>,
+    garbage: Garbage,
+    /// The number of blocks up to the last request's frontier, if this prompt begins like that one.
+    met: Option<usize>,
+    /// How many blocks of the prompt the cache holds; 0 if it is lost.
+    cached: usize,
+}
+
+impl<'a> Build<'a> {
+    fn new(input: &'a LayoutInput<'a>, strata: StrataState, base_change: BaseChange) -> Self {
+        Build { input, strata, base_change, fold_site: None }
+    }
+
+    fn run(self, layout: &Strata) -> Built<'a> {
+        let Build { input, mut strata, base_change, fold_site } = self;
+        let snapshot = input.snapshot;
+        let mut prompt = input.empty_prompt();
+        let lays_base = base_change == BaseChange::Laid || !strata.has_base;
+        let known = (!lays_base).then(|| updates::known_bodies(&strata));
+        let shown = shown_items(input, known, &mut prompt.left_out);
+        // A TAIL in a system message may hold only what we say ourselves: volatile items hold names
+        // and texts of others, so there they are told as updates, which stay.
+        let scoped = tail::is_turn_scoped(input);
+        let (tail, live): (Vec<&Item>, Vec<&Item>) =
+            shown.into_iter().partition(|item| item.volatility == Volatility::Tail && !scoped);
+        let mut history = history::convert_history(
+            input,
+            &snapshot.messages,
+            ToolCallHandling::Keep,
+            ExchangeMerging::Join,
+        );
+        prompt.left_out.append(&mut history.left_out);
+        updates::drop_lost_updates(
+            &mut strata,
+            &history.messages,
+            snapshot.prompt.as_ref().map(|prompt| &prompt.id),
+        );
+        tail::drop_lost_tails(&mut strata, &history.messages);
+        if lays_base {
+            base::lay_base(&mut strata, &live, &history.messages);
+        }
+        effort::settle_effort(input, &mut strata, &history.messages, &mut prompt);
+        updates::record_updates(input, &mut strata, &live, &history.messages);
+        base::replace_results(input, &strata, &mut history.messages);
+
+        prompt.tools = input.tool_blocks(Region::Base, Some(context_tool(input)));
+        prompt.system.extend(system::system_block(input, layout, Region::Base));
+        let copies = CopyIndex::new(&strata, &live);
+        let mut builder = MessageBuilder::default();
+        push_base(input, &strata.base, &copies, &mut builder);
+        push_log(input, &strata, &copies, &history.messages, &mut builder);
+        // A message that is added only to end with the user is not sent again, so it is not cached.
+        prompt = builder.finish(input, Region::Tail, prompt);
+        tail::push_tail(input, &mut strata, &tail, &history.messages, &mut prompt);
+        let breakpoints::Placed { measured, met } =
+            breakpoints::place_breakpoints(input, &mut strata, fold_site, &mut prompt);
+        let garbage = Garbage::find(input, &strata, &live, &prompt, &measured);
+        // Where the cache is lost, no place of an earlier request can be read.
+        let met = met.filter(|_| snapshot.fold != Some(FoldReason::CacheLost)).or(fold_site);
+        let cached = met.unwrap_or(0);
+        Built { prompt, strata, measured, live, garbage, met, cached }
+    }
+}
+
+impl Built<'_> {
+    fn fold_sites(&self, input: &LayoutInput<'_>) -> FoldSites {
+        FoldSites::find(input, &self.strata.account, &self.prompt, &self.measured, &self.garbage, self.cached)
+    }
+
+    /// The state to build the folded prompt from. `before` is the state before this request.
+    fn fold(
+        &self,
+        input: &LayoutInput<'_>,
+        before: &StrataState,
+        position: usize,
+        lays_base: bool,
+    ) -> StrataState {
+        let mut folded = self.strata.clone();
+        base::apply_fold(input, &mut folded, self.garbage.plan_fold(position, lays_base), &self.live);
+        folded.folds += u32::from(before.has_base);
+        // This request has yet to be built: what it tells only once is not told yet.
+        folded.tail_hash = before.tail_hash;
+        folded.frontier = before.frontier;
+        folded.tails = if lays_base { Vec::new() } else { before.tails.clone() };
+        if lays_base {
+            (folded.first_effort, folded.effort_changes) = (None, Vec::new());
+        }
+        folded.account.sites.retain(|site| *site < position);
+        folded.account.rents.record_fold(position);
+        folded
+    }
+}
+
+/// The items that this layout shows; the others are listed as left out. `known` is what the model knows
+/// of each item, unless BASE is laid anew.
+fn shown_items<'a>(
+    input: &LayoutInput<'a>,
+    known: Option<BTreeMap<&str, Option<&Text>>>,
+    left_out: &mut Vec<Omission>,
+) -> Vec<&'a Item> {
     let snapshot = input.snapshot;
     let open: BTreeSet<&str> = snapshot.items_of(ItemKind::File).map(Item::name).collect();
-    let stands = Some(&snapshot.layout_state.strata)
-        .filter(|strata| strata.has_base && snapshot.fold.is_none())
-        .map(updates::known_bodies);
     // An open file's symbol entry that BASE shows unchanged stays there until the next fold:
     // removing it would rewrite the cache.
     let stands_in_base = |item: &Item| {
-        stands.as_ref().is_some_and(|known| known.get(&*item.key).copied().flatten() == Some(&item.body))
+        known.as_ref().is_some_and(|known| known.get(&*item.key).copied().flatten() == Some(&item.body))
     };
     let mut shown = Vec::with_capacity(snapshot.items.len());
     for item in &snapshot.items {
@@ -204,7 +304,7 @@ impl<'a> CopyIndex<'a> {
             UpdateForm::Closed => ItemCopy::Stub,
             _ if !last => ItemCopy::Former,
             UpdateForm::Diff => ItemCopy::Update,
-            UpdateForm::Body | UpdateForm::ShownByMessage => ItemCopy::Current,
+            UpdateForm::Body | UpdateForm::ShownByMessage | UpdateForm::InResult => ItemCopy::Current,
         }
     }
 }
@@ -325,11 +425,6 @@ fn push_log(
         None if rest.is_empty() => {}
         None => builder.0.push(PromptMessage::new(Role::User, rest)),
     }
-}
-
-/// Whether this content is the tool result of the given message.
-fn is_result_of(content: &Content, id: &MessageId) -> bool {
-    matches!(content, Content::Result(result) if result.origin.source == Source::Message(id.clone()))
 }
 
 #[cfg(test)]

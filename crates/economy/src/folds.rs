@@ -126,6 +126,16 @@ impl RentAccounts {
         self.paid.values_mut().for_each(|paid| *paid = (*paid - used).max(0.0));
     }
 
+    /// Forgets a position at which no fold can begin any more.
+    pub fn forget(&mut self, position: usize) {
+        self.paid.remove(&position);
+    }
+
+    /// Whether no rent was paid.
+    pub fn is_empty(&self) -> bool {
+        self.paid.is_empty()
+    }
+
     /// Forgets the positions after `position`, because the prompt was cut there.
     pub fn truncate_after(&mut self, position: usize) {
         self.paid.retain(|other, _| *other <= position);

@@ -77,7 +77,7 @@ impl FileObservation {
     }
 
     /// Whether this message alone shows every line.
-    pub(super) fn shows_all(&self) -> bool {
+    pub(crate) fn shows_all(&self) -> bool {
         self.lines.is_some_and(|lines| self.shown.covers(&LineRanges::all(lines)))
     }
 }

@@ -28,12 +28,12 @@ const TEXT: &str = "one\ntwo\nthree\nfour\n";
 const OTHER: &str = "one\n2\nthree\nfour\nfive\n";
 
 #[test]
-fn a_file_is_known_when_one_message_shows_all_of_it_and_covered_when_several_do() {
+fn a_file_is_known_when_messages_together_show_all_of_it() {
     let mut knowledge = FileKnowledge::default();
     knowledge.record(&"m1".into(), read("a", TEXT, 1, 2));
     assert_eq!((known(&knowledge, "a"), knowledge.is_covered("a")), (None, false));
     knowledge.record(&"m2".into(), read("a", TEXT, 3, 4));
-    assert_eq!((known(&knowledge, "a"), knowledge.is_covered("a")), (None, true));
+    assert_eq!((known(&knowledge, "a"), knowledge.is_covered("a")), (Some((Some("m2".into()), false)), true));
     knowledge.record(&"m3".into(), read("a", TEXT, 1, 4));
     assert_eq!(known(&knowledge, "a"), Some((Some("m3".into()), false)));
     knowledge.record(&"m4".into(), observation("a", ObservationKind::Edited, OTHER, LineRanges::span(1, 5)));
@@ -131,11 +131,10 @@ fn what_left_the_conversation_is_forgotten() {
     assert_eq!(knowledge.paths().map(|path| &**path).collect::<Vec<_>>(), ["a"]);
     assert_eq!(superseded(&knowledge, "a"), [("m2".into(), None)]);
     assert_eq!(
-        known(&knowledge, "a"),
-        Some((Some("m2".into()), true)),
-        "as long as its last message is there"
+        (known(&knowledge, "a"), knowledge.is_covered("a")),
+        (None, false),
+        "nothing shows the whole any more"
     );
-    assert!(!knowledge.is_covered("a"), "nothing shows the whole any more");
     assert_eq!(knowledge.last_seen("a").unwrap().text.as_deref(), Some(OTHER));
     knowledge.retain_messages(&BTreeSet::new());
     assert_eq!(knowledge, FileKnowledge::default());

@@ -1,86 +1,85 @@
-//! [`fold_into_base`] lays BASE from the current items; [`replace_with_stubs`] removes the copies
-//! that BASE makes redundant.
+//! [`lay_base`] lays BASE from the current items; [`apply_fold`] carries out a fold;
+//! [`replace_results`] takes out of the conversation what a fold dropped.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Content, Item, ItemCopy, ItemKind, Json, MessageId, Origin, ResultPart, Role, Segment, SharedContent,
+    Content, Item, ItemCopy, ItemKind, Json, MessageId, Origin, ResultPart, Segment, SharedContent, Text,
     Volatility,
 };
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::garbage::FoldPlan;
+use super::showings::ShowingPlace;
 use super::state::{BaseGroup, BaseItem, ItemUpdate, StrataState, Stub, UpdateForm};
 use crate::history::ConvertedMessage;
 use crate::layout::LayoutInput;
 use crate::texts::fill_template;
 
-/// Lays BASE from the current bodies of the `live` items. Updates since the last fold are dropped.
-/// Results that showed a body which BASE shows now get a stub, except in the turn in progress,
-/// which is never touched.
-pub fn fold_into_base(strata: &mut StrataState, live: &[&Item], history: &[Arc<ConvertedMessage>]) {
-    let in_progress = first_of_turn_in_progress(history);
-    let before: BTreeSet<&MessageId> =
-        history[..in_progress].iter().flat_map(|converted| &converted.ids).collect();
-    let telling = history[in_progress..].iter().filter(|converted| converted.has_text());
-    let during: BTreeSet<&MessageId> = telling.flat_map(|converted| &converted.ids).collect();
-    let mut folded = StrataState {
-        has_base: true,
-        folds: strata.folds + u32::from(strata.has_base),
-        ..StrataState::default()
+/// About how many tokens a stub has: the phrase, a path and an id.
+pub const STUB_TOKENS: usize = 25;
+
+/// Arguments of a call that are longer than this, in bytes, hold a body and go with it; shorter ones
+/// say what the call was about, and stay.
+pub const LONG_ARGUMENTS: usize = 200;
+
+/// Lays BASE from the current bodies of the `live` items, except those that messages of the
+/// conversation show.
+pub fn lay_base(strata: &mut StrataState, live: &[&Item], history: &[Arc<ConvertedMessage>]) {
+    let in_base: BTreeSet<&str> =
+        strata.base.iter().flat_map(|group| &group.items).map(|placed| &*placed.key).collect();
+    let telling = history.iter().filter(|converted| converted.has_text());
+    let sent: FxHashSet<&MessageId> = telling.flat_map(|converted| &converted.ids).collect();
+    let is_shown = |item: &Item| {
+        !in_base.contains(&*item.key) && item.shown_by.as_ref().is_some_and(|message| sent.contains(message))
     };
-    // Every earlier message that showed a body of a live item gets a stub; old stubs stay.
-    let keys: BTreeSet<&str> = live.iter().map(|item| &*item.key).collect();
-    let shown_by_messages = strata.updates.iter().filter(|update| update.form == UpdateForm::ShownByMessage);
-    let shown_by_messages =
-        shown_by_messages.map(|update| Stub { message: update.anchor.clone(), key: update.key.clone() });
-    let mut stubs: Vec<Stub> = strata.stubs.iter().cloned().chain(shown_by_messages).collect();
-    stubs.retain(|stub| keys.contains(&*stub.key) && before.contains(&stub.message));
-    let placed_before = strata.base.iter().flat_map(|group| &group.items).map(|placed| &*placed.key);
-    let told_before =
-        strata.updates.iter().filter(|update| before.contains(&update.anchor)).map(|update| &*update.key);
-    let shown_before: BTreeSet<&str> = placed_before.chain(told_before).collect();
-    let mut placed: Vec<&Item> = Vec::new();
-    for item in live {
-        match &item.shown_by {
-            // A body that this turn's message shows stays there. But an edit shows only a part: an
-            // item that was shown before the turn goes into BASE whole.
-            Some(message) if during.contains(message) && !shown_before.contains(&*item.key) => {
-                folded.updates.push(ItemUpdate {
-                    key: item.key.clone(),
-                    kind: item.kind,
-                    anchor: message.clone(),
-                    form: UpdateForm::ShownByMessage,
-                    text: Default::default(),
-                    body: Some(item.body.clone()),
-                });
-            }
-            said_by => {
-                if let Some(message) = said_by.as_ref().filter(|message| before.contains(message)) {
-                    stubs.push(Stub { message: message.clone(), key: item.key.clone() });
-                }
-                placed.push(item);
-            }
-        }
-    }
-    let mut seen: BTreeSet<(MessageId, Arc<str>)> = BTreeSet::new();
-    stubs.retain(|stub| seen.insert((stub.message.clone(), stub.key.clone())));
-    folded.stubs = stubs;
-    folded.base = Arc::new(group_items(placed));
-    folded.tail_hash = strata.tail_hash;
-    // A fold that changes nothing before the old frontier can still read the cache up to it.
-    folded.frontier = strata.frontier;
-    *strata = folded;
+    let placed: Vec<&Item> = live.iter().copied().filter(|item| !is_shown(item)).collect();
+    let keys: BTreeSet<&str> = placed.iter().map(|item| &*item.key).collect();
+    let is_live = |key: &str| live.iter().any(|item| *item.key == *key);
+    // What is in BASE need not be told; what is gone need not be said to be gone.
+    strata.updates.retain(|update| !keys.contains(&*update.key) && is_live(&update.key));
+    strata.base = Arc::new(group_items(placed));
+    strata.has_base = true;
 }
 
-/// The position where the turn in progress begins: the last message of the user, if tool results
-/// have followed it; else the end.
-fn first_of_turn_in_progress(history: &[Arc<ConvertedMessage>]) -> usize {
-    let is_person = |converted: &Arc<ConvertedMessage>| {
-        converted.role == Role::User
-            && !converted.contents.iter().any(|content| matches!(**content, Content::Result(_)))
+/// Carries out a fold: notes what becomes a line, which updates go, and where bodies take the place of
+/// their parts.
+pub fn apply_fold(input: &LayoutInput<'_>, strata: &mut StrataState, plan: FoldPlan, live: &[&Item]) {
+    let stubbed = plan.stubbed();
+    let is_dropped = |index: usize, update: &ItemUpdate| {
+        let tells = matches!(update.form, UpdateForm::ShownByMessage | UpdateForm::InResult);
+        plan.dropped_updates.contains(&index) || (tells && stubbed.contains(&update.anchor))
     };
-    let ends_with_results = history.last().is_some_and(|last| last.role == Role::User && !is_person(last));
-    if ends_with_results { history.iter().rposition(is_person).unwrap_or(0) } else { history.len() }
+    let mut kept: Vec<(usize, ItemUpdate)> = std::mem::take(&mut strata.updates)
+        .into_iter()
+        .enumerate()
+        .filter(|(index, update)| !is_dropped(*index, update))
+        .collect();
+    for (key, host) in &plan.bodies {
+        let Some(item) = live.iter().find(|item| item.key == *key) else { continue };
+        let body = Some(item.body.clone());
+        match host {
+            ShowingPlace::Message(anchor) => {
+                kept.retain(|(_, update)| {
+                    update.key != *key || update.anchor != *anchor || !update.text.is_empty()
+                });
+                let (key, kind, anchor) = (item.key.clone(), item.kind, anchor.clone());
+                let (form, text) = (UpdateForm::InResult, Text::default());
+                kept.push((usize::MAX, ItemUpdate { key, kind, anchor, form, text, body }));
+            }
+            ShowingPlace::Update(index) => {
+                if let Some((_, update)) = kept.iter_mut().find(|(at, _)| at == index) {
+                    let text = super::updates::render_body(input, item);
+                    (update.form, update.text, update.body) = (UpdateForm::Body, text, body);
+                }
+            }
+            ShowingPlace::Base => {}
+        }
+    }
+    strata.updates = kept.into_iter().map(|(_, update)| update).collect();
+    let mut known: BTreeSet<MessageId> = strata.stubs.iter().map(|stub| stub.message.clone()).collect();
+    strata.stubs.extend(plan.stubs.into_iter().filter(|stub| known.insert(stub.message.clone())));
 }
 
 /// Groups items by volatility, the least volatile first; within a group by kind and key, never by
@@ -125,56 +124,99 @@ fn kind_order(kind: ItemKind) -> u8 {
     }
 }
 
-/// Replaces each body that BASE shows now by one line, and shortens the call that led to it.
-pub fn replace_with_stubs(
-    input: &LayoutInput<'_>,
-    strata: &StrataState,
-    history: &mut [Arc<ConvertedMessage>],
-) {
-    if strata.stubs.is_empty() {
+/// What takes the place of a tool result.
+struct Replacement {
+    text: Text,
+    origin: Origin,
+}
+
+/// Replaces the results that folds took out by one line or by the body of the item, and shortens the
+/// calls that led to them.
+pub fn replace_results(input: &LayoutInput<'_>, strata: &StrataState, history: &mut [Arc<ConvertedMessage>]) {
+    let replacements = replacements(input, strata);
+    if replacements.is_empty() {
         return;
     }
-    let mut stubbed: BTreeSet<Arc<str>> = BTreeSet::new();
-    for Stub { message, key } in &strata.stubs {
-        let text =
-            input.render_cache.get_or_render("stub", &[key], input.texts.phrases.strata.stub.hash(), || {
-                fill_template(&input.texts.phrases.strata.stub, &[("key", key)])
-            });
-        for converted in history.iter_mut().filter(|converted| converted.ids.contains(message)) {
-            for content in
-                Arc::make_mut(converted).contents.iter_mut().filter(|it| super::is_result_of(it, message))
-            {
-                if let Content::Result(result) = content.edit() {
-                    let origin = Origin::item(ItemKind::History, key, ItemCopy::Stub);
-                    result.parts = vec![ResultPart::Text(vec![Segment { text: text.clone(), origin }])];
-                    stubbed.insert(result.call_id.clone());
-                }
+    let mut replaced: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
+    for converted in history.iter_mut() {
+        if !converted.ids.iter().any(|id| replacements.contains_key(id)) {
+            continue;
+        }
+        for content in &mut Arc::make_mut(converted).contents {
+            let Some((id, replacement)) =
+                result_message(content).and_then(|message| replacements.get_key_value(message))
+            else {
+                continue;
+            };
+            if let Content::Result(result) = content.edit() {
+                let segment = Segment { text: replacement.text.clone(), origin: replacement.origin.clone() };
+                result.parts = vec![ResultPart::Text(vec![segment])];
+                replaced.insert(result.call_id.clone(), id.0.clone());
             }
         }
     }
-    let is_stubbed =
-        |content: &SharedContent| matches!(&**content, Content::Call(call) if stubbed.contains(&call.id));
-    for converted in history.iter_mut().filter(|converted| converted.contents.iter().any(is_stubbed)) {
-        for content in Arc::make_mut(converted).contents.iter_mut().filter(|content| is_stubbed(content)) {
-            if let Content::Call(call) = content.edit() {
-                call.arguments =
-                    shorten_arguments(&call.arguments, &input.texts.phrases.strata.stub_argument);
+    let is_replaced = |content: &SharedContent| matches!(&**content, Content::Call(call) if replaced.contains_key(&call.id));
+    for converted in history.iter_mut().filter(|converted| converted.contents.iter().any(is_replaced)) {
+        for content in Arc::make_mut(converted).contents.iter_mut().filter(|content| is_replaced(content)) {
+            if let Content::Call(call) = content.edit()
+                && let Some(id) = replaced.get(&call.id)
+            {
+                let phrase = fill_template(&input.texts.phrases.strata.stub_argument, &[("id", id)]);
+                call.arguments = shorten_arguments(&call.arguments, &phrase);
             }
         }
     }
 }
 
-/// The arguments of a call whose body BASE shows: short ones stay, since they say which file it was
-/// about; long ones hold the body and are replaced by `phrase`.
+fn replacements<'a>(
+    input: &LayoutInput<'_>,
+    strata: &'a StrataState,
+) -> FxHashMap<&'a MessageId, Replacement> {
+    let phrases = &input.texts.phrases.strata;
+    let stub = |Stub { message, what, tokens }: &'a Stub| {
+        let tokens = tokens.to_string();
+        let names = [&**what, &*message.0, tokens.as_str()];
+        let text = input.render_cache.get_or_render("stub", &names, phrases.stub.hash(), || {
+            fill_template(&phrases.stub, &[("what", what), ("id", &message.0), ("tokens", &tokens)])
+        });
+        (message, Replacement { text, origin: Origin::item(ItemKind::History, what, ItemCopy::Stub) })
+    };
+    let mut replacements: FxHashMap<&MessageId, Replacement> = strata.stubs.iter().map(stub).collect();
+    let current: FxHashMap<&str, usize> =
+        strata.updates.iter().enumerate().map(|(index, update)| (&*update.key, index)).collect();
+    let bodies = strata.updates.iter().enumerate().filter(|(_, update)| update.form == UpdateForm::InResult);
+    for (index, update) in bodies {
+        let Some(body) = &update.body else { continue };
+        let text = input.render_cache.get_or_render("result body", &[&update.key], body.hash(), || {
+            fill_template(&phrases.update_body, &[("key", &update.key), ("content", body)])
+        });
+        let is_last = current.get(&*update.key) == Some(&index);
+        let copy = if is_last { ItemCopy::Current } else { ItemCopy::Former };
+        let origin = Origin::item(update.kind, &update.key, copy);
+        replacements.insert(&update.anchor, Replacement { text, origin });
+    }
+    replacements
+}
+
+fn result_message(content: &SharedContent) -> Option<&MessageId> {
+    match &**content {
+        Content::Result(result) => match &result.origin.source {
+            hardpan_prompt::Source::Message(message) => Some(message),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The arguments of a call whose result is replaced: short ones stay, since they say what it was about;
+/// long ones hold the body and are replaced by `phrase`.
 fn shorten_arguments(arguments: &Json, phrase: &str) -> Json {
-    /// In bytes: longer than most paths, shorter than any body worth replacing.
-    const LONG: usize = 200;
-    if arguments.as_str().len() <= LONG {
+    if arguments.as_str().len() <= LONG_ARGUMENTS {
         return arguments.clone();
     }
     let mut value = arguments.value();
     if let serde_json::Value::Object(fields) = &mut value {
-        for field in fields.values_mut().filter(|field| field.to_string().len() > LONG) {
+        for field in fields.values_mut().filter(|field| field.to_string().len() > LONG_ARGUMENTS) {
             *field = phrase.into();
         }
     }

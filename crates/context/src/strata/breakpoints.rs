@@ -9,14 +9,23 @@ use hardpan_prompt::{
 use super::state::{Frontier, StrataState};
 use crate::layout::LayoutInput;
 
-/// Marks the end of the system prompt, the end of BASE, the frontier of the last request and the
-/// new frontier, which it stores in `strata`. It places none where the prefix is under the
-/// provider's minimum, because the provider would ignore it. Returns the prompt's token counts.
+/// What [`place_breakpoints`] found out.
+pub struct Placed {
+    /// The prompt's token counts.
+    pub measured: PromptTokens,
+    /// The number of blocks up to the last request's frontier, if the prompt begins like that one.
+    pub met: Option<usize>,
+}
+
+/// Marks the end of the system prompt, the end of BASE, the frontier of the last request or the place
+/// of a fold, and the new frontier, which it stores in `strata`. It places none where the prefix is
+/// under the provider's minimum, because the provider would ignore it.
 pub fn place_breakpoints(
     input: &LayoutInput<'_>,
     strata: &mut StrataState,
+    fold_site: Option<usize>,
     prompt: &mut Prompt,
-) -> PromptTokens {
+) -> Placed {
     let offset = prompt.tools.len();
     let blocks: Vec<&Block> = prompt.blocks().collect();
     let last = |wanted: &dyn Fn(&Block) -> bool| {
@@ -28,7 +37,8 @@ pub fn place_breakpoints(
     let before = strata.frontier.map(|frontier| frontier.blocks);
     let hashes = prefix_hashes(prompt, [before, frontier.map(|last| last + 1)]);
     let met = strata.frontier.filter(|frontier| hashes[0] == Some(frontier.hash));
-    let previous = met.map(|frontier| frontier.blocks - 1);
+    let met = met.map(|frontier| frontier.blocks);
+    let previous = met.or(fold_site).and_then(|blocks| blocks.checked_sub(1));
 
     let minimum = input.target.profile.cache.min_tokens as usize;
     let measured = input.measure_prompt(prompt);
@@ -40,7 +50,7 @@ pub fn place_breakpoints(
         }
     }
     strata.frontier = frontier.zip(hashes[1]).map(|(last, hash)| Frontier { blocks: last + 1, hash });
-    measured
+    Placed { measured, met }
 }
 
 /// The hash over the first `length` blocks, for two lengths; none where there are fewer blocks.

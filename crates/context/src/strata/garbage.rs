@@ -1,149 +1,170 @@
-//! How much garbage a prompt carries, and whether a fold pays.
+//! What of a prompt is garbage, and what a fold would do about it.
 //!
-//! Garbage is what is sent again though a newer copy replaced it; every request pays rent to read
-//! it from the cache. A fold drops it, but writes the cache anew. The rule is that of the ski
-//! rental problem: fold once the rent paid since the last fold has reached the price
-//! (docs/economy.md).
+//! Garbage is what is sent though something later says the same or says otherwise; every request
+//! pays rent to read it from the cache. A fold that begins at some place drops the garbage after it
+//! and writes the rest again.
 
-#![expect(clippy::disallowed_types, reason = "items are looked up by key; what is iterated is added up")]
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use std::collections::HashMap;
+use hardpan_prompt::{Item, MessageId, Prompt, PromptTokens};
 
-use hardpan_economy::Rates;
-use hardpan_economy::folds::{FoldPrices, FoldSite};
-use hardpan_prompt::{Content, Item, Prompt, PromptTokens, ResultPart, Source, Text, ToolResult};
-
-use super::state::{RentAccount, StrataState, UpdateForm};
+use super::showings::{ItemShowings, Showing, ShowingPlace, Showings, subject_name};
+use super::state::{StrataState, Stub};
 use crate::layout::LayoutInput;
-use crate::{Fold, FoldReason};
 
-/// About how many tokens a stub has: the phrase and the key.
-const STUB_TOKENS: usize = 25;
-
-/// Whether the rent has reached the price of a fold, by the account of the last request.
-pub fn is_fold_due(input: &LayoutInput<'_>, account: &RentAccount) -> bool {
-    account.garbage_tokens > 0 && account.rent > 0.0 && account.rent >= fold_price(input, account)
+/// The garbage of a prompt.
+pub struct Garbage {
+    showings: Showings,
+    /// Blocks with garbage, the last one first, each with the garbage from it to the end.
+    from_block: Vec<(usize, usize)>,
 }
 
-fn fold_price(input: &LayoutInput<'_>, account: &RentAccount) -> f64 {
-    fold_prices(input, account).fold_price(&fold_site(account))
+/// What a fold does with the conversation after its place.
+#[derive(Default)]
+pub struct FoldPlan {
+    /// Tool results that become a line.
+    pub stubs: Vec<Stub>,
+    /// The updates that are no longer sent, by index.
+    pub dropped_updates: BTreeSet<usize>,
+    /// Items whose current body takes the place of several showings, with the last of these.
+    pub bodies: Vec<(Arc<str>, ShowingPlace)>,
 }
 
-/// A fold, with the figures of the account before it.
-pub fn describe_fold(input: &LayoutInput<'_>, reason: FoldReason, account: &RentAccount) -> Fold {
-    Fold {
-        reason,
-        tokens: account.tokens_after_system,
-        garbage: account.garbage_tokens,
-        price: fold_price(input, account),
-        rent: account.rent,
+impl Garbage {
+    /// Finds the garbage of a prompt.
+    pub fn find(
+        input: &LayoutInput<'_>,
+        strata: &StrataState,
+        live: &[&Item],
+        prompt: &Prompt,
+        measured: &PromptTokens,
+    ) -> Self {
+        let showings = Showings::find(input, strata, live, prompt, measured);
+        let mut credits: Vec<(usize, usize)> = Vec::new();
+        for item in &showings.items {
+            ItemSweep::run(item, 0, |block, saved| credits.push((block, saved)));
+        }
+        credits.extend(showings.superseded.iter().map(|(showing, _)| (showing.block, showing.saving)));
+        credits.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+        let mut sum = 0;
+        let mut from_block: Vec<(usize, usize)> = Vec::with_capacity(credits.len());
+        for (block, saved) in credits {
+            sum += saved;
+            from_block.push((block, sum));
+        }
+        Garbage { showings, from_block }
+    }
+
+    /// How many tokens a fold at `position`, before the block of this index, would drop.
+    pub fn after(&self, position: usize) -> usize {
+        let count = self.from_block.partition_point(|(block, _)| *block >= position);
+        count.checked_sub(1).map_or(0, |last| self.from_block[last].1)
+    }
+
+    /// What a fold at `position` does. `lays_base`: it lays BASE anew as well, with the current bodies
+    /// of its items.
+    pub fn plan_fold(&self, position: usize, lays_base: bool) -> FoldPlan {
+        let mut plan = FoldPlan::default();
+        for item in &self.showings.items {
+            plan.add_item(item, position, lays_base);
+        }
+        let superseded = self.showings.superseded.iter().filter(|(showing, _)| showing.block >= position);
+        for (showing, tool) in superseded {
+            plan.drop_showing(showing, tool);
+        }
+        plan
     }
 }
 
-/// The prices of reading and writing the cache. A model that costs nothing reads for nothing, so no
-/// fold is ever due.
-fn fold_prices(input: &LayoutInput<'_>, account: &RentAccount) -> FoldPrices {
-    let (read, write) =
-        Rates::for_model(&input.target.model, &input.target.profile, account.tokens_after_system as u64)
-            .ratios();
-    FoldPrices { read, write }
-}
-
-/// What a fold would rewrite: everything after the system prompt.
-fn fold_site(account: &RentAccount) -> FoldSite {
-    FoldSite { position: 0, tokens_after: account.tokens_after_system, garbage: account.garbage_tokens }
-}
-
-/// The account after a request: the rent for the garbage in `prompt` is added.
-pub fn charge_rent(
-    input: &LayoutInput<'_>,
-    strata: &StrataState,
-    live: &[&Item],
-    prompt: &Prompt,
-    measured: &PromptTokens,
-) -> RentAccount {
-    let head = prompt.tools.len() + prompt.system.len();
-    let before = head.checked_sub(1).map_or(0, |last| measured.tokens_through(last));
-    let account = RentAccount {
-        rent: strata.account.rent,
-        tokens_after_system: measured.total() - before,
-        garbage_tokens: count_garbage(input, strata, live, prompt),
-    };
-    RentAccount { rent: account.rent + fold_prices(input, &account).rent(&fold_site(&account)), ..account }
-}
-
-/// How many tokens a fold would drop: everything that shows an item, less one copy of its body and
-/// the stubs. Only items with updates and items that are gone can have garbage, so a prompt without
-/// changes costs no work here.
-fn count_garbage(input: &LayoutInput<'_>, strata: &StrataState, live: &[&Item], prompt: &Prompt) -> usize {
-    let count = |text: &Text| input.render_cache.counter.count(text);
-    let bodies: HashMap<&str, &Text> = live.iter().map(|item| (&*item.key, &item.body)).collect();
-    let mut shown: HashMap<&str, usize> = HashMap::new();
-    for update in &strata.updates {
-        *shown.entry(&update.key).or_default() +=
-            if update.text.is_empty() { 0 } else { count(&update.text) };
-    }
-    for placed in strata.base.iter().flat_map(|group| &group.items) {
-        if shown.contains_key(&*placed.key) || !bodies.contains_key(&*placed.key) {
-            *shown.entry(&placed.key).or_default() += count(&placed.body);
+impl FoldPlan {
+    fn add_item(&mut self, item: &ItemShowings, position: usize, lays_base: bool) {
+        let in_base = item.showings.iter().any(|showing| showing.place == ShowingPlace::Base);
+        let sweep = ItemSweep::run(item, position, |_, _| {});
+        let name = subject_name(&item.key);
+        // BASE shows the current body: everything later is superfluous.
+        let takes_body = in_base && lays_base && item.body_tokens.is_some();
+        for showing in &sweep.free {
+            self.drop_showing(showing, &name);
+        }
+        if takes_body {
+            sweep.parts.iter().for_each(|showing| self.drop_showing(showing, &name));
+        } else if sweep.pays_body()
+            && let Some((host, rest)) = sweep.parts.split_first()
+        {
+            rest.iter().for_each(|showing| self.drop_showing(showing, &name));
+            self.bodies.push((item.key.clone(), host.place.clone()));
         }
     }
-    if shown.is_empty() {
-        return 0;
-    }
-    let mut stubs: HashMap<&str, usize> = HashMap::new();
-    for (key, tokens) in tokens_shown_by_messages(input, strata, prompt) {
-        *shown.entry(key).or_default() += tokens;
-        *stubs.entry(key).or_default() += STUB_TOKENS;
-    }
-    let excess = |(key, tokens): (&&str, &usize)| {
-        let needed = bodies.get(key).map_or(0, |body| count(body)) + stubs.get(key).copied().unwrap_or(0);
-        tokens.saturating_sub(needed)
-    };
-    input.target.factor.scale(shown.iter().map(excess).sum())
-}
 
-/// For each call and result that shows an item: the item's key, and their tokens.
-fn tokens_shown_by_messages<'a>(
-    input: &LayoutInput<'_>,
-    strata: &'a StrataState,
-    prompt: &'a Prompt,
-) -> Vec<(&'a str, usize)> {
-    let counter = &input.render_cache.counter;
-    let keys_by_message = strata.updates.iter().filter(|update| update.form == UpdateForm::ShownByMessage);
-    let keys_by_message: HashMap<&str, &str> =
-        keys_by_message.map(|update| (&*update.anchor.0, &*update.key)).collect();
-    if keys_by_message.is_empty() {
-        return Vec::new();
-    }
-    let mut found: Vec<(&str, usize)> = Vec::new();
-    let mut calls: HashMap<&str, usize> = HashMap::new();
-    // Backwards, because a result names its call, which comes before it.
-    for block in prompt.messages.iter().rev().flat_map(|message| message.blocks.iter().rev()) {
-        match &*block.content {
-            Content::Result(result) => {
-                let Source::Message(message) = &result.origin.source else { continue };
-                let Some(key) = keys_by_message.get(&*message.0) else { continue };
-                calls.insert(&result.call_id, found.len());
-                found.push((key, result_texts(result).map(|text| counter.count(text)).sum()));
+    fn drop_showing(&mut self, showing: &Showing, name: &Arc<str>) {
+        match &showing.place {
+            ShowingPlace::Message(message) => {
+                let (message, what, tokens) = (message.clone(), name.clone(), showing.tokens);
+                self.stubs.push(Stub { message, what, tokens });
             }
-            Content::Call(call) => {
-                if let Some(at) = calls.remove(&*call.id) {
-                    found[at].1 += counter.count_hashed(call.arguments.hash(), call.arguments.as_str());
-                }
-            }
-            _ => {}
+            ShowingPlace::Update(index) => drop(self.dropped_updates.insert(*index)),
+            ShowingPlace::Base => {}
         }
     }
-    found
+
+    /// The messages whose results become a line.
+    pub fn stubbed(&self) -> BTreeSet<&MessageId> {
+        self.stubs.iter().map(|stub| &stub.message).collect()
+    }
 }
 
-fn result_texts(result: &ToolResult) -> impl Iterator<Item = &Text> {
-    let segments = result.parts.iter().flat_map(|part| match part {
-        ResultPart::Text(segments) => segments.as_slice(),
-        ResultPart::Image(_) => &[],
-    });
-    segments.map(|segment| &segment.text)
+/// The showings of one item from a place on: which of them can go.
+struct ItemSweep<'a> {
+    /// Those that later ones make superfluous, the last one first.
+    free: Vec<&'a Showing>,
+    /// Those that together make the item known, the last one first. Its body could replace them.
+    parts: Vec<&'a Showing>,
+    parts_tokens: usize,
+    body_tokens: Option<usize>,
+}
+
+impl<'a> ItemSweep<'a> {
+    /// Goes through the showings from the last one to the first at or after `position`, and tells for
+    /// each how much more a fold that reaches back to it would drop.
+    fn run(item: &'a ItemShowings, position: usize, mut credit: impl FnMut(usize, usize)) -> Self {
+        // A body must not stand before a change that stays.
+        let has_fixed_change = item.showings.iter().any(|showing| showing.is_fixed && !showing.is_whole);
+        let body_tokens = item.body_tokens.filter(|_| !has_fixed_change);
+        let mut sweep = ItemSweep { free: Vec::new(), parts: Vec::new(), parts_tokens: 0, body_tokens };
+        let (mut is_shown_later, mut free_tokens, mut saved) = (false, 0, 0);
+        for showing in item.showings.iter().rev().filter(|showing| showing.block >= position) {
+            if showing.is_fixed {
+                is_shown_later |= showing.is_whole;
+                continue;
+            }
+            let is_gone = item.is_closed && !matches!(showing.place, ShowingPlace::Message(_));
+            if is_shown_later || showing.is_shown_again || is_gone {
+                free_tokens += showing.saving;
+                sweep.free.push(showing);
+            } else {
+                sweep.parts_tokens += showing.saving;
+                sweep.parts.push(showing);
+                is_shown_later |= showing.is_whole;
+            }
+            let now = free_tokens + sweep.body_saving();
+            credit(showing.block, now - saved);
+            saved = now;
+        }
+        sweep
+    }
+
+    fn body_saving(&self) -> usize {
+        match self.body_tokens {
+            Some(body) if self.parts.len() > 1 => self.parts_tokens.saturating_sub(body),
+            _ => 0,
+        }
+    }
+
+    /// Whether the body is shorter than the parts.
+    fn pays_body(&self) -> bool {
+        self.body_saving() > 0
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hardpan_economy::folds::RentAccounts;
 use hardpan_prompt::{Effort, Hash, ItemKind, MessageId, Text};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ pub struct StrataState {
     /// What the LOG has told about items since the last fold, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<ItemUpdate>,
-    /// Messages whose body was replaced by one line, because BASE shows it now.
+    /// Messages whose result was replaced by one line, because something newer says the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stubs: Vec<Stub>,
     /// How far the last request was cached; none before the first one.
@@ -43,30 +44,35 @@ pub struct StrataState {
     pub effort_changes: Vec<EffortChange>,
     /// How many folds there have been in this session.
     pub folds: u32,
-    /// What garbage has cost since the last fold.
-    #[serde(skip_serializing_if = "RentAccount::is_empty")]
-    pub account: RentAccount,
+    /// What garbage has cost since the last folds, and where folds could begin.
+    #[serde(skip_serializing_if = "GarbageAccount::is_empty")]
+    pub account: GarbageAccount,
 }
 
-/// What garbage costs, and what a fold would cost, as of the last request.
+/// What garbage costs, and what a fold of everything would drop, as of the last request.
 ///
-/// A fold is due once `rent` has reached the price of one (`docs/economy.md`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// A fold is due at a place once the rent paid for the garbage after it has reached its price
+/// (`docs/economy.md`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct RentAccount {
-    /// Paid for garbage since the last fold, in units of the price of one input token.
-    pub rent: f64,
-    /// Tokens after the system prompt: what a fold would write anew.
+pub struct GarbageAccount {
+    /// The places where a fold could begin, as numbers of blocks: the ends of earlier requests'
+    /// cache entries, in order. The last request's is [`StrataState::frontier`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<usize>,
+    /// The rent paid for the garbage after each place, in units of the price of one input token.
+    pub rents: RentAccounts,
+    /// Tokens after the system prompt.
     #[serde(rename = "after")]
     pub tokens_after_system: usize,
-    /// How many of these tokens a fold would drop.
+    /// How many of these tokens a fold of everything would drop.
     #[serde(rename = "garbage")]
     pub garbage_tokens: usize,
 }
 
-impl RentAccount {
+impl GarbageAccount {
     fn is_empty(&self) -> bool {
-        *self == RentAccount::default()
+        *self == GarbageAccount::default()
     }
 }
 
@@ -132,6 +138,8 @@ pub enum UpdateForm {
     /// The message it is anchored to already shows the body (a read, a write): no text is added.
     #[serde(rename = "said")]
     ShownByMessage,
+    /// The result of the message it is anchored to was replaced by the whole body, at a fold.
+    InResult,
     /// A notice that the item was closed and is no longer kept up to date.
     Closed,
 }
@@ -157,14 +165,18 @@ pub struct SentTail {
     pub text: Text,
 }
 
-/// A message whose body is replaced by one line, because BASE shows it now.
+/// A tool result that is replaced by one line, because something newer says the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stub {
-    /// The message that showed the body.
+    /// The message whose result it was; it is recalled by this id.
     pub message: MessageId,
-    /// The key of the item whose body it showed.
-    pub key: Arc<str>,
+    /// What it showed: the path of a file, or the name of the tool.
+    #[serde(rename = "key")]
+    pub what: Arc<str>,
+    /// How many tokens call and result had.
+    #[serde(default)]
+    pub tokens: usize,
 }
 
 /// How far a request was cached. The next request marks the same place again if it begins alike.

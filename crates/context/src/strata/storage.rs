@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Strata;
-use super::state::{EffortChange, Frontier, ItemUpdate, RentAccount, SentTail, StrataState};
+use super::state::{EffortChange, Frontier, GarbageAccount, ItemUpdate, SentTail, StrataState};
 use crate::LayoutState;
 use crate::layout_state::{StateChange, StateStorage};
 
@@ -24,7 +24,7 @@ struct StrataAdditions {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     effort_changes: Vec<EffortChange>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    account: Option<RentAccount>,
+    account: Option<GarbageAccount>,
 }
 
 impl StateStorage for Strata {
@@ -45,7 +45,7 @@ impl StateStorage for Strata {
         strata.tail_hash = tail.or(strata.tail_hash);
         strata.tails.extend(tails);
         strata.effort_changes.extend(effort_changes);
-        strata.account = account.unwrap_or(strata.account);
+        strata.account = account.unwrap_or_else(|| std::mem::take(&mut strata.account));
         Ok(())
     }
 }
@@ -82,7 +82,7 @@ fn additions_between(before: &StrataState, after: &StrataState) -> Option<Strata
         tail: tail_hash.filter(|_| *tail_hash != before.tail_hash),
         tails: tails.strip_prefix(&*before.tails)?.to_vec(),
         effort_changes: effort_changes.strip_prefix(&*before.effort_changes)?.to_vec(),
-        account: Some(*account).filter(|_| *account != before.account),
+        account: Some(account.clone()).filter(|account| *account != before.account),
     })
 }
 

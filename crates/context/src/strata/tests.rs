@@ -132,7 +132,7 @@ fn a_closed_file_is_said_to_be_closed_once() {
 }
 
 #[test]
-fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
+fn a_fold_lays_the_truth_into_base_and_leaves_what_messages_show() {
     let first = assemble_for_claude(
         &snapshot(json!({"files": [file("a.rs", "old")], "prompt": {"id": "m1", "text": "one"}})),
         LayoutName::Strata,
@@ -144,12 +144,9 @@ fn a_fold_lays_the_truth_into_base_and_stubs_what_showed_it() {
         "prompt": {"id": "m5", "text": "two"}});
     let folded = assemble_for_claude(&snapshot_with_state(&first.layout_state, json), LayoutName::Strata);
     let lines = lines(&folded.prompt);
-    assert_eq!(
-        lines[2],
-        "user: [context_lively answers Done: === file:a.rs ===\nnew\n=== file:b.rs ===\nB as read\n]"
-    );
-    assert_eq!(lines[6], "user: [c answers Done: [file:b.rs: shown elsewhere, as it is now]]");
-    assert_eq!((folded.layout_state.strata.folds, folded.layout_state.strata.updates.len()), (1, 0));
+    assert_eq!(lines[2], "user: [context_lively answers Done: === file:a.rs ===\nnew\n]");
+    assert_eq!(lines[6], "user: [c answers Done: B as read]");
+    assert_eq!((folded.layout_state.strata.folds, folded.layout_state.strata.updates.len()), (1, 1));
     let reasons = [first, folded].map(|assembled| assembled.fold.map(|fold| fold.reason));
     assert_eq!(reasons, [None, Some(FoldReason::Requested)], "the first BASE is no fold");
 }
@@ -261,4 +258,9 @@ fn a_tail_for_one_turn_stays_where_it_was() {
     let second = assemble_for(&second, LayoutName::Strata, "claude-sonnet-5-5");
     assert_eq!(scoped(&second.prompt), [last, second.prompt.messages.len() - 1]);
     assert_eq!(lines(&second.prompt)[..=last], said[..], "nothing before the model's answer has changed");
+}
+
+/// The lines of a prompt without the marks of breakpoints.
+pub fn texts(prompt: &Prompt) -> Vec<String> {
+    lines(prompt).iter().map(|line| line.trim_end_matches(" ◆").to_owned()).collect()
 }

@@ -47,7 +47,8 @@ pub fn drop_lost_updates(
     // item.
     let mut lost: BTreeSet<Arc<str>> = BTreeSet::new();
     strata.updates.retain(|update| {
-        let delivered_by = if update.form == UpdateForm::ShownByMessage { &sent } else { &carriers };
+        let is_message = matches!(update.form, UpdateForm::ShownByMessage | UpdateForm::InResult);
+        let delivered_by = if is_message { &sent } else { &carriers };
         let keep = delivered_by.contains(&update.anchor)
             && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
         if !keep {
@@ -156,9 +157,8 @@ fn choose_anchor(input: &LayoutInput<'_>, history: &[Arc<ConvertedMessage>]) -> 
 /// Renders a change as a diff or as the whole body, whichever is shorter.
 fn render_change(input: &LayoutInput<'_>, item: &Item, before: Option<&Text>) -> (UpdateForm, Text) {
     let phrases = &input.texts.phrases.strata;
-    let name = super::label(&item.key, super::distinct_title(item).map(|title| &**title));
-    let whole = || fill_template(&phrases.update_body, &[("key", &name), ("content", &item.body)]);
-    let Some(before) = before else { return (UpdateForm::Body, Text::new(whole())) };
+    let Some(before) = before else { return (UpdateForm::Body, render_body(input, item)) };
+    let name = item_label(item);
     let diff = TextDiff::from_lines(before.as_str(), item.body.as_str())
         .unified_diff()
         .context_radius(3)
@@ -166,6 +166,16 @@ fn render_change(input: &LayoutInput<'_>, item: &Item, before: Option<&Text>) ->
     if diff.len() < item.body.len() {
         (UpdateForm::Diff, Text::new(fill_template(&phrases.update_diff, &[("key", &name), ("diff", &diff)])))
     } else {
-        (UpdateForm::Body, Text::new(whole()))
+        (UpdateForm::Body, render_body(input, item))
     }
+}
+
+/// The update that tells an item's whole body.
+pub fn render_body(input: &LayoutInput<'_>, item: &Item) -> Text {
+    let phrase = &input.texts.phrases.strata.update_body;
+    Text::new(fill_template(phrase, &[("key", &item_label(item)), ("content", &item.body)]))
+}
+
+fn item_label(item: &Item) -> std::borrow::Cow<'_, str> {
+    super::label(&item.key, super::distinct_title(item).map(|title| &**title))
 }

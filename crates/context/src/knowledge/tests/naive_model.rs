@@ -54,9 +54,13 @@ impl NaiveModel<'_> {
     }
 
     fn is_covered(&self, path: &str) -> bool {
+        NaiveModel::covered_after(&NaiveModel::present(self.0, path))
+    }
+
+    fn covered_after(present: &[(MessageId, FileObservation)]) -> bool {
         let (mut current, mut is_whole) = (None, false);
         let mut shown: BTreeSet<u64> = BTreeSet::new();
-        for (_, told) in NaiveModel::present(self.0, path) {
+        for (_, told) in present {
             let Some((hash, count)) = told.hash.zip(told.lines) else { continue };
             if current.replace(hash) != Some(hash) {
                 shown.clear();
@@ -75,31 +79,22 @@ impl NaiveModel<'_> {
         is_whole
     }
 
-    /// What decided about a file before there was this module: one entry for each file, changed with
-    /// every result, dropped when its message left.
+    /// The last message after which the whole file was known.
     fn known(&self, path: &str) -> Option<(Option<String>, bool)> {
+        let present = NaiveModel::present(self.0, path);
         let mut known: Option<(Hash, MessageId, bool)> = None;
-        for (at, step) in self.0.iter().enumerate() {
-            match step {
-                Step::Told(message, told) if &*told.path == path => {
-                    let Some(hash) = told.hash else { continue };
-                    let all = told.lines.is_some_and(|count| told.shown == LineRanges::all(count));
-                    let knows = match told.kind {
-                        ObservationKind::Shown => all,
-                        ObservationKind::Written => true,
-                        ObservationKind::Edited => known.is_some(),
-                        ObservationKind::Diffed | ObservationKind::Confirmed => false,
-                    };
-                    if knows {
-                        let changed = known.is_some_and(|(before, _, changed)| changed || before != hash);
-                        known = Some((hash, message.clone(), changed));
-                    }
-                }
-                Step::Told(..) => {}
-                Step::Compacted(_) => {
-                    let left = NaiveModel::present(&self.0[..=at], path);
-                    known = known.filter(|(_, message, _)| left.iter().any(|(there, _)| there == message));
-                }
+        for (at, (message, told)) in present.iter().enumerate() {
+            let Some(hash) = told.hash else { continue };
+            let is_covered = NaiveModel::covered_after(&present[..=at]);
+            let knows = match told.kind {
+                ObservationKind::Shown => is_covered,
+                ObservationKind::Written => true,
+                ObservationKind::Edited => is_covered || known.is_some(),
+                ObservationKind::Diffed | ObservationKind::Confirmed => false,
+            };
+            if knows {
+                let changed = known.is_some_and(|(before, _, changed)| changed || before != hash);
+                known = Some((hash, message.clone(), changed));
             }
         }
         known.map(|(_, message, changed)| (Some(message.0.to_string()), changed))

@@ -1,0 +1,361 @@
+//! [`Showings`]: everything in a prompt that shows something which may be shown again: tool results,
+//! updates, and the items of BASE. What of it is garbage follows from their order.
+
+use std::sync::Arc;
+
+use hardpan_prompt::{
+    Call, Content, Hash, Item, Json, MessageId, Prompt, PromptTokens, ResultPart, Role, Source, Text,
+    ToolResult, key_name,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::base::{LONG_ARGUMENTS, STUB_TOKENS};
+use super::state::{StrataState, UpdateForm};
+use crate::Keep;
+use crate::knowledge::{ObservationKind, RecordedObservation};
+use crate::layout::LayoutInput;
+
+/// Something in the prompt that shows a file, another item, or the output of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Showing {
+    /// The index of its block.
+    pub block: usize,
+    /// How many tokens go if it is dropped, its stub counted.
+    pub saving: usize,
+    /// How many tokens it has.
+    pub tokens: usize,
+    pub place: ShowingPlace,
+    /// Whether it shows all of its subject.
+    pub is_whole: bool,
+    /// Whether later messages show all that it shows.
+    pub is_shown_again: bool,
+    /// Whether it stays as it is: the model has not answered it yet, or it shows something else, too.
+    pub is_fixed: bool,
+}
+
+/// Where a showing stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShowingPlace {
+    /// In the result, or the call, of this message.
+    Message(MessageId),
+    /// In the text of the update at this index.
+    Update(usize),
+    /// In BASE.
+    Base,
+}
+
+/// What a prompt shows, by subject.
+pub struct Showings {
+    /// For each item with several showings: all of them, in the order of the prompt, and what its
+    /// current body would cost in their place. Ordered by key.
+    pub items: Vec<ItemShowings>,
+    /// Results that a later run of the same call replaced, with the name of the tool; the last first.
+    pub superseded: Vec<(Showing, Arc<str>)>,
+}
+
+/// The showings of one item.
+pub struct ItemShowings {
+    pub key: Arc<str>,
+    /// In the order of the prompt.
+    pub showings: Vec<Showing>,
+    /// The tokens of the current body; none if it is not known, so that nothing can replace the parts
+    /// that it is made of.
+    pub body_tokens: Option<usize>,
+    /// Whether the item is gone, so that all of its showings are outdated.
+    pub is_closed: bool,
+}
+
+/// A tool result of the prompt, with its call.
+struct SentResult<'a> {
+    block: usize,
+    tokens: usize,
+    message: &'a MessageId,
+    call: Option<&'a Call>,
+    call_tokens: usize,
+    result: &'a ToolResult,
+}
+
+impl Showings {
+    /// Finds what `prompt` shows. What the model has not answered yet counts as shown, and is never
+    /// dropped.
+    pub fn find(
+        input: &LayoutInput<'_>,
+        strata: &StrataState,
+        live: &[&Item],
+        prompt: &Prompt,
+        measured: &PromptTokens,
+    ) -> Self {
+        let keep = input.snapshot.keep;
+        if keep == Keep::All {
+            return Showings { items: Vec::new(), superseded: Vec::new() };
+        }
+        let in_flight = first_block_in_flight(prompt);
+        let mut found = FoundShowings::new(input, strata, live, in_flight);
+        found.add_base(prompt, measured);
+        found.add_updates(prompt, measured);
+        let results = sent_results(prompt, measured);
+        let stubbed: FxHashSet<&MessageId> = strata.stubs.iter().map(|stub| &stub.message).collect();
+        let observed = observed_by_message(input);
+        let mut later_calls: FxHashSet<(&str, Hash)> = FxHashSet::default();
+        let mut later_images: FxHashSet<Hash> = FxHashSet::default();
+        let mut superseded = Vec::new();
+        // Backwards: what comes later decides what is shown again.
+        for sent in results.iter().rev() {
+            let call = sent.call.map(|call| (&*call.name, call.arguments.hash()));
+            let is_repeated = call.is_some_and(|call| !later_calls.insert(call));
+            let has_images_again = shows_images_again(sent.result, &mut later_images);
+            if stubbed.contains(sent.message) {
+                continue;
+            }
+            let is_fixed = sent.block >= in_flight || found.shown_by.contains_key(sent.message);
+            let observations = observed.get(sent.message).map_or(&[][..], Vec::as_slice);
+            let changes_files = observations.iter().any(|observed| !observed.observation.kind.is_in_result());
+            if let [observed] = observations
+                && found.add_result(sent, observed)
+            {
+                continue;
+            }
+            let is_file = !observations.is_empty();
+            let may_drop = if is_file { keep >= Keep::History } else { keep >= Keep::Current };
+            if (is_repeated || has_images_again) && !changes_files && !is_fixed && may_drop {
+                let name = sent.call.map_or_else(|| Arc::from("tool"), |call| call.name.clone());
+                superseded.push((message_showing(sent, true, true), name));
+            }
+        }
+        Showings { items: found.finish(), superseded }
+    }
+}
+
+/// The tool results of the conversation with their calls, in order. BASE's are not among them.
+fn sent_results<'a>(prompt: &'a Prompt, measured: &PromptTokens) -> Vec<SentResult<'a>> {
+    let mut calls: FxHashMap<&str, (&Call, usize)> = FxHashMap::default();
+    let mut results = Vec::new();
+    let first = prompt.tools.len();
+    for (block, content) in prompt.blocks().map(|block| &*block.content).enumerate() {
+        let block = block + first;
+        match content {
+            Content::Call(call) => drop(calls.insert(&call.id, (call, block))),
+            Content::Result(result) => {
+                let Source::Message(message) = &result.origin.source else { continue };
+                let call = calls.remove(&*result.call_id);
+                results.push(SentResult {
+                    block,
+                    tokens: measured.tokens(block),
+                    message,
+                    call: call.map(|(call, _)| call),
+                    call_tokens: call.map_or(0, |(_, block)| measured.tokens(block)),
+                    result,
+                });
+            }
+            _ => {}
+        }
+    }
+    results
+}
+
+/// The first block that the model has not answered yet.
+fn first_block_in_flight(prompt: &Prompt) -> usize {
+    let answered = prompt.messages.iter().rposition(|message| message.role == Role::Assistant);
+    let blocks = |messages: usize| -> usize {
+        prompt.messages[..messages].iter().map(|message| message.blocks.len()).sum()
+    };
+    prompt.tools.len() + prompt.system.len() + blocks(answered.map_or(0, |last| last + 1))
+}
+
+fn observed_by_message<'a>(
+    input: &LayoutInput<'a>,
+) -> FxHashMap<&'a MessageId, Vec<&'a RecordedObservation>> {
+    let knowledge = &input.snapshot.knowledge;
+    let mut observed: FxHashMap<&MessageId, Vec<&RecordedObservation>> = FxHashMap::default();
+    for recorded in knowledge.paths().flat_map(|path| knowledge.observations(path)) {
+        observed.entry(&recorded.message).or_default().push(recorded);
+    }
+    observed
+}
+
+/// Whether the result holds images and nothing else, all of which later results hold as well.
+fn shows_images_again(result: &ToolResult, later: &mut FxHashSet<Hash>) -> bool {
+    let mut is_again = !result.parts.is_empty();
+    for part in &result.parts {
+        match part {
+            ResultPart::Image(image) => is_again &= !later.insert(image.hash()),
+            ResultPart::Text(segments) => {
+                is_again &= segments.iter().all(|segment| segment.text.trim().is_empty());
+            }
+        }
+    }
+    is_again && result.parts.iter().any(|part| matches!(part, ResultPart::Image(_)))
+}
+
+fn message_showing(sent: &SentResult<'_>, is_whole: bool, is_shown_again: bool) -> Showing {
+    let is_long = |arguments: &Json| arguments.as_str().len() > LONG_ARGUMENTS;
+    let call_tokens =
+        if sent.call.is_some_and(|call| is_long(&call.arguments)) { sent.call_tokens } else { 0 };
+    Showing {
+        block: sent.block,
+        saving: (sent.tokens + call_tokens).saturating_sub(STUB_TOKENS),
+        tokens: sent.tokens + call_tokens,
+        place: ShowingPlace::Message(sent.message.clone()),
+        is_whole,
+        is_shown_again,
+        is_fixed: false,
+    }
+}
+
+/// The showings of items, under construction.
+struct FoundShowings<'a> {
+    input: LayoutInput<'a>,
+    strata: &'a StrataState,
+    bodies: FxHashMap<&'a str, &'a Text>,
+    items: FxHashMap<Arc<str>, ItemShowings>,
+    /// Messages whose result a fold replaced by the body.
+    in_results: FxHashSet<&'a MessageId>,
+    /// Messages that show an item, with its key.
+    shown_by: FxHashMap<&'a MessageId, &'a str>,
+    /// The first block that the model has not answered yet.
+    in_flight: usize,
+}
+
+impl<'a> FoundShowings<'a> {
+    fn new(input: &LayoutInput<'a>, strata: &'a StrataState, live: &[&'a Item], in_flight: usize) -> Self {
+        let in_results = strata.updates.iter().filter(|update| update.form == UpdateForm::InResult);
+        let shown_by = strata.updates.iter().filter(|update| update.form == UpdateForm::ShownByMessage);
+        FoundShowings {
+            input: *input,
+            strata,
+            bodies: live.iter().map(|item| (&*item.key, &item.body)).collect(),
+            items: FxHashMap::default(),
+            in_results: in_results.map(|update| &update.anchor).collect(),
+            shown_by: shown_by.map(|update| (&update.anchor, &*update.key)).collect(),
+            in_flight,
+        }
+    }
+
+    fn item(&mut self, key: &Arc<str>) -> &mut ItemShowings {
+        let (bodies, counter) = (&self.bodies, &self.input.render_cache.counter);
+        let factor = &self.input.target.factor;
+        self.items.entry(key.clone()).or_insert_with(|| {
+            let body = bodies.get(&**key);
+            ItemShowings {
+                key: key.clone(),
+                showings: Vec::new(),
+                body_tokens: body.map(|body| factor.scale(counter.count(body))),
+                is_closed: false,
+            }
+        })
+    }
+
+    /// Adds the items of BASE that may be outdated: those with updates, and those that are gone.
+    fn add_base(&mut self, prompt: &Prompt, measured: &PromptTokens) {
+        let updated: FxHashSet<&str> = self.strata.updates.iter().map(|update| &*update.key).collect();
+        let first = prompt.tools.len();
+        for (block, content) in prompt.blocks().map(|block| &*block.content).enumerate() {
+            let Content::Result(ToolResult { origin, parts, .. }) = content else { continue };
+            if !matches!(origin.source, Source::Rule(_)) {
+                continue;
+            }
+            let Some(ResultPart::Text(segments)) = parts.first() else { continue };
+            for (segment, tokens) in segments.iter().zip(measured.segments(block + first)) {
+                let Source::Item { key, .. } = &segment.origin.source else { continue };
+                let is_gone = !self.bodies.contains_key(&**key);
+                if !is_gone && !updated.contains(&**key) {
+                    continue;
+                }
+                let tokens = *tokens as usize;
+                let place = ShowingPlace::Base;
+                let showing = Showing {
+                    block: block + first,
+                    saving: tokens,
+                    tokens,
+                    place,
+                    is_whole: true,
+                    is_shown_again: false,
+                    is_fixed: false,
+                };
+                let item = self.item(key);
+                item.is_closed |= is_gone;
+                item.showings.push(showing);
+            }
+        }
+    }
+
+    /// Adds the updates that have a text.
+    fn add_updates(&mut self, prompt: &Prompt, measured: &PromptTokens) {
+        let texts = self.strata.updates.iter().enumerate().filter(|(_, update)| !update.text.is_empty());
+        let mut texts: FxHashMap<(&str, Hash), Vec<usize>> =
+            texts.fold(FxHashMap::default(), |mut texts, (index, update)| {
+                texts.entry((&*update.key, update.text.hash())).or_default().push(index);
+                texts
+            });
+        if texts.is_empty() {
+            return;
+        }
+        let first = prompt.tools.len();
+        for (block, content) in prompt.blocks().map(|block| &*block.content).enumerate() {
+            let Content::Text(segments) = content else { continue };
+            let [segment] = segments.as_slice() else { continue };
+            let Source::Item { key, .. } = &segment.origin.source else { continue };
+            let Some(indexes) = texts.get_mut(&(&**key, segment.text.hash())) else { continue };
+            if indexes.is_empty() {
+                continue;
+            }
+            let index = indexes.remove(0);
+            let tokens = measured.tokens(block + first);
+            let is_whole = self.strata.updates[index].form == UpdateForm::Body;
+            let is_closed = !self.bodies.contains_key(&**key);
+            let showing = Showing {
+                block: block + first,
+                saving: tokens,
+                tokens,
+                place: ShowingPlace::Update(index),
+                is_whole,
+                is_shown_again: false,
+                is_fixed: block + first >= self.in_flight,
+            };
+            let item = self.item(key);
+            item.is_closed |= is_closed;
+            item.showings.push(showing);
+        }
+    }
+
+    /// Adds a result that tells about one file. False if nothing is known of the file's content, so
+    /// that the result says nothing of what other results show.
+    fn add_result(&mut self, sent: &SentResult<'_>, recorded: &RecordedObservation) -> bool {
+        let observation = &recorded.observation;
+        if observation.hash.is_none() {
+            return false;
+        }
+        let is_whole = self.in_results.contains(sent.message)
+            || match observation.kind {
+                ObservationKind::Shown => observation.shows_all(),
+                ObservationKind::Written | ObservationKind::Confirmed => true,
+                ObservationKind::Edited | ObservationKind::Diffed => false,
+            };
+        let is_shown_again = !self.in_results.contains(sent.message) && recorded.is_shown_again();
+        let mut showing = message_showing(sent, is_whole, is_shown_again);
+        let key: Arc<str> = format!("file:{}", observation.path).into();
+        let shows_others = self.shown_by.get(sent.message).is_some_and(|shown| *shown != &*key);
+        showing.is_fixed = sent.block >= self.in_flight || shows_others;
+        self.item(&key).showings.push(showing);
+        true
+    }
+
+    /// The items with more than one showing, and those that are gone.
+    fn finish(self) -> Vec<ItemShowings> {
+        let mut items: Vec<ItemShowings> =
+            self.items.into_values().filter(|item| item.showings.len() > 1 || item.is_closed).collect();
+        items.sort_by(|a, b| a.key.cmp(&b.key));
+        for item in &mut items {
+            item.showings.sort_by_key(|showing| showing.block);
+        }
+        items
+    }
+}
+
+/// What a stub calls an item: a file by its path, others by their key.
+pub fn subject_name(key: &Arc<str>) -> Arc<str> {
+    match key_name(key) {
+        name if name.len() < key.len() => name.into(),
+        _ => key.clone(),
+    }
+}
