@@ -92,6 +92,8 @@ pub enum Notice {
         model: String,
         /// Ids of listed models that resemble it.
         similar: Vec<String>,
+        /// The provider that it is sent to although its name does not tell one.
+        fallback_provider: Option<String>,
         /// The window that is assumed, in tokens.
         context: u32,
     },
@@ -180,11 +182,17 @@ impl fmt::Display for Notice {
                 let key = if *with_key { ", with your key" } else { "" };
                 write!(f, "requests to {provider} go to {}{key} (set by {source})", address.url)
             }
-            Notice::UnlistedModel { model, similar, context } => write!(
-                f,
-                "{model} is not in the list of models{}: assuming a window of {context} tokens, unknown prices and no settings for thinking; describe it in models.json, or check the name with `hardpan models --check`",
-                did_you_mean(similar)
-            ),
+            Notice::UnlistedModel { model, similar, fallback_provider, context } => {
+                let similar = did_you_mean(similar);
+                write!(f, "{model} is not in the list of models{similar}: ")?;
+                if let Some(provider) = fallback_provider {
+                    write!(f, "it goes to {provider} unless you name another with --provider; ")?;
+                }
+                write!(
+                    f,
+                    "assuming a window of {context} tokens, unknown prices and no settings for thinking; describe it in models.json, or check the name with `hardpan models --check`"
+                )
+            }
             Notice::ThinkingSubstituted { model, substitution } => write!(f, "{model}: {substitution}"),
             Notice::ProviderGone { provider, model } => write!(
                 f,

@@ -111,6 +111,9 @@ pub fn resolve_target(
         }
         (None, _) => hardpan_models::DEFAULT_MODEL.to_owned(),
     };
+    if provider.is_none() && settings.catalogue.model(None, &model).is_err() {
+        provider = Some(fallback_provider(settings)); // `target_notices` says so
+    }
     let mut target = Target::new(&settings.catalogue, provider.as_deref(), &model)?;
     if let Some(max_tokens) = options.max_tokens.or(config.max_tokens) {
         let limit = target.model.max_tokens_limit();
@@ -120,6 +123,20 @@ pub fn resolve_target(
         target.max_tokens = max_tokens;
     }
     Ok(target)
+}
+
+/// The provider of a model whose name does not tell it: the one of the settings, else the only one
+/// with a key, else the default.
+fn fallback_provider(settings: &Settings) -> String {
+    let catalogue = &settings.catalogue;
+    let of_model = |model: &String| Some(catalogue.model(None, model).ok()?.provider);
+    let with_key = || {
+        let has_key = |id: &str, profile| settings.key(id, profile).is_ok_and(|key| key.is_some());
+        let mut with_key = catalogue.providers().filter(|it| has_key(&it.id, &it.profile));
+        with_key.next().filter(|_| with_key.next().is_none()).map(|only| only.id.clone())
+    };
+    let named = settings.config.provider.clone().or_else(|| of_model(settings.config.model.as_ref()?));
+    named.or_else(with_key).unwrap_or_else(|| hardpan_models::DEFAULT_PROVIDER.to_owned())
 }
 
 /// The model of a session, if its provider still exists; otherwise sends a notice.
@@ -139,10 +156,16 @@ pub fn known_session_model(
 /// What the user should know about a model and a thinking setting before they are used.
 pub fn target_notices(settings: &Settings, target: &Target, thinking: ThinkingSetting) -> Vec<Notice> {
     let model = &target.model;
-    let unlisted = (!model.listed).then(|| Notice::UnlistedModel {
-        model: model.name(),
-        similar: settings.catalogue.similar_models(model),
-        context: model.context,
+    let unlisted = (!model.listed).then(|| {
+        let unknown = settings.catalogue.model(None, &model.id).err();
+        let unknown = unknown.filter(|_| fallback_provider(settings) == model.provider);
+        Notice::UnlistedModel {
+            model: model.name(),
+            fallback_provider: unknown.is_some().then(|| model.provider.clone()),
+            similar: unknown
+                .map_or_else(|| settings.catalogue.similar_models(model), |unknown| unknown.nearest),
+            context: model.context,
+        }
     });
     let substitution = target.thinking_request(thinking).substitution;
     let substituted =

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hardpan_app::model_check::{self, ModelCheck};
+use hardpan_app::model_check::{self, ModelCheck, NameCheck};
 use hardpan_app::options::TargetOptions;
 use hardpan_app::settings::Settings;
 use hardpan_app::target::resolve_target;
@@ -202,10 +202,21 @@ fn check(settings: &Settings, provider: Option<&str>, json: bool) -> Result<()> 
             _ = tokio::signal::ctrl_c() => bail!("interrupted"),
         }
     })?;
-    if json {
-        return Ok(output::print(serde_json::to_string_pretty(&checked)? + "\n")?);
+    output::print(match json {
+        true => serde_json::to_string_pretty(&checked)? + "\n",
+        false => describe_check(&checked),
+    })?;
+    let lost: Vec<String> = checked.names.iter().filter(|name| !name.listed).map(describe_name).collect();
+    if !lost.is_empty() {
+        bail!("{provider} does not list the model of {}", lost.join(", "));
     }
-    Ok(output::print(describe_check(&checked))?)
+    Ok(())
+}
+
+/// `alias opus (claude-opus-5-5)`.
+fn describe_name(name: &NameCheck) -> String {
+    let what = name.alias.as_ref().map_or_else(|| "the default".to_owned(), |alias| format!("alias {alias}"));
+    format!("{what} ({})", safe(&name.model))
 }
 
 fn describe_check(check: &ModelCheck) -> String {

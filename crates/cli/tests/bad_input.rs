@@ -95,11 +95,6 @@ fn an_unknown_name_is_answered_with_the_nearest() {
     let sandbox = Sandbox::new();
     assert_says(
         &sandbox,
-        &["request", "Hi", "--model", "sonet"],
-        "unknown model \"sonet\" (did you mean sonnet, claude-sonnet-5 or claude-sonnet-5-5?); `hardpan models` lists all that are known",
-    );
-    assert_says(
-        &sandbox,
         &["request", "Hi", "--provider", "antropic"],
         "unknown provider \"antropic\" (did you mean anthropic?); `hardpan providers` lists all that are known",
     );
@@ -140,6 +135,31 @@ fn a_model_that_no_list_has_is_used_all_the_same_with_a_warning() {
         "{words}"
     );
     assert_eq!(warning(&["--model", "claude-sonnet-5"]), ("claude-sonnet-5".into(), String::new()));
+    // Nothing in the name tells the provider.
+    let expected = format!(
+        "hardpan: anthropic/sonet is not in the list of models (did you mean sonnet, claude-sonnet-5 or \
+         claude-sonnet-5-5?): it goes to anthropic unless you name another with --provider; {assumed}\n"
+    );
+    assert_eq!(warning(&["--model", "sonet"]), ("sonet".into(), expected));
+    let (model, words) = warning(&["--provider", "openai", "--model", "nosuchmodel"]);
+    assert!(model == "nosuchmodel" && words.contains("openai/nosuchmodel"), "{words}");
+    assert!(!words.contains("--provider"), "{words}");
+}
+
+#[test]
+fn a_model_that_tells_no_provider_goes_to_the_only_one_with_a_key() {
+    let sandbox = Sandbox::new();
+    let named = |keys: &[&str]| {
+        let mut command = sandbox.command(&["request", "Hi", "--model", "nosuchmodel"]);
+        keys.iter().for_each(|key| drop(command.env(key, "secret")));
+        let ran = command.output().unwrap();
+        let words = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.success() && !words.contains("secret"), "{words}");
+        words.split_whitespace().nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(named(&["OPENAI_API_KEY"]), "openai/nosuchmodel");
+    assert_eq!(named(&["OPENAI_API_KEY", "GEMINI_API_KEY"]), "anthropic/nosuchmodel");
+    assert_eq!(named(&[]), "anthropic/nosuchmodel");
 }
 
 #[test]

@@ -23,6 +23,18 @@ fn text(ran: &CommandOutput) -> &str {
     std::str::from_utf8(&ran.stdout).unwrap()
 }
 
+/// What a check printed that found a name without a model.
+fn lost(ran: &CommandOutput) -> &str {
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let words = "hardpan: anthropic does not list the model of alias fable (claude-fable-";
+    assert!(
+        ran.stderr.starts_with(words) && ran.stderr.contains("alias opus (claude-opus-5-5)"),
+        "{}",
+        ran.stderr
+    );
+    std::str::from_utf8(&ran.stdout).unwrap()
+}
+
 fn strings(value: &Value) -> Vec<&str> {
     value.as_array().unwrap().iter().map(|value| value.as_str().unwrap()).collect()
 }
@@ -134,7 +146,7 @@ fn what_a_provider_lists_and_does_not_list_is_told_page_by_page() {
     let sandbox = Sandbox::new();
     let variables = [("ANTHROPIC_BASE_URL", &*server.url()), ("ANTHROPIC_API_KEY", KEY)];
     let ran = run(&sandbox, &["models", "--check", "--json"], &variables);
-    let checked: Value = serde_json::from_str(text(&ran)).unwrap();
+    let checked: Value = serde_json::from_str(lost(&ran)).unwrap();
     assert_eq!((&checked["provider"], &checked["listed"]), (&json!("anthropic"), &json!(4)));
     assert_eq!(checked["address"], format!("{}/v1", server.url()));
     assert_eq!(checked["unknown"], json!(["claude-opera-1"]));
@@ -145,7 +157,7 @@ fn what_a_provider_lists_and_does_not_list_is_told_page_by_page() {
     assert!(names.contains(&(&Value::Null, &json!(true))), "the default is there: {names:?}");
     assert!(names.contains(&(&json!("opus"), &json!(false))), "{names:?}");
     let shown = run(&sandbox, &["models", "--check", "anthropic"], &variables);
-    let shown = text(&shown);
+    let shown = lost(&shown);
     for line in [
         format!("anthropic lists 4 models at {}/v1\n", server.url()),
         format!("default: {DEFAULT_MODEL}, listed\n"),
