@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use hardpan_models::{Catalogue, Model};
 use hardpan_simulator::{
     ANTHROPIC_RULES, Account, AdaptiveThinking, AnthropicRule, AnthropicSettings, BetaPolicy,
-    DiagnosticsMode, Engine, EngineSettings, Listen, RequestLog, RuleVersions, Script, ServerConfig,
-    ThinkingCacheScope, serve,
+    DiagnosticsMode, Engine, EngineSettings, KnownFields, Listen, RequestLog, RuleVersions, Script,
+    ServerConfig, ThinkingCacheScope, serve,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +38,9 @@ pub struct SimulatorArgs {
     /// What requests for cache diagnostics are told (Anthropic, OpenAI's Responses)
     #[arg(long, value_enum, default_value_t = Diagnostics::Compared)]
     diagnostics: Diagnostics,
+    /// Anthropic: refuse fields that servers of 2025 do not know, such as `diagnostics` and effort
+    #[arg(long)]
+    older_server: bool,
     /// Anthropic: accept beta headers that nobody has heard of
     #[arg(long)]
     any_beta: bool,
@@ -99,6 +102,7 @@ impl SimulatorArgs {
                 AccountAge::New => Account::New,
                 AccountAge::Old => Account::Old,
             },
+            fields: if self.older_server { KnownFields::Older } else { KnownFields::Current },
             betas: if self.any_beta { BetaPolicy::Any } else { BetaPolicy::Known },
             adaptive_thinking: match self.adaptive_thinking {
                 Adaptive::Always => AdaptiveThinking::Always,

@@ -151,7 +151,7 @@ fn a_model_that_tells_no_provider_goes_to_the_only_one_with_a_key() {
     let sandbox = Sandbox::new();
     let named = |keys: &[&str]| {
         let mut command = sandbox.command(&["request", "Hi", "--model", "nosuchmodel"]);
-        keys.iter().for_each(|key| drop(command.env(key, "secret")));
+        command.envs(keys.iter().map(|key| (key, "secret")));
         let ran = command.output().unwrap();
         let words = String::from_utf8(ran.stderr).unwrap();
         assert!(ran.status.success() && !words.contains("secret"), "{words}");

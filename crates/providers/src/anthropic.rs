@@ -101,15 +101,17 @@ impl Codec for AnthropicMessages {
         &self,
         prompt: &Prompt,
         _profile: &ProviderProfile,
-        _context: &RequestContext<'_>,
+        context: &RequestContext<'_>,
         messages: BodyMessages<'_>,
         capacity: usize,
     ) -> Vec<u8> {
         match messages {
             BodyMessages::Fresh => {
-                to_bytes(&encode::Body { prompt, messages: encode::messages(prompt) }, capacity)
+                to_bytes(&encode::Body { prompt, context, messages: encode::messages(prompt) }, capacity)
             }
-            BodyMessages::Encoded(messages) => to_bytes(&encode::Body { prompt, messages }, capacity),
+            BodyMessages::Encoded(messages) => {
+                to_bytes(&encode::Body { prompt, context, messages }, capacity)
+            }
         }
     }
 

@@ -178,6 +178,7 @@ impl Client {
             previous_answer,
             usual_address: *base_url == profile.base_url,
             plain: downgrades.without_newer_fields,
+            plain_thinking: downgrades.without_thinking_fields,
         };
         let extras = codec.request_extras(prompt, profile, &context);
         let url = self.url(&codec.request_path(&prompt.model));

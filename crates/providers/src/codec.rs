@@ -159,6 +159,8 @@ pub struct RequestContext<'a> {
     pub usual_address: bool,
     /// Whether the server has refused fields that only newer servers know.
     pub plain: bool,
+    /// Whether the server has refused the fields that say how much to think, and how to show it.
+    pub plain_thinking: bool,
 }
 
 /// The fields and headers of one request that its prompt does not decide.

@@ -39,6 +39,8 @@ pub enum FailureKind {
     ToolsRefused,
     /// The server does not know fields of the request that only newer servers know.
     NewerFieldsRefused,
+    /// The server does not know the fields that say how much to think, and how to show it.
+    ThinkingFieldsRefused,
     /// The server does not stream answers.
     StreamingRefused,
     /// The model does not exist, or the key has no access to it.
@@ -111,7 +113,9 @@ impl FailureKind {
             FailureKind::Overload | FailureKind::ServerError => {
                 "try again in a while, or choose another model"
             }
-            FailureKind::NewerFieldsRefused => "check the provider's base URL: this server is an older one",
+            FailureKind::NewerFieldsRefused | FailureKind::ThinkingFieldsRefused => {
+                "check the provider's base URL: this server is an older one"
+            }
             FailureKind::StreamingRefused => "choose a model or a server that streams its answers",
             FailureKind::BadRequest => {
                 "this is most likely a bug in hardpan: `hardpan request --json` shows the body"
@@ -140,6 +144,7 @@ impl FailureKind {
             FailureKind::Overload => "the provider is overloaded",
             FailureKind::ServerError => "the provider, or a server on the way to it, has failed",
             FailureKind::NewerFieldsRefused => "the provider refused fields that newer servers know",
+            FailureKind::ThinkingFieldsRefused => "the provider refused settings of effort and thinking",
             FailureKind::StreamingRefused => "the provider refused to stream its answer",
             FailureKind::BadRequest => "the provider refused the request",
             FailureKind::Auth => "the provider refused the key",
@@ -280,6 +285,24 @@ mod tests {
             (
                 anthropic(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
                 FailureKind::ContextTooLong,
+            ),
+            (
+                anthropic(400, "invalid_request_error", "diagnostics: Extra inputs are not permitted"),
+                FailureKind::NewerFieldsRefused,
+            ),
+            (
+                anthropic(
+                    400,
+                    "invalid_request_error",
+                    "thinking.adaptive.display: Extra inputs are not permitted",
+                ),
+                FailureKind::ThinkingFieldsRefused,
+            ),
+            (openai(400, "x", "Unknown parameter: 'output_config'."), FailureKind::ThinkingFieldsRefused),
+            (
+                // The field is known, its value is not.
+                anthropic(400, "invalid_request_error", "output_config.effort 'xhigh' is not supported"),
+                FailureKind::BadRequest,
             ),
             (anthropic(401, "authentication_error", "invalid x-api-key"), FailureKind::Auth),
             (anthropic(403, "permission_error", "no"), FailureKind::Auth),

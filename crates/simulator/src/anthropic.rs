@@ -18,7 +18,9 @@ use hardpan_prompt::{Role, TokenCounter};
 use hardpan_providers::decode::{ApiVersion, DecodedRequest, SpecialBlock, betas};
 use serde_json::{Value, json};
 
-pub use settings::{Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, ThinkingCacheScope};
+pub use settings::{
+    Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, KnownFields, ThinkingCacheScope,
+};
 
 use binding::{ThinkingCheck, check_thinking};
 use diagnostics::Fingerprints;
@@ -134,8 +136,11 @@ impl ServerCodec for AnthropicServer {
         decoded: &DecodedRequest,
         _model: &Model,
         _choice: &ToolChoice,
-        _settings: &EngineSettings,
+        settings: &EngineSettings,
     ) -> Result<(), ErrorReply> {
+        if settings.anthropic.fields == KnownFields::Older {
+            check_older_fields(decoded)?;
+        }
         check_automatic_cache(decoded)
     }
 
@@ -283,6 +288,23 @@ fn message_id(number: u64) -> String {
 
 /// `cache_control` on the request marks the last block, which counts towards the limit. It does
 /// nothing if that block has the same marker, and must not contradict it.
+/// Refuses what a server of 2025 does not know.
+fn check_older_fields(decoded: &DecodedRequest) -> Result<(), ErrorReply> {
+    let (prompt, fields) = (&decoded.prompt, &decoded.anthropic);
+    let extra = |path: &str| Err(ErrorReply::invalid(format!("{path}: Extra inputs are not permitted")));
+    match () {
+        () if fields.diagnostics.is_some() => extra("diagnostics"),
+        () if prompt.messages.iter().any(|message| message.role == Role::System) => {
+            let message = "messages: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role.";
+            Err(ErrorReply::invalid(message))
+        }
+        () if prompt.effort.is_some() || !fields.output_config.is_empty() => extra("output_config"),
+        () if fields.mismatch.is_some() => extra("thinking.adaptive.block_binding"),
+        () if fields.display.is_some() => extra("thinking.adaptive.display"),
+        () => Ok(()),
+    }
+}
+
 fn check_automatic_cache(decoded: &DecodedRequest) -> Result<(), ErrorReply> {
     let Some(lifetime) = decoded.automatic_cache else { return Ok(()) };
     let last = decoded.prompt.messages.iter().rev().filter(|message| !message.turn_scoped);

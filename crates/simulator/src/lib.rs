@@ -52,7 +52,9 @@ mod tool_choice; // ToolChoice: which tools the model may call
 mod wire; // AnswerHead, StreamEvent: what all servers encode answers from
 
 pub use anthropic::rules::{RULES as ANTHROPIC_RULES, Rule as AnthropicRule, RuleVersions};
-pub use anthropic::{Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, ThinkingCacheScope};
+pub use anthropic::{
+    Account, AdaptiveThinking, AnthropicSettings, BetaPolicy, KnownFields, ThinkingCacheScope,
+};
 pub use body_stream::ConnectionCut;
 pub use clock::{Clock, ManualClock};
 pub use diagnostics_mode::DiagnosticsMode;

@@ -9,11 +9,13 @@ use hardpan_prompt::{
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use crate::codec::RequestContext;
 use crate::serialize::{CacheControl, JoinedSegments, LazyList};
 
 /// The whole body. `messages` serializes as the list of messages: fresh ones, or encoded before.
 pub struct Body<'a, M> {
     pub prompt: &'a Prompt,
+    pub context: &'a RequestContext<'a>,
     pub messages: M,
 }
 
@@ -42,10 +44,14 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         body.serialize_entry("model", model)?;
         body.serialize_entry("max_tokens", max_tokens)?;
         body.serialize_entry("stream", &true)?;
-        if let Some(thinking) = thinking_field(*thinking, *drop_stale_reasoning) {
+        let plain_thinking = self.context.plain_thinking;
+        if let Some(mut thinking) = thinking_field(*thinking, *drop_stale_reasoning) {
+            if let Some(fields) = thinking.as_object_mut().filter(|_| plain_thinking) {
+                fields.shift_remove("display");
+            }
             body.serialize_entry("thinking", &thinking)?;
         }
-        if let Some(effort) = effort {
+        if let Some(effort) = effort.filter(|_| !plain_thinking) {
             body.serialize_entry("output_config", &serde_json::json!({"effort": effort}))?;
         }
         if !system.is_empty() {

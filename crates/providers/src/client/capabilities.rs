@@ -27,6 +27,8 @@ pub enum UnsupportedFeature {
     Tools,
     /// The server refused fields that only newer servers know.
     NewerFields,
+    /// The server refused the fields that say how much to think, and how to show it.
+    ThinkingFields,
     /// The server refused to stream its answer.
     Streaming,
 }
@@ -37,6 +39,7 @@ impl fmt::Display for UnsupportedFeature {
             UnsupportedFeature::Images => "images",
             UnsupportedFeature::Tools => "tools",
             UnsupportedFeature::NewerFields => "newer request fields",
+            UnsupportedFeature::ThinkingFields => "settings of effort and thinking",
             UnsupportedFeature::Streaming => "streaming",
         })
     }
@@ -106,6 +109,7 @@ impl CapabilityCache {
             without_images: refused(UnsupportedFeature::Images),
             without_tools: refused(UnsupportedFeature::Tools),
             without_newer_fields: refused(UnsupportedFeature::NewerFields),
+            without_thinking_fields: refused(UnsupportedFeature::ThinkingFields),
             without_streaming: refused(UnsupportedFeature::Streaming),
         }
     }
@@ -117,6 +121,7 @@ pub(super) struct Downgrades {
     without_images: bool,
     without_tools: bool,
     pub(super) without_newer_fields: bool,
+    pub(super) without_thinking_fields: bool,
     pub(super) without_streaming: bool,
 }
 
@@ -151,7 +156,14 @@ impl Downgrades {
                 self.without_tools = true;
                 Some(UnsupportedFeature::Tools)
             }
-            FailureKind::NewerFieldsRefused if !self.without_newer_fields => {
+            FailureKind::ThinkingFieldsRefused if !self.without_thinking_fields => {
+                self.without_thinking_fields = true;
+                Some(UnsupportedFeature::ThinkingFields)
+            }
+            // Refused again: it is the effort of a system message, which only newer servers know.
+            FailureKind::NewerFieldsRefused | FailureKind::ThinkingFieldsRefused
+                if !self.without_newer_fields =>
+            {
                 self.without_newer_fields = true;
                 Some(UnsupportedFeature::NewerFields)
             }

@@ -87,6 +87,9 @@ pub(crate) fn classify(status: Option<u16>, report: &FailureReport) -> FailureKi
         400 | 422 if report.mentions(&NO_TOOLS) => FailureKind::ToolsRefused,
         400 | 422 if report.mentions(&NO_IMAGES) => FailureKind::ImagesRefused,
         400 | 422 if report.mentions(&NO_STREAM) => FailureKind::StreamingRefused,
+        400 | 422 if report.mentions(&UNKNOWN_FIELD) && report.mentions(&THINKING_FIELDS) => {
+            FailureKind::ThinkingFieldsRefused
+        }
         400 | 422 if report.mentions(&NEWER_FIELDS) => FailureKind::NewerFieldsRefused,
         400 | 422 if report.mentions(&NO_MODEL) => FailureKind::ModelUnavailable,
         300..=399 => FailureKind::NotFound,
@@ -136,5 +139,10 @@ const NEWER_FIELDS: [&str; 7] = [
     "unexpected role \"system\"",
     "for the `anthropic-beta` header",
 ];
+/// How servers begin to say that they do not know a field at all. Without these words a refusal that
+/// names a field of thinking is about its value.
+const UNKNOWN_FIELD: [&str; 4] =
+    ["extra inputs are not permitted", "unknown parameter", "unknown field", "unrecognized"];
+const THINKING_FIELDS: [&str; 2] = ["output_config", "display"];
 const NO_MODEL: [&str; 5] =
     ["model not found", "unknown model", "no such model", "invalid model", "not a valid model"];

@@ -5,6 +5,8 @@
 pub struct AnthropicSettings {
     /// Whether the account was made before thinking was bound to its conversation.
     pub account: Account,
+    /// Which fields the server knows.
+    pub fields: KnownFields,
     /// Which names the header `anthropic-beta` may have.
     pub betas: BetaPolicy,
     /// How far a change of thinking or effort reaches.
@@ -22,6 +24,17 @@ pub enum AdaptiveThinking {
     AsScripted,
     /// Before every answer.
     Always,
+}
+
+/// Which fields a server knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KnownFields {
+    /// All of today's.
+    #[default]
+    Current,
+    /// Those of 2025, as compatible servers have them: neither diagnostics, effort, the display and
+    /// binding of thinking, nor system messages within the conversation.
+    Older,
 }
 
 /// The age of an account.

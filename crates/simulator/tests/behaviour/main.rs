@@ -13,6 +13,7 @@ mod faults; // every fault, all protocols, both ways
 mod forecasts; // what the client expects to be billed is billed
 mod gemini; // Gemini's own protocol
 mod matrix; // every model of the catalogue takes what Hardpan sends to it
+mod older_server; // fields that are left out once a server has refused them
 mod providers; // the two ways to reach a simulator
 mod request_log; // what the server writes down
 mod responses; // what only the Responses API has
