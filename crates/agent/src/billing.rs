@@ -97,6 +97,12 @@ impl Agent {
     /// free; `None` before the first request.
     pub fn forecast_cost(&self, act: PlannedAction<'_>) -> Option<CostForecast> {
         let next = self.target();
+        let act = match act {
+            PlannedAction::ToggleTool(name) if self.tool_changes_are_free() => {
+                PlannedAction::AppendToolChange(name)
+            }
+            act => act,
+        };
         let last_request = lock(&self.inner.last_request).clone();
         let last = last_request.as_ref().map_or(&next, |last_request| &last_request.target);
         lock(&self.inner.conversation).billing.forecast_cost(act, last, &next, self.now())

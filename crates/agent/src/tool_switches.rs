@@ -41,6 +41,11 @@ impl Agent {
         Ok(changed)
     }
 
+    /// Whether switching a tool loses nothing of the cache: the layout tells the model in a message.
+    pub fn tool_changes_are_free(&self) -> bool {
+        self.target().takes_tool_changes() && self.layout().layout().appends_tool_changes()
+    }
+
     /// Stores which tools are switched off, if the branch does not say so already.
     pub(crate) fn store_tool_switches(&self) -> Option<PendingSave> {
         let off = self.tools().switched_off();

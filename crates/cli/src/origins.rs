@@ -86,5 +86,6 @@ fn parts(content: &Content) -> Vec<(Origin, usize)> {
         Content::Image(image, origin) => vec![(origin.clone(), image.data.len())],
         Content::Reasoning(reasoning) => vec![(reasoning.origin.clone(), reasoning.text.len())],
         Content::Call(call) => vec![(call.origin.clone(), call.arguments.as_str().len())],
+        Content::ToolChange(change) => vec![(change.origin.clone(), change.action.size())],
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hardpan_prompt::{
     Block, Content, Image, ItemKind, Origin, Prompt, PromptMessage, Region, ResultPart, Role, Segment,
-    Thinking, ToolOutcome, ToolResult,
+    Thinking, Tool, ToolBlock, ToolOutcome, ToolResult,
 };
 
 use crate::PromptTexts;
@@ -29,8 +29,8 @@ pub fn without_tools(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
             let content = match block.content.into_content() {
                 // A layout's own call says nothing by itself.
                 Content::Call(call) if call.origin.is_rule() => continue,
-                // Reasoning belongs to the calls it led to.
-                Content::Reasoning(_) => continue,
+                // Reasoning belongs to the calls it led to; without tools, none come or go.
+                Content::Reasoning(_) | Content::ToolChange(_) => continue,
                 Content::Call(call) => {
                     names.insert(call.id.clone(), call.name.clone());
                     let values = [("name", &*call.name), ("arguments", call.arguments.as_str())];
@@ -149,19 +149,34 @@ pub fn without_images(prompt: &Prompt, texts: &PromptTexts) -> Prompt {
 }
 
 /// The same prompt without what only newer servers know: system messages inside the conversation
-/// become text of the user message before them, and reasoning is not asked to be dropped.
+/// become text of the user message before them, the tools are declared as they are in the end, and
+/// reasoning is not asked to be dropped.
 pub fn without_newer_fields(prompt: &Prompt) -> Prompt {
     let mut plain = Prompt { drop_stale_reasoning: false, messages: Vec::new(), ..prompt.clone() };
+    plain.tools = available_tools(prompt);
     for message in &prompt.messages {
         if message.role != Role::System {
             plain.messages.push(message.clone());
             continue;
         }
+        let is_text = |block: &&Block| !matches!(*block.content, Content::ToolChange(_));
+        let blocks: Vec<Block> = message.blocks.iter().filter(is_text).cloned().collect();
         match plain.messages.last_mut() {
-            Some(last) if last.role == Role::User => last.blocks.extend(message.blocks.iter().cloned()),
-            _ if message.blocks.is_empty() => {}
-            _ => plain.messages.push(PromptMessage::new(Role::User, message.blocks.clone())),
+            Some(last) if last.role == Role::User => last.blocks.extend(blocks),
+            _ if blocks.is_empty() => {}
+            _ => plain.messages.push(PromptMessage::new(Role::User, blocks)),
         }
     }
     plain
+}
+
+/// The tools that the model may call, declared. Those that stay keep their breakpoints.
+fn available_tools(prompt: &Prompt) -> Vec<ToolBlock> {
+    let Some(first) = prompt.tools.first() else { return Vec::new() };
+    let declaration = |tool: &Tool| {
+        let declared = prompt.tools.iter().find(|block| block.tool == *tool);
+        let added = || ToolBlock { region: first.region, tool: tool.clone(), breakpoint: None };
+        declared.cloned().unwrap_or_else(added)
+    };
+    prompt.available_tools().iter().map(declaration).collect()
 }

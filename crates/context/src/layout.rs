@@ -67,18 +67,31 @@ impl LayoutInput<'_> {
     /// The tools as blocks, with schemas in the form the provider wants, so that a layout measures
     /// what is sent. `own` is the tool that the layout itself pretends to call, if it has one.
     pub(crate) fn tool_blocks(&self, region: Region, own: Option<Tool>) -> Vec<ToolBlock> {
-        let declared = self.snapshot.active_tools().iter();
+        self.blocks_of_tools(self.snapshot.active_tools(), region, own)
+    }
+
+    /// Like [`tool_blocks`](Self::tool_blocks), for other tools than the snapshot's.
+    pub(crate) fn blocks_of_tools(
+        &self,
+        tools: &[Tool],
+        region: Region,
+        own: Option<Tool>,
+    ) -> Vec<ToolBlock> {
         // A layout's own tool comes first, so that it never moves when tools are added.
         let own_name = own.as_ref().map(|tool| tool.name.clone());
-        let others = declared.filter(|tool| Some(&tool.name) != own_name.as_ref()).cloned();
-        let formed = |tool: Tool| match self.target.profile.schemas {
-            ToolSchemaStyle::AsDeclared => tool,
-            ToolSchemaStyle::AllRequired => crate::require_all_properties(&tool),
-        };
+        let others = tools.iter().filter(|tool| Some(&tool.name) != own_name.as_ref()).cloned();
         own.into_iter()
             .chain(others)
-            .map(|tool| ToolBlock { region, tool: formed(tool), breakpoint: None })
+            .map(|tool| ToolBlock { region, tool: self.form_tool(tool), breakpoint: None })
             .collect()
+    }
+
+    /// The tool with its schema in the form that the provider wants.
+    pub(crate) fn form_tool(&self, tool: Tool) -> Tool {
+        match self.target.profile.schemas {
+            ToolSchemaStyle::AsDeclared => tool,
+            ToolSchemaStyle::AllRequired => crate::require_all_properties(&tool),
+        }
     }
 }
 
@@ -153,6 +166,12 @@ pub trait Layout: StateStorage + Send + Sync {
     /// Whether a change of effort is told by a message where the model takes that, so that nothing is
     /// lost from the cache.
     fn appends_effort(&self) -> bool {
+        false
+    }
+
+    /// Whether tools that come and go are told by a message where the model takes that, so that
+    /// nothing is lost from the cache.
+    fn appends_tool_changes(&self) -> bool {
         false
     }
 

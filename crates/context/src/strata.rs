@@ -19,6 +19,7 @@ mod sites; // where a fold could begin, and whether one is due
 mod state; // what is carried over from request to request
 mod storage; // how sessions store it
 mod tail; // what changes every turn, at the end of the prompt
+mod tool_changes; // tools that come and go without losing the cache
 mod updates; // which items changed since the model was last told, and how it is told
 
 use std::borrow::Cow;
@@ -36,12 +37,13 @@ use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::{ContextImage, is_conversation_placeholder};
 use crate::texts::fill_template;
-use crate::{FoldReason, LayoutState, system};
+use crate::{FoldReason, LayoutState};
 
 use garbage::Garbage;
 use sites::FoldSites;
 pub use state::StrataState;
 use state::{BaseGroup, ItemUpdate, UpdateForm};
+use tool_changes::ToolChangeWalk;
 
 /// The `strata` layout.
 pub struct Strata;
@@ -54,7 +56,7 @@ const CALL_PREFIX: &str = "context_";
 impl Layout for Strata {
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let state = &input.snapshot.layout_state.strata;
-        let mut built = Build::new(input, state.clone(), BaseChange::Kept).run(self);
+        let mut built = Build::new(input, state.clone(), BaseChange::Kept).run();
         let sites = built.fold_sites(input);
         let due = sites.choose_fold(input, &built.strata.account, built.cached);
         // The first request lays BASE where there was none: that is no fold.
@@ -68,8 +70,9 @@ impl Layout for Strata {
                 let lays_base = due.position <= sites::head_blocks(&built.prompt);
                 let folded = built.fold(input, state, due.position, lays_base);
                 let change = if lays_base { BaseChange::Laid } else { BaseChange::Kept };
-                built =
-                    Build { fold_site: Some(due.position), ..Build::new(input, folded, change) }.run(self);
+                // Other tools at the beginning move all places.
+                let fold_site = Some(due.position).filter(|_| !built.declares_tools_anew(lays_base));
+                built = Build { fold_site, ..Build::new(input, folded, change) }.run();
                 built.fold_sites(input).charge_rent(&mut built.strata.account);
                 Some(due.fold)
             }
@@ -106,6 +109,10 @@ impl Layout for Strata {
     }
 
     fn appends_effort(&self) -> bool {
+        true
+    }
+
+    fn appends_tool_changes(&self) -> bool {
         true
     }
 
@@ -156,7 +163,7 @@ impl<'a> Build<'a> {
         Build { input, strata, base_change, fold_site: None }
     }
 
-    fn run(self, layout: &Strata) -> Built<'a> {
+    fn run(self) -> Built<'a> {
         let Build { input, mut strata, base_change, fold_site } = self;
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();
@@ -188,14 +195,14 @@ impl<'a> Build<'a> {
         updates::record_updates(input, &mut strata, &live, &history.messages);
         base::replace_results(input, &strata, &mut history.messages);
 
-        prompt.tools = input.tool_blocks(Region::Base, Some(context_tool(input)));
-        prompt.system.extend(system::system_block(input, layout, Region::Base));
+        let unstored = tool_changes::declare_tools(input, &mut strata, &history.messages, &mut prompt);
         let copies = CopyIndex::new(&strata, &live);
         let mut builder = MessageBuilder::default();
         push_base(input, &strata.base, &copies, &mut builder);
-        push_log(input, &strata, &copies, &history.messages, &mut builder);
+        let changes = push_log(input, &strata, &copies, &history.messages, &mut builder);
         // A message that is added only to end with the user is not sent again, so it is not cached.
         prompt = builder.finish(input, Region::Tail, prompt);
+        changes.push_rest(unstored.as_ref(), &mut prompt);
         tail::push_tail(input, &mut strata, &tail, &history.messages, &mut prompt);
         let breakpoints::Placed { measured, met } =
             breakpoints::place_breakpoints(input, &mut strata, fold_site, &mut prompt);
@@ -210,6 +217,12 @@ impl<'a> Build<'a> {
 impl Built<'_> {
     fn fold_sites(&self, input: &LayoutInput<'_>) -> FoldSites {
         FoldSites::find(input, &self.strata.account, &self.prompt, &self.measured, &self.garbage, self.cached)
+    }
+
+    /// Whether a fold declares the tools as they are now: only where not even the beginning of the
+    /// prompt can be read from the cache.
+    fn declares_tools_anew(&self, lays_base: bool) -> bool {
+        lays_base && self.cached == 0 && !self.strata.tool_changes.is_empty()
     }
 
     /// The state to build the folded prompt from. `before` is the state before this request.
@@ -229,6 +242,9 @@ impl Built<'_> {
         folded.tails = if lays_base { Vec::new() } else { before.tails.clone() };
         if lays_base {
             (folded.first_effort, folded.effort_changes) = (None, Vec::new());
+        }
+        if self.declares_tools_anew(lays_base) {
+            (folded.declared_tools, folded.tool_changes) = (None, Vec::new());
         }
         folded.account.sites.retain(|site| *site < position);
         folded.account.rents.record_fold(position);
@@ -364,14 +380,15 @@ fn push_base(
     }
 }
 
-/// Adds the LOG: the conversation, each message with the updates that are anchored to it.
-fn push_log(
-    input: &LayoutInput<'_>,
-    strata: &StrataState,
+/// Adds the LOG: the conversation, each message with the updates that are anchored to it. Returns
+/// the changes of tools that come after it.
+fn push_log<'a>(
+    input: &'a LayoutInput<'a>,
+    strata: &'a StrataState,
     copies: &CopyIndex<'_>,
     history: &[Arc<ConvertedMessage>],
     builder: &mut MessageBuilder,
-) {
+) -> ToolChangeWalk<'a> {
     let mut updates_by_anchor: BTreeMap<&MessageId, Vec<(usize, &ItemUpdate)>> = BTreeMap::new(); // few, and drained in order
     for (index, update) in strata.updates.iter().enumerate().filter(|(_, update)| !update.text.is_empty()) {
         updates_by_anchor.entry(&update.anchor).or_default().push((index, update));
@@ -384,7 +401,9 @@ fn push_log(
         updates.into_iter().map(block).collect()
     };
     let former_tails = tail::FormerTails::new(input, strata);
+    let mut tool_changes = ToolChangeWalk::new(input, &strata.tool_changes);
     for (index, converted) in history.iter().enumerate() {
+        tool_changes.push_before(converted, builder);
         if let Some(before) = index.checked_sub(1) {
             former_tails.push_between(&history[before], converted, builder);
         }
@@ -425,6 +444,7 @@ fn push_log(
         None if rest.is_empty() => {}
         None => builder.0.push(PromptMessage::new(Role::User, rest)),
     }
+    tool_changes
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hardpan_prompt::{Block, Content, Hash, ItemKind, Origin, Region, Segment, Text};
+use hardpan_prompt::{Block, Content, Hash, ItemKind, Origin, Region, Segment, Text, Tool};
 
 use crate::layout::{Layout, LayoutInput};
 use crate::snapshot::{AgentMode, PromptType};
@@ -12,6 +12,11 @@ use crate::texts::fill_template;
 /// snippets, guidelines, appended text, project files, skills, the tools hint, where Hardpan's own
 /// documentation is; then, where the layout wants them there, the date and the working directory.
 pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: &dyn Layout) -> Vec<Segment> {
+    segments_with_tools(input, layout, input.snapshot.active_tools())
+}
+
+/// The system prompt that mentions these tools.
+fn segments_with_tools(input: &LayoutInput<'_>, layout: &dyn Layout, tools: &[Tool]) -> Vec<Segment> {
     let system = &input.snapshot.system;
     let phrases = &input.texts.phrases.system;
     let mut builder = SystemPromptBuilder { input, segments: Vec::new() };
@@ -20,7 +25,7 @@ pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: &dyn Layout) -> V
         return builder.segments;
     }
     // A model without tools is told of none.
-    let tools = if input.target.model.tools { input.snapshot.active_tools() } else { &[] };
+    let tools = if input.target.model.tools { tools } else { &[] };
     for (name, text) in agent_texts(input, layout) {
         builder.add(name, &text);
     }
@@ -83,9 +88,14 @@ pub fn system_prompt_segments(input: &LayoutInput<'_>, layout: &dyn Layout) -> V
     builder.segments
 }
 
-/// The system prompt as one block; none if it is empty.
-pub fn system_block(input: &LayoutInput<'_>, layout: &dyn Layout, region: Region) -> Option<Block> {
-    let segments = system_prompt_segments(input, layout);
+/// The system prompt that mentions these tools, as one block; none if it is empty.
+pub fn system_block(
+    input: &LayoutInput<'_>,
+    layout: &dyn Layout,
+    tools: &[Tool],
+    region: Region,
+) -> Option<Block> {
+    let segments = segments_with_tools(input, layout, tools);
     (!segments.is_empty()).then(|| Block::new(region, Content::Text(segments)))
 }
 

@@ -33,6 +33,11 @@ impl Target {
         Ok(Target { provider: provider.id.clone(), profile, model, max_tokens, factor })
     }
 
+    /// Whether a system message can add and remove tools in the middle of a conversation.
+    pub fn takes_tool_changes(&self) -> bool {
+        self.model.system_messages && self.model.tools
+    }
+
     /// The vocabulary to count tokens with: the model's own where it is public, else o200k.
     pub fn vocabulary(&self) -> hardpan_prompt::Vocabulary {
         match self.model.vocabulary {

@@ -1,7 +1,7 @@
 //! Small snapshots for unit tests, and assembled prompts as lines that are easy to compare.
 
 use hardpan_models::Catalogue;
-use hardpan_prompt::{Content, Prompt, ResultPart, Role, Segment, Vocabulary};
+use hardpan_prompt::{Content, Prompt, ResultPart, Role, Segment, ToolChangeAction, Vocabulary};
 use serde_json::{Value, json};
 
 use crate::{
@@ -51,6 +51,11 @@ pub fn lines(prompt: &Prompt) -> Vec<String> {
                 Content::Text(segments) => text(segments),
                 Content::Image(..) => "[image]".to_owned(),
                 Content::Reasoning(reasoning) => format!("[thinks {}]", reasoning.text),
+                Content::ToolChange(change) => match &change.action {
+                    ToolChangeAction::Define(tool) => format!("[adds {}]", tool.name),
+                    ToolChangeAction::Restore(name) => format!("[restores {name}]"),
+                    ToolChangeAction::Remove(name) => format!("[removes {name}]"),
+                },
                 Content::Call(call) => format!("[{} {}{}]", call.id, call.name, call.arguments.as_str()),
                 Content::Result(result) => {
                     let parts = result.parts.iter().map(|part| match part {

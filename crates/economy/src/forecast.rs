@@ -30,6 +30,8 @@ pub enum PlannedAction<'a> {
     Thinking,
     /// Switch a tool on or off, by name.
     ToggleTool(&'a str),
+    /// Switch a tool on or off, by name, and tell it by a message after all that is cached.
+    AppendToolChange(&'a str),
     /// Open an item.
     Open {
         /// Size of the item's body.
@@ -120,7 +122,10 @@ impl ForecastContext<'_> {
         let from = |block: usize| self.monitor.tokens_lost_from(&self.rules, block, self.now);
         let all = |tokens| Loss { tokens, foldable: false };
         match action {
-            PlannedAction::Open { .. } | PlannedAction::SwitchModel { .. } | PlannedAction::Pin(_) => all(0), // a pinned item stays where it is
+            PlannedAction::Open { .. }
+            | PlannedAction::SwitchModel { .. }
+            | PlannedAction::AppendToolChange(_)
+            | PlannedAction::Pin(_) => all(0), // a pinned item stays where it is
             PlannedAction::Wait => all(from(0)),
             PlannedAction::SwitchAgent => all(from(self.monitor.section_start(Section::System))),
             PlannedAction::Thinking if by_section => all(from(self.monitor.section_start(Section::Messages))),
@@ -253,7 +258,9 @@ fn describe_action(action: PlannedAction<'_>) -> String {
     match action {
         PlannedAction::SwitchModel { model, .. } => format!("Switching to {} now", model.name()),
         PlannedAction::Thinking => "Changing how the model thinks now".into(),
-        PlannedAction::ToggleTool(name) => format!("Switching the tool {name} now"),
+        PlannedAction::ToggleTool(name) | PlannedAction::AppendToolChange(name) => {
+            format!("Switching the tool {name} now")
+        }
         PlannedAction::Open { .. } => "Opening it now".into(),
         PlannedAction::Close(key) => format!("Closing {key} now"),
         PlannedAction::Pin(key) => format!("Pinning {key} now"),

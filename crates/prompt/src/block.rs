@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::{
     CacheLifetime, Effort, Hash, Image, Json, Omission, Origin, Region, SharedContent, Text, Thinking, Tool,
+    ToolChange,
 };
 
 /// The speaker of a message, as the provider's protocol knows it.
@@ -121,6 +122,8 @@ pub enum Content {
     Call(Call),
     /// A tool's result; only in user messages.
     Result(ToolResult),
+    /// A tool that comes or goes; only in system messages.
+    ToolChange(ToolChange),
 }
 
 /// One content block of the request: the unit that a provider caches by.
@@ -150,7 +153,7 @@ impl Block {
         match &*self.content {
             Content::Text(segments) => segments.iter().any(|s| !s.text.trim().is_empty()),
             Content::Reasoning(_) => false,
-            Content::Image(..) | Content::Call(_) | Content::Result(_) => true,
+            Content::Image(..) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => true,
         }
     }
 
@@ -159,7 +162,7 @@ impl Block {
         match &*self.content {
             Content::Image(..) => true,
             Content::Result(result) => result.parts.iter().any(|part| matches!(part, ResultPart::Image(_))),
-            Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => false,
+            Content::Text(_) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => false,
         }
     }
 
@@ -172,6 +175,7 @@ impl Block {
             Content::Reasoning(reasoning) => Some(&reasoning.origin),
             Content::Call(call) => Some(&call.origin),
             Content::Result(result) => Some(&result.origin),
+            Content::ToolChange(change) => Some(&change.origin),
         }
     }
 
@@ -211,6 +215,7 @@ impl Content {
                 let outcome = if r.outcome == ToolOutcome::Failed { "failed" } else { "result" };
                 Hash::chain([text(outcome), text(&r.call_id)].into_iter().chain(parts))
             }
+            Content::ToolChange(change) => change.hash(),
         }
     }
 }

@@ -41,6 +41,7 @@ mod thinking; // Effort: how much a model reasons before it answers
 mod token_usage; // TokenUsage: tokens by how they are billed
 mod tokens; // TokenCounter: exact token counts, prefix sums, learned factors
 mod tool; // Tool: the declaration of a tool
+mod tool_change; // ToolChange: a tool that comes or goes in the middle of a conversation
 pub mod validate; // the providers' rules for requests, each with its own error
 
 pub use block::{
@@ -62,3 +63,4 @@ pub use thinking::{Effort, Thinking, UnknownEffort};
 pub use token_usage::TokenUsage;
 pub use tokens::{CountedText, TokenCounter, TokenFactor, TokenizerWork, UnknownVocabulary, Vocabulary};
 pub use tool::Tool;
+pub use tool_change::{AvailableTools, ToolChange, ToolChangeAction};

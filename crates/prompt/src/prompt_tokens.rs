@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::{Block, Content, Prompt, Reasoning, ResultPart, Role, TokenCounter, TokenFactor, ToolResult};
+use crate::{
+    Block, Content, Prompt, Reasoning, ResultPart, Role, Text, TokenCounter, TokenFactor, ToolChangeAction,
+    ToolResult,
+};
 
 /// Token counts of a prompt's blocks and segments, without what a provider adds around them. Blocks
 /// are indexed as in [`Prompt::breakpoints`]: tools, then system prompt, then messages.
@@ -114,6 +117,12 @@ fn counted(content: &Content, counter: &TokenCounter) -> Arc<[u32]> {
         Content::Reasoning(reasoning) => Arc::new([reasoning_tokens(reasoning, counter) as u32]),
         Content::Call(call) => counter.count_call(call),
         Content::Result(result) => result_segments(result, counter),
+        Content::ToolChange(change) => match &change.action {
+            ToolChangeAction::Define(tool) => counter.count_tool(tool),
+            ToolChangeAction::Restore(name) | ToolChangeAction::Remove(name) => {
+                Arc::new([counter.count(&Text::new(&**name)) as u32])
+            }
+        },
     }
 }
 
@@ -141,8 +150,8 @@ fn result_segments(result: &ToolResult, counter: &TokenCounter) -> Arc<[u32]> {
 mod tests {
     use super::*;
     use crate::{
-        Call, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Region, Segment, Text, Tool,
-        ToolBlock, ToolOutcome,
+        Call, Image, ItemKind, Json, MediaType, Origin, PromptMessage, Region, Segment, Tool, ToolBlock,
+        ToolOutcome,
     };
     use crate::{TokenizerWork, Vocabulary};
 

@@ -21,6 +21,7 @@ mod breakpoints; // number, order and position of cache breakpoints
 mod content; // limits, tools, blocks: what one thing by itself can violate
 mod conversation; // calls and results, who begins and who ends
 mod system_messages; // where system messages may stand
+mod tool_changes; // tools that come and go
 mod violation; // Violation, Location
 
 #[cfg(test)]
@@ -167,6 +168,7 @@ pub fn find_violations(prompt: &Prompt, rules: &ValidationRules) -> Vec<Violatio
     breakpoints::check_breakpoints(prompt, rules, &mut found);
     content::check_tools_declared(prompt, rules, &mut found);
     system_messages::check_system_messages(prompt, rules, &mut found);
+    tool_changes::check_tool_changes(prompt, rules, &mut found);
     conversation::check_conversation(prompt, rules, &mut found);
     found
 }

@@ -11,7 +11,7 @@ mod usage; // what the server reports about tokens
 
 use hardpan_models::{MarkerFormat, Model, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, ValidationRules};
-use hardpan_prompt::{Prompt, PromptMessage};
+use hardpan_prompt::{Block, Content, Prompt, PromptMessage};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -24,6 +24,10 @@ use crate::serialize::{to_bytes, to_raw_json};
 use crate::stream::AnswerParser;
 use crate::{FailureKind, ThinkTags};
 
+fn is_tool_change(block: &Block) -> bool {
+    matches!(*block.content, Content::ToolChange(_))
+}
+
 /// The names of the beta features that a prompt uses.
 fn beta_features(prompt: &Prompt) -> Vec<&'static str> {
     let any = |has: fn(&PromptMessage) -> bool| prompt.messages.iter().any(has);
@@ -31,6 +35,7 @@ fn beta_features(prompt: &Prompt) -> Vec<&'static str> {
         ("thinking-binding-controls-2026-08-01", prompt.drop_stale_reasoning && prompt.thinking.is_on()),
         ("mid-conversation-system-clear-at-2026-08-21", any(|message| message.turn_scoped)),
         ("mid-conversation-output-config-2026-07-01", any(|message| message.effort.is_some())),
+        ("inline-tools-2026-09-15", any(|message| message.blocks.iter().any(is_tool_change))),
     ];
     features.into_iter().filter_map(|(name, used)| used.then_some(name)).collect()
 }

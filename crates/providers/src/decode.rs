@@ -92,8 +92,7 @@ pub struct DecodedRequest {
 impl DecodedRequest {
     /// Whether the model may call a tool of this name, deferred ones included.
     pub fn has_tool(&self, name: &str) -> bool {
-        let mut declared = self.prompt.tools.iter();
-        declared.any(|block| *block.tool.name == *name) || self.anthropic.has_tool(name)
+        self.prompt.available_tools().contains(name) || self.anthropic.is_deferred(name)
     }
 }
 

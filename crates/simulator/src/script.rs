@@ -280,7 +280,7 @@ fn last_texts(prompt: &Prompt) -> Vec<String> {
     last_blocks(prompt).flat_map(|block| texts(&block.content)).collect()
 }
 
-/// The texts of a block; none for images, reasoning and calls.
+/// The texts of a block; none for images, reasoning, calls and changes of tools.
 pub(crate) fn texts(content: &Content) -> Vec<String> {
     let join =
         |segments: &[Segment]| segments.iter().map(|segment| segment.text.as_str()).collect::<String>();
@@ -292,7 +292,7 @@ pub(crate) fn texts(content: &Content) -> Vec<String> {
             };
             result.parts.iter().filter_map(part).collect()
         }
-        Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),
+        Content::Image(..) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => Vec::new(),
     }
 }
 

@@ -11,4 +11,5 @@ mod ledger_totals; // the ledger adds up to what the provider billed
 mod loss_causes; // every cause of a cache loss
 mod provider_reasons; // the provider says why, too
 mod resume; // verdicts after a resume
-mod tiers; // the tracker of the `tiers` layout
+mod tiers;
+mod tool_changes; // the tracker of the `tiers` layout

@@ -294,8 +294,12 @@ async fn tools(arguments: &str, agent: &Agent) -> Result<String, SlashCommandErr
     if !agent.switch_tool(name, state).await? {
         return Ok(format!("{name} is {word} already."));
     }
-    let done = format!("{name} is {word} from the next request on, which sends a changed list of tools.");
-    Ok(with_price(&done, told))
+    let how = if agent.tool_changes_are_free() {
+        "tells the model so and keeps its list of tools"
+    } else {
+        "sends a changed list of tools"
+    };
+    Ok(with_price(&format!("{name} is {word} from the next request on, which {how}."), told))
 }
 
 fn tool_table(agent: &Agent) -> String {

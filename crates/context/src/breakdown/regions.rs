@@ -53,6 +53,7 @@ fn origins(block: &Block) -> Vec<&Origin> {
         Content::Image(_, origin) => vec![origin],
         Content::Reasoning(reasoning) => vec![&reasoning.origin],
         Content::Call(call) => vec![&call.origin],
+        Content::ToolChange(change) => vec![&change.origin],
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hardpan_economy::folds::RentAccounts;
-use hardpan_prompt::{Effort, Hash, ItemKind, MessageId, Text};
+use hardpan_prompt::{Effort, Hash, ItemKind, MessageId, Text, Tool, ToolChangeAction};
 use serde::{Deserialize, Serialize};
 
 fn is_empty(groups: &Arc<Vec<BaseGroup>>) -> bool {
@@ -42,6 +42,12 @@ pub struct StrataState {
     /// The changes of effort since then, each before a message of the person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effort_changes: Vec<EffortChange>,
+    /// The tools that requests declare, where later changes are told by messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared_tools: Option<DeclaredTools>,
+    /// The changes of the tools since then, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_changes: Vec<ToolChangeSet>,
     /// How many folds there have been in this session.
     pub folds: u32,
     /// What garbage has cost since the last folds, and where folds could begin.
@@ -152,6 +158,29 @@ pub struct EffortChange {
     pub before: MessageId,
     /// The effort from there on.
     pub effort: Effort,
+}
+
+/// The tools that requests declare until the cache is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeclaredTools {
+    /// The tools, in order, without the layout's own.
+    pub tools: Vec<Tool>,
+    /// Identifies the model and the system prompt that they were declared with.
+    pub prefix: Hash,
+}
+
+/// Changes of the tools that one message told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolChangeSet {
+    /// The person's message, or the results, that it stands after.
+    pub after: MessageId,
+    /// What becomes of which tool.
+    pub actions: Vec<ToolChangeAction>,
+    /// The guidelines of added tools as sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidelines: Option<Text>,
 }
 
 /// A TAIL that was sent as a system message for one turn. The provider no longer shows it to the

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Strata;
-use super::state::{EffortChange, Frontier, GarbageAccount, ItemUpdate, SentTail, StrataState};
+use super::state::{
+    EffortChange, Frontier, GarbageAccount, ItemUpdate, SentTail, StrataState, ToolChangeSet,
+};
 use crate::LayoutState;
 use crate::layout_state::{StateChange, StateStorage};
 
@@ -23,6 +25,8 @@ struct StrataAdditions {
     tails: Vec<SentTail>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     effort_changes: Vec<EffortChange>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_changes: Vec<ToolChangeSet>,
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<GarbageAccount>,
 }
@@ -37,7 +41,7 @@ impl StateStorage for Strata {
     }
 
     fn apply_additions(&self, state: &mut LayoutState, added: &Value) -> Result<(), serde_json::Error> {
-        let StrataAdditions { updates, frontier, tail, tails, effort_changes, account } =
+        let StrataAdditions { updates, frontier, tail, tails, effort_changes, tool_changes, account } =
             StrataAdditions::deserialize(added)?;
         let strata = &mut state.strata;
         strata.updates.extend(updates);
@@ -45,6 +49,7 @@ impl StateStorage for Strata {
         strata.tail_hash = tail.or(strata.tail_hash);
         strata.tails.extend(tails);
         strata.effort_changes.extend(effort_changes);
+        strata.tool_changes.extend(tool_changes);
         strata.account = account.unwrap_or_else(|| std::mem::take(&mut strata.account));
         Ok(())
     }
@@ -63,12 +68,15 @@ fn additions_between(before: &StrataState, after: &StrataState) -> Option<Strata
         tails,
         first_effort,
         effort_changes,
+        declared_tools,
+        tool_changes,
         folds,
         account,
     } = after;
     let same_base = *has_base == before.has_base
         && *folds == before.folds
         && *first_effort == before.first_effort
+        && *declared_tools == before.declared_tools
         && *base == before.base;
     // A removal cannot be expressed as an addition.
     let nothing_removed = (frontier.is_some() || before.frontier.is_none())
@@ -82,6 +90,7 @@ fn additions_between(before: &StrataState, after: &StrataState) -> Option<Strata
         tail: tail_hash.filter(|_| *tail_hash != before.tail_hash),
         tails: tails.strip_prefix(&*before.tails)?.to_vec(),
         effort_changes: effort_changes.strip_prefix(&*before.effort_changes)?.to_vec(),
+        tool_changes: tool_changes.strip_prefix(&*before.tool_changes)?.to_vec(),
         account: Some(account.clone()).filter(|account| *account != before.account),
     })
 }

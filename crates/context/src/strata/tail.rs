@@ -119,7 +119,7 @@ pub fn push_tail(
 }
 
 /// The stored message that the prompt ends with. `None`: it ends with text that is not stored.
-fn last_sent_message<'a>(
+pub fn last_sent_message<'a>(
     input: &'a LayoutInput<'_>,
     history: &'a [Arc<ConvertedMessage>],
 ) -> Option<&'a MessageId> {

@@ -6,8 +6,8 @@ use hardpan_context::{LayoutName, LayoutState, Snapshot, Target};
 use hardpan_models::MarkerFormat;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{
-    Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt, PromptMessage, Region,
-    ResultPart, Role, Segment, Source,
+    AvailableTools, Block, Content, Hash, Item, ItemCopy, ItemKind, Omission, OmissionReason, Prompt,
+    PromptMessage, Region, ResultPart, Role, Segment, Source, Tool, ToolChangeAction,
 };
 
 use crate::coverage::Coverage;
@@ -36,7 +36,9 @@ fn segments(prompt: &Prompt) -> Vec<LocatedSegment<'_>> {
                     ResultPart::Image(_) => &[],
                 })
                 .collect(),
-            Content::Image(..) | Content::Reasoning(_) | Content::Call(_) => Vec::new(),
+            Content::Image(..) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => {
+                Vec::new()
+            }
         };
         let region = block.region;
         found.extend(texts.into_iter().enumerate().map(|(nth, segment)| LocatedSegment {
@@ -200,6 +202,8 @@ pub struct SentRequest {
     pub body: serde_json::Value,
     /// Whether the window was too small for all of it.
     pub shortened: bool,
+    /// The tools that the model was to have.
+    pub tools: Vec<Tool>,
 }
 
 /// What a cache sees of each block: who says it, and the hash of what is said.
@@ -263,6 +267,28 @@ pub fn breakpoints_are_right(
     Ok(())
 }
 
+/// Whether changes of tools that end a prompt stay where they are: they follow a stored message, and
+/// the model answers.
+fn tool_changes_stay(before: &Prompt, after: &Prompt) -> bool {
+    let spoken = |prompt: &Prompt| -> Vec<(Role, bool)> {
+        let messages = prompt.messages.iter().filter(|message| message.role != Role::System);
+        let is_stored = |message: &PromptMessage| message.blocks.iter().any(|it| it.region != Region::Tail);
+        messages.map(|message| (message.role, is_stored(message))).collect()
+    };
+    let (before, after) = (spoken(before), spoken(after));
+    before.last().is_some_and(|(_, is_stored)| *is_stored)
+        && after.get(before.len()).is_some_and(|(role, _)| *role == Role::Assistant)
+}
+
+/// Whether a block is of a message that changes tools.
+fn is_of_tool_change(prompt: &Prompt, block: &Block) -> bool {
+    let changes_tools = |message: &&PromptMessage| {
+        message.blocks.iter().any(|block| matches!(*block.content, Content::ToolChange(_)))
+    };
+    let mut blocks = prompt.messages.iter().filter(changes_tools).flat_map(|message| &message.blocks);
+    blocks.any(|other| std::ptr::eq(other, block))
+}
+
 /// Invariant 3: what was said before TAIL stays said, block by block and on the wire.
 pub fn the_prefix_is_kept(before: &SentRequest, after: &SentRequest, coverage: &mut Coverage) -> CheckResult {
     // A TAIL that is stored with its message stays if the model speaks after it; others are not sent
@@ -281,7 +307,11 @@ pub fn the_prefix_is_kept(before: &SentRequest, after: &SentRequest, coverage: &
     let kept_tails = scoped - usize::from(tail.is_some_and(|tail| !stays(tail)));
     let is_former =
         |block: &Block| former_tails(&before.prompt, kept_tails).any(|tail| std::ptr::eq(tail, block));
-    let old = block_fingerprints(&before.prompt, |block| block.region != Region::Tail || is_former(block));
+    let keeps_changes = tool_changes_stay(&before.prompt, &after.prompt);
+    let is_kept = |block: &Block| keeps_changes && is_of_tool_change(&before.prompt, block);
+    let old = block_fingerprints(&before.prompt, |block| {
+        block.region != Region::Tail || is_former(block) || is_kept(block)
+    });
     let new = block_fingerprints(&after.prompt, |_| true);
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     require(same == old.len(), "a request begins as the one before", || {
@@ -301,6 +331,41 @@ pub fn the_prefix_is_kept(before: &SentRequest, after: &SentRequest, coverage: &
     require(same, "the bytes of a request begin as those of the one before", || format!("{cached} blocks"))?;
     coverage.record("outcome: prefix kept");
     Ok(())
+}
+
+/// In `strata`, the model may call the tools of the snapshot and no others, and no change of a tool
+/// is told that is none.
+pub fn tools_are_those_of_the_snapshot(
+    snapshot: &Snapshot,
+    target: &Target,
+    prompt: &Prompt,
+    coverage: &mut Coverage,
+) -> CheckResult {
+    let mut known = AvailableTools::new(prompt.tools.iter().map(|block| &block.tool));
+    for block in prompt.blocks() {
+        let Content::ToolChange(change) = &*block.content else { continue };
+        let (name, action) = (change.action.tool_name(), &change.action);
+        let is_news = match action {
+            ToolChangeAction::Define(tool) => !known.contains(name) || known.definition(name) != Some(tool),
+            ToolChangeAction::Restore(_) => !known.contains(name),
+            ToolChangeAction::Remove(_) => known.contains(name),
+        };
+        require(is_news && known.apply(action), "a change of a tool is one", || format!("{action:?}"))?;
+        coverage.record(match action {
+            ToolChangeAction::Define(_) | ToolChangeAction::Restore(_) => "outcome: tool added",
+            ToolChangeAction::Remove(_) => "outcome: tool removed",
+        });
+        require(target.takes_tool_changes(), "only some models take changes of tools", || name.to_string())?;
+    }
+    let names = |tools: &mut dyn Iterator<Item = &Tool>| -> BTreeSet<(String, String)> {
+        let others = tools.filter(|tool| &*tool.name != "context");
+        others.map(|tool| (tool.name.to_string(), tool.description.to_string())).collect()
+    };
+    let wanted = names(&mut snapshot.active_tools().iter().filter(|_| target.model.tools));
+    let offered = names(&mut known.iter());
+    require(wanted == offered, "the model has the tools of the snapshot", || {
+        format!("{offered:?}, not {wanted:?}")
+    })
 }
 
 /// Notes what came out.

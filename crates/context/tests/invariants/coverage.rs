@@ -36,7 +36,8 @@ const KINDS: &str = "
     request: third, request: fold, request: no fold, request: item changed, request: item added,
     request: item removed, request: file opened, request: messages appended, request: nothing appended,
     request: message deleted, request: prompt became a message, request: model switched,
-    request: late result, outcome: current, outcome: diff, outcome: body told, outcome: said,
+    request: late result, request: tools changed, outcome: tool added,
+    outcome: tool removed, outcome: current, outcome: diff, outcome: body told, outcome: said,
     outcome: closed, outcome: former copy, outcome: stub, outcome: tail, outcome: tail unchanged,
     outcome: left out, outcome: window full, outcome: too long, outcome: history detached,
     outcome: reasoning sent, outcome: thinking dropped, outcome: no breakpoint, outcome: one breakpoint,
@@ -355,4 +356,5 @@ fn compare(coverage: &mut Coverage, before: &Request, after: &Request) {
         );
     }
     coverage.record_if(before.target != after.target, "request: model switched");
+    coverage.record_if(before.file.tools != after.file.tools, "request: tools changed");
 }

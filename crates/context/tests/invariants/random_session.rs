@@ -161,6 +161,21 @@ fn tools(rng: &mut TestRng) -> Vec<Tool> {
     (0..count).map(|index| tool(names[(start + index) % names.len()])).collect()
 }
 
+/// Switches tools on and off, or changes what one says of itself.
+fn change_tools(rng: &mut TestRng, file: &mut SnapshotFile) {
+    match rng.below(4) {
+        0 => file.tools = tools(rng),
+        1 => file.agent_mode = if file.agent_mode == AgentMode::On { AgentMode::Off } else { AgentMode::On },
+        2 if !file.tools.is_empty() => drop(file.tools.remove(rng.below(file.tools.len()))),
+        _ => {
+            for tool in file.tools.iter_mut().filter(|_| rng.one_in(2)) {
+                tool.description = "Does something else.".into();
+                tool.guidelines = vec!["Use it better.".into()];
+            }
+        }
+    }
+}
+
 /// The request after `before`.
 fn next_request(
     rng: &mut TestRng,
@@ -175,6 +190,9 @@ fn next_request(
     let had_prompt = before.file.prompt.is_some();
     conversation.continue_after_request(rng, &mut file.messages, had_prompt);
     random_items::change_items(rng, &mut file);
+    if rng.one_in(4) {
+        change_tools(rng, &mut file);
+    }
     add_prompt(rng, conversation, &mut file);
     let mut target = before.target;
     if rng.one_in(4) {
@@ -213,11 +231,10 @@ fn rewrite(
     file: &mut SnapshotFile,
     target: usize,
 ) -> usize {
-    match rng.below(6) {
-        0 => file.tools = tools(rng),
+    match rng.below(5) {
+        0 => change_tools(rng, file),
         1 => file.system = system(rng),
         2 => return conversation.switch(rng),
-        3 => file.agent_mode = if file.agent_mode == AgentMode::On { AgentMode::Off } else { AgentMode::On },
         _ => {
             for message in &mut file.messages {
                 if rng.one_in(3) {

@@ -88,7 +88,7 @@ fn run_layout(
         };
         if let Some(before) = before
             .as_ref()
-            .filter(|before| layout == LayoutName::Strata && must_keep_prefix(request, before, &sent))
+            .filter(|before| layout == LayoutName::Strata && must_keep_prefix(request, target, before, &sent))
         {
             checks::the_prefix_is_kept(before, &sent, coverage)?;
         }
@@ -158,9 +158,11 @@ fn run_request(
     )?;
     if layout == LayoutName::Strata {
         checks::only_tail_is_volatile(&snapshot, &prompt, coverage)?;
+        checks::tools_are_those_of_the_snapshot(&snapshot, target, &prompt, coverage)?;
     }
     let shortened = prompt.left_out.iter().any(|left| left.reason == OmissionReason::NoRoom);
-    let sent = SentRequest { prompt, layout_state, stored, body, shortened };
+    let tools = snapshot.active_tools().to_vec();
+    let sent = SentRequest { prompt, layout_state, stored, body, shortened, tools };
     checks::observe(coverage, layout, &snapshot, &sent);
     Ok(Some(sent))
 }
@@ -199,7 +201,7 @@ fn check_repeatable(
 
 /// Whether invariant 3 speaks of these two: what was said stayed said, each message by a name of
 /// its own, and nothing had to give way.
-fn must_keep_prefix(request: &Request, before: &SentRequest, after: &SentRequest) -> bool {
+fn must_keep_prefix(request: &Request, target: &Target, before: &SentRequest, after: &SentRequest) -> bool {
     let file = &request.file;
     let prompt = file.prompt.as_ref().map(|prompt| match prompt {
         PromptEntry::Text(_) => MessageId::from("prompt"),
@@ -210,7 +212,8 @@ fn must_keep_prefix(request: &Request, before: &SentRequest, after: &SentRequest
     let whole = |sent: &SentRequest| !sent.shortened && images(&sent.prompt) < 100;
     // A window that is nearly full folds by itself.
     let folded = before.stored.strata.folds != after.stored.strata.folds;
-    request.step == Step::Appended && !folded && unique && whole(before) && whole(after)
+    let same_tools = before.tools == after.tools || target.takes_tool_changes();
+    request.step == Step::Appended && same_tools && !folded && unique && whole(before) && whole(after)
 }
 
 fn images(prompt: &Prompt) -> usize {
@@ -219,7 +222,7 @@ fn images(prompt: &Prompt) -> usize {
         Content::Result(result) => {
             result.parts.iter().filter(|part| matches!(part, ResultPart::Image(_))).count()
         }
-        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => 0,
+        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => 0,
     };
     prompt.blocks().map(|block| of(&block.content)).sum()
 }

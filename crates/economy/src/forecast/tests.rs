@@ -116,6 +116,10 @@ fn closing_an_item_is_told_in_strata_and_loses_what_follows_in_panels() {
     warm_conversation(&mut session, Region::Base);
     assert_eq!(forecast_for(&session, PlannedAction::Pin("file:a.rs")).dollars_now, 0.0);
     assert_eq!(forecast_for(&session, PlannedAction::Close("file:none.rs")).dollars_now, 0.0);
+    assert_eq!(
+        forecast_for(&session, PlannedAction::AppendToolChange("bash")).sentence,
+        "Switching the tool bash now costs nothing."
+    );
 }
 
 #[test]

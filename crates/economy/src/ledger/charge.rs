@@ -247,6 +247,7 @@ fn for_each_origin(block: &Block, take: &mut impl FnMut(&Origin)) {
         Content::Image(_, origin) => take(origin),
         Content::Reasoning(reasoning) => take(&reasoning.origin),
         Content::Call(call) => take(&call.origin),
+        Content::ToolChange(change) => take(&change.origin),
         Content::Result(result) => {
             for part in &result.parts {
                 match part {

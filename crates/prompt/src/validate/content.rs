@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Block, Call, Content, Image, Prompt, Reasoning, ResultPart, Role, Segment, Thinking};
+use crate::{Block, Call, Content, Image, Prompt, Reasoning, ResultPart, Role, Segment, Thinking, Tool};
 
 use super::{
     Acceptance, Location, MIN_THINKING_TOKENS, MessageForm, ValidationRules, Violation, located_blocks,
@@ -27,15 +27,19 @@ pub(super) fn check_tools(prompt: &Prompt, rules: &ValidationRules, found: &mut 
     let mut names = BTreeSet::new();
     for (index, block) in prompt.tools.iter().enumerate() {
         let at = Location::Tool(index);
-        let name = &block.tool.name;
-        check_name(at, name, rules, found);
-        if !names.insert(name) {
-            found.push(Violation::ToolTwice { at, name: name.to_string() });
+        check_tool(at, &block.tool, rules, found);
+        if !names.insert(&block.tool.name) {
+            found.push(Violation::ToolTwice { at, name: block.tool.name.to_string() });
         }
-        let is_object = || block.tool.parameters.value().get("type").is_some_and(|kind| kind == "object");
-        if rules.form == MessageForm::Blocks && !is_object() {
-            found.push(Violation::ToolSchema { at, name: name.to_string() });
-        }
+    }
+}
+
+/// Checks the name and the schema of a tool, declared or defined in a message.
+pub(super) fn check_tool(at: Location, tool: &Tool, rules: &ValidationRules, found: &mut Vec<Violation>) {
+    check_name(at, &tool.name, rules, found);
+    let is_object = || tool.parameters.value().get("type").is_some_and(|kind| kind == "object");
+    if rules.form == MessageForm::Blocks && !is_object() {
+        found.push(Violation::ToolSchema { at, name: tool.name.to_string() });
     }
 }
 
@@ -72,9 +76,14 @@ fn check_role(at: Location, block: &Block, role: Option<Role>, found: &mut Vec<V
         Content::Result(_) => ("tool_result", Role::User),
         Content::Reasoning(_) => ("thinking", Role::Assistant),
         Content::Call(_) => ("tool_use", Role::Assistant),
+        Content::ToolChange(_) => ("tool_addition and tool_removal", Role::System),
     };
     if role != Some(home) {
-        let home = if home == Role::User { "user messages" } else { "assistant messages" };
+        let home = match home {
+            Role::User => "user messages",
+            Role::Assistant => "assistant messages",
+            Role::System => "system messages",
+        };
         found.push(Violation::Misplaced { at, what, home });
     }
 }
@@ -85,6 +94,7 @@ fn check_block(at: Location, block: &Block, rules: &ValidationRules, found: &mut
         Content::Image(..) => {}
         Content::Reasoning(reasoning) => check_reasoning(at, reasoning, rules, found),
         Content::Call(call) => check_call(at, call, rules, found),
+        Content::ToolChange(_) => {}
         Content::Result(result) => {
             check_id(at, &result.call_id, rules, found);
             for part in &result.parts {
@@ -177,7 +187,9 @@ fn images(block: &Block) -> impl Iterator<Item = &Image> {
     let (own, parts) = match &*block.content {
         Content::Image(image, _) => (Some(image), &[][..]),
         Content::Result(result) => (None, &result.parts[..]),
-        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) => (None, &[][..]),
+        Content::Text(_) | Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => {
+            (None, &[][..])
+        }
     };
     own.into_iter().chain(parts.iter().filter_map(|part| match part {
         ResultPart::Image(image) => Some(image),

@@ -1,6 +1,6 @@
 //! Rules about system messages inside the conversation: which models take them, and where.
 
-use crate::{Prompt, PromptMessage, Role};
+use crate::{Block, Content, Prompt, PromptMessage, Role};
 
 use super::{Acceptance, Location, MessageForm, ValidationRules, Violation};
 
@@ -41,9 +41,14 @@ fn misplaced(prompt: &Prompt, index: usize, at: Location) -> Option<Violation> {
     (next.role == Role::User).then_some(Violation::SystemMessageBeforeUser { at })
 }
 
+fn is_tool_change(block: &Block) -> bool {
+    matches!(*block.content, Content::ToolChange(_))
+}
+
 fn not_turn_scoped(message: &PromptMessage, at: Location) -> Option<Violation> {
     let what = match message {
         _ if message.effort.is_some() => "output_config",
+        _ if message.blocks.iter().any(is_tool_change) => "content",
         _ if message.blocks.iter().any(|block| block.breakpoint.is_some()) => "cache_control",
         _ => return None,
     };

@@ -367,6 +367,20 @@ pub enum Violation {
         /// The field that such a message cannot have.
         what: &'static str,
     },
+    /// A tool comes or goes in the middle of a conversation, and the server knows nothing of that.
+    #[error("{at}: unknown content for this server: tools cannot change within a conversation")]
+    ToolChange {
+        /// Location of the change.
+        at: Location,
+    },
+    /// A tool comes back or goes that is not defined there.
+    #[error("{at}: Tool reference '{name}' not found in available tools")]
+    ToolReference {
+        /// Location of the change.
+        at: Location,
+        /// The name that it refers to.
+        name: String,
+    },
 
     /// The request body is larger than the server reads.
     #[error("the request is {bytes} bytes; at most {MAX_REQUEST_BYTES} are accepted")]

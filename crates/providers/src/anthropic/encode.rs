@@ -5,7 +5,7 @@
 
 use hardpan_prompt::{
     Block, CacheLifetime, Call, Content, Image, Prompt, PromptMessage, Reasoning, ResultPart, Role, Segment,
-    Thinking, ToolBlock, ToolOutcome, ToolResult,
+    Thinking, Tool, ToolBlock, ToolChange, ToolChangeAction, ToolOutcome, ToolResult,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -59,7 +59,7 @@ impl<M: Serialize> Serialize for Body<'_, M> {
         }
         body.serialize_entry("messages", &self.messages)?;
         if !tools.is_empty() {
-            body.serialize_entry("tools", &LazyList(|| tools.iter().map(WireTool)))?;
+            body.serialize_entry("tools", &LazyList(|| tools.iter().map(declaration)))?;
         }
         body.end()
     }
@@ -136,6 +136,7 @@ impl Serialize for WireBlock<'_> {
                     block.serialize_entry("is_error", &true)?;
                 }
             }
+            Content::ToolChange(ToolChange { action, origin: _ }) => write_tool_change(&mut block, action)?,
         }
         write_marker(&mut block, *breakpoint)?;
         block.end()
@@ -174,6 +175,24 @@ fn write_reasoning<M: SerializeMap>(block: &mut M, reasoning: &Reasoning) -> Res
     block.serialize_entry("signature", signature)
 }
 
+fn write_tool_change<M: SerializeMap>(block: &mut M, action: &ToolChangeAction) -> Result<(), M::Error> {
+    #[derive(serde::Serialize)]
+    #[serde(tag = "type", rename_all = "snake_case")]
+    enum WireChange<'a> {
+        ToolDefinition { definition: Definition<'a> },
+        ToolReference { name: &'a str },
+    }
+    let (kind, tool) = match action {
+        ToolChangeAction::Define(tool) => {
+            ("tool_addition", WireChange::ToolDefinition { definition: Definition(tool, None) })
+        }
+        ToolChangeAction::Restore(name) => ("tool_addition", WireChange::ToolReference { name }),
+        ToolChangeAction::Remove(name) => ("tool_removal", WireChange::ToolReference { name }),
+    };
+    block.serialize_entry("type", kind)?;
+    block.serialize_entry("tool", &tool)
+}
+
 struct WirePart<'a>(&'a ResultPart);
 
 impl Serialize for WirePart<'_> {
@@ -187,11 +206,17 @@ impl Serialize for WirePart<'_> {
     }
 }
 
-struct WireTool<'a>(&'a ToolBlock);
+fn declaration(block: &ToolBlock) -> Definition<'_> {
+    let ToolBlock { region: _, tool, breakpoint } = block;
+    Definition(tool, *breakpoint)
+}
 
-impl Serialize for WireTool<'_> {
+/// The definition of a tool, and its breakpoint.
+struct Definition<'a>(&'a Tool, Option<CacheLifetime>);
+
+impl Serialize for Definition<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ToolBlock { region: _, tool, breakpoint } = self.0;
+        let Definition(tool, breakpoint) = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &tool.name)?;
         map.serialize_entry("description", &tool.description)?;

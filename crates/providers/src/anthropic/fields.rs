@@ -1,6 +1,6 @@
 //! [`AnthropicFields`]: what a request of Anthropic Messages says besides its prompt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hardpan_prompt::{Json, Tool};
@@ -33,11 +33,13 @@ pub struct AnthropicFields {
     pub compaction: bool,
     /// `thread` as it is sent.
     pub thread: Option<Json>,
-    /// The names of the declared tools that are in the prompt.
+    /// The names of the tools that are in the prompt: declared, or defined by a system message.
     pub declared_tools: Vec<Arc<str>>,
+    /// Those of them that Anthropic defines.
+    pub typed_tools: BTreeSet<Arc<str>>,
     /// Tools that are declared but outside of the prompt until something refers to them, by name.
     pub deferred_tools: BTreeMap<Arc<str>, Tool>,
-    /// Tools that system messages define.
+    /// Tools that system messages define outside of the prompt.
     pub inline_tools: Vec<Arc<str>>,
     /// Blocks that a prompt cannot represent and holds as text, by message and block.
     pub special_blocks: BTreeMap<(usize, usize), SpecialBlock>,
@@ -46,14 +48,14 @@ pub struct AnthropicFields {
 }
 
 impl AnthropicFields {
-    /// Whether a tool of this name is in the prompt from the beginning.
+    /// Whether a tool of this name is in the prompt.
     pub fn is_declared(&self, name: &str) -> bool {
-        self.declared_tools.iter().chain(&self.inline_tools).any(|known| **known == *name)
+        self.declared_tools.iter().any(|known| **known == *name)
     }
 
-    /// Whether a request may refer to a tool of this name, deferred ones included.
-    pub fn has_tool(&self, name: &str) -> bool {
-        self.is_declared(name) || self.deferred_tools.contains_key(name)
+    /// Whether a tool of this name is known, but outside of the prompt.
+    pub fn is_deferred(&self, name: &str) -> bool {
+        self.deferred_tools.contains_key(name) || self.inline_tools.iter().any(|known| **known == *name)
     }
 
     /// Whether one of these names is in the header `anthropic-beta`.
@@ -134,8 +136,8 @@ pub enum SpecialBlock {
     ServerToolUse,
     /// The result of such a call.
     ServerToolResult,
-    /// A tool that a system message adds or removes.
-    ToolChange,
+    /// A deferred tool that a system message adds or removes.
+    DeferredToolChange,
     /// Anything else.
     Other,
 }

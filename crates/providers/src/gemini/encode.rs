@@ -207,7 +207,8 @@ fn split_user_message<'a>(
             }
             Content::Text(segments) => Some(PartData::Text(segments)),
             Content::Image(image, _) => Some(PartData::Image(image)),
-            Content::Reasoning(_) | Content::Call(_) => None, // the model's alone
+            // The model's alone, and Anthropic's.
+            Content::Reasoning(_) | Content::Call(_) | Content::ToolChange(_) => None,
         };
         places.push(PartPlace { content: rest_at, part: rest.len() });
         rest.extend(data.map(WirePart::new));
@@ -242,9 +243,9 @@ fn split_model_message<'a>(blocks: &'a [Block], profile: &ProviderProfile) -> Sp
                 }
                 PartData::Call(call)
             }
-            Content::Result(_) => {
+            Content::Result(_) | Content::ToolChange(_) => {
                 places.push(PartPlace { content: 0, part: parts.len() });
-                continue; // the user's alone
+                continue; // never the model's
             }
         };
         places.push(PartPlace { content: 0, part: parts.len() });

@@ -295,7 +295,8 @@ fn tool_result(node: &Node<'_>) -> Result<Block, DecodeError> {
     let parts = blocks.into_iter().filter_map(|block| match block.content.into_content() {
         Content::Text(segments) => Some(ResultPart::Text(segments)),
         Content::Image(image, _) => Some(ResultPart::Image(image)),
-        Content::Reasoning(_) | Content::Call(_) | Content::Result(_) => None, // no part is one
+        // No part is one.
+        Content::Reasoning(_) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => None,
     });
     let (parts, outcome) = (parts.collect(), ToolOutcome::Done);
     let result = ToolResult { call_id, parts, outcome, origin: origin(ItemKind::History) };

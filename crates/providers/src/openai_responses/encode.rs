@@ -171,6 +171,7 @@ pub fn items<'a>(message: &'a PromptMessage, profile: &ProviderProfile) -> Vec<I
             Content::Reasoning(reasoning) => ItemKind::Reasoning(reasoning),
             Content::Call(call) => ItemKind::Call(call),
             Content::Result(result) => ItemKind::Output(result, block.breakpoint),
+            Content::ToolChange(_) => continue, // Anthropic's alone
         };
         items.push(Item { kind, markers });
     }
@@ -270,7 +271,9 @@ impl<'a> WirePart<'a> {
                 PartContent::Text(if is_said { "output_text" } else { "input_text" }, segments)
             }
             Content::Image(image, _) => PartContent::Image(image),
-            Content::Reasoning(_) | Content::Call(_) | Content::Result(_) => return None,
+            Content::Reasoning(_) | Content::Call(_) | Content::Result(_) | Content::ToolChange(_) => {
+                return None;
+            }
         };
         let breakpoint = block.breakpoint.filter(|_| !is_said);
         Some(WirePart { content, marked: is_marked(breakpoint, markers) })

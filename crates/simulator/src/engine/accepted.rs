@@ -39,6 +39,13 @@ impl AcceptedRequest {
         Some(TokenUsage { input: total - cache_read, cache_read, ..TokenUsage::default() })
     }
 
+    /// Whether all tools are defined by messages. The first of them changes what is before the
+    /// system prompt, as the first deferred one does.
+    fn begins_without_tools(&self) -> bool {
+        let prompt = &self.rendered.prompt;
+        prompt.tools.is_empty() && prompt.available_tools().iter().next().is_some()
+    }
+
     /// The request in the form of the cache model, with the rules by which it is cached.
     pub fn cache_request(
         &self,
@@ -64,7 +71,7 @@ impl AcceptedRequest {
         let default_effort = self.model.thinking.default_effort.map(Effort::as_str);
         sent.settings = CacheSettings {
             effort: sent.settings.effort.filter(|effort| Some(&**effort) != default_effort),
-            deferred_tools: !anthropic.deferred_tools.is_empty(),
+            deferred_tools: !anthropic.deferred_tools.is_empty() || self.begins_without_tools(),
             speed: anthropic.speed.clone().filter(|speed| &**speed != "standard"),
             output_config: anthropic.output_config.values().map(Json::hash).collect(),
             citations: *citations,

@@ -60,7 +60,9 @@ fn check_step(prompt: &Prompt, index: usize, mut is_required: bool) -> Result<()
                 }
                 is_required = false; // only the first call of a step
             }
-            Content::Text(_) | Content::Image(..) | Content::Result(_) => signature = None,
+            Content::Text(_) | Content::Image(..) | Content::Result(_) | Content::ToolChange(_) => {
+                signature = None;
+            }
         }
     }
     Ok(())

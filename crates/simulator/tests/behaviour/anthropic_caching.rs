@@ -89,6 +89,7 @@ fn what_a_system_message_changes_keeps_what_is_before_it() {
         json!({"role": "system", "content": [], "output_config": {"effort": "low"}}),
         json!({"role": "system", "content": "Now.", "clear_at": "next_user_message"}),
         json!({"role": "system", "content": [{"type": "tool_addition", "tool": definition}]}),
+        json!({"role": "system", "content": [{"type": "tool_removal", "tool": {"type": "tool_reference", "name": "read"}}]}),
     ] {
         let server = server(ThinkingCacheScope::Messages);
         let first = body(json!({}))["messages"][0].clone();
@@ -98,6 +99,17 @@ fn what_a_system_message_changes_keeps_what_is_before_it() {
         let usage = server.answer(&body(json!({"messages": turn_scoped})))["usage"].clone();
         assert!(usage["cache_read_input_tokens"].as_u64().unwrap() > 3000, "{system}: {usage}");
     }
+}
+
+#[test]
+fn the_first_tool_of_a_request_without_tools_loses_everything() {
+    let server = server(ThinkingCacheScope::Messages);
+    let definition =
+        json!({"type": "tool_definition", "definition": {"name": "new", "input_schema": {"type": "object"}}});
+    let mut messages = vec![body(json!({}))["messages"][0].clone()];
+    let first = json!({"tools": [], "messages": messages});
+    messages.push(json!({"role": "system", "content": [{"type": "tool_addition", "tool": definition}]}));
+    assert_eq!(sections_read(&server, first, json!({"tools": [], "messages": messages})), 0);
 }
 
 /// A conversation in which the model called so many tools at once, so many times.

@@ -4,7 +4,7 @@ use hardpan_simulator::{ANTHROPIC_RULES, AnthropicSettings, BetaPolicy, EngineSe
 use serde_json::{Value, json};
 
 use crate::anthropic_requests::{Anthropic, assistant, request, tool, user};
-use crate::providers::scripted;
+use crate::providers::{merge_fields, scripted};
 
 fn settings() -> EngineSettings {
     scripted("default: {text: Yes.}")
@@ -445,6 +445,65 @@ fn tools_come_and_go_in_system_messages() {
         server.refusal(&body(json!([user("a"), added]))),
         "messages.1.content.0.tool_addition: Extra inputs are not permitted"
     );
+}
+
+#[test]
+fn a_tool_that_is_gone_cannot_be_called_and_one_that_never_was_cannot_go() {
+    let change = |kind: &str, tool: Value| json!({"type": kind, "tool": tool});
+    let reference = |name: &str| json!({"type": "tool_reference", "name": name});
+    let removal = |name: &str| change("tool_removal", reference(name));
+    let system = |content: Value| json!({"role": "system", "content": content});
+    let body = |message: &Value, more: Value| {
+        let mut body = request(
+            "claude-opus-5",
+            json!({"messages": [user("a"), message], "tools": [tool("read"), tool("edit")]}),
+        );
+        merge_fields(&mut body, more);
+        body
+    };
+    let betas = "inline-tools-2026-09-15,mid-conversation-system-clear-at-2026-08-21";
+    let server = Anthropic::new(settings()).with_betas(betas);
+    let forced = json!({"tool_choice": {"type": "tool", "name": "read"}, "thinking": {"type": "disabled"}});
+    let removed = system(json!([removal("read")]));
+    assert_eq!(server.refusal(&body(&removed, forced.clone())), "Tool 'read' not found in provided tools");
+    let back = system(json!([removal("read"), change("tool_addition", reference("read"))]));
+    server.answer(&body(&back, forced));
+    let definition = |definition: Value| json!({"type": "tool_definition", "definition": definition});
+    for (content, words, code) in [
+        (
+            removal("none"),
+            "Tool reference 'none' not found in available tools",
+            json!("tool_reference_unresolved"),
+        ),
+        (
+            change("tool_addition", reference("none")),
+            "Tool reference 'none' not found in available tools",
+            json!("tool_reference_unresolved"),
+        ),
+        (
+            change("tool_addition", definition(json!({"type": "bash_20250124", "name": "read"}))),
+            "Tool name 'read' is already used by a tool of another type",
+            json!("tool_name_conflict"),
+        ),
+    ] {
+        let (status, error) = server.send(&body(&system(json!([content])), json!({})));
+        let error = &error["error"];
+        assert_eq!((status, &error["message"], &error["details"]["error_code"]), (400, &json!(words), &code));
+    }
+    let script = "default: {tool_calls: [{name: read, arguments: {}}]}";
+    let (status, _) = Anthropic::new(scripted(script)).with_betas(betas).send(&body(&removed, json!({})));
+    assert_eq!(status, 500, "the script calls what the model cannot");
+    let scoped = json!({"role": "system", "clear_at": "next_user_message", "content": [removal("read")]});
+    assert_eq!(
+        server.refusal(&body(&scoped, json!({}))),
+        "messages.1.content: not permitted on a system message with clear_at"
+    );
+    let tokens =
+        |message: &Value| server.answer(&body(message, json!({})))["usage"]["input_tokens"].as_u64().unwrap();
+    let mut large = tool("large");
+    large["description"] = json!("It does many things. ".repeat(20));
+    let added = system(json!([change("tool_addition", definition(large))]));
+    assert!(tokens(&added) > tokens(&removed) + 80, "a definition is billed where it stands");
 }
 
 #[test]

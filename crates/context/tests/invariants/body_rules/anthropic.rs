@@ -100,6 +100,10 @@ fn check_system_messages(body: &Value, target: &Target) -> CheckResult {
         )?;
         object(message, &["role", "content", "clear_at", "output_config"])?;
         let is_unmarked = list(&message["content"]).iter().all(|block| block.get("cache_control").is_none());
+        let is_text = list(&message["content"]).iter().all(|block| block["type"] == "text");
+        require(message.get("clear_at").is_none() || is_text, "what lasts one turn is text", || {
+            message.to_string()
+        })?;
         require(
             message.get("clear_at").is_none() || is_unmarked,
             "what lasts one turn is not cached",
@@ -145,6 +149,7 @@ fn merge<'a>(
             let home = match text(&block["type"]) {
                 "image" | "tool_result" => "user",
                 "tool_use" | "thinking" | "redacted_thinking" => "assistant",
+                "tool_addition" | "tool_removal" => "system",
                 _ => role,
             };
             require(home == role, "a block stands in a message of its role", || format!("{role}: {block}"))?;
@@ -193,7 +198,28 @@ fn check_block(block: &Value, target: &Target) -> CheckResult {
             require_plain(&block["name"], 64, "a tool's name is plain")
         }
         "tool_result" => check_result(block, target),
+        "tool_addition" | "tool_removal" => check_tool_change(block),
         other => require(false, "a block's type is known", || other.to_owned()),
+    }
+}
+
+fn check_tool_change(block: &Value) -> CheckResult {
+    let tool = &object(block, &["type", "tool"])?["tool"];
+    match text(&tool["type"]) {
+        "tool_reference" => {
+            object(tool, &["type", "name"])?;
+            require_plain(&tool["name"], 64, "a tool's name is plain")
+        }
+        "tool_definition" => {
+            require(block["type"] == "tool_addition", "only a new tool is defined", || block.to_string())?;
+            let definition = &object(tool, &["type", "definition"])?["definition"];
+            object(definition, &["name", "description", "input_schema"])?;
+            require_plain(&definition["name"], 64, "a tool's name is plain")?;
+            require(definition["input_schema"]["type"] == "object", "a tool takes an object", || {
+                definition.to_string()
+            })
+        }
+        other => require(false, "a change of a tool names it", || other.to_owned()),
     }
 }
 

@@ -1,11 +1,14 @@
 //! Messages and their blocks.
 
+use std::sync::Arc;
+
 use hardpan_prompt::{
     Block, CacheLifetime, Call, Content, Hash, Image, ItemKind, Json, PromptMessage, Reasoning, Region,
-    ResultPart, Role, Text, ToolOutcome, ToolResult,
+    ResultPart, Role, Text, ToolBlock, ToolChange, ToolChangeAction, ToolOutcome, ToolResult,
 };
 use serde_json::Value;
 
+use super::tools::inline_tool;
 use super::{gate, read_effort};
 use crate::anthropic::betas;
 use crate::anthropic::fields::{AnthropicFields, SourceBlock, SpecialBlock};
@@ -118,23 +121,57 @@ impl MessageReader<'_> {
         if tag == "text" {
             return text(node, ItemKind::System);
         }
+        let is_addition = tag == "tool_addition";
+        let known =
+            if is_addition { &["tool_definition", "tool_reference"][..] } else { &["tool_reference"] };
         let tool = node.required("tool")?;
-        let needed = match tool.tag(&["tool_definition", "tool_reference"])? {
-            "tool_definition" => {
-                let definition = tool.required("definition")?;
-                let name = definition.record()?.required("name")?.text()?;
-                definition.required("input_schema")?.object()?;
-                if definition.value["defer_loading"] == true && definition.non_null("cache_control").is_some()
-                {
-                    return Err(definition.invalid_value("deferred tools cannot carry cache_control"));
-                }
-                self.fields.inline_tools.push(name.into());
-                betas::INLINE_TOOLS
+        let mut breakpoint = cache_control(node)?;
+        let action = if tool.tag(known)? == "tool_definition" {
+            gate(self.fields, node, betas::INLINE_TOOLS);
+            let definition = tool.required("definition")?;
+            let is_deferred = definition.value["defer_loading"] == true;
+            let ToolBlock { tool, breakpoint: inner, .. } = inline_tool(&definition)?;
+            if inner.is_some() && (is_deferred || breakpoint.is_some()) {
+                let problem = if is_deferred { "a deferred tool" } else { "a definition in a marked block" };
+                return Err(definition.invalid_value(&format!("{problem} cannot carry cache_control")));
             }
-            _ => betas::TOOL_CHANGES,
+            breakpoint = breakpoint.or(inner);
+            if is_deferred {
+                self.fields.inline_tools.push(tool.name);
+                return self.deferred_change(node, index);
+            }
+            self.check_tool_kind(&definition, &tool.name)?;
+            self.fields.declared_tools.push(tool.name.clone());
+            ToolChangeAction::Define(tool)
+        } else {
+            gate(self.fields, node, betas::TOOL_CHANGES);
+            let name = tool.required("name")?.text()?;
+            match is_addition {
+                _ if !self.fields.is_declared(name) => return self.deferred_change(node, index),
+                true => ToolChangeAction::Restore(name.into()),
+                false => ToolChangeAction::Remove(name.into()),
+            }
         };
-        gate(self.fields, node, needed);
-        self.fields.special_blocks.insert((self.index, index), SpecialBlock::ToolChange);
+        node.reject_unknown_fields(&["type", "tool", "cache_control"])?;
+        let content = Content::ToolChange(ToolChange::new(action));
+        Ok(Block { breakpoint, ..Block::new(Region::Log, content) })
+    }
+
+    /// A tool may only be replaced by one of its kind: defined by the client, or by Anthropic.
+    fn check_tool_kind(&mut self, definition: &Node<'_>, name: &Arc<str>) -> Result<(), DecodeError> {
+        let is_typed = definition.non_null("type").is_some_and(|tag| tag.value != "custom");
+        if self.fields.is_declared(name) && self.fields.typed_tools.contains(name) != is_typed {
+            let message = format!("Tool name '{name}' is already used by a tool of another type");
+            let error = definition.reject(DecodeErrorKind::Unsupported, message);
+            return Err(DecodeError { code: Some("tool_name_conflict"), ..error });
+        }
+        self.fields.typed_tools.extend(is_typed.then(|| name.clone()));
+        Ok(())
+    }
+
+    /// A deferred tool that comes or goes. Its definition is in the prompt from here on.
+    fn deferred_change(&mut self, node: &Node<'_>, index: usize) -> Result<Block, DecodeError> {
+        self.fields.special_blocks.insert((self.index, index), SpecialBlock::DeferredToolChange);
         self.json_as_text(node)
     }
 
@@ -203,10 +240,11 @@ impl MessageReader<'_> {
         for name in references(node.value) {
             match self.fields.deferred_tools.get(name) {
                 Some(tool) => text.extend(["\n", &tool.name, &tool.description, tool.parameters.as_str()]),
-                None if self.fields.is_declared(name) => {}
+                None if self.fields.is_declared(name) || self.fields.is_deferred(name) => {}
                 None => {
                     let message = format!("Tool reference '{name}' not found in available tools");
-                    return Err(node.reject(DecodeErrorKind::Unsupported, message));
+                    let error = node.reject(DecodeErrorKind::Unsupported, message);
+                    return Err(DecodeError { code: Some("tool_reference_unresolved"), ..error });
                 }
             }
         }

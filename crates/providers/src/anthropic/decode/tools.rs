@@ -45,10 +45,8 @@ pub fn read_tools(tools: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), 
             return Err(node.problem(Problem::UnknownTag { tag, known: &known }));
         };
         let node = node.as_variant(tag);
-        // Anthropic defines the tool; the request's JSON stands in for its description.
-        let definition = Json::new(&without_marker(node.value));
-        let tool =
-            tool_block(node.required("name")?.text()?, definition.as_str(), None, cache_control(&node)?);
+        let tool = typed_tool(&node)?;
+        decoded.anthropic.typed_tools.insert(tool.tool.name.clone());
         if family < SERVER_TOOLS {
             decoded.server_tools.push(tool.tool.name.clone());
         }
@@ -70,6 +68,20 @@ pub fn read_tools(tools: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), 
         return Err(tools.invalid_value("at most 10000 tools may be deferred"));
     }
     Ok(())
+}
+
+/// Anthropic defines the tool; the request's JSON stands in for its description.
+fn typed_tool(node: &Node<'_>) -> Result<ToolBlock, DecodeError> {
+    let definition = Json::new(&without_marker(node.value));
+    Ok(tool_block(node.required("name")?.text()?, definition.as_str(), None, cache_control(node)?))
+}
+
+/// The tool that a system message defines.
+pub fn inline_tool(node: &Node<'_>) -> Result<ToolBlock, DecodeError> {
+    match node.record()?.non_null("type").map_or(Ok("custom"), |tag| tag.text())? {
+        "custom" => custom_tool(node),
+        _ => typed_tool(node),
+    }
 }
 
 fn custom_tool(node: &Node<'_>) -> Result<ToolBlock, DecodeError> {
@@ -96,7 +108,7 @@ pub fn read_tool_choice(choice: &Node<'_>, decoded: &mut DecodedRequest) -> Resu
     if tag == "tool" {
         let name = node.required("name")?;
         let wanted = name.text()?;
-        if !decoded.anthropic.has_tool(wanted) {
+        if !decoded.has_tool(wanted) {
             let message = format!("Tool '{wanted}' not found in provided tools");
             return Err(name.reject(DecodeErrorKind::Unsupported, message));
         }

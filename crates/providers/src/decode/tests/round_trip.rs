@@ -4,7 +4,8 @@ use hardpan_models::{MarkerFormat, MaxTokensField, Protocol, ProviderProfile, Re
 use hardpan_prompt::validate::{ValidationRules, validate};
 use hardpan_prompt::{
     Block, CacheLifetime, Call, Content, Hash, Image, ItemKind, Json, MediaType, Prompt, PromptMessage,
-    Reasoning, Region, ResultPart, Role, Text, Thinking, ToolOutcome, ToolResult, WebSearch,
+    Reasoning, Region, ResultPart, Role, Text, Thinking, ToolChange, ToolChangeAction, ToolOutcome,
+    ToolResult, WebSearch,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -261,7 +262,7 @@ fn as_gemini(prompt: &Prompt, profile: &ProviderProfile) -> Prompt {
                     }
                     rest.push(unmarked(block));
                 }
-                Content::Text(_) | Content::Image(..) => rest.push(unmarked(block)),
+                Content::Text(_) | Content::Image(..) | Content::ToolChange(_) => rest.push(unmarked(block)),
             }
         }
         let blocks = [results, rest].into_iter().filter(|blocks| !blocks.is_empty());
@@ -462,6 +463,47 @@ proptest! {
         prop_assert_eq!(validate(&prompt, &rules), Ok(()));
         prop_assert_eq!(validate(&read_back(&prompt, &profile).prompt, &rules), Ok(()));
     }
+}
+
+#[test]
+fn tools_that_come_and_go_are_written_and_read() {
+    let profile = ProviderProfile { protocol: Protocol::Anthropic, ..ProviderProfile::default() };
+    let tool = |name: &str| tool_block(name, "about", Some(&json!({"type": "object"})), None);
+    let changes = [
+        ToolChangeAction::Remove("read".into()),
+        ToolChangeAction::Define(tool("grep").tool),
+        ToolChangeAction::Restore("read".into()),
+    ];
+    let blocks = changes.map(|change| Block::new(Region::Log, Content::ToolChange(ToolChange::new(change))));
+    let say = Block::new(Region::Log, Content::Text(segments("hi", ItemKind::History)));
+    let prompt = Prompt {
+        model: "m".into(),
+        max_tokens: 9,
+        tools: vec![tool("read")],
+        messages: vec![
+            PromptMessage::new(Role::User, vec![say]),
+            PromptMessage::new(Role::System, blocks.into()),
+        ],
+        ..Prompt::default()
+    };
+    let body: serde_json::Value = serde_json::from_slice(&encode(&prompt, &profile)).unwrap();
+    let expected = json!({
+        "model": "m", "max_tokens": 9, "stream": true,
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+            {"role": "system", "content": [
+                {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "read"}},
+                {"type": "tool_addition", "tool": {"type": "tool_definition", "definition":
+                    {"name": "grep", "description": "about", "input_schema": {"type": "object"}}}},
+                {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "read"}},
+            ]},
+        ],
+        "tools": [{"name": "read", "description": "about", "input_schema": {"type": "object"}}],
+    });
+    assert_eq!(body, expected);
+    let decoded = read_back(&prompt, &profile);
+    assert_eq!(seen(&decoded.prompt), seen(&prompt));
+    assert!(decoded.has_tool("read") && decoded.has_tool("grep") && !decoded.has_tool("bash"));
 }
 
 #[test]

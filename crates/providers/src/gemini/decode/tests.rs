@@ -56,6 +56,7 @@ fn calls_results_and_signatures_are_read() {
                 result.call_id
             ),
             Content::Image(..) => "image".to_owned(),
+            Content::ToolChange(_) => "change of a tool".to_owned(),
         };
         message.blocks.iter().map(|block| kind(&block.content)).collect()
     };
