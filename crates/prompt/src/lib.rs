@@ -61,6 +61,8 @@ pub use shared_content::SharedContent;
 pub use text::{Hash, HashChain, Json, Text};
 pub use thinking::{Effort, Thinking, UnknownEffort};
 pub use token_usage::TokenUsage;
-pub use tokens::{CountedText, TokenCounter, TokenFactor, TokenizerWork, UnknownVocabulary, Vocabulary};
+pub use tokens::{
+    CountedText, GivenSizes, TokenCounter, TokenFactor, TokenizerWork, UnknownVocabulary, Vocabulary,
+};
 pub use tool::Tool;
 pub use tool_change::{AvailableTools, ToolChange, ToolChangeAction};

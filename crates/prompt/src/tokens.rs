@@ -8,6 +8,7 @@ mod count_cache; // CountCache: what was counted, and for how long it is kept
 mod counted_text; // CountedText: a text with its prefix sums
 mod cut_points; // positions at which counts add up
 mod factor; // TokenFactor: learned from what the provider billed
+mod given_sizes; // GivenSizes: sizes known from elsewhere, in place of counts
 mod vocabulary; // Vocabulary, TokenizerWork, and the only code that tokenizes
 
 use std::fmt;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use counted_text::CountedText;
 pub use factor::TokenFactor;
+pub use given_sizes::GivenSizes;
 pub use vocabulary::{TokenizerWork, UnknownVocabulary, Vocabulary};
 
 use crate::{Call, Hash, Prompt, PromptTokens, Segment, Text, Tool};
@@ -32,12 +34,19 @@ use vocabulary::Tokenizer;
 pub struct TokenCounter {
     tokenizer: Tokenizer,
     cache: Mutex<CountCache>,
+    given: Option<GivenSizes>,
 }
 
 impl TokenCounter {
     /// Makes a counter that has counted nothing yet.
     pub fn new(vocabulary: Vocabulary) -> Self {
-        TokenCounter { tokenizer: Tokenizer::new(vocabulary), cache: Mutex::default() }
+        TokenCounter { tokenizer: Tokenizer::new(vocabulary), cache: Mutex::default(), given: None }
+    }
+
+    /// Makes a counter that takes the sizes of some texts as given. The segments of a text are then
+    /// counted one by one.
+    pub fn with_sizes(vocabulary: Vocabulary, given: GivenSizes) -> Self {
+        TokenCounter { given: Some(given), ..TokenCounter::new(vocabulary) }
     }
 
     /// The vocabulary that texts are counted with.
@@ -93,7 +102,10 @@ impl TokenCounter {
                 if let Some(known) = self.cache().get_segments(hash) {
                     return known;
                 }
-                let sequence = self.join(many);
+                let sequence = match &self.given {
+                    None => self.join(many),
+                    Some(_) => self.count_each(many),
+                };
                 let counts = sequence.counts.clone();
                 self.cache().insert_segments(hash, sequence);
                 counts
@@ -127,7 +139,14 @@ impl TokenCounter {
         if let Some(known) = self.cache().get_named(&key) {
             return known;
         }
-        let counts: Arc<[u32]> = Arc::new([self.tokenizer.count(&text()) as u32]);
+        let count = || self.tokenizer.count(&text());
+        let tokens = match &self.given {
+            None => count() as u32,
+            Some(given) => given
+                .named(&key.name, key.description.as_deref(), key.json)
+                .unwrap_or_else(|| given.scale(count())),
+        };
+        let counts: Arc<[u32]> = Arc::new([tokens]);
         self.cache().insert_named(key, counts.clone());
         counts
     }
@@ -136,9 +155,22 @@ impl TokenCounter {
         if let Some(known) = self.cache().get_text(hash) {
             return known;
         }
-        let sums = Arc::new(PrefixSums::new(text, &self.tokenizer));
+        let count = || PrefixSums::new(text, &self.tokenizer);
+        let sums = Arc::new(match &self.given {
+            None => count(),
+            Some(given) => {
+                PrefixSums::of_total(given.text(hash).unwrap_or_else(|| given.scale(count().total())))
+            }
+        });
         self.cache().insert_text(hash, sums.clone());
         sums
+    }
+
+    fn count_each(&self, segments: &[Segment]) -> SegmentCounts {
+        let sums: Vec<Arc<PrefixSums>> =
+            segments.iter().map(|segment| self.sums(segment.text.hash(), &segment.text)).collect();
+        let counts = sums.iter().map(|sums| sums.total() as u32).collect();
+        SegmentCounts { counts, _keeps_alive: sums.into() }
     }
 
     /// Joins the segments while keeping the text since the last cut point. Within a segment its own

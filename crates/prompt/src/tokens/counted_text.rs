@@ -37,6 +37,11 @@ impl PrefixSums {
         sums
     }
 
+    /// The sums of a text of which only the total is known.
+    pub(super) fn of_total(tokens: u32) -> Self {
+        PrefixSums { cuts: Vec::new(), total: Arc::new([tokens]) }
+    }
+
     /// Counts what `text` has after the last known cut point. The text before it must be the one
     /// that was counted then.
     fn extend(&mut self, text: &str, tokenizer: &Tokenizer) {
