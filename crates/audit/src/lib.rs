@@ -38,14 +38,14 @@
 //! assert_eq!(audit.billed.cost, 3.0 + 1.25 * 1684.0);
 //! assert!(audit.losses.is_empty());
 //!
-//! let replay = Replay::new(&recording, Catalogue::builtin());
-//! let strata = replay.run(ReplayPolicy::Strata);
-//! assert_eq!(strata.cost, 1.25 * 1687.0);
-//! # Ok::<(), hardpan_audit::ImportError>(())
+//! let replay = Replay::new(&recording, Catalogue::builtin())?;
+//! let appended = replay.run(ReplayPolicy::APPEND)?;
+//! assert_eq!(appended.cost, 1.25 * 1687.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub mod cache_audit; // Audit: what was paid, what should have been, and why
-mod file_tracker; // FileTracker: what a conversation tells about files
+mod file_observer; // FileObserver: what recorded calls tell about files
 pub mod import; // Recording: sessions of several agents in one form
 mod model_facts; // ModelFacts: what the catalogue knows about a recorded model
 pub mod replay; // Replay: recorded work with other layouts
@@ -60,5 +60,5 @@ pub use import::{
     RecordedEntry, RecordedPart, RecordedResult, Recording, RequestShape, ShapePart, SideUsage, SourceAgent,
     Speaker, TextReplacement, UnbilledRequest,
 };
-pub use replay::{BilledTotals, Replay, ReplayCost, ReplayPolicy, ThinkingSwitches, replay};
+pub use replay::{BilledTotals, Replay, ReplayCost, ReplayError, ReplayPolicy, ThinkingSwitches, replay};
 pub use report::Report;

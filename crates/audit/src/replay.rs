@@ -6,62 +6,88 @@
 //! [`hardpan_economy::CacheModel`] tells what is then read and written. All sessions use the same
 //! constants.
 
-mod append; // the policy append
 mod billed_cache; // BilledCache: a simulated cache that adds up costs
 mod clairvoyant; // the best schedule of full folds
+mod engine; // EngineRun: requests as the live agent would have sent them
 mod floor; // what no arrangement can cost less than
-mod layout_models; // `panels`, `tiers` and `inline` as cost models
+mod measured; // MeasuredThread: the sizes that floor and clairvoyant go by
+mod messages; // recorded entries as messages of our own agent
 mod model_pricing; // ModelPricing: cache rules and prices of a model
-mod prompt_log; // PromptLog: the prompt as a log, and its garbage
 mod sizes; // sizes that add up to what was billed
-mod strata; // the layout strata: the log with folds
 #[cfg(test)]
 mod tests;
-mod threads; // ReplayThread: requests as units of the conversation
+mod threads; // ReplayThread: requests as series of messages with sizes
 
 use std::sync::Arc;
 
-use hardpan_models::Catalogue;
+use hardpan_context::{AssembleError, Keep, LayoutName, PromptTextsError};
+use hardpan_models::{Catalogue, UnknownName};
 use hardpan_prompt::TokenUsage;
 use serde::Serialize;
+use thiserror::Error;
 
 use crate::import::Recording;
+use measured::MeasuredThread;
 use model_pricing::PricingTable;
 use threads::ReplayThread;
 
-/// How prompts are laid out and kept in the cache.
+/// Why a recording cannot be replayed.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// A layout cannot build one of its requests.
+    #[error(transparent)]
+    Assemble(#[from] AssembleError),
+    /// The texts of requests cannot be read.
+    #[error(transparent)]
+    Texts(#[from] PromptTextsError),
+    /// The catalogue has no row for a model of the recording.
+    #[error(transparent)]
+    Model(#[from] UnknownName),
+}
+
+/// How prompts are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplayPolicy {
-    /// Append-only with a moving marker and a lifetime of five minutes, as most agents do.
-    Append,
-    /// The layout `strata`: a stable prefix with folds, and pings where they pay.
-    Strata,
-    /// The layout `panels`: items as panels before the conversation.
-    Panels,
-    /// The layout `tiers`: items and exchanges sorted by stability.
-    Tiers,
-    /// The layout `inline`: items before the last prompt.
-    Inline,
+pub struct ReplayPolicy {
+    layout: LayoutName,
+    keep: Keep,
 }
 
 impl ReplayPolicy {
+    /// `strata` without folds: requests only grow, as those of most agents do.
+    pub const APPEND: ReplayPolicy = ReplayPolicy::strata(Keep::All);
+
     /// All of them, in the order of the reports.
-    pub const ALL: [ReplayPolicy; 5] = [
-        ReplayPolicy::Strata,
-        ReplayPolicy::Panels,
-        ReplayPolicy::Tiers,
-        ReplayPolicy::Inline,
-        ReplayPolicy::Append,
+    pub const ALL: [ReplayPolicy; 7] = [
+        ReplayPolicy::strata(Keep::Current),
+        ReplayPolicy::strata(Keep::History),
+        ReplayPolicy::strata(Keep::Lean),
+        ReplayPolicy::of_layout(LayoutName::Panels),
+        ReplayPolicy::of_layout(LayoutName::Tiers),
+        ReplayPolicy::of_layout(LayoutName::Inline),
+        ReplayPolicy::APPEND,
     ];
+
+    /// The layout `strata`, whose folds take out what `keep` lets go.
+    pub const fn strata(keep: Keep) -> Self {
+        ReplayPolicy { layout: LayoutName::Strata, keep }
+    }
+
+    const fn of_layout(layout: LayoutName) -> Self {
+        ReplayPolicy { layout, keep: Keep::Current }
+    }
+
+    /// How much folds take out. `None` for layouts that do not fold.
+    pub fn keep(self) -> Option<Keep> {
+        Some(self.keep).filter(|_| self.layout == LayoutName::Strata)
+    }
 
     /// The policy's name on the command line and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            ReplayPolicy::Append => "append",
-            ReplayPolicy::Strata => "strata",
-            ReplayPolicy::Panels => "panels",
-            ReplayPolicy::Tiers => "tiers",
-            ReplayPolicy::Inline => "inline",
+        match (self.layout, self.keep) {
+            (LayoutName::Strata, Keep::All) => "append",
+            (LayoutName::Strata, Keep::History) => "strata-history",
+            (LayoutName::Strata, Keep::Lean) => "strata-lean",
+            (layout, _) => layout.as_str(),
         }
     }
 
@@ -94,25 +120,27 @@ pub struct ReplayCost {
     pub input: u64,
     /// How many folds dropped garbage.
     pub folds: usize,
-    /// How many requests only kept the cache warm; `cost` includes them.
-    pub pings: usize,
+    /// How often the work went on with something that a fold had taken out, so that the model had to
+    /// recall it; `cost` includes that.
+    pub recalls: usize,
 }
 
 impl ReplayCost {
     fn add(&mut self, other: &ReplayCost) {
-        let ReplayCost { cost, read, write, input, folds, pings } = other;
+        let ReplayCost { cost, read, write, input, folds, recalls } = other;
         self.cost += cost;
         self.read += read;
         self.write += write;
         self.input += input;
         self.folds += folds;
-        self.pings += pings;
+        self.recalls += recalls;
     }
 }
 
 /// A recording prepared for replay: sizes are fitted to the bills, and touches of files are known.
 pub struct Replay {
     threads: Vec<ReplayThread>,
+    measured: Vec<MeasuredThread>,
     billed: BilledTotals,
     unpriced: Vec<Arc<str>>,
     side_tokens: u64,
@@ -134,7 +162,7 @@ pub struct BilledTotals {
 
 impl Replay {
     /// Prepares a recording at the prices of a catalogue, ignoring switches of the thinking level.
-    pub fn new(recording: &Recording, catalogue: &Catalogue) -> Self {
+    pub fn new(recording: &Recording, catalogue: &Catalogue) -> Result<Self, ReplayError> {
         Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Ignored)
     }
 
@@ -143,14 +171,17 @@ impl Replay {
         recording: &Recording,
         catalogue: &Catalogue,
         thinking_switches: ThinkingSwitches,
-    ) -> Self {
-        let pricing = PricingTable::new(catalogue, recording);
-        Replay {
-            threads: threads::build_threads(recording, &pricing, thinking_switches),
+    ) -> Result<Self, ReplayError> {
+        let pricing = PricingTable::new(catalogue, recording)?;
+        let threads = threads::build_threads(recording, &pricing, thinking_switches);
+        let measured = threads.iter().map(|thread| MeasuredThread::new(thread, Keep::default()));
+        Ok(Replay {
+            measured: measured.collect::<Result<_, _>>()?,
+            threads,
             billed: bill(recording, &pricing),
             unpriced: pricing.unpriced(),
             side_tokens: recording.side_usage.iter().map(|side| side.usage.prompt()).sum(),
-        }
+        })
     }
 
     /// The models without a known price.
@@ -175,35 +206,33 @@ impl Replay {
     }
 
     /// Replays the recording with a policy.
-    pub fn run(&self, policy: ReplayPolicy) -> ReplayCost {
+    pub fn run(&self, policy: ReplayPolicy) -> Result<ReplayCost, ReplayError> {
         let mut replayed = ReplayCost::default();
         for thread in &self.threads {
-            replayed.add(&match policy {
-                ReplayPolicy::Append => append::run(thread),
-                ReplayPolicy::Strata => strata::run(thread, strata::FoldSites::Frontiers),
-                ReplayPolicy::Panels => layout_models::replay_panels(thread),
-                ReplayPolicy::Tiers => layout_models::replay_tiers(thread),
-                ReplayPolicy::Inline => layout_models::replay_inline(thread),
-            });
+            replayed.add(&engine::run(thread, policy.layout, policy.keep)?);
         }
-        replayed
+        Ok(replayed)
     }
 
     /// The cost of the best schedule of full folds, chosen with knowledge of the future.
     pub fn clairvoyant(&self) -> f64 {
-        self.threads.iter().map(|thread| clairvoyant::best(thread).0).sum()
+        self.measured_threads().map(|(thread, measured)| clairvoyant::best(thread, measured).0).sum()
     }
 
     /// What no arrangement of the same work can cost less than, the billed one included: every
     /// request reads what is still true, and what is new is paid in full once.
     pub fn floor(&self) -> f64 {
-        self.threads.iter().map(floor::floor).sum()
+        self.measured_threads().map(|(thread, measured)| floor::floor(thread, measured)).sum()
+    }
+
+    fn measured_threads(&self) -> impl Iterator<Item = (&ReplayThread, &MeasuredThread)> {
+        self.threads.iter().zip(&self.measured)
     }
 }
 
 /// Replays a recording with a policy at the built-in prices.
-pub fn replay(recording: &Recording, policy: ReplayPolicy) -> ReplayCost {
-    Replay::new(recording, Catalogue::builtin()).run(policy)
+pub fn replay(recording: &Recording, policy: ReplayPolicy) -> Result<ReplayCost, ReplayError> {
+    Replay::new(recording, Catalogue::builtin())?.run(policy)
 }
 
 fn bill(recording: &Recording, pricing: &PricingTable) -> BilledTotals {

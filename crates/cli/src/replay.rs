@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use hardpan_audit::{BilledTotals, Recording, Replay, ReplayCost, ReplayPolicy, ThinkingSwitches};
+use hardpan_context::Keep;
 use hardpan_models::Catalogue;
 use serde::Serialize;
 
@@ -22,10 +23,14 @@ pub struct ReplayArgs {
     /// Session files of pi, Claude Code, Codex, Qwen Code or Hardpan, or folders that contain them
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Layout to replay: strata, panels, tiers, inline, append (plain append-only, like most
-    /// agents), or all
+    /// Layout to replay: strata, panels, tiers, inline, append (strata without folds: append-only,
+    /// like most agents), or all
     #[arg(long, default_value = "all", value_parser = policies)]
     layout: SelectedPolicies,
+    /// How much folds of strata keep: all, history, current or lean; by default current, history and
+    /// lean are compared
+    #[arg(long)]
+    keep: Option<Keep>,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -37,14 +42,41 @@ struct SelectedPolicies(Vec<ReplayPolicy>);
 
 /// A value of `--layout` that names no layout.
 #[derive(Debug, thiserror::Error)]
-#[error("expected one of {}, all", ReplayPolicy::ALL.map(ReplayPolicy::name).join(", "))]
+#[error("expected one of {}, all", LAYOUTS.join(", "))]
 struct UnknownPolicy;
 
+/// The values of `--layout` but `all`.
+const LAYOUTS: [&str; 5] = ["strata", "panels", "tiers", "inline", "append"];
+
 fn policies(name: &str) -> Result<SelectedPolicies, UnknownPolicy> {
-    if name == "all" {
-        return Ok(SelectedPolicies(ReplayPolicy::ALL.to_vec()));
+    let is_selected = |policy: &ReplayPolicy| match policy.keep() {
+        Some(Keep::All) => name == "append",
+        Some(_) => name == "strata",
+        None => policy.name() == name,
+    };
+    match name {
+        "all" => Ok(SelectedPolicies(ReplayPolicy::ALL.to_vec())),
+        name if LAYOUTS.contains(&name) => {
+            Ok(SelectedPolicies(ReplayPolicy::ALL.into_iter().filter(is_selected).collect()))
+        }
+        _ => Err(UnknownPolicy),
     }
-    ReplayPolicy::named(name).map(|policy| SelectedPolicies(vec![policy])).ok_or(UnknownPolicy)
+}
+
+impl ReplayArgs {
+    /// The policies to replay: of those of `strata`, only the one with `--keep`.
+    fn policies(&self) -> Vec<ReplayPolicy> {
+        let mut policies = self.layout.0.clone();
+        if let Some(keep) = self.keep
+            && let Some(first) =
+                policies.iter().position(|policy| policy.keep().is_some_and(|keep| keep != Keep::All))
+        {
+            policies.retain(|policy| policy.keep().is_none_or(|keep| keep == Keep::All));
+            policies.insert(first, ReplayPolicy::strata(keep));
+            policies.dedup();
+        }
+        policies
+    }
 }
 
 /// The costs of one session with each layout, in units of one token of uncached input.
@@ -69,7 +101,7 @@ struct SessionReplay {
 
 /// Runs `hardpan replay`.
 pub fn replay(args: &ReplayArgs) -> Result<()> {
-    let catalogue = catalogue();
+    let (catalogue, policies) = (catalogue(), args.policies());
     let mut files = Vec::new();
     for path in &args.files {
         if path.is_dir() {
@@ -87,7 +119,7 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
         if shows_progress {
             note_inline!("\r{} of {} sessions replayed", number, files.len());
         }
-        match replay_file(file, &args.layout.0, &catalogue) {
+        match replay_file(file, &policies, &catalogue) {
             Ok(row) => rows.push(row),
             Err(error) => {
                 failed += 1;
@@ -110,9 +142,12 @@ pub fn replay(args: &ReplayArgs) -> Result<()> {
 
 fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) -> Result<SessionReplay> {
     let recording = Recording::open(file)?;
-    let replay = Replay::new(&recording, catalogue);
+    let replay = Replay::new(&recording, catalogue)?;
     let BilledTotals { requests, cost, dollars, .. } = replay.billed();
-    let layouts = policies.iter().map(|policy| (policy.name(), round_cost(replay.run(*policy)))).collect();
+    let mut layouts = BTreeMap::new();
+    for policy in policies {
+        layouts.insert(policy.name(), round_cost(replay.run(*policy)?));
+    }
     Ok(SessionReplay {
         file: file.display().to_string(),
         requests,
@@ -123,16 +158,16 @@ fn replay_file(file: &Path, policies: &[ReplayPolicy], catalogue: &Catalogue) ->
         billed_dollars: dollars.map(|dollars| (dollars * 1e6).round() / 1e6),
         unpriced: replay.unpriced().to_vec(),
         side_tokens: replay.side_tokens(),
-        note: remarks(&recording, &replay, catalogue),
+        note: remarks(&recording, &replay, catalogue)?,
     })
 }
 
 /// What the costs leave out, and what could not be read.
-fn remarks(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Option<String> {
+fn remarks(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Result<Option<String>> {
     let mut notes = Vec::new();
     if replay.thinking_switch_count() > 0 {
-        let charged = Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Recorded)
-            .run(ReplayPolicy::Strata)
+        let charged = Replay::with_thinking_switches(recording, catalogue, ThinkingSwitches::Recorded)?
+            .run(ReplayPolicy::strata(Keep::default()))?
             .cost;
         let share = charged / replay.billed().cost.max(1.0);
         notes.push(format!(
@@ -149,7 +184,7 @@ fn remarks(recording: &Recording, replay: &Replay, catalogue: &Catalogue) -> Opt
     if !recording.problems.is_empty() {
         notes.push(format!("{} lines could not be read completely", recording.problems.len()));
     }
-    Some(notes.join("; ")).filter(|notes| !notes.is_empty())
+    Ok(Some(notes.join("; ")).filter(|notes| !notes.is_empty()))
 }
 
 /// Rounds a cost to thousandths: the prices have few decimals, so further digits are float noise.
@@ -171,7 +206,7 @@ fn table(row: &SessionReplay) -> String {
         ("written", Align::Right),
         ("input", Align::Right),
         ("folds", Align::Right),
-        ("pings", Align::Right),
+        ("recalls", Align::Right),
     ];
     let mut table = Table::new(&columns);
     let tokens = |cost: f64| thousands(cost.round() as usize);
@@ -183,11 +218,11 @@ fn table(row: &SessionReplay) -> String {
     let nothing = || std::array::from_fn(|_| String::new());
     known("billed", row.billed_cost, nothing());
     for policy in ReplayPolicy::ALL {
-        let Some(ReplayCost { cost, read, write, input, folds, pings }) = row.layouts.get(policy.name())
+        let Some(ReplayCost { cost, read, write, input, folds, recalls }) = row.layouts.get(policy.name())
         else {
             continue;
         };
-        let counts = [*read as usize, *write as usize, *input as usize, *folds, *pings];
+        let counts = [*read as usize, *write as usize, *input as usize, *folds, *recalls];
         known(policy.name(), *cost, counts.map(thousands));
     }
     known("clairvoyant", row.clairvoyant, nothing());

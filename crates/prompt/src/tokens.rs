@@ -142,9 +142,10 @@ impl TokenCounter {
         let count = || self.tokenizer.count(&text());
         let tokens = match &self.given {
             None => count() as u32,
-            Some(given) => given
-                .named(&key.name, key.description.as_deref(), key.json)
-                .unwrap_or_else(|| given.scale(count())),
+            Some(given) => {
+                let call = key.description.is_none().then(|| given.call(&key.name, key.json));
+                call.flatten().unwrap_or_else(|| given.scale(count()))
+            }
         };
         let counts: Arc<[u32]> = Arc::new([tokens]);
         self.cache().insert_named(key, counts.clone());

@@ -110,6 +110,7 @@ impl Answer {
             thread: 0,
             is_standalone: false,
             shape: request.map(|request| request.shape.clone()),
+            factor: None,
             verdict: None,
             line,
         });

@@ -211,6 +211,7 @@ impl CodexReader {
             thread: 0,
             is_standalone: false,
             shape: Some(shape),
+            factor: None,
             verdict: None,
             line,
         });

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hardpan_context::knowledge::FileObservation;
 use hardpan_economy::cache::Moment;
 use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState};
-use hardpan_session::{Record, RequestRecord, Session};
-use jiff::Timestamp;
-use serde_json::Value;
+use hardpan_session::{Entry, Record, RequestRecord, Session};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::file_action::FileAction;
 use super::json_fields::JsonFields;
@@ -42,7 +43,7 @@ fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), ImportError> {
     let mut reader = HardpanReader::default();
     for (number, entry) in (2..).zip(&session.entries) {
         let parent = entry.parent.as_ref().and_then(|parent| reader.by_id.get(parent).copied().flatten());
-        let at = reader.read_entry(recording, number, parent, entry.time, &entry.record);
+        let at = reader.read_entry(recording, number, parent, entry);
         reader.by_id.entry(entry.id.clone()).or_insert(at);
     }
     for (number, parent, thinking, request) in std::mem::take(&mut reader.requests) {
@@ -75,14 +76,16 @@ impl HardpanReader {
         recording: &mut Recording,
         number: usize,
         parent: Option<usize>,
-        time: Option<Timestamp>,
-        record: &Record,
+        entry: &Entry,
     ) -> Option<usize> {
+        let Entry { id, time, record, extra, .. } = entry;
         let at = time.map(|time| Moment(time.as_millisecond()));
         match record {
             Record::Message(message) => {
                 let Some((speaker, parts)) = recorded_parts(message) else { return parent };
                 let entry = recording.add_entry(number, parent, at, EntryContent::Message { speaker, parts });
+                recording.entries[entry].message = Some(Arc::new((**message).clone()));
+                recording.entries[entry].observations = stored_observations(extra);
                 if let MessageBody::Assistant { stop_reason, .. } = &*message.body {
                     self.endings.insert(entry, answer_status(stop_reason.as_deref()));
                 }
@@ -90,12 +93,11 @@ impl HardpanReader {
             }
             Record::Compaction { summary, first_kept, .. } => {
                 let kept = first_kept.as_ref().and_then(|kept| self.by_id.get(kept).copied().flatten());
-                Some(recording.add_entry(
-                    number,
-                    parent,
-                    at,
-                    EntryContent::Compaction { summary: summary.as_str().into(), kept },
-                ))
+                let content = EntryContent::Compaction { summary: summary.as_str().into(), kept };
+                let entry = recording.add_entry(number, parent, at, content);
+                let body = MessageBody::CompactionSummary { summary: summary.clone() };
+                recording.entries[entry].message = Some(Arc::new(AgentMessage::new(&**id, body)));
+                Some(entry)
             }
             Record::ThinkingChange { level } => {
                 self.thinking = Some(level.clone());
@@ -137,6 +139,7 @@ impl HardpanReader {
             provider: Some(request.provider.clone()),
             model,
             usage,
+            factor: request.factor,
             thinking: self.thinking.clone(),
             status: answer
                 .and_then(|answer| self.endings.get(&answer).copied())
@@ -156,6 +159,12 @@ impl HardpanReader {
             line,
         });
     }
+}
+
+/// What a stored message told about files. What another version wrote and this one cannot read tells
+/// nothing.
+fn stored_observations(extra: &Map<String, Value>) -> Vec<FileObservation> {
+    extra.get("file_observations").and_then(|stored| Vec::deserialize(stored).ok()).unwrap_or_default()
 }
 
 /// What the model sees of a message. `None` if it sees nothing.

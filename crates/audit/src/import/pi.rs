@@ -255,6 +255,7 @@ impl PiReader {
                 thread: 0,
                 is_standalone: false,
                 shape: self.shape.clone(),
+                factor: None,
                 verdict: None,
                 line,
             });

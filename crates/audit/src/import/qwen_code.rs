@@ -115,6 +115,7 @@ fn read_answer(
         thread: 0,
         is_standalone: false,
         shape: None,
+        factor: None,
         verdict: None,
         line: line_number,
     });

@@ -1,6 +1,7 @@
 //! [`Recording`]: a recorded session in the form that all importers produce.
 
-use hardpan_prompt::TokenUsage;
+use hardpan_context::knowledge::FileObservation;
+use hardpan_prompt::{AgentMessage, TokenUsage};
 use std::sync::Arc;
 
 use hardpan_economy::Verdict;
@@ -112,6 +113,10 @@ pub struct RecordedEntry {
     pub at: Option<Moment>,
     /// The message or the compaction itself.
     pub content: EntryContent,
+    /// The message as our own agent stored it. `None` in recordings of others.
+    pub message: Option<Arc<AgentMessage>>,
+    /// What the message told about files, where the agent recorded it.
+    pub observations: Vec<FileObservation>,
 }
 
 /// What an entry of a conversation is.
@@ -202,6 +207,9 @@ pub struct BilledRequest {
     pub model: Arc<str>,
     /// The tokens that were billed.
     pub usage: TokenUsage,
+    /// Billed tokens per token of our own counter, as the agent estimated it at the time. Only Hardpan
+    /// records it.
+    pub factor: Option<f64>,
     /// The thinking level by the agent's name for it. `None` where it is not recorded.
     pub thinking: Option<Arc<str>>,
     /// How its answer ended.
@@ -298,7 +306,14 @@ impl Recording {
         content: EntryContent,
     ) -> usize {
         let parent = parent.filter(|parent| *parent < self.entries.len());
-        self.entries.push(RecordedEntry { line, parent, at, content });
+        self.entries.push(RecordedEntry {
+            line,
+            parent,
+            at,
+            content,
+            message: None,
+            observations: Vec::new(),
+        });
         self.entries.len() - 1
     }
 

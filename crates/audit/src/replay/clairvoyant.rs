@@ -7,9 +7,9 @@
 use std::rc::Rc;
 
 use super::ThinkingSwitches;
+use super::measured::MeasuredThread;
 use super::model_pricing::ModelPricing;
-use super::prompt_log::PromptLog;
-use super::threads::{ReplayThread, RequestStep, SYSTEM};
+use super::threads::{ReplayThread, RequestStep};
 
 /// A request, reduced to what the cost of a schedule depends on.
 struct SentRequest {
@@ -35,8 +35,8 @@ enum WarmPrefix {
 }
 
 /// The cost of the cheapest schedule of full folds, and the steps at which it folds.
-pub(super) fn best(thread: &ReplayThread) -> (f64, Vec<usize>) {
-    let sent = sent_requests(thread);
+pub(super) fn best(thread: &ReplayThread, measured: &MeasuredThread) -> (f64, Vec<usize>) {
+    let sent = sent_requests(thread, measured);
     let count = sent.len();
     // For the first k requests: the least cost, and where the last fold is.
     let mut least = vec![f64::INFINITY; count + 1];
@@ -102,26 +102,20 @@ impl SentRequest {
     }
 }
 
-fn sent_requests(thread: &ReplayThread) -> Vec<SentRequest> {
-    let mut log = PromptLog::new(thread);
-    let mut sent: Vec<SentRequest> = Vec::with_capacity(thread.steps.len());
-    let mut before: Option<(&RequestStep, usize)> = None;
-    for step in &thread.steps {
-        log.advance(step);
-        let added: usize = step.added.iter().map(|unit| log.size(*unit)).sum();
-        let warm = before.map_or(WarmPrefix::Nothing, |(before, _)| warm_prefix(before, step));
-        sent.push(SentRequest {
+fn sent_requests(thread: &ReplayThread, measured: &MeasuredThread) -> Vec<SentRequest> {
+    let mut before: Option<&RequestStep> = None;
+    let steps = thread.steps.iter().zip(&measured.0);
+    steps
+        .map(|(step, request)| SentRequest {
             pricing: step.pricing.clone(),
-            total: step.total,
-            common: step.total.saturating_sub(added),
-            system: log.size(SYSTEM),
-            garbage: log.droppable_tokens(),
-            warm,
-            is_cut: before.is_some_and(|(_, units)| step.common < units),
-        });
-        before = Some((step, step.common + step.added.len()));
-    }
-    sent
+            total: request.total,
+            common: request.common,
+            system: request.fixed,
+            garbage: request.total - request.folded,
+            warm: before.replace(step).map_or(WarmPrefix::Nothing, |before| warm_prefix(before, step)),
+            is_cut: request.is_cut,
+        })
+        .collect()
 }
 
 fn warm_prefix(before: &RequestStep, step: &RequestStep) -> WarmPrefix {

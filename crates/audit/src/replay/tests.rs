@@ -79,6 +79,7 @@ impl SessionBuilder {
             thread: 0,
             is_standalone: false,
             shape: None,
+            factor: None,
             verdict: None,
             line: 1,
         });

@@ -4,14 +4,20 @@
 use std::path::PathBuf;
 
 use hardpan_audit::{
-    Audit, CacheOutcome, LossCause, Recording, Replay, ReplayPolicy, RequestTrigger, UnexplainedLoss,
+    Audit, CacheOutcome, LossCause, Recording, Replay, ReplayCost, ReplayPolicy, RequestTrigger,
+    UnexplainedLoss,
 };
+use hardpan_context::Keep;
 use hardpan_models::Catalogue;
 
 fn recorded(name: &str) -> Recording {
     let folder =
         std::env::var_os("HARDPAN_SESSIONS").expect("set HARDPAN_SESSIONS to the folder that has it");
     Recording::open(&PathBuf::from(folder).join(name)).expect("it can be read")
+}
+
+fn run(replay: &Replay, policy: ReplayPolicy) -> ReplayCost {
+    replay.run(policy).expect("its requests can be built")
 }
 
 fn pi_large() -> Recording {
@@ -31,7 +37,7 @@ fn current_recordings_are_billed_to_the_token_and_no_lower_than_their_floor() {
         if let Some(told) = audit.recorded_dollars {
             assert!(audit.total_dollars.is_some_and(|dollars| (dollars - told).abs() < 1e-9), "{name}");
         }
-        let replay = Replay::new(&recording, Catalogue::builtin());
+        let replay = Replay::new(&recording, Catalogue::builtin()).expect("it can be replayed");
         assert_eq!(replay.billed().cost, audit.billed.cost, "{name}");
         assert!(replay.floor() <= replay.billed().cost, "{name}");
         assert!(recording.requests.iter().all(|request| request.shape.is_some()), "{name}");
@@ -94,10 +100,10 @@ fn every_loss_has_a_cause_and_what_is_not_recorded_is_said_so() {
 #[test]
 #[ignore = "by hand: HARDPAN_SESSIONS=FOLDER cargo test -p hardpan-audit -- --ignored"]
 fn the_replayed_bill_is_reproduced_to_the_token() {
-    let replay = Replay::new(&pi_large(), Catalogue::builtin());
+    let replay = Replay::new(&pi_large(), Catalogue::builtin()).expect("it can be replayed");
     let billed = replay.billed();
     assert_eq!((billed.requests, billed.cost.round()), (439, 9_694_286.0));
-    let appended = replay.run(ReplayPolicy::Append);
+    let appended = run(&replay, ReplayPolicy::APPEND);
     assert_eq!(
         appended.read + appended.write + appended.input,
         billed.tokens.prompt(),
@@ -108,9 +114,9 @@ fn the_replayed_bill_is_reproduced_to_the_token() {
 #[test]
 #[ignore = "by hand: HARDPAN_SESSIONS=FOLDER cargo test -p hardpan-audit -- --ignored"]
 fn strata_costs_less_than_half_and_little_more_than_the_floor() {
-    let replay = Replay::new(&pi_large(), Catalogue::builtin());
+    let replay = Replay::new(&pi_large(), Catalogue::builtin()).expect("it can be replayed");
     let billed = replay.billed().cost;
-    let strata = replay.run(ReplayPolicy::Strata).cost;
+    let strata = run(&replay, ReplayPolicy::strata(Keep::Current)).cost;
     let (floor, clairvoyant) = (replay.floor(), replay.clairvoyant());
     println!(
         "strata {:.4} of the bill, {:.4} of the floor, {:.4} of clairvoyant full folds",
@@ -127,10 +133,10 @@ fn strata_costs_less_than_half_and_little_more_than_the_floor() {
 #[test]
 #[ignore = "by hand: HARDPAN_SESSIONS=FOLDER cargo test -p hardpan-audit -- --ignored"]
 fn no_other_policy_beats_strata() {
-    let replay = Replay::new(&pi_large(), Catalogue::builtin());
-    let strata = replay.run(ReplayPolicy::Strata).cost;
+    let replay = Replay::new(&pi_large(), Catalogue::builtin()).expect("it can be replayed");
+    let strata = run(&replay, ReplayPolicy::strata(Keep::Current)).cost;
     for policy in ReplayPolicy::ALL {
-        let cost = replay.run(policy).cost;
+        let cost = run(&replay, policy).cost;
         println!("{} {:.4} of the bill", policy.name(), cost / replay.billed().cost);
         assert!(cost >= strata, "{}", policy.name());
     }

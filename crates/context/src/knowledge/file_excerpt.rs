@@ -1,6 +1,8 @@
 //! [`FileExcerpt`]: the lines of a file in a tool's answer, without line numbers, notices and
 //! reminders.
 
+use super::line_ranges::LineRanges;
+
 /// Consecutive lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileExcerpt {
@@ -78,6 +80,14 @@ impl FileExcerpt {
     /// The lines with their numbers.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &String)> {
         (self.first..).zip(&self.lines)
+    }
+
+    /// The numbers of the lines.
+    pub fn line_ranges(&self) -> LineRanges {
+        match self.lines.len() as u64 {
+            0 => LineRanges::default(),
+            count => LineRanges::span(self.first, self.first + count - 1),
+        }
     }
 
     /// Whether `text` has these lines at these line numbers.

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Hash, Json, Text, Tool};
+use crate::{Hash, Json, Text};
 
 /// Token counts of texts that somebody else has measured, such as the bill of a recorded request. A
 /// [`TokenCounter`](crate::TokenCounter) that is given them counts nothing that it finds here, and
@@ -31,21 +31,12 @@ impl GivenSizes {
         self.sizes.insert(call_key(name, arguments.hash()), clamp(tokens));
     }
 
-    /// Gives the size of a declared tool.
-    pub fn set_tool(&mut self, tool: &Tool, tokens: usize) {
-        self.sizes.insert(tool_key(&tool.name, &tool.description, tool.parameters.hash()), clamp(tokens));
-    }
-
     pub(super) fn text(&self, hash: Hash) -> Option<u32> {
         self.sizes.get(&hash).copied()
     }
 
-    pub(super) fn named(&self, name: &str, description: Option<&str>, json: Hash) -> Option<u32> {
-        let key = match description {
-            Some(description) => tool_key(name, description, json),
-            None => call_key(name, json),
-        };
-        self.sizes.get(&key).copied()
+    pub(super) fn call(&self, name: &str, arguments: Hash) -> Option<u32> {
+        self.sizes.get(&call_key(name, arguments)).copied()
     }
 
     pub(super) fn scale(&self, counted: usize) -> u32 {
@@ -59,11 +50,6 @@ fn clamp(tokens: usize) -> u32 {
 
 fn call_key(name: &str, arguments: Hash) -> Hash {
     Hash::chain([Hash::of(b"call"), Hash::of(name.as_bytes()), arguments])
-}
-
-fn tool_key(name: &str, description: &str, parameters: Hash) -> Hash {
-    let text = |text: &str| Hash::of(text.as_bytes());
-    Hash::chain([text("tool"), text(name), text(description), parameters])
 }
 
 #[cfg(test)]
@@ -86,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_tools_have_given_sizes_too() {
+    fn calls_have_given_sizes_too() {
         let arguments = Json::new(&serde_json::json!({"path": "a"}));
         let mut sizes = GivenSizes::new(1.0);
         sizes.set_call("read", &arguments, 90);

@@ -6,10 +6,6 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn words(text: &str) -> usize {
-    text.split_whitespace().count()
-}
-
 #[derive(Clone, Copy, PartialEq)]
 enum CallStatus {
     Succeeded,
@@ -17,13 +13,12 @@ enum CallStatus {
 }
 
 struct TrackedConversation {
-    files: FileTracker<'static>,
-    next_unit: usize,
+    files: FileObserver,
 }
 
 impl TrackedConversation {
     fn new() -> Self {
-        TrackedConversation { files: FileTracker::new(Some("/home/ann/p"), &words), next_unit: 0 }
+        TrackedConversation { files: FileObserver::new(Some("/home/ann/p")) }
     }
 
     fn call(&mut self, tool: &str, arguments: Value, answer: &str) -> &mut Self {
@@ -49,8 +44,7 @@ impl TrackedConversation {
             images: 0,
             failed: status == CallStatus::Failed,
         };
-        self.files.observe(self.next_unit, &call, self.next_unit + 1, &result);
-        self.next_unit += 2;
+        self.files.observe(&call, &result);
         self
     }
 
@@ -66,8 +60,15 @@ impl TrackedConversation {
         self.call("edit", json!({"path": path, "oldText": old, "newText": new}), "done")
     }
 
-    fn generations(&self) -> Vec<u32> {
-        self.files.touches.iter().map(|touch| touch.generation).collect()
+    /// Path, kind and shown lines of each observation, and whether the whole content is known.
+    fn observed(&self) -> Vec<String> {
+        let describe = |observation: &FileObservation| {
+            let shown: Vec<String> =
+                observation.shown.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+            let lines = observation.lines.map_or("?".into(), |lines| lines.to_string());
+            format!("{} {:?} {}/{lines}", observation.path, observation.kind, shown.join(","))
+        };
+        self.files.observations().iter().map(describe).collect()
     }
 }
 
