@@ -67,15 +67,15 @@ impl FileObserver {
             _ if result.failed => {}
             FileAction::Read { path, from, lines } => {
                 let file = self.folder.resolve(path);
-                self.observe_excerpt(file, FileExcerpt::from_read_result(&result.text, *from, *lines));
+                self.observe_excerpt(&file, FileExcerpt::from_read_result(&result.text, *from, *lines));
             }
             FileAction::Write { path, content } => {
                 let file = self.folder.resolve(path);
-                self.observe_whole(file, ObservationKind::Written, content);
+                self.observe_whole(&file, ObservationKind::Written, content);
             }
             FileAction::Edit { path, changes } => {
                 let file = self.folder.resolve(path);
-                self.observe_edit(file, |text| apply_replacements(text, changes));
+                self.observe_edit(&file, |text| apply_replacements(text, changes));
             }
             FileAction::Patch { patch } => self.observe_patch(patch),
             FileAction::Other => {}
@@ -108,10 +108,10 @@ impl FileObserver {
     }
 
     /// A message shows or contains the whole content.
-    fn observe_whole(&mut self, file: String, kind: ObservationKind, text: &str) {
-        self.complete_parts(&file, text);
-        self.push(&file, kind, text, LineRanges::all(count_lines(text)));
-        *self.content(&file) = TrackedContent::Whole(Text::new(text));
+    fn observe_whole(&mut self, file: &str, kind: ObservationKind, text: &str) {
+        self.complete_parts(file, text);
+        self.push(file, kind, text, LineRanges::all(count_lines(text)));
+        *self.content(file) = TrackedContent::Whole(Text::new(text));
     }
 
     /// The parts that were shown belong to this content, if they agree with it.
@@ -131,24 +131,24 @@ impl FileObserver {
         }
     }
 
-    fn observe_edit(&mut self, file: String, apply: impl Fn(&str) -> Option<String>) {
-        let TrackedContent::Whole(before) = self.content(&file) else {
-            *self.content(&file) = TrackedContent::Unknown; // parts may have moved
+    fn observe_edit(&mut self, file: &str, apply: impl Fn(&str) -> Option<String>) {
+        let TrackedContent::Whole(before) = self.content(file) else {
+            *self.content(file) = TrackedContent::Unknown; // parts may have moved
             return;
         };
         let before = before.clone();
         let Some(after) = apply(&before) else {
-            *self.content(&file) = TrackedContent::Unknown;
+            *self.content(file) = TrackedContent::Unknown;
             return;
         };
-        self.push(&file, ObservationKind::Edited, &after, changed_lines(&before, &after));
-        *self.content(&file) = TrackedContent::Whole(Text::new(after));
+        self.push(file, ObservationKind::Edited, &after, changed_lines(&before, &after));
+        *self.content(file) = TrackedContent::Whole(Text::new(after));
     }
 
-    fn observe_excerpt(&mut self, file: String, excerpt: Option<FileExcerpt>) {
+    fn observe_excerpt(&mut self, file: &str, excerpt: Option<FileExcerpt>) {
         let Some(excerpt) = excerpt else { return };
         if excerpt.is_whole() {
-            let text = match self.content(&file) {
+            let text = match self.content(file) {
                 // An excerpt does not tell whether the last line has an end.
                 TrackedContent::Whole(known) if is_same_text(known, &excerpt.text()) => known.to_string(),
                 _ => excerpt.text(),
@@ -156,10 +156,10 @@ impl FileObserver {
             return self.observe_whole(file, ObservationKind::Shown, &text);
         }
         let shown = excerpt.line_ranges();
-        match self.content(&file) {
+        match self.content(file) {
             TrackedContent::Whole(text) if excerpt.agrees_with(text) => {
                 let text = text.clone();
-                self.push(&file, ObservationKind::Shown, &text, shown);
+                self.push(file, ObservationKind::Shown, &text, shown);
             }
             _ => self.observe_part(file, &excerpt, shown),
         }
@@ -167,11 +167,11 @@ impl FileObserver {
 
     /// Adds an excerpt of a file that is not known whole. Excerpts that together cover it make it
     /// known.
-    fn observe_part(&mut self, file: String, excerpt: &FileExcerpt, shown: LineRanges) {
-        let path = self.workspace_path(&file).to_owned();
+    fn observe_part(&mut self, file: &str, excerpt: &FileExcerpt, shown: LineRanges) {
+        let path = self.workspace_path(file).to_owned();
         self.observations.push(FileObservation::of_unknown(&path, shown));
         let index = self.observations.len() - 1;
-        let (mut lines, mut last, mut observations) = match std::mem::take(self.content(&file)) {
+        let (mut lines, mut last, mut observations) = match std::mem::take(self.content(file)) {
             TrackedContent::Parts { lines, last, observations } => (lines, last, observations),
             TrackedContent::Unknown | TrackedContent::Whole(_) => (BTreeMap::new(), None, Vec::new()),
         };
@@ -187,10 +187,10 @@ impl FileObserver {
         let covered = lines.keys().zip(1..).take_while(|(number, wanted)| **number == *wanted).count() as u64;
         let text =
             (last == Some(covered)).then(|| lines.values().flat_map(|line| [line, "\n"]).collect::<String>());
-        *self.content(&file) = TrackedContent::Parts { lines, last, observations };
+        *self.content(file) = TrackedContent::Parts { lines, last, observations };
         if let Some(text) = text {
-            self.complete_parts(&file, &text);
-            *self.content(&file) = TrackedContent::Whole(Text::new(text));
+            self.complete_parts(file, &text);
+            *self.content(file) = TrackedContent::Whole(Text::new(text));
         }
     }
 
@@ -198,10 +198,10 @@ impl FileObserver {
         for change in patch::parse(patch) {
             let file = self.folder.resolve(change.path);
             match change.action {
-                patch::PatchAction::Add(text) => self.observe_whole(file, ObservationKind::Written, &text),
+                patch::PatchAction::Add(text) => self.observe_whole(&file, ObservationKind::Written, &text),
                 patch::PatchAction::Delete => *self.content(&file) = TrackedContent::Unknown,
                 patch::PatchAction::Update { hunks, moved_to } => {
-                    self.observe_edit(file.clone(), |text| patch::apply(text, &hunks));
+                    self.observe_edit(&file, |text| patch::apply(text, &hunks));
                     if let Some(target) = moved_to {
                         let target = self.folder.resolve(target);
                         *self.content(&target) = TrackedContent::Unknown;
@@ -219,7 +219,7 @@ impl FileObserver {
             self.forget_affected(affected, command);
         }
         if let Some(ShownRange { path, from, lines }) = effect.shown {
-            self.observe_excerpt(path, FileExcerpt::from_command_output(output, from, lines));
+            self.observe_excerpt(&path, FileExcerpt::from_command_output(output, from, lines));
         }
     }
 

@@ -12,12 +12,11 @@ fn pi() -> String {
     let answer = |started: i64, write: u64| {
         json!({"type": "message", "timestamp": started + 4000, "message": {
             "role": "assistant", "provider": "anthropic", "model": "claude-sonnet-4-5", "stopReason": "stop",
-            "content": [{"type": "text", "text": "So."}], "timestamp": started,
+            "content": [{"type": "text", "text": format!("So: {write}.")}], "timestamp": started,
             "usage": {"input": 0, "output": 9, "cacheRead": 0, "cacheWrite": write},
         }})
     };
-    let asked =
-        |at: i64| json!({"type": "message", "timestamp": at, "message": {"role": "user", "content": "Why?"}});
+    let asked = |at: i64| json!({"type": "message", "timestamp": at, "message": {"role": "user", "content": format!("Why {at}?")}});
     let lines = [
         json!({"type": "session", "id": "s", "timestamp": START, "cwd": "/p"}),
         asked(START),
@@ -56,14 +55,14 @@ fn the_json_has_every_layout_against_bill_floor_and_clairvoyant() {
     );
     let appended = 1.25 * 20_000.0 + (2000.0 + 125.0) + 1.25 * 20_200.0;
     let expected =
-        json!({"cost": appended, "read": 20_000, "write": 40_300, "input": 0, "folds": 0, "pings": 0});
+        json!({"cost": appended, "read": 20_000, "write": 40_300, "input": 0, "folds": 0, "recalls": 0});
     assert_eq!((&session["layouts"]["append"], &session["layouts"]["strata"]), (&expected, &expected));
     assert_eq!(session["clairvoyant"], appended);
     // What the last request adds is sent once, so that writing it would not pay.
     assert_eq!(session["floor"], 1.25 * 20_100.0 + 2000.0 + 2010.0 + 100.0);
     let mut layouts: Vec<&String> = session["layouts"].as_object().expect("an object").keys().collect();
     layouts.sort();
-    assert_eq!(layouts, ["append", "inline", "panels", "strata", "tiers"]);
+    assert_eq!(layouts, ["append", "inline", "panels", "strata", "strata-history", "strata-lean", "tiers"]);
 }
 
 #[test]

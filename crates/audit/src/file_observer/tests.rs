@@ -81,13 +81,11 @@ fn edits_are_applied_to_what_was_read_or_written() {
         "3",
     );
     assert_eq!(conversation.files.text("~/p/a.rs"), Some("one 2 2\n3\n"));
-    assert_eq!(conversation.generations(), [1, 1, 1]);
-    assert_eq!(conversation.files.touches.iter().map(|touch| touch.body).collect::<Vec<_>>(), [3, 4, 4]);
+    let known = ["a.rs Shown 1-2/2", "a.rs Edited 1-1/2", "a.rs Edited 2-2/2"];
+    assert_eq!(conversation.observed(), known);
     conversation.call("write", json!({"path": "a.rs", "content": "new\n"}), "ok");
-    assert_eq!(
-        (conversation.files.text("a.rs"), conversation.generations()),
-        (Some("new\n"), vec![1, 1, 1, 2])
-    );
+    assert_eq!(conversation.files.text("a.rs"), Some("new\n"));
+    assert_eq!(conversation.observed()[3], "a.rs Written 1-1/1");
 }
 
 #[test]
@@ -96,9 +94,9 @@ fn an_edit_that_does_not_apply_makes_the_file_unknown() {
         let mut conversation = TrackedConversation::new();
         conversation.read("a", "one two\n").edit("a", old, "x");
         assert_eq!(conversation.files.text("a"), None, "{why}");
-        assert_eq!(conversation.generations(), [1]);
+        assert_eq!(conversation.observed(), ["a Shown 1-1/1"]);
         conversation.read("a", "one two\n");
-        assert_eq!(conversation.generations(), [1, 2]);
+        assert_eq!(conversation.observed(), ["a Shown 1-1/1"; 2]);
     }
     let mut conversation = TrackedConversation::new();
     conversation.read("a", "one two\n").call_with_status(
@@ -118,34 +116,30 @@ fn parts_that_cover_a_file_make_a_body() {
         json!({"path": "a", "limit": 2}),
         "1\n2\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
     );
-    assert_eq!((conversation.files.text("a"), conversation.generations()), (None, vec![]));
+    assert_eq!((conversation.files.text("a"), conversation.observed()), (None, vec!["a Shown 1-2/?".into()]));
     conversation.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 2}),
         "2\n3\n\n... (2 more lines not shown. Use offset=4 to continue reading)",
     );
     conversation.call("read", json!({"path": "a", "offset": 4, "limit": 9}), "4\n5\n");
-    assert_eq!(
-        (conversation.files.text("a"), conversation.generations()),
-        (Some("1\n2\n3\n4\n5\n"), vec![1, 1, 1])
-    );
+    assert_eq!(conversation.files.text("a"), Some("1\n2\n3\n4\n5\n"));
+    let completed = ["a Shown 1-2/5", "a Shown 2-3/5", "a Shown 4-5/5"];
+    assert_eq!(conversation.observed(), completed, "what the file held is known of every part");
     // Read again in part, it says nothing new.
     conversation.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 1}),
         "2\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
     );
-    assert_eq!(conversation.generations(), [1; 4]);
+    assert_eq!(conversation.observed()[3], "a Shown 2-2/5");
     conversation.call(
         "read",
         json!({"path": "a", "offset": 2, "limit": 1}),
         "changed\n\n... (3 more lines not shown. Use offset=3 to continue reading)",
     );
-    assert_eq!(
-        (conversation.files.text("a"), conversation.generations()),
-        (None, vec![1; 4]),
-        "somebody else changed it"
-    );
+    assert_eq!(conversation.files.text("a"), None, "somebody else changed it");
+    assert_eq!(conversation.observed()[4], "a Shown 2-2/?");
 }
 
 #[test]
@@ -217,7 +211,7 @@ fn a_command_that_only_shows_a_file_reads_it() {
     conversation.call("bash", json!({"command": "sed -n '3,9p' b.rs"}), "3\n");
     assert_eq!(conversation.files.text("b.rs"), Some("1\n2\n3\n"));
     conversation.call("bash", json!({"command": "cat c.rs | head"}), "1\n");
-    assert_eq!(conversation.files.names.get("/home/ann/p/c.rs"), None);
+    assert!(!conversation.files.files.contains_key("/home/ann/p/c.rs"));
 }
 
 #[test]
@@ -228,17 +222,16 @@ fn a_patch_of_codex_is_applied_or_the_file_is_unknown() {
     assert_eq!(conversation.files.text("a"), Some("one\ntwo\nthree\n"));
     conversation.call("apply_patch", patch("*** Update File: a\n@@\n one\n-two\n+2\n three"), "ok");
     assert_eq!(
-        (conversation.files.text("a"), conversation.generations()),
-        (Some("one\n2\nthree\n"), vec![1, 1])
+        (conversation.files.text("a"), conversation.observed()),
+        (Some("one\n2\nthree\n"), vec!["a Written 1-3/3".into(), "a Edited 2-2/3".into()])
     );
     conversation.call("apply_patch", patch("*** Update File: a\n@@\n-nowhere\n+x"), "ok");
     assert_eq!(conversation.files.text("a"), None);
     let two = "*** Add File: b\n+b\n*** Add File: c\n+c";
     conversation.call("apply_patch", patch(two), "ok");
     assert_eq!(
-        (conversation.files.text("c"), conversation.generations()),
-        (Some("c\n"), vec![1, 1]),
-        "one stub cannot stand for two files"
+        (conversation.files.text("c"), conversation.observed()[2..].to_vec()),
+        (Some("c\n"), vec!["b Written 1-1/1".into(), "c Written 1-1/1".into()])
     );
     conversation.call("apply_patch", patch("*** Delete File: c"), "ok");
     assert_eq!(conversation.files.text("c"), None);

@@ -298,7 +298,7 @@ impl Recording {
         self.problems.push(ImportProblem { line, message: message.into() });
     }
 
-    pub(super) fn add_entry(
+    pub(crate) fn add_entry(
         &mut self,
         line: usize,
         parent: Option<usize>,

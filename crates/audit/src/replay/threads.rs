@@ -44,7 +44,6 @@ pub(crate) enum Sizing {
 pub(crate) struct ThreadMessage {
     pub message: AgentMessage,
     pub observations: Vec<FileObservation>,
-    pub units: Vec<usize>,
 }
 
 /// One request, described by how it differs from the previous one.
@@ -306,13 +305,12 @@ impl<'a> ThreadBuilder<'a> {
             }
         };
         let observer = &self.entries.observer;
-        let finish = |(converted, units): (ConvertedMessage, Vec<usize>)| ThreadMessage {
+        let finish = |(converted, _): (ConvertedMessage, Vec<usize>)| ThreadMessage {
             observations: match converted.observations {
                 Observations::Recorded(observations) => observations,
                 Observations::Observed(range) => observer.observations()[range].to_vec(),
             },
             message: converted.message,
-            units,
         };
         ReplayThread {
             messages: self.messages.into_iter().map(finish).collect(),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::cache_audit::frontiers::{CacheKey, Frontier, Frontiers, node};
-use crate::{EntryContent, RecordedEntry, RecordedPart, Speaker};
+use crate::{EntryContent, RecordedPart, Speaker};
 
 /// A block of tokens per entry: large enough that nothing is under the minimum.
 const BLOCK: u64 = 2000;
@@ -23,7 +23,7 @@ fn recording(parents: &[usize]) -> Recording {
         let parts = vec![RecordedPart::Text(at.to_string().into())];
         let parent = at.checked_sub(back + 1);
         let content = EntryContent::Message { speaker: Speaker::User, parts };
-        recording.entries.push(RecordedEntry { line: at, parent, at: None, content });
+        recording.add_entry(at, parent, None, content);
     }
     recording
 }

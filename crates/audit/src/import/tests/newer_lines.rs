@@ -259,9 +259,10 @@ proptest! {
             if let Ok(recording) = Recording::parse("s.jsonl", text.as_bytes()) {
                 let audit = Audit::from_recording(&recording, Catalogue::builtin());
                 prop_assert!(audit.billed.cost.is_finite());
-                let replay = Replay::new(&recording, Catalogue::builtin());
+                let replay = Replay::new(&recording, Catalogue::builtin()).expect("it can be replayed");
                 prop_assert!(replay.floor() <= replay.billed().cost * (1.0 + 1e-9));
-                prop_assert!(replay.run(ReplayPolicy::Append).cost.is_finite());
+                let appended = replay.run(ReplayPolicy::APPEND).expect("its requests can be built");
+                prop_assert!(appended.cost.is_finite());
             }
         }
     }
