@@ -49,6 +49,16 @@ pub fn check_fields(
         let message = "The 'configuration_update' item type is not supported with truncation 'auto'";
         return Err(ErrorReply::invalid(message).with_param("input"));
     }
+    let tools = field("tools").unwrap_or_default();
+    let is_async = |tool: &Value| tool["async"] == true;
+    if let Some(index) = tools.as_array().and_then(|tools| tools.iter().position(is_async))
+        && !profile.configuration_updates
+    // both came with GPT-6
+    {
+        let param = format!("tools[{index}].async");
+        let message = format!("Unsupported parameter: '{param}' is not supported with this model.");
+        return Err(ErrorReply::invalid(message).with_param(param).with_code("unsupported_parameter"));
+    }
     check_unencrypted(decoded)
 }
 

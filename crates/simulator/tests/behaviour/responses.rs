@@ -462,6 +462,18 @@ async fn the_servers_refusals_are_its_own() {
             json!("input"),
             Value::Null,
         ),
+        (
+            json!({"model": "gpt-5.6", "tools": [{"type": "function", "name": "f", "async": true}]}),
+            "Unsupported parameter: 'tools[0].async' is not supported with this model.",
+            json!("tools[0].async"),
+            json!("unsupported_parameter"),
+        ),
+        (
+            json!({"input": [{"role": "user", "content": [{"type": "input_file", "filename": "a.pdf"}]}]}),
+            "Missing required parameter: 'input[0].content[0].file_data'.",
+            json!("input[0].content[0].file_data"),
+            json!("missing_required_parameter"),
+        ),
     ];
     for (more, message, param, code) in cases {
         let found = refusal(&provider, &request(more.clone())).await;
@@ -476,4 +488,12 @@ async fn the_servers_refusals_are_its_own() {
     );
     let none = json!({"reasoning": {"effort": "none"}, "temperature": 0.5, "top_p": 0.5});
     assert_eq!(provider.send(RESPONSES, &request(none)).await.status, 200, "nothing is reasoned");
+    let file = json!({"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="});
+    let accepted = [
+        json!({"input": [{"role": "user", "content": [file]}]}),
+        json!({"model": "gpt-6-luna", "tools": [{"type": "function", "name": "read", "async": true}]}),
+    ];
+    for more in accepted {
+        assert_eq!(provider.send(RESPONSES, &request(more.clone())).await.status, 200, "{more}");
+    }
 }

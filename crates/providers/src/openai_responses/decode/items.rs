@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use hardpan_prompt::{
-    Block, CacheLifetime, Call, Content, ItemKind, Json, PromptMessage, Reasoning, Region, ResultPart, Role,
-    Text, ToolOutcome, ToolResult,
+    Block, CacheLifetime, Call, Content, Hash, ItemKind, Json, PromptMessage, Reasoning, Region, ResultPart,
+    Role, Text, ToolOutcome, ToolResult,
 };
 use serde_json::Value;
 
@@ -267,7 +267,7 @@ impl ItemReader {
                 part.reject_unknown_fields(&known)?;
                 Content::Image(read_image(part)?, origin(kind))
             }
-            _ => return Err(part.invalid_value("files cannot be read here; send text or images")),
+            _ => Content::Text(segments(&read_file(part)?, kind)),
         };
         Ok(Block { breakpoint: self.breakpoint(part)?, ..Block::new(place, content) })
     }
@@ -341,6 +341,19 @@ fn push_block(role: Role, block: Block, decoded: &mut DecodedRequest) {
 
 fn push(role: Role, content: Content, decoded: &mut DecodedRequest) {
     push_block(role, Block::new(Region::Log, content), decoded);
+}
+
+/// Reads a file: its name and a hash stand for it, since nobody here looks into it.
+fn read_file(part: &Node<'_>) -> Result<String, DecodeError> {
+    let known = ["type", "file_id", "file_url", "file_data", "filename", "detail", "prompt_cache_breakpoint"];
+    part.reject_unknown_fields(&known)?;
+    part.non_null("detail").map(|detail| detail.one_of(&["low", "high", "auto"])).transpose()?;
+    let name = part.non_null("filename").map_or(Ok("file"), |name| name.text())?;
+    let sources = ["file_id", "file_url", "file_data"];
+    let Some(source) = sources.iter().find_map(|source| part.non_null(source)) else {
+        return Err(part.required("file_data").err().unwrap_or_else(|| part.invalid_value("an empty file")));
+    };
+    Ok(format!("[{name} {}]", Hash::of(limited_text(&source)?.as_bytes())))
 }
 
 fn text_content(text: &str) -> Content {
