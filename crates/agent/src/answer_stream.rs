@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hardpan_context::AssembledPrompt;
 use hardpan_prompt::{AgentMessage, MessageBody};
-use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ClientRequest, ProviderError};
+use hardpan_providers::{Answer, AnswerEvent, Client, ClientEvent, ProviderError};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -13,6 +13,7 @@ use crate::agent::{Agent, lock};
 use crate::events::{MessageDelta, MessageStart, MessageUpdate, Note};
 use crate::last_request::TextFallbacks;
 use crate::model_selection::ModelSelection;
+use crate::request::PlannedRequest;
 
 /// How often a streaming answer is stored: a crash loses at most this much of it.
 const PARTIAL_SAVE_INTERVAL: Duration = Duration::from_millis(400);
@@ -48,23 +49,13 @@ impl Agent {
         &self,
         client: &Client,
         selection: &ModelSelection,
-        assembled: &AssembledPrompt,
+        planned: &PlannedRequest,
         forms: &TextFallbacks<'_>,
         token: &CancellationToken,
     ) -> StreamOutcome {
-        let started = self.now();
-        let mut sent = started;
-        let previous_answer = self.previous_answer(selection);
-        let request = ClientRequest {
-            prompt: &assembled.prompt,
-            profile: &selection.target.profile,
-            provider: &selection.target.provider,
-            fallbacks: forms,
-            previous_answer: previous_answer.as_deref(),
-            now_ms: started.as_millisecond(),
-        };
+        let mut sent = self.now();
         let mut partial = None;
-        let mut stream = client.send(request);
+        let mut stream = client.send(planned.client_request(selection, forms, sent));
         let mut save = tokio::time::interval(PARTIAL_SAVE_INTERVAL);
         save.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         // Whether to wait for the faces before the next piece; what came is stored meanwhile.
@@ -87,7 +78,7 @@ impl Agent {
                     Some(Ok(ClientEvent::Answer(event))) => {
                         let partial = match &mut partial {
                             Some(partial) => partial,
-                            None => partial.insert(self.begin_answer(selection, assembled).await),
+                            None => partial.insert(self.begin_answer(selection, &planned.assembled).await),
                         };
                         self.handle_answer_event(partial, &event, stream.answer()).await;
                         await_faces = true;

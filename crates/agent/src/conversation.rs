@@ -98,6 +98,14 @@ impl Conversation {
         Ok(conversation)
     }
 
+    /// A conversation that goes on from `leaf` of a session, to be looked at: nothing may be added
+    /// to it, and its file stays as it is.
+    pub fn look_at(path: &Path, session: &Session, leaf: Option<&str>) -> Result<Self, ConversationError> {
+        let mut conversation = Conversation::begin(path, session.header.clone())?;
+        conversation.load(session, leaf, BilledEntries::Session)?;
+        Ok(conversation)
+    }
+
     /// Creates a session that starts with a copy of a branch of `session`.
     pub fn fork(
         session: &Session,
@@ -209,6 +217,22 @@ impl Conversation {
     pub fn new_message(&mut self, body: MessageBody, now: Timestamp) -> AgentMessage {
         let id = self.next_id();
         AgentMessage { time: Some(now), ..AgentMessage::new(MessageId(id), body) }
+    }
+
+    /// The messages as they would be with some more, and the id of the first of these. Adds nothing.
+    pub(crate) fn messages_with(
+        &self,
+        bodies: Vec<MessageBody>,
+        now: Timestamp,
+    ) -> (Vec<AgentMessage>, Option<MessageId>) {
+        let free = (self.entries + 1..).map(|n| Arc::from(format!("e{n}")));
+        let ids = free.filter(|id| !self.entry_ids.contains(id)).map(MessageId);
+        let message = |(id, body)| AgentMessage { time: Some(now), ..AgentMessage::new(id, body) };
+        let mut messages = self.messages.clone();
+        let at = messages.len();
+        messages.extend(ids.zip(bodies).map(message));
+        let first = messages.get(at).map(|message| message.id.clone());
+        (messages, first)
     }
 
     /// Adds a message to the conversation and stores it, with the data of a tool result.

@@ -180,6 +180,48 @@ pub enum BuildError {
     Invalid(#[from] Violation),
 }
 
+/// Why the next request of the conversation cannot be built.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The workspace, which the request shows, is not known.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    /// What is known does not make a valid request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl From<PlanError> for RunEnd {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Observe(error) => error.into(),
+            PlanError::Build(error) => error.into(),
+        }
+    }
+}
+
+/// Why a request cannot be shown before it is sent.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PreviewError {
+    /// The agent does not take the input now.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// A handler of the `input` event dealt with the input, so that no request follows.
+    #[error("nothing would be sent: a handler answers this input itself")]
+    Handled,
+    /// There is no client for the model.
+    #[error(transparent)]
+    Client(#[from] ClientFactoryError),
+    /// The request cannot be built.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The request cannot be encoded.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
 impl From<BuildError> for RunEnd {
     fn from(error: BuildError) -> Self {
         let message = error.to_string();

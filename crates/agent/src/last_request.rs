@@ -25,7 +25,13 @@ pub struct LastRequest {
 
 impl LastRequest {
     pub fn breakdown(&self) -> Breakdown {
-        Breakdown::new(&self.assembled, &self.snapshot, &self.target, &self.render_cache)
+        let with_fallback = self.fallback.clone().map(|(prompt, measured)| AssembledPrompt {
+            prompt,
+            measured,
+            ..self.assembled.clone()
+        });
+        let assembled = with_fallback.as_ref().unwrap_or(&self.assembled);
+        Breakdown::new(assembled, &self.snapshot, &self.target, &self.render_cache)
     }
 
     /// The prompt that was really sent, and its token counts.

@@ -58,6 +58,7 @@ mod last_request; // LastRequest: the last request as it was sent
 mod layout_state; // the layout's state between requests
 mod model_selection; // ModelSelection: model, layout and thinking of the next request
 mod navigate; // continuing from an earlier entry of the session
+mod preview; // RequestPreview: the next request as it would be sent
 mod queue; // the queues: inputs typed while a run is in progress
 mod request; // building a request: snapshot, assembly, validation
 mod run; // one run: from a prompt until nothing more happens by itself
@@ -78,7 +79,8 @@ pub use command::Command;
 pub use compact::{CompactReason, CompactionResult};
 pub use conversation::{Conversation, ConversationError};
 pub use error::{
-    AgentError, BuildError, CommandError, CompactError, EntryError, PingError, SideRequestError, SummaryError,
+    AgentError, BuildError, CommandError, CompactError, EntryError, PingError, PlanError, PreviewError,
+    SideRequestError, SummaryError,
 };
 pub use events::{
     AgentEvent, CustomMessage, Event, EventStream, Events, HandlerError, HandlerFault, Input, InputSource,
@@ -86,6 +88,7 @@ pub use events::{
 };
 pub use hardpan_context::Coupling;
 pub use navigate::BranchExit;
+pub use preview::RequestPreview;
 pub use queue::{Delivery, InputId, PreparedInput, QueueMode, QueuedInputs};
 pub use run_status::{Activity, RunStatus, WorkClaim};
 pub use session_control::SessionSwitchKind;

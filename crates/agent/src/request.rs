@@ -1,5 +1,8 @@
 //! Building a request: the conversation and the workspace become a [`Snapshot`], which becomes a
 //! prompt that the provider will accept.
+//!
+//! [`Agent::plan_request`] is the one way to it, for requests that are sent and for those that are
+//! only shown.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,21 +10,70 @@ use std::sync::Arc;
 use hardpan_context::{AssembledPrompt, FoldReason, RenderCache, Snapshot, assemble};
 use hardpan_prompt::validate::validate;
 use hardpan_prompt::{AgentMessage, ItemKind, MessageId};
+use hardpan_providers::{ClientRequest, PromptFallbacks};
 use jiff::Timestamp;
 
 use crate::agent::{Agent, lock};
 use crate::conversation::Conversation;
-use crate::error::BuildError;
+use crate::error::{BuildError, PlanError};
 use crate::events::ContextEvent;
 use crate::model_selection::ModelSelection;
 use crate::run::RunState;
 use crate::setup::ObserveError;
 
+/// What the next request of the conversation says.
+pub(crate) struct RequestContent {
+    pub messages: Vec<AgentMessage>,
+    /// The first message that no request has carried yet.
+    pub fresh: Option<MessageId>,
+    /// Whether the user asked for a fold.
+    pub fold: Option<FoldReason>,
+}
+
+/// A request that could be sent now.
+pub(crate) struct PlannedRequest {
+    pub snapshot: Snapshot,
+    pub assembled: AssembledPrompt,
+    /// The provider's id of the answer before, where the provider gave one.
+    pub previous_answer: Option<Arc<str>>,
+}
+
+impl PlannedRequest {
+    /// What the client is given to send it.
+    pub fn client_request<'a>(
+        &'a self,
+        selection: &'a ModelSelection,
+        fallbacks: &'a dyn PromptFallbacks,
+        now: Timestamp,
+    ) -> ClientRequest<'a> {
+        ClientRequest {
+            prompt: &self.assembled.prompt,
+            profile: &selection.target.profile,
+            provider: &selection.target.provider,
+            fallbacks,
+            previous_answer: self.previous_answer.as_deref(),
+            now_ms: now.as_millisecond(),
+        }
+    }
+}
+
 impl Agent {
-    /// The conversation as the handlers of the `context` event leave it. Without handlers there is
-    /// only one copy.
-    pub(crate) async fn context_messages(&self) -> Vec<AgentMessage> {
-        let messages = lock(&self.inner.conversation).messages.clone();
+    /// Builds the next request of the conversation. Commits nothing.
+    pub(crate) async fn plan_request(
+        &self,
+        run_state: &mut RunState,
+        selection: &ModelSelection,
+        RequestContent { messages, fresh, fold }: RequestContent,
+    ) -> Result<PlannedRequest, PlanError> {
+        let mut snapshot = self.build_snapshot(run_state, selection, fresh, messages)?;
+        snapshot.fold = fold.or(snapshot.fold);
+        self.prepare_layout_state(run_state, selection, &mut snapshot).await;
+        let assembled = self.assemble_request(run_state, selection, &snapshot)?;
+        Ok(PlannedRequest { snapshot, assembled, previous_answer: self.previous_answer(selection) })
+    }
+
+    /// A conversation as the handlers of the `context` event leave it.
+    pub(crate) async fn context_messages(&self, messages: Vec<AgentMessage>) -> Vec<AgentMessage> {
         if !self.events().has_handlers::<ContextEvent>() {
             return messages;
         }

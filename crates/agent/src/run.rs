@@ -50,6 +50,11 @@ impl RunState {
         }
     }
 
+    /// Takes over what was observed, for the requests that follow.
+    pub fn set_observed(&mut self, snapshot: Snapshot) {
+        self.base_snapshot = Some(snapshot);
+    }
+
     /// The workspace as last observed.
     pub fn observed_snapshot(&self) -> Result<&Snapshot, ObserveError> {
         self.base_snapshot.as_ref().ok_or(ObserveError::NotObserved)
@@ -340,11 +345,20 @@ impl Agent {
         token: &CancellationToken,
     ) -> Result<Vec<CustomMessage>, RunEnd> {
         self.observe_for_run(run_state, ObserveReason::RunStarted, prepared, token).await?;
+        Ok(unless_aborted(token, self.ask_before_run(run_state, prepared)).await??)
+    }
+
+    /// Lets `before_agent_start` handlers add messages or replace the system prompt.
+    pub(crate) async fn ask_before_run(
+        &self,
+        run_state: &mut RunState,
+        prepared: &PreparedInput,
+    ) -> Result<Vec<CustomMessage>, ObserveError> {
         run_state.system_prompt_override = None;
         if !self.events().has_handlers::<BeforeAgentStart>() {
             return Ok(Vec::new());
         }
-        let base = self.system_prompt(run_state).map_err(RunEnd::from)?;
+        let base = self.system_prompt(run_state)?;
         let event = BeforeAgentStart {
             prompt: prepared.text.clone(),
             images: prepared.images.clone(),
@@ -357,7 +371,7 @@ impl Agent {
                 reply.system_prompt.unwrap_or_else(|| std::mem::take(&mut event.system_prompt));
             ControlFlow::Continue(())
         });
-        let (event, faults) = unless_aborted(token, asking).await?;
+        let (event, faults) = asking.await;
         self.events().report_faults(&faults);
         run_state.system_prompt_override =
             (event.system_prompt != base).then(|| Text::new(event.system_prompt));
@@ -373,12 +387,16 @@ impl Agent {
         token: &CancellationToken,
     ) -> Result<(), RunEnd> {
         let observed = unless_aborted(token, self.observe_workspace(reason, &prepared.text)).await?;
-        run_state.base_snapshot = Some(observed.map_err(RunEnd::from)?);
+        run_state.set_observed(observed.map_err(RunEnd::from)?);
         Ok(())
     }
 
     /// Observes the workspace on a blocking thread.
-    async fn observe_workspace(&self, reason: ObserveReason, prompt: &str) -> Result<Snapshot, ObserveError> {
+    pub(crate) async fn observe_workspace(
+        &self,
+        reason: ObserveReason,
+        prompt: &str,
+    ) -> Result<Snapshot, ObserveError> {
         let context_source = self.inner.setup.context_source.clone();
         let target = self.target();
         let (window, token_factor) = (target.model.context as usize, target.model.token_factor);

@@ -139,6 +139,8 @@ pub enum ObserveReason {
     RunStarted,
     /// A tool may have changed files during a run. What takes long can wait for the next run.
     FilesChanged,
+    /// A request is only shown: observe everything, as for a run, and remember nothing of it.
+    Preview,
 }
 
 /// What the agent wants to know about the workspace, and what for.

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use hardpan_context::RenderCache;
 use hardpan_prompt::{AgentMessage, MessageId};
-use hardpan_providers::{Answer, AnswerCall, FailureKind, StopReason};
+use hardpan_providers::{Answer, AnswerCall, Client, FailureKind, StopReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, lock};
@@ -16,6 +17,7 @@ use crate::error::AgentError;
 use crate::events::{BeforeProviderRequest, MessageEnd, RunEnd};
 use crate::last_request::{LastRequest, TextFallbacks};
 use crate::model_selection::ModelSelection;
+use crate::request::{PlannedRequest, RequestContent};
 use crate::run::{RunState, unless_aborted};
 use crate::session_ledger::CacheBase;
 use crate::spending::Spending;
@@ -42,43 +44,57 @@ impl Agent {
             Ok(found) => found,
             Err(error) => return Ok(Err(RunEnd::Error { message: error.to_string() })),
         };
-        let messages = match unless_aborted(token, self.context_messages()).await {
+        let messages = lock(&self.inner.conversation).messages.clone();
+        let messages = match unless_aborted(token, self.context_messages(messages)).await {
             Ok(messages) => messages,
             Err(stop) => return Ok(Err(stop)),
         };
-        let mut snapshot = match self.build_snapshot(run_state, &selection, fresh, messages) {
-            Ok(snapshot) => snapshot,
+        let content = RequestContent { messages, fresh, fold: None };
+        let planned = match self.plan_request(run_state, &selection, content).await {
+            Ok(planned) => planned,
             Err(error) => return Ok(Err(error.into())),
         };
-        self.prepare_layout_state(run_state, &selection, &mut snapshot).await;
-        let assembled = match self.assemble_request(run_state, &selection, &snapshot) {
-            Ok(assembled) => assembled,
-            Err(error) => return Ok(Err(error.into())),
-        };
+        let render_cache = run_state.render_cache.clone();
         if self.events().has_listeners::<BeforeProviderRequest>() {
-            let event = BeforeProviderRequest {
-                provider: selection.target.provider.clone(),
-                model: selection.target.model.id.clone(),
-                layout: selection.layout,
-                tokens: assembled.measured.total(),
-                prompt: Arc::new(assembled.prompt.clone()),
-            };
+            let event = self.provider_request_event(&client, &selection, &planned, &render_cache);
             self.events().emit(self, event).await;
         }
         let forms = TextFallbacks::new(&self.inner.setup.texts);
-        let outcome = self.stream_answer(&client, &selection, &assembled, &forms, token).await;
+        let outcome = self.stream_answer(&client, &selection, &planned, &forms, token).await;
+        let PlannedRequest { assembled, snapshot, .. } = planned;
         let usage = outcome.answer.usage.as_ref().map(|usage| usage.tokens);
         let spending = usage.as_ref().map(|usage| Spending::from_usage(usage, &selection.target));
         let target = selection.target.clone();
-        let render_cache = run_state.render_cache.clone();
         if let Some(usage) = &usage {
-            self.inner.setup.client_factory.record_usage(&target, &assembled, &run_state.render_cache, usage);
+            self.inner.setup.client_factory.record_usage(&target, &assembled, &render_cache, usage);
         }
         let fallback = forms.take_sent(&render_cache, &target);
         let last_request =
             Arc::new(LastRequest { assembled, snapshot, target, render_cache, spending, fallback });
         *lock(&self.inner.last_request) = Some(last_request.clone());
         self.finish_turn(outcome, &last_request, &selection).await
+    }
+
+    /// The event before a request: it has the prompt in the form that is sent.
+    fn provider_request_event(
+        &self,
+        client: &Client,
+        selection: &ModelSelection,
+        planned: &PlannedRequest,
+        render_cache: &RenderCache,
+    ) -> BeforeProviderRequest {
+        let forms = TextFallbacks::new(&self.inner.setup.texts);
+        let request = planned.client_request(selection, &forms, self.now());
+        let prompt = client.prompt_to_send(&request).into_owned();
+        let fallback = forms.take_sent(render_cache, &selection.target);
+        let measured = fallback.as_ref().map_or(&planned.assembled.measured, |(_, measured)| measured);
+        BeforeProviderRequest {
+            provider: selection.target.provider.clone(),
+            model: selection.target.model.id.clone(),
+            layout: selection.layout,
+            tokens: measured.total(),
+            prompt: Arc::new(prompt),
+        }
     }
 
     /// Stores the answer and its bill, and decides what comes next.

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hardpan_agent::{Agent, Conversation, SessionSwitchKind};
+use hardpan_agent::{
+    Agent, Conversation, Input, InputSource, PreviewError, RequestPreview, SessionSwitchKind,
+};
 use hardpan_prompt::Image;
 use hardpan_session::SessionStore;
 use hardpan_tools::Scope;
@@ -76,6 +78,25 @@ impl ConversationApp {
         mentioned.files.into_iter().for_each(|path| self.context.open(path));
         images.extend(mentioned.images);
         Attachments { images, notes: mentioned.notes }
+    }
+
+    /// The request that a prompt would lead to now; without one, the request that would go on with
+    /// the conversation as it is. Nothing is stored, and no file stays open.
+    pub async fn preview_request(&self, prompt: &str) -> Result<RequestPreview, PreviewError> {
+        let mentioned = Mentions::find(prompt, &self.scope, PromptSource::Typed);
+        let open = self.context.pinned_context().files;
+        let added: Vec<PathBuf> = mentioned.files.into_iter().filter(|path| !open.contains(path)).collect();
+        added.iter().for_each(|path| self.context.open(path.clone()));
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        images.extend(mentioned.images);
+        let (text, source) = (prompt.to_owned(), InputSource::Interactive);
+        let input = Input { text, below: None, images, source, id: None };
+        let input = Some(input).filter(|_| !prompt.trim().is_empty());
+        let preview = self.agent.preview_request(input, None).await;
+        for path in &added {
+            self.context.close(path);
+        }
+        preview
     }
 
     /// Switches to another conversation once the agent is idle, with that conversation's open files

@@ -42,6 +42,11 @@ impl LearnedState {
         CapabilityCache::from_json(&self.refusals.to_string())
     }
 
+    /// Forgets what servers have refused, so that the next request tries it again.
+    pub fn forget_refusals(&mut self) {
+        self.save(&CapabilityCache::default(), None);
+    }
+
     /// Stores the refusals and, if given, a model's name with its token factor. Ignores write
     /// errors: the next run learns the same again.
     pub fn save(&mut self, refusals: &CapabilityCache, factor: Option<(String, TokenFactor)>) {

@@ -2,8 +2,8 @@
 //! builds requests.
 //!
 //! The principal type is [`ConversationApp`]: an agent with its settings, workspace, tools,
-//! approvals and provider. [`request::assemble`] builds the same request without an agent, from the
-//! same [`gather::FolderReader`]. Nothing here parses arguments or prints: a face passes
+//! approvals and provider. [`request::assemble`] has such an agent build a request that is only shown,
+//! or sent by itself. Nothing here parses arguments or prints: a face passes
 //! [`options`], and shows events, [`Notice`]s and errors.
 //!
 //! ```
@@ -52,7 +52,7 @@ pub mod options; // what a face asks for
 mod provider_connection; // makes clients for the agent
 pub mod provider_route; // chooses the network or the simulator for a request
 pub mod request; // AssembledRequest: a request that is ready to be sent
-pub mod send; // sends one request without an agent
+pub mod send; // sends one request by itself
 mod session_folder; // where conversations are stored
 pub mod settings; // the user's settings, the project's settings, trust
 pub mod side_requests; // stores the bills of requests outside of conversations, such as commits

@@ -7,11 +7,14 @@ use std::path::PathBuf;
 
 use hardpan_agent::expand::ExpansionProblem;
 use hardpan_models::{ThinkingSubstitution, UnknownName, did_you_mean};
+use hardpan_providers::UnsupportedFeature;
 use hardpan_session::SessionProblem;
 use hardpan_tools::JournalError;
+use jiff::Timestamp;
 
 use crate::commit::CommitNotice;
 use crate::error_text;
+use crate::mentions::MentionNote;
 use crate::settings::{BaseUrl, BaseUrlSource};
 
 /// Shows notices: one for each face.
@@ -86,6 +89,19 @@ pub enum Notice {
         /// Whether a key goes there.
         with_key: bool,
     },
+    /// The server has refused something before, so that requests leave it out from the start.
+    FeaturesRefused {
+        /// Provider and id of the model.
+        model: String,
+        /// Where the requests go.
+        address: String,
+        /// What is left out.
+        features: Vec<UnsupportedFeature>,
+        /// When the first of it is tried again.
+        next_try: Timestamp,
+    },
+    /// A file that the prompt of a shown request mentions is not attached in full.
+    Mention(MentionNote),
     /// No list has the model, so its limits and abilities are assumptions.
     UnlistedModel {
         /// Provider and id of the model.
@@ -182,6 +198,16 @@ impl fmt::Display for Notice {
                 let key = if *with_key { ", with your key" } else { "" };
                 write!(f, "requests to {provider} go to {}{key} (set by {source})", address.url)
             }
+            Notice::FeaturesRefused { model, address, features, next_try } => {
+                let features: Vec<String> = features.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "requests for {model} to {address} are sent without {}, because the server refused that; Hardpan tries again after {}, or at once after `hardpan providers --forget-refusals`",
+                    features.join(" and without "),
+                    next_try.strftime("%Y-%m-%d %H:%M UTC")
+                )
+            }
+            Notice::Mention(note) => f.write_str(note.to_string().trim_start_matches("· ")),
             Notice::UnlistedModel { model, similar, fallback_provider, context } => {
                 let similar = did_you_mean(similar);
                 write!(f, "{model} is not in the list of models{similar}: ")?;

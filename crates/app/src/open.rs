@@ -8,7 +8,7 @@ use hardpan_agent::{Agent, AgentSettings, Conversation, ConversationError, ReadC
 use hardpan_context::Target;
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::Image;
-use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore};
+use hardpan_session::{LogError, Session, SessionError, SessionLookupError, SessionStore, SessionSummary};
 use hardpan_tools::Scope;
 use hardpan_workspace as workspace;
 use hardpan_workspace::ImageFileError;
@@ -19,9 +19,9 @@ use crate::conversation_app::{ConversationApp, restore_pinned};
 use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions};
 use crate::learned_state::LearnedState;
 use crate::notice::{DiscardNotices, Notice, NoticeSink};
-use crate::options::{OpenOptions, SessionChoice, SessionStorage};
+use crate::options::{OpenOptions, RequestOptions, SessionChoice, SessionStorage, TargetOptions};
 use crate::provider_connection::ProviderConnection;
-use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation};
+use crate::session_folder::{ScratchFolder, begin_conversation, fork_conversation, unstored_conversation};
 use crate::settings::{Settings, SettingsError, expand_home};
 use crate::target::{
     TargetError, TargetNotices, apply_learned_factor, known_session_model, resolve_keep, resolve_layout,
@@ -109,7 +109,7 @@ impl ConversationApp {
             notices.notice(Notice::ExpansionSkipped(problem.clone()));
         }
         let state = LearnedState::load(&options.user_folders);
-        let target = choose_target(options, &settings, &conversation, &state, &**notices)?;
+        let target = choose_target(&options.target, &settings, &conversation, &state, &**notices)?;
         let tool_set = ToolSet::new(
             &settings,
             &conversation.session,
@@ -117,7 +117,7 @@ impl ConversationApp {
             options.sandbox_launcher.clone(),
             notices,
         );
-        let scope = scope(&root, &folder, &settings, &tool_set);
+        let scope = scope(&root, &folder, &settings, &tool_set.outputs);
         let reader =
             FolderReader::new(folder.clone(), settings.clone(), expansions.model_listing(), notices.clone());
         let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
@@ -129,7 +129,7 @@ impl ConversationApp {
             notices.clone(),
         ));
         let approver = approver(options, face, &settings, &scope, &tool_set)?;
-        let thinking = choose_thinking(options, &conversation);
+        let thinking = choose_thinking(&options.target, &conversation);
         let target_notices = TargetNotices::default();
         target_notices.send(&settings, &target, thinking, &**notices);
         let setup = Setup {
@@ -190,27 +190,63 @@ fn open_conversation(
     folder: &Path,
     notices: &dyn NoticeSink,
 ) -> Result<Conversation, OpenError> {
-    let conversation = match choice {
-        SessionChoice::New => begin_conversation(store, folder)?,
-        SessionChoice::Latest => {
-            let latest = store.list(Some(folder)).into_iter().next();
-            Conversation::resume(&latest.ok_or(OpenError::NothingToContinue)?.path, None)?
+    let conversation = match (choice, find_session(choice, store, folder)?) {
+        (SessionChoice::Fork { at, .. }, Some(found)) => {
+            fork_conversation(store, folder, &Session::open(&found.path)?, at.as_deref())?
         }
-        SessionChoice::Resume { session, at } => {
-            let summary = store.find(Some(folder), session)?;
-            if Path::new(&*summary.cwd) != folder {
-                let began_in = summary.cwd.to_string();
-                notices.notice(Notice::OtherFolder { began_in, folder: folder.to_owned() });
-            }
-            Conversation::resume(&summary.path, at.as_deref())?
+        (SessionChoice::Resume { at, .. }, Some(found)) => {
+            send_other_folder(&found, folder, notices);
+            Conversation::resume(&found.path, at.as_deref())?
         }
-        SessionChoice::Fork { session, at } => {
-            let summary = store.find(Some(folder), session)?;
-            fork_conversation(store, folder, &Session::open(&summary.path)?, at.as_deref())?
-        }
+        (_, Some(found)) => Conversation::resume(&found.path, None)?,
+        (_, None) => begin_conversation(store, folder)?,
     };
     send_session_problems(&conversation, notices);
     Ok(conversation)
+}
+
+/// The same conversation to be looked at: nothing is stored, and no file is touched.
+pub(crate) fn look_at_conversation(
+    options: &RequestOptions,
+    store: &SessionStore,
+    folder: &Path,
+    notices: &dyn NoticeSink,
+) -> Result<Conversation, OpenError> {
+    let Some(found) = find_session(&options.session, store, folder)? else {
+        return unstored_conversation(store, folder, options.purpose);
+    };
+    let at = match &options.session {
+        SessionChoice::Resume { at, .. } | SessionChoice::Fork { at, .. } => at.as_deref(),
+        SessionChoice::New | SessionChoice::Latest => None,
+    };
+    let conversation = Conversation::look_at(&found.path, &Session::open(&found.path)?, at)?;
+    send_session_problems(&conversation, notices);
+    Ok(conversation)
+}
+
+/// The session that a choice means; none for a new one.
+fn find_session(
+    choice: &SessionChoice,
+    store: &SessionStore,
+    folder: &Path,
+) -> Result<Option<SessionSummary>, OpenError> {
+    Ok(match choice {
+        SessionChoice::New => None,
+        SessionChoice::Latest => {
+            let latest = store.list(Some(folder)).into_iter().next();
+            Some(latest.ok_or(OpenError::NothingToContinue)?)
+        }
+        SessionChoice::Resume { session, .. } | SessionChoice::Fork { session, .. } => {
+            Some(store.find(Some(folder), session)?)
+        }
+    })
+}
+
+fn send_other_folder(summary: &SessionSummary, folder: &Path, notices: &dyn NoticeSink) {
+    if Path::new(&*summary.cwd) != folder {
+        let began_in = summary.cwd.to_string();
+        notices.notice(Notice::OtherFolder { began_in, folder: folder.to_owned() });
+    }
 }
 
 /// Tells the user which lines of a conversation's file cannot be read.
@@ -221,27 +257,27 @@ pub(crate) fn send_session_problems(conversation: &Conversation, notices: &dyn N
     }
 }
 
-fn choose_target(
-    options: &OpenOptions,
+pub(crate) fn choose_target(
+    options: &TargetOptions,
     settings: &Settings,
     conversation: &Conversation,
     state: &LearnedState,
     notices: &dyn NoticeSink,
 ) -> Result<Target, OpenError> {
     let model = known_session_model(settings, conversation.model.as_ref(), notices);
-    let mut target = resolve_target(&options.target, settings, model)?;
+    let mut target = resolve_target(options, settings, model)?;
     apply_learned_factor(&mut target, state);
     Ok(target)
 }
 
 /// What the agent may read and write: the workspace, what the settings add, and the outputs of its
 /// own commands.
-fn scope(root: &Path, folder: &Path, settings: &Settings, tool_set: &ToolSet) -> Scope {
+pub(crate) fn scope(root: &Path, folder: &Path, settings: &Settings, outputs: &Path) -> Scope {
     let mut scope = Scope::new(root, folder);
     scope.readable = settings.config.readable.iter().map(|folder| expand_home(folder)).collect();
     scope.readable.extend(settings.user_folders.config.as_ref().map(|config| config.join("skills")));
     scope.hidden = settings.user_folders.private_files();
-    tool_set.allow_reading_outputs(&mut scope);
+    scope.readable.push(outputs.to_owned());
     scope
 }
 
@@ -268,15 +304,15 @@ fn approver(
 }
 
 /// How much the model thinks: the option, else what the conversation last used.
-fn choose_thinking(options: &OpenOptions, conversation: &Conversation) -> ThinkingSetting {
-    match (options.target.thinking, &conversation.thinking) {
+pub(crate) fn choose_thinking(options: &TargetOptions, conversation: &Conversation) -> ThinkingSetting {
+    match (options.thinking, &conversation.thinking) {
         (Some(setting), _) => setting,
         (None, Some(level)) => level.parse().unwrap_or_default(),
         (None, None) => ThinkingSetting::Default,
     }
 }
 
-fn agent_settings(settings: &Settings) -> AgentSettings {
+pub(crate) fn agent_settings(settings: &Settings) -> AgentSettings {
     let (config, default) = (&settings.config, AgentSettings::default());
     let parallel = config.parallel_reads.unwrap_or(false);
     AgentSettings {

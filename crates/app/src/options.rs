@@ -1,5 +1,5 @@
 //! What a face asks for: [`OpenOptions`] for a conversation, [`RequestOptions`] for a request that
-//! is built without one. Both name a model with [`TargetOptions`].
+//! is only shown, or sent by itself. Both name a model with [`TargetOptions`].
 
 use std::path::PathBuf;
 
@@ -9,6 +9,7 @@ use hardpan_tools::SandboxLauncher;
 use jiff::Timestamp;
 
 use crate::approval::ApprovalMode;
+use crate::mentions::PromptSource;
 use crate::settings::UserFolders;
 
 /// The model and the layout to use. What is not given comes from the environment, the
@@ -120,21 +121,23 @@ pub enum SessionStorage {
     Temporary,
 }
 
-/// A request to build without an agent.
+/// A request to show, or to send by itself.
 #[derive(Clone, Debug)]
 pub struct RequestOptions {
     /// The folder that the request is about.
     pub folder: PathBuf,
     /// What the user asks.
     pub prompt: Option<String>,
-    /// Files to show to the model, relative to the folder.
+    /// Who wrote the prompt.
+    pub prompt_source: PromptSource,
+    /// Files to open, relative to the folder: text, or images that go with the prompt.
     pub files: Vec<PathBuf>,
     /// Image files to attach to the prompt.
     pub images: Vec<PathBuf>,
     /// A snapshot file to use instead of the folder.
     pub snapshot: Option<PathBuf>,
-    /// A session file whose conversation to include.
-    pub session: Option<PathBuf>,
+    /// The conversation that the request goes on with. Its file stays as it is.
+    pub session: SessionChoice,
     /// The model and the layout.
     pub target: TargetOptions,
     /// The time to put into the request; none for the current time.
@@ -145,25 +148,40 @@ pub struct RequestOptions {
     pub tools: bool,
     /// Whether to include the map of the folder's symbols.
     pub symbol_map: bool,
+    /// What the request is for.
+    pub purpose: RequestPurpose,
     /// Names of the face's commands, which skills and templates cannot use.
     pub reserved_names: Vec<&'static str>,
 }
 
+/// What a request is built for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestPurpose {
+    /// To be shown. A new conversation has no id yet: zeros stand for it, so that the same request
+    /// is always shown in the same way.
+    #[default]
+    Show,
+    /// To be sent, as a conversation of its own.
+    Send,
+}
+
 impl RequestOptions {
-    /// The request of an agent in a folder, without a prompt.
+    /// The first request of an agent in a folder, without a prompt.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         RequestOptions {
             folder: folder.into(),
             prompt: None,
+            prompt_source: PromptSource::Typed,
             files: Vec::new(),
             images: Vec::new(),
             snapshot: None,
-            session: None,
+            session: SessionChoice::New,
             target: TargetOptions::default(),
             now: None,
             fold: false,
             tools: true,
             symbol_map: true,
+            purpose: RequestPurpose::Show,
             reserved_names: Vec::new(),
         }
     }

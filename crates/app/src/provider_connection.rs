@@ -7,9 +7,11 @@ use hardpan_agent::{ClientFactory, ClientFactoryError};
 use hardpan_context::{AssembledPrompt, RenderCache, Target};
 use hardpan_prompt::{TokenFactor, TokenUsage};
 use hardpan_providers::{CapabilityCache, Client};
+use jiff::Timestamp;
 
+use crate::clock::now;
 use crate::learned_state::LearnedState;
-use crate::notice::NoticeSink;
+use crate::notice::{Notice, NoticeSink};
 use crate::options::ProviderAccess;
 use crate::provider_route::{ProviderRoute, learn_token_factor};
 use crate::settings::Settings;
@@ -24,8 +26,8 @@ pub(crate) struct ProviderConnection {
     simulated: AtomicBool,
     /// See [`ProviderRoute::reports_true_usage`].
     reports_true_usage: AtomicBool,
-    /// The last notice about the route, so that the same one is sent once only.
-    last_notice: Mutex<Option<String>>,
+    /// The last notices, so that the same ones are sent once only.
+    last_notices: Mutex<Vec<String>>,
     notices: Arc<dyn NoticeSink>,
 }
 
@@ -43,7 +45,7 @@ impl ProviderConnection {
             factor: Mutex::default(),
             simulated: AtomicBool::new(false),
             reports_true_usage: AtomicBool::new(false),
-            last_notice: Mutex::default(),
+            last_notices: Mutex::default(),
             notices,
         }
     }
@@ -61,20 +63,31 @@ impl ProviderConnection {
 }
 
 impl ProviderConnection {
-    fn send_notice(&self, route: &ProviderRoute, target: &Target) {
+    /// Tells where requests go, and what they leave out from the start.
+    fn send_notices(&self, route_notice: Option<Notice>, client: &Client, target: &Target) {
         if self.access == ProviderAccess::Simulator {
             return; // as asked for
         }
-        let notice = route.notice(target);
-        let words = notice.as_ref().map(ToString::to_string);
-        let is_news = {
-            let mut last = self.last_notice.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *last, words.clone()) != words
+        let notices: Vec<Notice> =
+            route_notice.into_iter().chain(self.refusal_notice(client, target)).collect();
+        let words = notices.iter().map(ToString::to_string).collect();
+        let before = {
+            let mut last = self.last_notices.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *last, words)
         };
         // The sink may print, so it is called without the lock.
-        if is_news {
-            notice.into_iter().for_each(|notice| self.notices.notice(notice));
-        }
+        let news = notices.into_iter().filter(|notice| !before.contains(&notice.to_string()));
+        news.for_each(|notice| self.notices.notice(notice));
+    }
+
+    /// What requests to a model leave out, because the server has refused it before.
+    pub(crate) fn refusal_notice(&self, client: &Client, target: &Target) -> Option<Notice> {
+        let now = now().as_millisecond();
+        let refusals = client.known_refusals(&target.provider, &target.profile, &target.model.id, now);
+        let next_try = Timestamp::from_millisecond(refusals.next_try_ms()?).ok()?;
+        let address = self.settings.base_url(&target.provider, &target.profile).url;
+        let features = refusals.features().collect();
+        Some(Notice::FeaturesRefused { model: target.model.name(), address, features, next_try })
     }
 }
 
@@ -85,11 +98,13 @@ impl ClientFactory for ProviderConnection {
                 .map_err(ClientFactoryError::new)?,
             ProviderAccess::Simulator => ProviderRoute::simulated(),
         };
-        self.send_notice(&route, target);
         self.simulated.store(route.simulated, Ordering::Relaxed);
         self.reports_true_usage.store(route.reports_true_usage, Ordering::Relaxed);
         let retry_policy = self.settings.config.retry.retry_policy();
-        Ok(Client::new(route.transport, route.endpoint, retry_policy, self.learned.clone()))
+        let route_notice = route.notice(target);
+        let client = Client::new(route.transport, route.endpoint, retry_policy, self.learned.clone());
+        self.send_notices(route_notice, &client, target);
+        Ok(client)
     }
 
     fn record_usage(

@@ -1,16 +1,42 @@
-//! [`AssembledRequest`]: a request that is ready to be sent, and everything it was made from.
+//! [`AssembledRequest`]: a request that is ready to be sent. [`assemble`] has the agent build it, on
+//! the way that its own requests take; [`assemble_snapshot`] builds one from a snapshot file.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use hardpan_context::{AssembleError, AssembledPrompt, Breakdown, RenderCache, Snapshot, Target};
+use hardpan_agent::{
+    Agent, BuildError, ClientFactory, ClientFactoryError, DenyAll, Input, InputSource, PreviewError,
+    RequestPreview, Setup,
+};
+use hardpan_context::{Breakdown, FoldReason, RenderCache, SnapshotError, SnapshotFile};
 use hardpan_models::ThinkingSetting;
-use hardpan_prompt::validate::{Violation, validate};
+use hardpan_prompt::Image;
+use hardpan_prompt::validate::validate;
+use hardpan_providers::{
+    CapabilityCache, Client, ClientRequest, Endpoint, HttpRequest, PreparedRequest, ProviderError,
+    RetryPolicy,
+};
+use hardpan_session::SessionStore;
+use hardpan_tools::{Scope, ToolRegistry};
+use hardpan_workspace as workspace;
+use hardpan_workspace::ImageFileError;
+use jiff::Timestamp;
 
-use crate::gather::{GatherError, RequestInputs, collect_inputs};
-use crate::notice::NoticeSink;
-use crate::options::RequestOptions;
+use crate::clock::now;
+use crate::conversation_app::restore_pinned;
+use crate::gather::{FolderReader, GatherError, canonical_folder, discover_expansions, read_snapshot_file};
+use crate::learned_state::LearnedState;
+use crate::mentions::Mentions;
+use crate::notice::{DiscardNotices, Notice, NoticeSink};
+use crate::open::{OpenError, agent_settings, choose_target, choose_thinking, look_at_conversation, scope};
+use crate::options::{ProviderAccess, RequestOptions, RequestPurpose, SessionChoice};
+use crate::provider_connection::ProviderConnection;
+use crate::provider_route::ProviderRoute;
+use crate::send::TextFallbacks;
 use crate::settings::Settings;
-use crate::target::target_notices;
+use crate::target::{TargetError, resolve_keep, resolve_layout, resolve_target, target_notices};
+use crate::tool_set::{SessionArtifacts, shown_tools};
+use crate::workspace_context::WorkspaceContext;
 
 /// Why a request cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -19,65 +45,250 @@ pub enum RequestError {
     /// Its inputs cannot be gathered.
     #[error(transparent)]
     Gather(#[from] GatherError),
-    /// It does not fit the model.
+    /// The conversation that it goes on with cannot be read.
     #[error(transparent)]
-    Assemble(#[from] AssembleError),
-    /// It breaks a rule of the provider's.
-    #[error(
-        "the provider would reject this request. This is a bug in hardpan: please report it with the output of `hardpan snapshot`"
-    )]
-    Invalid(#[from] Violation),
+    Open(#[from] OpenError),
+    /// There is no such model or layout.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// An image cannot be sent.
+    #[error(transparent)]
+    Image(#[from] ImageFileError),
+    /// The agent cannot build it.
+    #[error(transparent)]
+    Preview(#[from] PreviewError),
+    /// The snapshot does not make a valid request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// There is no way to the provider.
+    #[error(transparent)]
+    Client(#[from] ClientFactoryError),
+    /// It cannot be encoded.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
 }
 
-/// A request that is ready to be sent, with everything that it was assembled from.
+impl From<SnapshotError> for RequestError {
+    fn from(error: SnapshotError) -> Self {
+        GatherError::from(error).into()
+    }
+}
+
+/// A request that is ready to be sent, with everything that it was made from.
 pub struct AssembledRequest {
-    /// The prompt, with the layout's next state.
-    pub assembled: AssembledPrompt,
-    /// What the prompt was assembled from.
-    pub snapshot: Snapshot,
-    /// The model that the request is for.
-    pub target: Target,
-    /// Rendered texts and token counts.
-    pub render_cache: RenderCache,
+    /// The request, and what it was made from.
+    pub preview: RequestPreview,
+    pub(crate) connection: Arc<ProviderConnection>,
 }
 
 impl AssembledRequest {
+    /// Address, headers and body, with keys masked.
+    pub fn http(&self) -> &HttpRequest {
+        &self.preview.http
+    }
+
     /// The bytes of the request's body.
-    pub fn body(&self) -> Vec<u8> {
-        hardpan_providers::encode(&self.assembled.prompt, &self.target.profile)
+    pub fn body(&self) -> &[u8] {
+        &self.preview.http.body
     }
 
     /// Where each block stands in the body, such as `messages[0].content[1]`.
     pub fn addresses(&self) -> Vec<String> {
-        hardpan_providers::block_addresses(&self.assembled.prompt, &self.target.profile)
+        self.preview.addresses()
     }
 
     /// What fills the context window, and what it costs.
     pub fn breakdown(&self) -> Breakdown {
-        let mut breakdown = Breakdown::new(&self.assembled, &self.snapshot, &self.target, &self.render_cache);
-        let addresses = self.addresses();
-        for (marked, breakpoint) in breakdown.breakpoints.iter_mut().zip(self.assembled.prompt.breakpoints())
-        {
-            marked.block.clone_from(&addresses[breakpoint.block]);
-        }
-        breakdown
+        self.preview.breakdown()
+    }
+
+    /// The snapshot in its file form.
+    pub fn snapshot_file(&self) -> SnapshotFile {
+        SnapshotFile::from_snapshot(&self.preview.snapshot)
     }
 }
 
-/// Collects the inputs, assembles the prompt, and validates it. Sends notices about the model.
-pub fn assemble(
+/// Builds the request that a conversation would send, and sends notices about it. Nothing is stored.
+pub async fn assemble(
     options: &RequestOptions,
     settings: &Arc<Settings>,
     notices: &Arc<dyn NoticeSink>,
 ) -> Result<AssembledRequest, RequestError> {
-    let RequestInputs { snapshot, target, layout } = collect_inputs(options, settings, notices)?;
-    // Nobody asked for what the file of a snapshot says about thinking.
-    let is_asked = options.snapshot.is_none() || options.target.thinking.is_some();
-    let thinking = if is_asked { snapshot.thinking } else { ThinkingSetting::default() };
+    if let Some(path) = &options.snapshot {
+        return assemble_snapshot(path, options, settings, notices);
+    }
+    let folder = canonical_folder(&options.folder)?;
+    let root = workspace::find_project_root(&folder);
+    let conversation = look_at_conversation(options, &store(options, settings)?, &folder, &**notices)?;
+    let state = LearnedState::load(&settings.user_folders);
+    let target = choose_target(&options.target, settings, &conversation, &state, &**notices)?;
+    let thinking = choose_thinking(&options.target, &conversation);
     target_notices(settings, &target, thinking).into_iter().for_each(|notice| notices.notice(notice));
-    let render_cache = RenderCache::new(target.vocabulary());
-    let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)?;
+    let expansions = discover_expansions(&root, settings, &options.reserved_names);
+    let (tools, skills) = match options.tools {
+        true => (shown_tools(settings), expansions.model_listing()),
+        false => (ToolRegistry::default(), Vec::new()),
+    };
+    let artifacts = SessionArtifacts::for_session(&conversation.session, &settings.user_folders, None);
+    let scope = scope(&root, &folder, settings, &artifacts.outputs);
+    let reader = FolderReader::new(folder, settings.clone(), skills, notices.clone());
+    let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
+    let pinned = restore_pinned(&conversation);
+    let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned));
+    let input = open_input(options, &context, &scope, &**notices)?;
+    let connection = connection(options, settings, &state, notices);
+    let setup = Setup {
+        texts: Arc::new(settings.texts.clone()),
+        context_source: context,
+        client_factory: connection.clone(),
+        approval_handler: Arc::new(DenyAll),
+        clock: clock(options.now),
+        tools,
+        shell: None,
+        scope,
+        expansions,
+        layout: resolve_layout(&options.target, settings, conversation.layout.as_deref())?,
+        keep: resolve_keep(&options.target, settings),
+        thinking,
+        settings: agent_settings(settings),
+        target,
+    };
+    let agent = Agent::new(setup, conversation);
+    let fold = options.fold.then_some(FoldReason::Requested);
+    let preview = agent.preview_request(input, fold).await?;
+    send_refusals(&preview, options, &connection, &**notices);
+    Ok(AssembledRequest { preview, connection })
+}
+
+/// Builds a request from a snapshot file. To be shown, it is the same on every machine: neither the
+/// user's settings of the provider nor what its server refused count.
+fn assemble_snapshot(
+    path: &Path,
+    options: &RequestOptions,
+    settings: &Arc<Settings>,
+    notices: &Arc<dyn NoticeSink>,
+) -> Result<AssembledRequest, RequestError> {
+    let snapshot = read_snapshot_file(path, options, settings)?.into_snapshot(&path.display().to_string())?;
+    let layout = resolve_layout(&options.target, settings, None)?;
+    let target = resolve_target(&options.target, settings, None)?;
+    // Nobody asked for what the file of a snapshot says about thinking.
+    let thinking = options.target.thinking.map_or(ThinkingSetting::default(), |_| snapshot.thinking);
+    target_notices(settings, &target, thinking).into_iter().for_each(|notice| notices.notice(notice));
+    let render_cache = Arc::new(RenderCache::new(target.vocabulary()));
+    let assembled = hardpan_context::assemble(&snapshot, layout, &target, &settings.texts, &render_cache)
+        .map_err(BuildError::from)?;
     let rules = hardpan_providers::validation_rules(&target.profile, &target.model);
-    validate(&assembled.prompt, &rules)?;
-    Ok(AssembledRequest { assembled, snapshot, target, render_cache })
+    validate(&assembled.prompt, &rules).map_err(BuildError::from)?;
+    let connection = connection(options, settings, &LearnedState::load(&settings.user_folders), notices);
+    let client = match options.purpose {
+        RequestPurpose::Show => {
+            let endpoint = Endpoint { base_url: target.profile.base_url.clone(), ..Endpoint::default() };
+            let transport = ProviderRoute::simulated().transport;
+            Client::new(transport, endpoint, RetryPolicy::default(), Arc::new(CapabilityCache::default()))
+        }
+        RequestPurpose::Send => {
+            connection.client(&target, &crate::session_folder::new_id(&options.folder))?
+        }
+    };
+    let at = now();
+    let request = ClientRequest {
+        prompt: &assembled.prompt,
+        profile: &target.profile,
+        provider: &target.provider,
+        fallbacks: &TextFallbacks { texts: &settings.texts },
+        previous_answer: None,
+        now_ms: at.as_millisecond(),
+    };
+    let PreparedRequest { http, .. } = client.prepare(&request)?;
+    let refusals =
+        client.known_refusals(&target.provider, &target.profile, &target.model.id, at.as_millisecond());
+    let client = Arc::new(client);
+    let preview = RequestPreview {
+        assembled,
+        snapshot,
+        target,
+        render_cache,
+        client,
+        previous_answer: None,
+        http,
+        refusals,
+    };
+    Ok(AssembledRequest { preview, connection })
+}
+
+/// Where the conversation is looked up. A new one needs no folder: it is never stored.
+fn store(options: &RequestOptions, settings: &Settings) -> Result<SessionStore, OpenError> {
+    match settings.user_folders.sessions() {
+        Some(folder) => Ok(SessionStore::new(folder)),
+        None if options.session == SessionChoice::New => Ok(SessionStore::new(std::env::temp_dir())),
+        None => Err(OpenError::NoDataFolder),
+    }
+}
+
+/// The way to the provider. A request that is only shown goes nowhere, so that nothing need be said
+/// about the way.
+fn connection(
+    options: &RequestOptions,
+    settings: &Arc<Settings>,
+    state: &LearnedState,
+    notices: &Arc<dyn NoticeSink>,
+) -> Arc<ProviderConnection> {
+    let notices = match options.purpose {
+        RequestPurpose::Show => Arc::new(DiscardNotices),
+        RequestPurpose::Send => notices.clone(),
+    };
+    let (settings, refusals) = (settings.clone(), state.refusals());
+    Arc::new(ProviderConnection::new(settings, ProviderAccess::ByKey, refusals, notices))
+}
+
+/// Tells what a shown request leaves out because the server has refused it.
+fn send_refusals(
+    preview: &RequestPreview,
+    options: &RequestOptions,
+    connection: &ProviderConnection,
+    notices: &dyn NoticeSink,
+) {
+    if options.purpose == RequestPurpose::Show {
+        let notice = connection.refusal_notice(&preview.client, &preview.target);
+        notice.into_iter().for_each(|notice| notices.notice(notice));
+    }
+}
+
+/// Opens the files that the options and the prompt name, and returns the input; none if there is
+/// nothing to say.
+fn open_input(
+    options: &RequestOptions,
+    context: &WorkspaceContext,
+    scope: &Scope,
+    notices: &dyn NoticeSink,
+) -> Result<Option<Input>, RequestError> {
+    let mut images: Vec<Image> = Vec::new();
+    for path in &options.files {
+        let place = scope.folder.join(path);
+        let is_text = workspace::read_text(&place, workspace::TEXT_LIMIT).is_ok();
+        match workspace::read_image(&place) {
+            Ok(image) if !is_text => images.push(image),
+            // What cannot be read is listed with the reason.
+            _ => context.open(path.clone()),
+        }
+    }
+    for path in &options.images {
+        images.push(workspace::read_image(path)?);
+    }
+    let text = options.prompt.clone().unwrap_or_default();
+    let mentioned = Mentions::find(&text, scope, options.prompt_source);
+    mentioned.files.into_iter().for_each(|path| context.open(path));
+    images.extend(mentioned.images);
+    mentioned.notes.into_iter().for_each(|note| notices.notice(Notice::Mention(note)));
+    if text.trim().is_empty() && images.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Input { text, below: None, images, source: InputSource::Interactive, id: None }))
+}
+
+fn clock(fixed: Option<Timestamp>) -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
+    match fixed {
+        Some(time) => Arc::new(move || time),
+        None => Arc::new(now),
+    }
 }

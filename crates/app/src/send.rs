@@ -1,17 +1,13 @@
-//! [`send_request`]: sends one request without an agent.
+//! [`send_request`]: sends one request by itself.
 
-use std::sync::Arc;
-
+use hardpan_agent::{ClientFactory, RequestPreview};
 use hardpan_context::{PromptTexts, Target, without_images, without_newer_fields, without_tools};
 use hardpan_prompt::Prompt;
 use hardpan_providers::{
-    Answer, AnswerStream, Client, ClientEvent, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
+    Answer, AnswerStream, ClientEvent, ClientRequest, FailureKind, PromptFallbacks, ProviderError,
 };
 
 use crate::clock::now;
-use crate::learned_state::LearnedState;
-use crate::notice::NoticeSink;
-use crate::provider_route::{ProviderRoute, RouteError, learn_token_factor};
 use crate::request::AssembledRequest;
 use crate::settings::Settings;
 
@@ -19,9 +15,6 @@ use crate::settings::Settings;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The settings do not lead to the provider.
-    #[error(transparent)]
-    Route(#[from] RouteError),
     /// The provider did not answer.
     #[error(transparent)]
     Provider(#[from] ProviderError),
@@ -43,29 +36,22 @@ pub enum SendError {
 pub async fn send_request(
     request: &AssembledRequest,
     settings: &Settings,
-    notices: &dyn NoticeSink,
     on_event: &mut (dyn FnMut(ClientEvent) + Send),
 ) -> Result<Answer, SendError> {
-    let (target, mut state) = (&request.target, LearnedState::load(&settings.user_folders));
-    let learned = Arc::new(state.refusals());
-    let route = ProviderRoute::choose(target, settings, None)?;
-    route.notice(target).into_iter().for_each(|notice| notices.notice(notice));
-    let client =
-        Client::new(route.transport, route.endpoint, settings.config.retry.retry_policy(), learned.clone());
+    let RequestPreview { assembled, target, render_cache, client, previous_answer, .. } = &request.preview;
     let client_request = ClientRequest {
-        prompt: &request.assembled.prompt,
+        prompt: &assembled.prompt,
         profile: &target.profile,
         provider: &target.provider,
         fallbacks: &TextFallbacks { texts: &settings.texts },
-        previous_answer: None,
+        previous_answer: previous_answer.as_deref(),
         now_ms: now().as_millisecond(),
     };
     let answer = read_answer(client.send(client_request), on_event).await;
-    let usage = answer.as_ref().ok().filter(|_| route.reports_true_usage);
-    let usage = usage.and_then(|answer| Some(&answer.usage.as_ref()?.tokens));
-    let factor =
-        usage.and_then(|usage| learn_token_factor(target, &request.assembled, &request.render_cache, usage));
-    state.save(&learned, factor.map(|factor| (target.model.name(), factor)));
+    if let Ok(Answer { usage: Some(usage), .. }) = &answer {
+        request.connection.record_usage(target, assembled, render_cache, &usage.tokens);
+    }
+    request.connection.save_learned();
     answer.map_err(|error| with_similar_models(error, target, settings))
 }
 

@@ -10,10 +10,27 @@ use jiff::Timestamp;
 
 use crate::clock::now;
 use crate::open::OpenError;
+use crate::options::RequestPurpose;
+
+/// The length of a session's id.
+const ID_LENGTH: usize = 12;
 
 /// Begins a new conversation.
 pub(crate) fn begin_conversation(store: &SessionStore, folder: &Path) -> Result<Conversation, OpenError> {
     let header = header(folder);
+    Ok(Conversation::begin(&path_for(store, folder, &header), header)?)
+}
+
+/// A new conversation to look at: it is never stored. Its id is of zeros, or one of its own.
+pub(crate) fn unstored_conversation(
+    store: &SessionStore,
+    folder: &Path,
+    purpose: RequestPurpose,
+) -> Result<Conversation, OpenError> {
+    let header = match purpose {
+        RequestPurpose::Show => Header { id: "0".repeat(ID_LENGTH).into(), ..header(folder) },
+        RequestPurpose::Send => header(folder),
+    };
     Ok(Conversation::begin(&path_for(store, folder, &header), header)?)
 }
 
@@ -32,18 +49,17 @@ fn path_for(store: &SessionStore, folder: &Path, header: &Header) -> PathBuf {
     store.new_path(folder, header.time.unwrap_or(Timestamp::UNIX_EPOCH), &header.id)
 }
 
-/// The header of a new session. Its id is a hash of the time in nanoseconds, the process id and the
-/// folder, so no two sessions share one.
+/// The header of a new session.
 fn header(folder: &Path) -> Header {
-    let time = now();
-    let source = format!("{}/{}/{}", time.as_nanosecond(), std::process::id(), folder.display());
-    let id = hardpan_prompt::Hash::of(source.as_bytes()).to_string();
-    Header {
-        id: id[..12].into(),
-        time: Some(time),
-        cwd: folder.to_string_lossy().into(),
-        extra: Default::default(),
-    }
+    let (cwd, extra) = (folder.to_string_lossy().into(), Default::default());
+    Header { id: new_id(folder).into(), time: Some(now()), cwd, extra }
+}
+
+/// An id for a session: a hash of the time in nanoseconds, the process id and the folder, so that no
+/// two sessions share one.
+pub(crate) fn new_id(folder: &Path) -> String {
+    let source = format!("{}/{}/{}", now().as_nanosecond(), std::process::id(), folder.display());
+    hardpan_prompt::Hash::of(source.as_bytes()).to_string().chars().take(ID_LENGTH).collect()
 }
 
 /// A temporary folder that is removed on drop.

@@ -39,15 +39,6 @@ pub enum TargetError {
     },
 }
 
-/// The model and the layout that a session last used.
-#[derive(Default)]
-pub struct SessionChoices {
-    /// Provider id and model id.
-    pub model: Option<(String, String)>,
-    /// A layout's name; may be one that this version does not know.
-    pub layout: Option<String>,
-}
-
 /// Scales token counts by what earlier bills reported, for models whose vocabulary is not public.
 pub fn apply_learned_factor(target: &mut Target, state: &LearnedState) {
     if target.model.vocabulary.is_none() {

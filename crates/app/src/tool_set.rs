@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hardpan_agent::Agent;
 use hardpan_agent::events::AgentStart;
 use hardpan_tools::{
-    Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, Scope, ShellOptions, Tool, ToolOptions,
+    Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, ShellOptions, Tool, ToolOptions,
     ToolRegistry, WebOptions, changing_tools, sandbox_support, scrub_environment,
 };
 
@@ -132,11 +132,6 @@ impl ToolSet {
             self.notices.notice(Notice::JournalNotSwitched(error));
         }
     }
-
-    /// Lets the agent read the stored outputs of commands.
-    pub fn allow_reading_outputs(&self, scope: &mut Scope) {
-        scope.readable.push(self.outputs.clone());
-    }
 }
 
 /// Every tool of the agent, read-only ones first.
@@ -146,11 +141,11 @@ fn tools(settings: &Settings, journal: Option<Arc<Journal>>, shell: ShellOptions
     hardpan_tools::read_only_tools().into_iter().chain(changing_tools(options)).collect()
 }
 
-/// The tools as a request declares them. For requests that are only shown: creates nothing on disk.
-pub fn declared_tools(settings: &Settings) -> Vec<hardpan_prompt::Tool> {
+/// The tools for a request that is only shown. They create nothing on disk, and are never called.
+pub(crate) fn shown_tools(settings: &Settings) -> ToolRegistry {
     let (outputs, temp) = (std::env::temp_dir(), std::env::temp_dir());
     let shell = ShellOptions { outputs, temp, environment: Default::default(), sandbox: None };
-    tools(settings, None, shell).iter().map(|tool| tool.declaration().clone()).collect()
+    ToolRegistry::built_in(tools(settings, None, shell))
 }
 
 /// The sandbox for commands; none if this system has no support, which is worth a notice.

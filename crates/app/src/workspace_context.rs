@@ -122,8 +122,13 @@ impl ContextSource for WorkspaceContext {
 
     fn observe(&self, request: &ObserveRequest) -> Result<Snapshot, ObserveError> {
         let mut file = self.reader.read(request.now);
+        let keeps = request.reason != ObserveReason::Preview;
         // Pinned, because every change of the instructions would cost the whole cache.
-        file.system = self.lock_system().get_or_insert_with(|| file.system.clone()).clone();
+        let system = self.lock_system().clone();
+        file.system = system.unwrap_or(file.system);
+        if keeps {
+            *self.lock_system() = Some(file.system.clone());
+        }
         let mut pinned = self.pinned_context();
         let folder = &self.scope.folder;
         let root = hardpan_workspace::find_project_root(folder);
@@ -158,8 +163,10 @@ impl ContextSource for WorkspaceContext {
         file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
         file.symbols = self.reader.map_symbols(&file, tokens, &mut pinned.map);
         file.prompt = None;
-        self.lock_pinned().map = pinned.map;
-        *self.lock_last_map() = Some(file.symbols.clone());
+        if keeps {
+            self.lock_pinned().map = pinned.map;
+            *self.lock_last_map() = Some(file.symbols.clone());
+        }
         Ok(file.into_snapshot(SOURCE_NAME)?)
     }
 }

@@ -166,8 +166,8 @@ fn what_cannot_be_opened_says_why() {
     assert!(matches!(error, OpenError::Settings(SettingsError::InvalidConfig { line: 2, .. })), "{error:?}");
 }
 
-#[test]
-fn a_request_from_a_snapshot_that_contradicts_itself_is_an_error() {
+#[tokio::test]
+async fn a_request_from_a_snapshot_that_contradicts_itself_is_an_error() {
     let home = TestHome::new();
     let file = r#"{"path": "a", "content": "x"}"#;
     home.write(
@@ -178,9 +178,9 @@ fn a_request_from_a_snapshot_that_contradicts_itself_is_an_error() {
     let notices: Arc<dyn NoticeSink> = Arc::new(DiscardNotices);
     let settings = Arc::new(Settings::load(&folder, home.user_folders(), &*notices).unwrap());
     let whole = RequestOptions::new(&folder);
-    assert!(assemble(&whole, &settings, &notices).is_ok());
+    assert!(assemble(&whole, &settings, &notices).await.is_ok());
     let twice = RequestOptions { snapshot: Some(home.folder.path().join("twice.json")), ..whole };
-    let error = assemble(&twice, &settings, &notices).err().unwrap();
+    let error = assemble(&twice, &settings, &notices).await.err().unwrap();
     assert!(matches!(error, RequestError::Gather(GatherError::InvalidSnapshot(_))), "{error:?}");
 }
 

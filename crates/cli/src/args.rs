@@ -70,12 +70,14 @@ pub enum Command {
     /// Show the request that Hardpan would send, without sending it
     ///
     /// Prints one row per block: where it stands in the body, its tokens, its cache breakpoint, and
-    /// where its text came from. With --json, prints the exact body. Nothing is sent unless you add
-    /// --send.
+    /// where its text came from. With --json, prints the exact body. The agent builds it as it builds
+    /// its own requests, with the memory and the open files of the conversation. Nothing is stored,
+    /// and nothing is sent unless you add --send.
     #[command(after_help = "Examples:
   hardpan request \"What does main do?\" src/main.rs
   hardpan request \"Hi\" --json | jq .messages
   hardpan request \"Hi\" --layout tiers --model gpt-5.5
+  hardpan request \"Go on\" --continue --http
   hardpan request --diff before.json after.json")]
     Request {
         /// Prompt to send; `-` reads it from standard input
@@ -87,6 +89,9 @@ pub enum Command {
         /// Print the exact request body on standard output, and nothing else
         #[arg(long)]
         json: bool,
+        /// Print the whole HTTP request: address, headers (keys are masked) and the exact body
+        #[arg(long, conflicts_with_all = ["json", "send", "diff"])]
+        http: bool,
         /// With --json: print {"body", "origins"}, where "origins" says where each block came from
         #[arg(long, requires = "json")]
         origins: bool,
@@ -187,6 +192,9 @@ pub enum Command {
     Models(ModelsArgs),
     /// List providers: their address, the variable for their key, and whether you set one
     Providers {
+        /// Forget what servers have refused, so that the next request tries it again
+        #[arg(long, conflicts_with = "json")]
+        forget_refusals: bool,
         /// Print the list as JSON
         #[arg(long)]
         json: bool,

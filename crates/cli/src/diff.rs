@@ -93,8 +93,8 @@ fn load(path: &Path, request_args: &RequestArgs, settings: &Arc<Settings>) -> Re
         ..request_args.clone()
     };
     let request = crate::run::assemble(&request_args, settings)?;
-    let body = serde_json::from_slice(&request.body()).context("the body is not JSON")?;
-    let origins = crate::origins::origins(&request.assembled, &request.addresses());
+    let body = serde_json::from_slice(request.body()).context("the body is not JSON")?;
+    let origins = crate::origins::origins(&request.preview.assembled, &request.addresses());
     let origins = origins.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
     Ok(DiffSide { body, origins })
 }

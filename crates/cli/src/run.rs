@@ -6,10 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use hardpan_app::gather::{RequestInputs, build_snapshot_file, collect_inputs};
+use hardpan_agent::RequestPreview;
+use hardpan_app::gather::read_snapshot_file;
+use hardpan_app::learned_state::LearnedState;
+use hardpan_app::options::RequestPurpose;
 use hardpan_app::request::{self, AssembledRequest};
 use hardpan_app::settings::{Settings, Trust, UserFolders, set_trust};
-use hardpan_context::{LayoutInput, PHRASES, PHRASES_FILE, PROMPT_FILES, RenderCache};
+use hardpan_context::{LayoutInput, PHRASES, PHRASES_FILE, PROMPT_FILES};
 use hardpan_prompt::validate::check_size;
 
 use crate::args::{Args, Command, RequestArgs};
@@ -30,15 +33,19 @@ pub fn run(args: &Args) -> Result<()> {
         }
         Some(Command::Request { prompt, files, request_args, json, send: true, next_memory, .. }) => {
             // Nothing here would run a tool call, so no tools are declared.
-            let request_args = RequestArgs { no_tools: true, ..request_args.with_input(prompt, files) };
+            let purpose = RequestPurpose::Send;
+            let with_input = request_args.with_input(prompt, files);
+            let request_args = RequestArgs { no_tools: true, purpose, ..with_input };
             let settings = load_settings_for(&request_args)?;
             let request = assemble(&request_args, &settings)?;
             write_layout_state(&request, next_memory.as_deref())?;
             send::send(&request, &settings, OutputFormat::from_json_flag(*json))
         }
-        Some(Command::Request { prompt, files, request_args, json, origins, next_memory, .. }) => {
+        Some(Command::Request { prompt, files, request_args, json, http, origins, next_memory, .. }) => {
             let form = if *origins {
                 RequestOutput::Origins
+            } else if *http {
+                RequestOutput::Http
             } else if *json {
                 RequestOutput::Body
             } else {
@@ -60,7 +67,8 @@ pub fn run(args: &Args) -> Result<()> {
         }
         Some(Command::Prompt { request_args, file }) => prompt(request_args, file.as_deref()),
         Some(Command::Models(args)) => crate::models::models(args),
-        Some(Command::Providers { json }) => providers(*json),
+        Some(Command::Providers { forget_refusals: true, .. }) => forget_refusals(),
+        Some(Command::Providers { json, .. }) => providers(*json),
         Some(Command::Simulator(args)) => simulator::run(args),
         Some(Command::Sessions(args)) => crate::sessions::sessions(args),
         Some(Command::Cost(args)) => crate::cost::cost(args),
@@ -79,7 +87,12 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Builds the request that the flags ask for, and shows notices.
 pub fn assemble(request_args: &RequestArgs, settings: &Arc<Settings>) -> Result<AssembledRequest> {
-    Ok(request::assemble(&request_args.options()?, settings, &StderrNotices::shared())?)
+    let (options, notices) = (request_args.options()?, StderrNotices::shared());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the async runtime")?;
+    Ok(runtime.block_on(request::assemble(&options, settings, &notices))?)
 }
 
 /// Loads the settings for the folder that the command works in.
@@ -89,7 +102,7 @@ fn load_settings_for(request_args: &RequestArgs) -> Result<Arc<Settings>> {
 
 fn write_layout_state(request: &AssembledRequest, path: Option<&Path>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
-    let memory = serde_json::to_vec_pretty(&request.assembled.layout_state)?;
+    let memory = serde_json::to_vec_pretty(&request.preview.assembled.layout_state)?;
     std::fs::write(path, memory).with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -97,6 +110,7 @@ fn write_layout_state(request: &AssembledRequest, path: Option<&Path>) -> Result
 enum RequestOutput {
     Table,
     Body,
+    Http,
     Origins,
 }
 
@@ -107,17 +121,18 @@ fn request(request_args: &RequestArgs, form: &RequestOutput, next_memory: Option
     check_size(body.len())?;
     match form {
         RequestOutput::Table => {
-            let table = views::request(
-                &request.assembled,
-                &request.breakdown(),
-                &request.target.provider,
-                &request.addresses(),
-            );
-            output::print(table)?;
+            let preview = &request.preview;
+            let (provider, addresses) = (&preview.target.provider, request.addresses());
+            output::print(views::request(&preview.assembled, &request.breakdown(), provider, &addresses))?;
         }
-        RequestOutput::Body => print_json(&body)?,
+        RequestOutput::Body => print_json(body)?,
+        RequestOutput::Http => {
+            let mut text = views::http_head(request.http()).into_bytes();
+            text.extend(body);
+            print_json(&text)?;
+        }
         RequestOutput::Origins => {
-            let origins = origins::origins(&request.assembled, &request.addresses());
+            let origins = origins::origins(&request.preview.assembled, &request.addresses());
             let mut json = b"{\"body\":".to_vec();
             json.extend(body);
             json.extend(b",\"origins\":");
@@ -144,18 +159,18 @@ fn context(request_args: &RequestArgs, json: bool) -> Result<()> {
     if json {
         return Ok(output::print(serde_json::to_string_pretty(&breakdown)? + "\n")?);
     }
-    Ok(output::print(views::context(&breakdown, &request.target.provider))?)
+    Ok(output::print(views::context(&breakdown, &request.preview.target.provider))?)
 }
 
 fn snapshot(request_args: &RequestArgs, schema: bool) -> Result<()> {
     let json = if schema {
         serde_json::to_string_pretty(&hardpan_context::snapshot_schema())?
     } else {
-        let (file, _) = build_snapshot_file(
-            &request_args.options()?,
-            &load_settings_for(request_args)?,
-            &StderrNotices::shared(),
-        )?;
+        let settings = load_settings_for(request_args)?;
+        let file = match &request_args.snapshot {
+            Some(path) => read_snapshot_file(path, &request_args.options()?, &settings)?,
+            None => assemble(request_args, &settings)?.snapshot_file(),
+        };
         serde_json::to_string_pretty(&file)?
     };
     Ok(output::print(json + "\n")?)
@@ -166,12 +181,10 @@ fn prompt(request_args: &RequestArgs, file: Option<&str>) -> Result<()> {
     let texts = &settings.texts;
     let text = match file {
         None => {
-            let RequestInputs { snapshot, target, layout } =
-                collect_inputs(&request_args.options()?, &settings, &StderrNotices::shared())?;
-            let render_cache = RenderCache::new(target.vocabulary());
-            let input =
-                LayoutInput { snapshot: &snapshot, target: &target, texts, render_cache: &render_cache };
-            let segments = hardpan_context::system_prompt_segments(&input, layout.layout());
+            let RequestPreview { assembled, snapshot, target, render_cache, .. } =
+                &assemble(request_args, &settings)?.preview;
+            let input = LayoutInput { snapshot, target, texts, render_cache };
+            let segments = hardpan_context::system_prompt_segments(&input, assembled.layout.layout());
             segments.iter().map(|segment| segment.text.as_str()).collect()
         }
         Some("system.md") => texts.system.to_string(),
@@ -214,6 +227,12 @@ fn providers(json: bool) -> Result<()> {
     Ok(output::print(views::providers(&rows))?)
 }
 
+fn forget_refusals() -> Result<()> {
+    LearnedState::load(&UserFolders::from_env()).forget_refusals();
+    note!("forgotten: the next request to each server is sent whole again");
+    Ok(())
+}
+
 /// Enters the sandbox and replaces this process with the command. Returns only on failure.
 fn sandbox(policy: &str, command: &[std::ffi::OsString]) -> Result<()> {
     let policy = serde_json::from_str(policy).context("invalid sandbox policy")?;
@@ -243,12 +262,12 @@ pub fn welcome() -> Result<()> {
         .files
         .extend(["README.md"].map(Into::into).into_iter().filter(|name| folder.join(name).is_file()));
     let request = assemble(&request_args, &load_settings_for(&request_args)?)?;
-    let breakdown = request.breakdown();
+    let (breakdown, provider) = (request.breakdown(), &request.preview.target.provider);
     let lines = [
         format!("If you asked about this folder: \"{SAMPLE_PROMPT}\"\nHardpan would send this request:\n\n"),
-        views::request(&request.assembled, &breakdown, &request.target.provider, &request.addresses()),
+        views::request(&request.preview.assembled, &breakdown, provider, &request.addresses()),
         "\nThis is what it contains:\n\n".to_owned(),
-        views::context(&breakdown, &request.target.provider),
+        views::context(&breakdown, provider),
         "\nTry next:\n".to_owned(),
         "  hardpan request \"your question\" FILES…   show the request for your own question (--json: its exact body)\n".to_owned(),
         "  hardpan context FILES…                   show what fills the context window\n".to_owned(),

@@ -10,7 +10,6 @@ use hardpan_prompt::TokenUsage;
 use hardpan_providers::{Answer, AnswerEvent, ClientEvent, ReportedUsage};
 use serde_json::json;
 
-use crate::command_setup::StderrNotices;
 use crate::output::{self, OutputFormat, dollars, safe, safe_lines, thousands};
 
 /// Sends a request and prints its answer.
@@ -23,7 +22,7 @@ pub fn send(request: &AssembledRequest, settings: &Settings, format: OutputForma
     let mut sink = |event: ClientEvent| show_event(event, format, &mut notices);
     let answer = runtime.block_on(async {
         tokio::select! {
-            answer = send_request(request, settings, &StderrNotices, &mut sink) => Ok(answer?),
+            answer = send_request(request, settings, &mut sink) => Ok(answer?),
             _ = tokio::signal::ctrl_c() => bail!("interrupted"),
         }
     })?;
@@ -77,7 +76,7 @@ fn usage_line(request: &AssembledRequest, usage: &TokenUsage) -> String {
         n(usage.cache_read),
         n(usage.cache_written()),
         n(usage.output),
-        dollars(hardpan_agent::usage_dollars(usage, &request.target)),
+        dollars(hardpan_agent::usage_dollars(usage, &request.preview.target)),
     )
 }
 
@@ -94,7 +93,7 @@ fn answer_json(request: &AssembledRequest, answer: &Answer, notices: &[String]) 
         "stop": answer.stop.as_ref().map(ToString::to_string),
         "error": answer.error.as_ref().map(ToString::to_string),
         "usage": usage.map(usage_json),
-        "cost": usage.map(|usage| hardpan_agent::usage_dollars(&usage.tokens, &request.target)),
+        "cost": usage.map(|usage| hardpan_agent::usage_dollars(&usage.tokens, &request.preview.target)),
         "footnotes": notices,
     })
 }

@@ -3,6 +3,7 @@
 
 use hardpan_context::{AssembledPrompt, Breakdown};
 use hardpan_prompt::{ItemKind, Omission};
+use hardpan_providers::HttpRequest;
 use serde::Serialize;
 
 use crate::origins::{BlockOrigins, PartOrigin};
@@ -36,6 +37,12 @@ pub fn providers(rows: &[ProviderRow<'_>]) -> String {
         table.row(vec![row.id.to_owned(), row.key.to_owned(), row.key_env.clone(), row.base_url.clone()]);
     }
     table.render(width())
+}
+
+/// What stands before the body of an HTTP request: method, address and headers, and an empty line.
+pub fn http_head(http: &HttpRequest) -> String {
+    let headers = http.headers.iter().map(|(name, value)| format!("{name}: {}\n", safe(value)));
+    format!("{} {}\n{}\n", http.method.name(), safe(&http.url), headers.collect::<String>())
 }
 
 /// The first line of a view: model, layout, and how full the window is.

@@ -272,10 +272,29 @@ fn a_server_that_does_not_stream_is_asked_for_whole_answers_from_then_on() {
     let streams: Vec<Value> =
         server.received().iter().map(|request| request.body["stream"].clone()).collect();
     assert_eq!(streams, [json!(true), json!(false)]);
-    // The next process knows it, and says nothing.
-    let ran = run(&sandbox, &["-p", "Hi", "--continue"], &[("ANTHROPIC_BASE_URL", &url)]);
-    assert_eq!((answer(&ran), ran.stderr.contains("streaming")), ("Fine.", false), "{}", ran.stderr);
+    // The next process knows it, says so once, and shows what it sends.
+    let told = format!(
+        "hardpan: requests for anthropic/claude-sonnet-5-5 to {url}/v1 are sent without streaming, because the server refused that; "
+    );
+    let variables = [("ANTHROPIC_BASE_URL", url.as_str())];
+    let shown = run(
+        &sandbox,
+        &["request", "Hi", "--continue", "--json", "--now", "2026-11-01T00:00:00Z"],
+        &variables,
+    );
+    assert_eq!((shown.code, shown.stderr.matches(&told).count()), (Some(0), 1), "{}", shown.stderr);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["stream"], json!(false));
+    let ran = run(&sandbox, &["-p", "Hi", "--continue"], &variables);
+    assert_eq!((answer(&ran), ran.stderr.matches(&told).count()), ("Fine.", 1), "{}", ran.stderr);
     assert_eq!((server.received().len(), &server.received()[2].body["stream"]), (3, &json!(false)));
+    // Whoever wants to know whether the server has learned to stream has it tried again.
+    assert_eq!(run(&sandbox, &["providers", "--forget-refusals"], &variables).code, Some(0));
+    let ran = run(&sandbox, &["-p", "Hi", "--continue"], &variables);
+    assert_eq!((answer(&ran), ran.stderr.contains(&told)), ("Fine.", false), "{}", ran.stderr);
+    let streams: Vec<Value> =
+        server.received()[3..].iter().map(|request| request.body["stream"].clone()).collect();
+    assert_eq!(streams, [json!(true), json!(false)]);
     // Another server is not taken for this one.
     let other = TestServer::start(|_, request| fine(request));
     let ran = run(&sandbox, &["-p", "Hi", "--continue"], &[("ANTHROPIC_BASE_URL", &other.url())]);
@@ -300,7 +319,8 @@ fn a_server_that_refuses_diagnostics_is_not_sent_them_again() {
         assert_eq!(ran.stderr.matches("does not take newer request fields").count(), 1, "{}", ran.stderr);
         assert_eq!(server.received().len(), 2, "one refusal, one answer");
         let ran = run(&sandbox, &["-p", "Hi", "--continue"], &[("ANTHROPIC_BASE_URL", &url)]);
-        assert_eq!((answer(&ran), ran.stderr.contains("newer")), ("Fine.", false), "{}", ran.stderr);
+        let told = "are sent without newer request fields, because the server refused that";
+        assert_eq!((answer(&ran), ran.stderr.matches(told).count()), ("Fine.", 1), "{}", ran.stderr);
         assert_eq!(server.received().len(), 3, "it is remembered");
     }
 }

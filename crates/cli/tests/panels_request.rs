@@ -93,6 +93,8 @@ fn the_body_is_the_documented_one_but_for_the_listed_deviations() {
         "input_schema": {"type": "object", "properties": {"id": {"type": "string"}, "action": {"type": "string"}}}
     });
     body["tools"].as_array_mut().unwrap().insert(0, panel_tool);
+    // The provider is asked to compare the request with the one before.
+    body["diagnostics"] = json!({"previous_message_id": null});
 
     let file = snapshot("panels_request");
     let args = ["--layout", "panels", "--model", "claude-sonnet-5", "--max-tokens", "128000", "--json"];

@@ -2,6 +2,7 @@
 
 mod file; // the JSON form: docs/snapshot.md
 mod parsing; // from the JSON form to a snapshot, and its error messages
+mod writing; // from a snapshot to the JSON form
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -9,6 +9,7 @@ mod backoff; // how long to wait before a retry
 mod capabilities; // CapabilityCache: features that models have refused
 mod model_list; // the models that the provider itself lists
 mod notice; // ClientNotice: what happened besides the answer
+mod prepared; // PreparedRequest: what would be sent, to be looked at
 mod response_reader; // ResponseReader: decodes the response to one attempt
 
 use std::borrow::Cow;
@@ -25,9 +26,10 @@ use serde_json::Value;
 pub use self::answer_stream::{AnswerStream, ClientEvent};
 use self::attempts::Attempts;
 use self::capabilities::Downgrades;
-pub use self::capabilities::{CapabilityCache, UnsupportedFeature};
+pub use self::capabilities::{CapabilityCache, KnownRefusals, UnsupportedFeature};
 pub use self::model_list::ModelListError;
 pub use self::notice::ClientNotice;
+pub use self::prepared::PreparedRequest;
 use crate::codec::{RequestContext, codec};
 use crate::{Encoder, FailureKind, HttpMethod, HttpRequest, ProviderError, Transport};
 
@@ -197,14 +199,14 @@ impl Client {
 
     /// Whose refusals count: the provider's, or those of the server that stands in for it at
     /// another address.
-    fn server_name<'a>(&self, request: &ClientRequest<'a>) -> Cow<'a, str> {
+    fn server_name<'a>(&self, provider: &'a str, profile: &ProviderProfile) -> Cow<'a, str> {
         let Endpoint { base_url, .. } = &self.endpoint;
-        if *base_url == request.profile.base_url {
-            return Cow::Borrowed(request.provider);
+        if *base_url == profile.base_url {
+            return Cow::Borrowed(provider);
         }
         let host = base_url.split_once("://").map_or(base_url.as_str(), |(_, rest)| rest);
         let host = host.split('/').next().unwrap_or_default();
-        Cow::Owned(format!("{}@{host}", request.provider))
+        Cow::Owned(format!("{provider}@{host}"))
     }
 
     /// A path below the base URL.

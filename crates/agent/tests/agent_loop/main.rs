@@ -9,6 +9,7 @@ mod handlers; // event handlers: order, time limits, faults
 mod input; // commands, the input event, skills and templates
 mod not_run; // why a call was not run
 mod order; // the order of everything, and its events
+mod preview; // requests that are shown before they are sent
 mod prompt_flow; // a prompt from start to end
 mod queues; // steering and follow-ups
 mod responses; // reasoning and parallel calls over the Responses API

@@ -157,7 +157,7 @@ fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> Un
 
 /// Adds a file that was named: shows text, attaches an image, and lists anything else with the
 /// reason why it is left out. Does nothing if the file is there already.
-fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
+pub(super) fn add_file(file: &mut SnapshotFile, root: &Path, path: &Path) {
     let shown = workspace::display_path(&workspace::find_project_root(root), &root.join(path));
     if file.files.iter().any(|entry| entry.path == shown) {
         return;

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use hardpan_app::options::{RequestOptions, TargetOptions};
+use hardpan_app::mentions::PromptSource;
+use hardpan_app::options::{RequestOptions, RequestPurpose, SessionChoice, TargetOptions};
 use hardpan_context::Keep;
 use hardpan_models::ThinkingSetting;
 use jiff::Timestamp;
@@ -22,9 +23,12 @@ pub struct RequestArgs {
     /// Build the request from this snapshot file instead of the folder
     #[arg(long, value_name = "FILE")]
     pub snapshot: Option<PathBuf>,
-    /// Include the conversation stored in this session file
-    #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
-    pub session: Option<PathBuf>,
+    /// Show the request that would go on with this conversation: its id, name or file
+    #[arg(long, visible_alias = "resume", value_name = "SESSION", conflicts_with = "snapshot")]
+    pub session: Option<String>,
+    /// Show the request that would go on with the last conversation of this folder
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["snapshot", "session"])]
+    pub last: bool,
     #[command(flatten)]
     pub target_args: TargetArgs,
     /// Time to put into the request, such as 2026-02-19T14:00:00Z [default: now]
@@ -37,26 +41,39 @@ pub struct RequestArgs {
     /// Leave out the agent's tools and skills
     #[arg(long)]
     pub no_tools: bool,
+    #[arg(skip)]
+    pub purpose: RequestPurpose,
 }
 
 impl RequestArgs {
     /// The request that these flags ask for. Reads standard input if it is the prompt.
     pub fn options(&self) -> Result<RequestOptions> {
         let args = &self.target_args;
+        let is_piped = self.prompt.as_deref() == Some("-");
         Ok(RequestOptions {
+            prompt_source: if is_piped { PromptSource::Piped } else { PromptSource::Typed },
             prompt: self.prompt.as_deref().map(read_prompt).transpose()?,
             files: self.files.clone(),
             images: args.image.clone(),
             snapshot: self.snapshot.clone(),
-            session: self.session.clone(),
+            session: self.session_choice(),
             target: args.options(),
             now: self.now.as_deref().map(parse_time).transpose()?,
             fold: self.fold,
             tools: !self.no_tools,
             symbol_map: !args.no_map,
+            purpose: self.purpose,
             reserved_names: commands::names(),
             ..RequestOptions::new(working_folder(args.dir.as_deref())?)
         })
+    }
+
+    fn session_choice(&self) -> SessionChoice {
+        match &self.session {
+            Some(session) => SessionChoice::Resume { session: session.clone(), at: None },
+            None if self.last => SessionChoice::Latest,
+            None => SessionChoice::New,
+        }
     }
 
     /// Adds the positional arguments, whose order differs between commands.

@@ -1,6 +1,6 @@
 //! [`SlashCommandError`]: why one of the chat's own slash commands failed.
 
-use hardpan_agent::{AgentError, CommandError};
+use hardpan_agent::{AgentError, CommandError, PreviewError};
 use hardpan_app::mentions::MentionError;
 use hardpan_app::target::TargetError;
 use hardpan_app::{ActionError, error_text};
@@ -15,6 +15,8 @@ pub enum SlashCommandError {
     Usage(&'static str),
     #[error(transparent)]
     Agent(#[from] AgentError),
+    #[error(transparent)]
+    Preview(#[from] PreviewError),
     /// With its causes, which the message of an action leaves out.
     #[error("{}", error_text(.0))]
     Action(#[from] ActionError),

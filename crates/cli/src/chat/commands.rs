@@ -20,7 +20,7 @@ use crate::output::{Align, Table, cut, thousands};
 use crate::views;
 
 /// Each command with its description, in the order of `/help`.
-const COMMANDS: [(&str, &str); 24] = [
+const COMMANDS: [(&str, &str); 25] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
     ("model", "show the model, or switch to another: /model NAME"),
@@ -29,7 +29,8 @@ const COMMANDS: [(&str, &str); 24] = [
         "how much the model thinks: /thinking off, low, medium, high, xhigh, max, TOKENS, or default",
     ),
     ("tools", "list the tools; /tools on NAME and /tools off NAME switch one"),
-    ("context", "show what filled the context window in the last request"),
+    ("request", "show the request that a prompt would lead to, without sending it: /request TEXT"),
+    ("context", "show what filled the context window in the last request; before the first, in the next"),
     ("hud", "show tokens, cache use and cost of the last request"),
     ("why", "explain how the last request used the cache, and what it lost"),
     (
@@ -118,14 +119,20 @@ async fn run(
         "model" => model(arguments, app, agent).await?,
         "thinking" => thinking(arguments, app, agent).await?,
         "tools" => tools(arguments, agent).await?,
-        "context" => match agent.breakdown() {
-            Some(breakdown) => {
-                let folds = breakdown.layout.layout().folds();
-                let keep = if folds { format!("keep: {}\n", agent.keep()) } else { String::new() };
-                views::context(&breakdown, &agent.target().provider) + &keep
-            }
-            None => "nothing has been sent yet".into(),
-        },
+        "request" => {
+            let preview = app.preview_request(arguments).await?;
+            let (breakdown, addresses) = (preview.breakdown(), preview.addresses());
+            views::request(&preview.assembled, &breakdown, &preview.target.provider, &addresses)
+        }
+        "context" => {
+            let breakdown = match agent.breakdown() {
+                Some(breakdown) => breakdown,
+                None => app.preview_request("").await?.breakdown(),
+            };
+            let folds = breakdown.layout.layout().folds();
+            let keep = if folds { format!("keep: {}\n", agent.keep()) } else { String::new() };
+            views::context(&breakdown, &agent.target().provider) + &keep
+        }
         "cache" => match agent.cache_warmth() {
             Some(warmth) => display::cache_countdown(&warmth),
             None => "no cache yet: nothing has been sent".into(),

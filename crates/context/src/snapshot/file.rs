@@ -1,7 +1,7 @@
 //! [`SnapshotFile`]: the JSON form of a snapshot (`docs/snapshot.md`). Every field but `version`
 //! and `now` may be left out. The doc comments here are the descriptions in the JSON schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -100,6 +100,10 @@ pub struct SnapshotFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, String>")]
     pub answer_prefixes: BTreeMap<MessageId, Hash>,
+    /// The messages whose reasoning is not sent any more, since something before it has changed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(with = "BTreeSet<String>")]
+    pub stale_reasoning: BTreeSet<MessageId>,
     /// What was asked for but is not available.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unavailable: Vec<UnavailableEntry>,

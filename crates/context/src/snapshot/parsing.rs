@@ -47,6 +47,7 @@ impl SnapshotFile {
             web_search: None,
             thinking: None,
             answer_prefixes: BTreeMap::new(),
+            stale_reasoning: BTreeSet::new(),
             prompt: None,
             first_unsent: None,
             file_observations: Vec::new(),
@@ -155,7 +156,7 @@ impl SnapshotFile {
             fold: self.fold.then_some(FoldReason::Requested),
             layout_state: self.layout_state,
             answer_prefixes: Arc::new(self.answer_prefixes),
-            stale_reasoning: Arc::default(),
+            stale_reasoning: Arc::new(self.stale_reasoning),
         })
     }
 }

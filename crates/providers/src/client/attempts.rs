@@ -36,8 +36,7 @@ enum Phase {
 
 impl<'a> Attempts<'a> {
     pub fn new(client: &'a Client, request: ClientRequest<'a>) -> Self {
-        let server = client.server_name(&request);
-        let downgrades = client.capabilities.known_downgrades(&server, &request.prompt.model, request.now_ms);
+        let downgrades = client.known_downgrades(&request);
         let prompt = Cow::Borrowed(request.prompt);
         Attempts { client, request, downgrades, prompt, attempt: 1, phase: Phase::Send, span: Span::none() }
     }
@@ -92,7 +91,7 @@ impl<'a> Attempts<'a> {
         let error = error.redact_key(self.client.endpoint.key.as_ref().map(|key| key.0.as_str()));
         let model = &self.request.prompt.model;
         if let Some(feature) = self.downgrades.add_for_failure(&error.failure, &self.prompt) {
-            let server = self.client.server_name(&self.request);
+            let server = self.client.server_name(self.request.provider, self.request.profile);
             self.client.capabilities.record(&server, model, feature, self.request.now_ms);
             info!(%feature, "the model refused a feature; sending the request without it");
             self.phase = Phase::Send;

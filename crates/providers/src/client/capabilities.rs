@@ -100,11 +100,37 @@ impl CapabilityCache {
         known.entry(ModelKey::new(provider, model)).or_default().insert(refusal, now_ms + VALID_FOR_MS);
     }
 
-    pub(super) fn known_downgrades(&self, provider: &str, model: &str, now_ms: i64) -> Downgrades {
+    /// What a model of a provider or server has refused, as far as that still counts.
+    pub(super) fn known_refusals(&self, provider: &str, model: &str, now_ms: i64) -> KnownRefusals {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let refusals = known.get(&ModelKey::new(provider, model));
-        let refused =
-            |refusal| refusals.and_then(|all| all.get(&refusal)).is_some_and(|until| *until > now_ms);
+        let refusals = known.get(&ModelKey::new(provider, model)).into_iter().flatten();
+        let valid = refusals.filter(|(_, until)| **until > now_ms);
+        KnownRefusals(valid.map(|(feature, until)| (*feature, *until)).collect())
+    }
+}
+
+/// What a server has refused before, so that requests leave it out from the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownRefusals(BTreeMap<UnsupportedFeature, i64>);
+
+impl KnownRefusals {
+    /// Whether nothing was refused.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The features that are left out.
+    pub fn features(&self) -> impl Iterator<Item = UnsupportedFeature> {
+        self.0.keys().copied()
+    }
+
+    /// When the first of them is tried again, in milliseconds since 1970.
+    pub fn next_try_ms(&self) -> Option<i64> {
+        self.0.values().min().copied()
+    }
+
+    pub(super) fn downgrades(&self) -> Downgrades {
+        let refused = |feature| self.0.contains_key(&feature);
         Downgrades {
             without_images: refused(UnsupportedFeature::Images),
             without_tools: refused(UnsupportedFeature::Tools),
