@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use hardpan_session::SessionStore;
 use jiff::Timestamp;
@@ -143,6 +144,12 @@ fn compare(sandbox: &Sandbox, simulator: &RecordingSimulator, prompt: &str, how:
     let home = sandbox.work().with_file_name("home");
     let kept = |name: &str| contents(&home.join(name));
     let before = (kept(".local"), kept(".config"), contents(&sandbox.work()));
+    // Where the system prompt tells the time, reasoning that is bound to it goes back within the same
+    // second only. Neither request is in that of the answer before.
+    let last = clock().as_second();
+    while clock().as_second() == last {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let from = clock();
     let shown = run(sandbox, &[&["request", prompt, "--json"], how, resume].concat());
     let after = (kept(".local"), kept(".config"), contents(&sandbox.work()));
