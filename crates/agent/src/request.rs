@@ -105,7 +105,7 @@ impl Agent {
                 .filter(|known| known.hash == item.body.hash());
             item.shown_by = known_file.and_then(|known| known.message.clone()).or(item.shown_by.take());
         }
-        let is_free = self.is_fold_free(&conversation, selection, snapshot.now);
+        let is_free = Self::is_fold_free(&conversation, selection, snapshot.now);
         snapshot.fold = snapshot.fold.or(is_free.then_some(FoldReason::CacheLost));
         snapshot.system.whole = run_state.system_prompt_override.clone();
         snapshot.tools = self.tools().declarations();
@@ -120,15 +120,15 @@ impl Agent {
         Ok(snapshot)
     }
 
-    /// Whether a fold costs nothing now: the cache is lost anyway (expired, or another model was
-    /// selected), and there is garbage to drop.
-    fn is_fold_free(&self, conversation: &Conversation, selection: &ModelSelection, now: Timestamp) -> bool {
-        let ModelSelection { target, layout, .. } = selection;
+    /// Whether the cache of the last request is lost (expired, or another model was selected), so that
+    /// a fold costs nothing.
+    fn is_fold_free(conversation: &Conversation, selection: &ModelSelection, now: Timestamp) -> bool {
+        let target = &selection.target;
         let Some((at, provider, model)) = &conversation.last_request else { return false };
         let other = **provider != *target.provider || **model != *target.model.id;
         let age = now.as_second() - at.as_second();
         let expired = target.profile.cache.lifetime.is_some_and(|lifetime| age >= i64::from(lifetime));
-        (other || expired) && layout.layout().garbage_tokens(conversation.memory.current()) > 0
+        other || expired
     }
 
     pub(crate) fn assemble_request(

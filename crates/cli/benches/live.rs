@@ -69,7 +69,8 @@ struct Policy {
 const NO_SUMMARIES: &str = "compact_at = 0\n";
 
 /// Requests only grow. All others are compared with it.
-const APPEND_ONLY: Policy = Policy { name: "append-only", layout: LayoutName::Strata, settings: "" };
+const APPEND_ONLY: Policy =
+    Policy { name: "append-only", layout: LayoutName::Strata, settings: "keep = \"all\"\n" };
 
 const POLICIES: [Policy; 4] = [
     Policy { name: "strata", layout: LayoutName::Strata, settings: "" },

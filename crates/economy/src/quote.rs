@@ -13,13 +13,14 @@ pub(crate) fn split_prompt(total: usize, read: usize, hour: usize, end: usize) -
     TokenUsage { input, cache_read, cache_write_5m, cache_write_1h, ..TokenUsage::default() }
 }
 
-/// Prices of input, in dollars per million tokens.
+/// Prices of tokens, in dollars per million.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     input: f64,
     read: f64,
     write: f64,
     write_1h: f64,
+    output: f64,
 }
 
 impl Rates {
@@ -39,6 +40,7 @@ impl Rates {
             ),
             write,
             write_1h: or_factor(price.cache_write_1h, profile.cache.write_1h_factor, write),
+            output: price.output,
         }
     }
 
@@ -46,6 +48,11 @@ impl Rates {
     /// without a price, reading is free.
     pub fn ratios(&self) -> (f64, f64) {
         if self.input > 0.0 { (self.read / self.input, self.write / self.input) } else { (0.0, 1.0) }
+    }
+
+    /// What a token of output costs, in units of plain input; 0 for a model without a price.
+    pub fn output_ratio(&self) -> f64 {
+        if self.input > 0.0 { self.output / self.input } else { 0.0 }
     }
 
     /// What the tokens of the prompt cost together, in dollars. The answer is not counted.

@@ -2,7 +2,7 @@
 
 use hardpan_economy::Rates;
 use hardpan_economy::folds::{FoldPrices, FoldSite};
-use hardpan_prompt::{Prompt, PromptTokens, Region};
+use hardpan_prompt::{Content, Prompt, PromptMessage, PromptTokens, Region, Role};
 
 use super::garbage::Garbage;
 use super::state::{GarbageAccount, StrataState};
@@ -16,6 +16,10 @@ const MAX_SITES: usize = 16;
 pub struct FoldSites {
     prices: FoldPrices,
     sites: Vec<FoldSite>,
+    /// The reasoning of the turn in progress that a fold before it would invalidate: block and tokens.
+    reasoning: Vec<(usize, usize)>,
+    /// What a token of output costs, in units of one input token: lost reasoning is thought again.
+    output_ratio: f64,
 }
 
 /// A fold that a request makes, and where.
@@ -56,8 +60,18 @@ impl FoldSites {
         positions
             .extend(account.sites.iter().copied().filter(|position| *position > base && *position < cached));
         let total = measured.total() as u64;
-        let (read, write) = Rates::for_model(&input.target.model, &input.target.profile, total).ratios();
-        FoldSites { prices: FoldPrices { read, write }, sites: positions.into_iter().map(site).collect() }
+        let rates = Rates::for_model(&input.target.model, &input.target.profile, total);
+        let (read, write) = rates.ratios();
+        FoldSites {
+            prices: FoldPrices { read, write },
+            sites: positions.into_iter().map(site).collect(),
+            reasoning: if input.target.model.binding.is_bound() {
+                reasoning_of_turn(prompt, measured)
+            } else {
+                Vec::new()
+            },
+            output_ratio: rates.output_ratio(),
+        }
     }
 
     /// The fold that is due, if one is.
@@ -75,7 +89,14 @@ impl FoldSites {
         if input.snapshot.keep == Keep::All {
             return None;
         }
-        let site = account.rents.choose_fold(&self.prices, &self.sites)?;
+        let worth = |site: &FoldSite| {
+            let lost = self.reasoning.iter().rev().take_while(|(block, _)| *block >= site.position);
+            let lost: usize = lost.map(|(_, tokens)| tokens).sum();
+            let beyond = account.rents.rent_paid(site.position) - self.prices.fold_price(site);
+            beyond >= lost as f64 * self.output_ratio
+        };
+        let sites: Vec<FoldSite> = self.sites.iter().copied().filter(worth).collect();
+        let site = account.rents.choose_fold(&self.prices, &sites)?;
         let reason = if cached == 0 { FoldReason::CacheLost } else { FoldReason::RentPaid };
         Some(self.describe(account, &site, reason))
     }
@@ -95,6 +116,20 @@ impl FoldSites {
     pub fn charge_rent(&self, account: &mut GarbageAccount) {
         account.rents.charge_rent(&self.prices, &self.sites);
     }
+}
+
+/// The reasoning of the turn in progress: its blocks, with their tokens.
+fn reasoning_of_turn(prompt: &Prompt, measured: &PromptTokens) -> Vec<(usize, usize)> {
+    let is_person = |message: &PromptMessage| {
+        let has_results = || message.blocks.iter().any(|block| matches!(*block.content, Content::Result(_)));
+        message.role == Role::User && !has_results()
+    };
+    let turn = prompt.messages.iter().rposition(is_person).unwrap_or(0);
+    let before: usize = prompt.messages[..turn].iter().map(|message| message.blocks.len()).sum();
+    let blocks = prompt.messages[turn..].iter().flat_map(|message| &message.blocks);
+    let reasoning = blocks.zip(head_blocks(prompt) + before..);
+    let reasoning = reasoning.filter(|(block, _)| matches!(*block.content, Content::Reasoning(_)));
+    reasoning.map(|(_, block)| (block, measured.tokens(block))).collect()
 }
 
 /// Notes the figures of a request, and that the end of the last one is a place now.
