@@ -46,7 +46,7 @@ impl Garbage {
             ItemSweep::run(item, 0, |block, saved| credits.push((block, saved)));
         }
         credits.extend(showings.superseded.iter().map(|(showing, _)| (showing.block, showing.saving)));
-        credits.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+        credits.sort_unstable_by_key(|(block, _)| std::cmp::Reverse(*block));
         let mut sum = 0;
         let mut from_block: Vec<(usize, usize)> = Vec::with_capacity(credits.len());
         for (block, saved) in credits {
