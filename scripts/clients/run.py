@@ -87,7 +87,7 @@ def try_client(client, options, folder):
         "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.org",
         "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.org",
     }
-    task.write_tree(project, environment, options.modules)
+    task.write_tree(project, environment, options.modules, options.tree)
     places = {
         "home": home, "project": project, "prompt": task.PROMPT, "hardpan": options.hardpan,
         "old": task.OLD, "new": task.NEW, "command": task.COMMAND, "answer": task.FINAL_ANSWER,
@@ -245,6 +245,7 @@ def main():
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--runs", type=int, default=1, help="how often each client runs; the best time and memory count")
     parser.add_argument("--modules", type=int, default=0, help="modules of some 50 lines to add to the tree")
+    parser.add_argument("--tree", help="folder whose files are put around the task's own, such as a public repository")
     parser.add_argument("--timeout", type=float, default=120, help="seconds that a client gets [default: 120]")
     parser.add_argument("--folder", default=os.path.join(REPOSITORY, "target", "clients"), help="packages and logs")
     parser.add_argument("--hardpan", default=os.path.join(REPOSITORY, "target", "debug", "hardpan"), help="the binary")

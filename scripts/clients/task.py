@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 PROMPT = (
@@ -212,8 +213,14 @@ def boxes_for_group_{number}(items, most):
 '''
 
 
-def write_tree(root, environment, modules):
-    """Writes the tree and commits it, with fixed dates, so that every run starts from the same."""
+def write_tree(root, environment, modules, other_tree):
+    """Writes the tree and commits it, with fixed dates, so that every run starts from the same.
+
+    The files of `other_tree` are around it: they have nothing to do with the task.
+    """
+    if other_tree:
+        ignore = shutil.ignore_patterns(".git")
+        shutil.copytree(other_tree, root, ignore=ignore, symlinks=True, dirs_exist_ok=True)
     more = {f"tariff/goods/group_{number:03}.py": module(number) for number in range(modules)}
     for name, text in (FILES | more).items():
         path = os.path.join(root, name)
