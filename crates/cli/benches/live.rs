@@ -11,9 +11,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use hardpan_context::LayoutName;
-use hardpan_test_support::live_work::{
-    LiveOutcome, LiveSetup, PlannedWork, WorkKind, WorkShape, replay_session,
-};
+use hardpan_models::Catalogue;
+use hardpan_test_support::live_work::{LiveOutcome, LiveSetup, PlannedWork, WorkKind, WorkShape};
 use serde_json::{Value, json};
 
 /// Options of the benchmark.
@@ -35,7 +34,11 @@ struct Options {
     /// Processes that share the prompts; each but the first resumes the session
     #[arg(long, default_value_t = 2)]
     processes: usize,
-    /// Policies to compare with append-only [default: all]
+    /// Pauses between prompts that are longer than the cache lives
+    #[arg(long, default_value_t = 0)]
+    pauses: usize,
+    /// Policies to compare with append-only: strata, history, lean, tiers, panels, inline
+    /// [default: strata, and in edit-heavy work the other layouts]
     #[arg(long, value_parser = policy)]
     policy: Vec<Policy>,
     /// Models, by id: the first reads cached tokens at a tenth, the second at a twentieth
@@ -72,8 +75,10 @@ const NO_SUMMARIES: &str = "compact_at = 0\n";
 const APPEND_ONLY: Policy =
     Policy { name: "append-only", layout: LayoutName::Strata, settings: "keep = \"all\"\n" };
 
-const POLICIES: [Policy; 4] = [
+const POLICIES: [Policy; 6] = [
     Policy { name: "strata", layout: LayoutName::Strata, settings: "" },
+    Policy { name: "history", layout: LayoutName::Strata, settings: "keep = \"history\"\n" },
+    Policy { name: "lean", layout: LayoutName::Strata, settings: "keep = \"lean\"\n" },
     Policy { name: "tiers", layout: LayoutName::Tiers, settings: "" },
     Policy { name: "panels", layout: LayoutName::Panels, settings: "" },
     Policy { name: "inline", layout: LayoutName::Inline, settings: "" },
@@ -98,6 +103,8 @@ struct Measurement {
     kind: WorkKind,
     model: String,
     policy: Policy,
+    /// What a cached token costs, as a share of plain input.
+    read_price: f64,
     outcome: LiveOutcome,
     append_only_units: f64,
     /// Of the append-only session, by its replay.
@@ -116,13 +123,30 @@ impl Measurement {
         self.outcome.garbage as f64 / self.outcome.bill.last_prompt.max(1) as f64
     }
 
+    /// The most that this may cost as a share of append-only, where there is such a limit. Short
+    /// sessions have little to fold.
+    fn limit(&self) -> Option<f64> {
+        if self.outcome.bill.requests < 150 {
+            return None;
+        }
+        let index = usize::from(self.read_price < 0.075);
+        match (self.policy.name, self.kind) {
+            ("strata", WorkKind::Edit) => Some([0.82, 0.90][index]),
+            ("strata", WorkKind::TestLoop) => Some([0.80, 0.88][index]),
+            ("strata", WorkKind::Explore) => Some([0.78, 0.86][index]),
+            ("tiers" | "panels" | "inline", WorkKind::Edit) => Some(1.35),
+            _ => None,
+        }
+    }
+
     fn json(&self) -> Value {
-        let LiveOutcome { bill, session, folds, garbage, problems } = &self.outcome;
+        let LiveOutcome { bill, session, folds, garbage, problems, replay: _ } = &self.outcome;
         json!({
             "kind": self.kind.name(), "model": self.model, "policy": self.policy.name,
             "requests": bill.requests, "units": bill.units, "usage": bill.usage,
             "last_prompt_tokens": bill.last_prompt, "longest_prompt_tokens": bill.longest_prompt,
-            "of_append_only": self.ratio(), "of_clairvoyant": bill.units / self.clairvoyant,
+            "of_append_only": self.ratio(), "limit": self.limit(),
+            "read_price": self.read_price, "of_clairvoyant": bill.units / self.clairvoyant,
             "clairvoyant": self.clairvoyant, "floor": self.floor, "folds": folds,
             "garbage_tokens": garbage, "replay_deviation": self.deviation,
             "session": session, "problems": problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -132,8 +156,9 @@ impl Measurement {
     fn row(&self) -> String {
         let bill = &self.outcome.bill;
         let deviation = self.deviation.map_or("–".into(), |share| format!("{:+.2}%", share * 100.0));
+        let limit = self.limit().map_or_else(String::new, |limit| format!(" (≤ {limit:.2})"));
         format!(
-            "| {} | {} | {} | {} | {:.0} | {:.0} | {:.3} | {:.3} | {:.3} | {} | {:.0}% | {deviation} |",
+            "| {} | {} | {} | {} | {:.0} | {:.0} | {:.3}{limit} | {:.3} | {:.3} | {} | {:.0}% | {deviation} |",
             self.kind.name(),
             self.model,
             self.policy.name,
@@ -152,17 +177,35 @@ impl Measurement {
 const HEADER: &str = "| work | model | policy | requests | last prompt, 1,000 tokens | units | of append-only | of clairvoyant | of floor | folds | garbage | replay |
 |---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
 
+/// What a token read from the cache costs, as a share of plain input.
+fn read_price(model: &str) -> f64 {
+    let found = Catalogue::builtin().model(None, model).ok();
+    let price = found.and_then(|model| Some(model.price.cache_read? / model.price.input));
+    price.expect("a model with a price for cached tokens")
+}
+
+/// Append-only, then what it is compared with.
+fn policies_for(options: &Options, kind: WorkKind) -> Vec<Policy> {
+    let is_default = |policy: &Policy| {
+        policy.name == "strata" || (kind == WorkKind::Edit && policy.layout != LayoutName::Strata)
+    };
+    let chosen = match options.policy.is_empty() {
+        true => POLICIES.into_iter().filter(is_default).collect(),
+        false => options.policy.clone(),
+    };
+    [APPEND_ONLY].into_iter().chain(chosen).collect()
+}
+
 fn measure(options: &Options, folder: &Path) -> Vec<Measurement> {
     let mut measurements = Vec::new();
     let kinds = if options.kind.is_empty() { &WorkKind::ALL[..] } else { &options.kind };
-    let policies = if options.policy.is_empty() { &POLICIES[..] } else { &options.policy };
     for kind in kinds {
         let shape =
             WorkShape { kind: *kind, seed: options.seed, requests: options.requests, runs: options.runs };
         let work = PlannedWork::new(shape);
         for model in &options.model {
             let mut reference = None;
-            for policy in [APPEND_ONLY].iter().chain(policies) {
+            for policy in &policies_for(options, *kind) {
                 eprintln!("{} · {model} · {} …", kind.name(), policy.name);
                 let setup = LiveSetup {
                     binary: options.binary.clone(),
@@ -170,11 +213,12 @@ fn measure(options: &Options, folder: &Path) -> Vec<Measurement> {
                     layout: policy.layout,
                     settings: format!("{NO_SUMMARIES}{}", policy.settings),
                     processes: options.processes,
+                    pauses: options.pauses,
                 };
                 let file =
                     folder.join(format!("{}-{model}-{}-{}.jsonl", kind.name(), policy.name, options.seed));
                 let outcome = setup.run(&work, &file);
-                let replay = replay_session(&options.binary, &file);
+                let replay = &outcome.replay;
                 let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
                 let (append_only_units, clairvoyant, floor) = *reference.get_or_insert_with(|| {
                     (outcome.bill.units, number(&replay["clairvoyant"]), number(&replay["floor"]))
@@ -188,6 +232,7 @@ fn measure(options: &Options, folder: &Path) -> Vec<Measurement> {
                     kind: *kind,
                     model: model.clone(),
                     policy: *policy,
+                    read_price: read_price(model),
                     outcome,
                     append_only_units,
                     clairvoyant,

@@ -13,6 +13,7 @@ use hardpan_simulator::{
 };
 use serde_json::{Value, json};
 
+use crate::audit::catalogue;
 use crate::output;
 
 /// How long to let answers finish after Ctrl-C.
@@ -124,6 +125,7 @@ pub fn run(args: &SimulatorArgs) -> Result<()> {
     let mut settings = EngineSettings {
         diagnostics: args.diagnostics_mode(),
         anthropic: args.anthropic_settings(),
+        catalogue: catalogue(),
         ..EngineSettings::default()
     };
     if let Some(path) = &args.script {

@@ -17,5 +17,5 @@ mod source_tree; // SourceTree: generated files, and what edits make of them
 
 pub use outcome::{LiveBill, LiveOutcome, LiveProblem};
 pub use plan::{PlannedCall, PlannedRun, PlannedStep, PlannedWork, WorkKind, WorkShape};
-pub use process::{LiveSetup, replay_session};
+pub use process::LiveSetup;
 pub use source_tree::SourceTree;

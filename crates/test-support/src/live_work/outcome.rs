@@ -37,6 +37,8 @@ pub struct LiveOutcome {
     pub folds: u64,
     /// Tokens of the last request that a fold would have dropped, by the layout's own account.
     pub garbage: usize,
+    /// What `hardpan replay --json` says about the session.
+    pub replay: Value,
     /// What did not go as planned. The figures mean nothing unless this is empty.
     pub problems: Vec<LiveProblem>,
 }

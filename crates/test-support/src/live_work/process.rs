@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use hardpan_context::LayoutName;
 use hardpan_session::SessionStore;
@@ -15,6 +16,9 @@ use tempfile::TempDir;
 use super::check_script::{CHECK_PATH, CHECK_SCRIPT};
 use super::outcome::{LiveOutcome, LiveProblem, read_bill, read_session};
 use super::plan::{PlannedRun, PlannedWork};
+
+/// How long the cache lives in sessions with pauses, in seconds: longer than any call or request takes.
+const SHORT_LIFETIME: u64 = 25;
 
 /// How to carry out planned work.
 #[derive(Clone, Debug)]
@@ -29,6 +33,9 @@ pub struct LiveSetup {
     pub settings: String,
     /// The number of processes that share the runs: each but the first resumes the session.
     pub processes: usize,
+    /// Pauses between runs that are longer than the cache lives, spread over the session. With
+    /// pauses the cache lives for seconds, both for the agent and for the simulator.
+    pub pauses: usize,
 }
 
 /// A process that is ended with its owner.
@@ -93,16 +100,26 @@ impl LiveSetup {
         let folder = LiveFolder::new(work);
         let (script, log) = (folder.path("script.yaml"), folder.path("requests.jsonl"));
         fs::write(&script, work.script()).expect("the script can be written");
+        let pauses = self.pause_places(work.runs.len());
+        if !pauses.is_empty() {
+            let provider = json!({"id": "anthropic", "cache": {"lifetime": SHORT_LIFETIME}});
+            let models = json!({"providers": [provider]}).to_string();
+            fs::write(folder.path("config/models.json"), models).expect("the settings can be written");
+        }
         let (_simulator, url) = self.start_simulator(&folder, &script, &log);
-        let config = format!("{}\n[providers.anthropic]\nbase_url = \"{url}\"\n", self.settings);
+        let config =
+            format!("keep_alive = false\n{}\n[providers.anthropic]\nbase_url = \"{url}\"\n", self.settings);
         fs::write(folder.path("config/config.toml"), config).expect("the settings can be written");
         let (mut problems, mut ends) = (Vec::new(), BTreeMap::new());
-        let mut first_run = 0;
+        let mut next_run = 0;
         for runs in work.runs.chunks(work.runs.len().div_ceil(self.processes.max(1))) {
-            let mut agent = AgentProcess::start(self, &folder, first_run > 0);
+            let mut agent = AgentProcess::start(self, &folder, next_run > 0);
             for run in runs {
-                problems.extend(agent.carry_out(run, first_run, &mut ends));
-                first_run += 1;
+                if pauses.contains(&next_run) {
+                    std::thread::sleep(Duration::from_secs(SHORT_LIFETIME + 2));
+                }
+                problems.extend(agent.carry_out(run, next_run, &mut ends));
+                next_run += 1;
             }
             agent.finish();
         }
@@ -124,7 +141,13 @@ impl LiveSetup {
         }
         fs::copy(&session, keep_session).expect("the session can be copied");
         let (folds, garbage) = (facts.folds, facts.garbage);
-        LiveOutcome { bill, session: keep_session.into(), folds, garbage, problems }
+        let replay = replay_session(folder.command(&self.binary), keep_session);
+        LiveOutcome { bill, session: keep_session.into(), folds, garbage, replay, problems }
+    }
+
+    /// The runs before which there is a pause.
+    fn pause_places(&self, runs: usize) -> Vec<usize> {
+        (1..=self.pauses).map(|pause| pause * runs / (self.pauses + 1)).filter(|run| *run > 0).collect()
     }
 
     fn start_simulator(&self, folder: &LiveFolder, script: &Path, log: &Path) -> (OwnedProcess, String) {
@@ -217,9 +240,8 @@ impl AgentProcess {
 }
 
 /// What `hardpan replay SESSION --json` says about one session.
-pub fn replay_session(binary: &Path, session: &Path) -> Value {
-    let output =
-        Command::new(binary).arg("replay").arg(session).arg("--json").output().expect("it can be run");
+fn replay_session(mut command: Command, session: &Path) -> Value {
+    let output = command.arg("replay").arg(session).arg("--json").output().expect("it can be run");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let replay: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     replay["sessions"][0].clone()
