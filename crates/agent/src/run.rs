@@ -401,7 +401,18 @@ impl Agent {
         let target = self.target();
         let (window, token_factor) = (target.model.context as usize, target.model.token_factor);
         let (now, prompt, known_files) = (self.now(), prompt.to_owned(), self.known_files());
-        let request = ObserveRequest { now, reason, prompt, window, token_factor, known_files };
+        let (layout, price) = (self.layout().layout(), target.model.price);
+        let request = ObserveRequest {
+            now,
+            reason,
+            prompt,
+            window,
+            token_factor,
+            repository_view: layout.repository_view(),
+            bases: layout.base_count(lock(&self.inner.conversation).memory.current()),
+            cache_read_share: price.read_share(),
+            known_files,
+        };
         let observing = tokio::task::spawn_blocking(move || context_source.observe(&request));
         observing.await.unwrap_or(Err(ObserveError::Panicked))
     }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hardpan_context::{
-    AssembledPrompt, Coupling, Keep, LayoutName, PromptTexts, RenderCache, Snapshot, SnapshotError, Target,
+    AssembledPrompt, Coupling, Keep, LayoutName, PromptTexts, RenderCache, RepositoryView, Snapshot,
+    SnapshotError, Target,
 };
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{DeniedBy, TokenUsage};
@@ -157,6 +158,13 @@ pub struct ObserveRequest {
     /// Model tokens per counted token, from the catalogue. The learned factor is not used here: it
     /// would change from session to session, and the chosen context with it.
     pub token_factor: f64,
+    /// What the layout shows of the repository before anyone asks.
+    pub repository_view: RepositoryView,
+    /// How often the layout has laid the beginning of its prompts anew; none if it never keeps
+    /// former items there.
+    pub bases: Option<u32>,
+    /// What reading a token from the provider's cache costs, as a share of plain input.
+    pub cache_read_share: f64,
     /// Files that the model has seen whole and whose current content must be included: the path,
     /// and whether the file has changed since the model first saw it.
     pub known_files: Vec<(String, bool)>,

@@ -18,7 +18,7 @@ use crate::options::RequestOptions;
 use crate::settings::Settings;
 use crate::target::resolve_keep;
 
-pub use folder::FolderReader;
+pub use folder::{FolderReader, RepositoryState};
 pub(crate) use folder::{add_refused_file, discover_expansions};
 
 /// Why the inputs of a request cannot be gathered. A part of the folder that cannot be read is no

@@ -110,16 +110,23 @@ impl ConversationApp {
         }
         let state = LearnedState::load(&options.user_folders);
         let target = choose_target(&options.target, &settings, &conversation, &state, &**notices)?;
+        let index = workspace::LiveIndex::new(&root, settings.user_folders.cache.as_deref());
         let tool_set = ToolSet::new(
             &settings,
+            &index,
             &conversation.session,
             scratch.as_ref().map(|scratch| &*scratch.0),
             options.sandbox_launcher.clone(),
             notices,
         );
         let scope = scope(&root, &folder, &settings, &tool_set.outputs);
-        let reader =
-            FolderReader::new(folder.clone(), settings.clone(), expansions.model_listing(), notices.clone());
+        let reader = FolderReader::new(
+            folder.clone(),
+            settings.clone(),
+            expansions.model_listing(),
+            index,
+            notices.clone(),
+        );
         let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
         let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned.clone()));
         let connection = Arc::new(ProviderConnection::new(

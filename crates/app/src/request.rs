@@ -125,13 +125,14 @@ pub async fn assemble(
     let thinking = choose_thinking(&options.target, &conversation);
     target_notices(settings, &target, thinking).into_iter().for_each(|notice| notices.notice(notice));
     let expansions = discover_expansions(&root, settings, &options.reserved_names);
+    let index = workspace::LiveIndex::new(&root, settings.user_folders.cache.as_deref());
     let (tools, skills) = match options.tools {
-        true => (shown_tools(settings), expansions.model_listing()),
+        true => (shown_tools(settings, index.clone()), expansions.model_listing()),
         false => (ToolRegistry::default(), Vec::new()),
     };
     let artifacts = SessionArtifacts::for_session(&conversation.session, &settings.user_folders, None);
     let scope = scope(&root, &folder, settings, &artifacts.outputs);
-    let reader = FolderReader::new(folder, settings.clone(), skills, notices.clone());
+    let reader = FolderReader::new(folder, settings.clone(), skills, index, notices.clone());
     let map_tokens = if options.symbol_map { settings.config.map_tokens } else { Some(0) };
     let pinned = restore_pinned(&conversation);
     let context = Arc::new(WorkspaceContext::new(reader, scope.clone(), map_tokens, pinned));

@@ -1,15 +1,34 @@
-//! The symbol index of a folder ([`load_index`]), and its map in a prompt (`symbols_for_prompt`).
+//! The symbol index of a folder ([`load_index`]), and what a prompt shows of it: an overview
+//! ([`overview_for_prompt`]) and the map ([`symbols_for_prompt`]), within a [`RepositoryBudget`].
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use hardpan_agent::Coupling;
-use hardpan_context::{PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry};
+use hardpan_context::{PromptEntry, RepositoryView, SnapshotFile, SymbolEntry, SymbolsEntry};
 use hardpan_prompt::{Text, TokenCounter, Vocabulary};
-use hardpan_symbols::{Focus, MapMemory, MapRequest, SymbolIndex, TokenBudget};
+use hardpan_symbols::{
+    Focus, KeptOverview, MapMemory, MapRequest, OverviewMemory, OverviewRequest, SymbolIndex, TokenBudget,
+};
 use hardpan_workspace as workspace;
 use serde::{Deserialize, Serialize};
 
 use crate::notice::{IndexProgress, NoticeSink};
+
+/// Token limit of the overview in a prompt, for a model whose cache reads cost a tenth of input.
+/// docs/map.md has the measurements.
+const OVERVIEW_TOKENS: f64 = 1000.0;
+/// The most that it grows to where reading costs less than that.
+const MAX_OVERVIEW_TOKENS: f64 = 2000.0;
+/// What an overview may cost per file: a line with the main definitions is about that long, so a
+/// small tree is named whole and nothing more.
+const TOKENS_PER_FILE: usize = 20;
+/// The overview takes at most this part of a window.
+const OVERVIEW_WINDOW_SHARE: usize = 40;
+/// Requests of a usual session: each reads the overview once.
+const USUAL_REQUESTS: f64 = 50.0;
+/// What writing a token to the cache costs, in tokens of plain input.
+const WRITE_SHARE: f64 = 1.25;
 
 /// Token limit of the map in a prompt; in a small window, one part in [`WINDOW_SHARE`] of it.
 const MAX_MAP_TOKENS: usize = 20_000;
@@ -22,10 +41,87 @@ const MANY_FILES: usize = 2000;
 ///
 /// The limit itself is in the model's tokens; each token that we count stands for `factor` of
 /// those.
-pub fn default_map_tokens(window: usize, factor: f64) -> usize {
+fn default_map_tokens(window: usize, factor: f64) -> usize {
     /// Layouts put text around the entries, which takes up to an eighth.
     const ENTRIES: f64 = 7.0 / 8.0;
     ((window / WINDOW_SHARE).min(MAX_MAP_TOKENS) as f64 * ENTRIES / factor) as usize
+}
+
+/// How many tokens a prompt may spend on describing the repository, as we count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepositoryBudget {
+    /// For the overview.
+    pub overview: usize,
+    /// For the map.
+    pub map: usize,
+}
+
+impl RepositoryBudget {
+    /// The budget for a layout's view. `setting` is `map_tokens`: what the map may take, and 0 for
+    /// neither map nor overview.
+    pub fn new(view: RepositoryView, setting: Option<usize>, model: &ModelFigures) -> Self {
+        let map = || default_map_tokens(model.window, model.token_factor);
+        match (view, setting) {
+            (_, Some(0)) => RepositoryBudget::default(),
+            (RepositoryView::Map, setting) => {
+                RepositoryBudget { overview: 0, map: setting.unwrap_or_else(map) }
+            }
+            (RepositoryView::Overview, setting) => {
+                RepositoryBudget { overview: overview_tokens(model), map: setting.unwrap_or(0) }
+            }
+        }
+    }
+}
+
+/// What a budget depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModelFigures {
+    /// The context window, in the model's tokens.
+    pub window: usize,
+    /// The model's tokens per token that we count.
+    pub token_factor: f64,
+    /// What reading a token from the cache costs, as a share of plain input.
+    pub cache_read_share: f64,
+}
+
+/// The token limit of the overview: the same price over a usual session on every model, so that
+/// cheap reading buys more of it.
+fn overview_tokens(model: &ModelFigures) -> usize {
+    let price = |read: f64| WRITE_SHARE + USUAL_REQUESTS * read;
+    let tokens = OVERVIEW_TOKENS * price(0.1) / price(model.cache_read_share);
+    let tokens = tokens.min(MAX_OVERVIEW_TOKENS).min((model.window / OVERVIEW_WINDOW_SHARE) as f64);
+    (tokens / model.token_factor) as usize
+}
+
+/// What the overview of a conversation keeps from request to request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OverviewState {
+    memory: Option<OverviewMemory>,
+    /// The files at the last request; those of an earlier process are not stored.
+    #[serde(skip)]
+    known_files: BTreeSet<String>,
+}
+
+/// The overview for a prompt. None if there are no files, or no room for it.
+pub(crate) fn overview_for_prompt(
+    index: &SymbolIndex,
+    tokens: usize,
+    state: &mut OverviewState,
+) -> Option<String> {
+    let counter = TokenCounter::new(Vocabulary::O200k);
+    let count_tokens = |text: &str| counter.count(&Text::new(text));
+    let files: BTreeSet<String> = index.paths().map(str::to_owned).collect();
+    if state.known_files.is_empty() {
+        state.known_files.clone_from(&files);
+    }
+    let known_files = &state.known_files;
+    let kept = state.memory.as_ref().map(|memory| KeptOverview { memory, known_files });
+    let tokens = tokens.min(files.len() * TOKENS_PER_FILE);
+    let budget = TokenBudget { tokens, count_tokens: &count_tokens };
+    let overview = index.overview(&OverviewRequest { folder: "", focus: None, budget, kept });
+    *state = OverviewState { memory: Some(overview.memory), known_files: files };
+    (!overview.text.is_empty()).then_some(overview.text)
 }
 
 /// What the map of a conversation keeps from request to request: path aliases and selection.
@@ -78,15 +174,27 @@ pub(crate) fn coupling(index: &SymbolIndex) -> Coupling {
 /// reports its progress.
 pub fn load_index(root: &Path, cache: Option<&Path>, notices: &dyn NoticeSink) -> SymbolIndex {
     let files = workspace::list_files(root, workspace::TREE_LIMIT).files;
-    let total = files.len();
-    let mut progress = |done: usize| {
+    with_progress(notices, |progress| {
+        let mut done = |done| progress(done, files.len());
+        workspace::index_codebase(root, &files, cache, &mut done).index
+    })
+}
+
+/// Runs `work` with a function that takes how many files are indexed, and of how many. A large
+/// repository reports its progress.
+pub(crate) fn with_progress<R>(
+    notices: &dyn NoticeSink,
+    work: impl FnOnce(&mut dyn FnMut(usize, usize)) -> R,
+) -> R {
+    let mut reported = false;
+    let made = work(&mut |done, total| {
         if total >= MANY_FILES {
+            reported = true;
             notices.index_progress(IndexProgress::Indexed { done, total });
         }
-    };
-    let codebase = workspace::index_codebase(root, &files, cache, &mut progress);
-    if total >= MANY_FILES {
+    });
+    if reported {
         notices.index_progress(IndexProgress::Finished);
     }
-    codebase.index
+    made
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use hardpan_agent::Agent;
 use hardpan_agent::events::AgentStart;
 use hardpan_tools::{
-    Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, ShellOptions, Tool, ToolOptions,
-    ToolRegistry, WebOptions, changing_tools, sandbox_support, scrub_environment,
+    Journal, NetworkAccess, Sandbox, SandboxLauncher, SandboxSupport, ShellOptions, Symbols, Tool,
+    ToolOptions, ToolRegistry, WebOptions, changing_tools, sandbox_support, scrub_environment,
 };
+use hardpan_workspace::LiveIndex;
 
 use crate::notice::{Notice, NoticeSink};
 use crate::settings::{Settings, UserFolders, expand_home};
@@ -75,6 +76,7 @@ impl ToolSet {
     /// Makes the tools for a session. A conversation that is not stored has a `scratch` folder.
     pub fn new(
         settings: &Settings,
+        index: &Arc<LiveIndex>,
         session: &str,
         scratch: Option<&Path>,
         launcher: Option<SandboxLauncher>,
@@ -97,7 +99,7 @@ impl ToolSet {
             if config.sandbox.unwrap_or(true) { sandbox(settings, launcher, &**notices) } else { None };
         let own = ShellOptions { outputs: outputs.clone(), temp, environment, sandbox: None };
         let shell = ShellOptions { sandbox, ..own.clone() };
-        let tools = ToolRegistry::built_in(tools(settings, journal.clone(), shell));
+        let tools = ToolRegistry::built_in(tools(settings, index.clone(), journal.clone(), shell));
         let shell = hardpan_tools::shell_tool(own);
         ToolSet {
             tools,
@@ -135,17 +137,25 @@ impl ToolSet {
 }
 
 /// Every tool of the agent, read-only ones first.
-fn tools(settings: &Settings, journal: Option<Arc<Journal>>, shell: ShellOptions) -> Vec<Arc<dyn Tool>> {
+fn tools(
+    settings: &Settings,
+    index: Arc<LiveIndex>,
+    journal: Option<Arc<Journal>>,
+    shell: ShellOptions,
+) -> Vec<Arc<dyn Tool>> {
     let web = WebOptions { private_hosts: settings.config.private_hosts.clone(), ..WebOptions::default() };
     let options = ToolOptions { journal, shell, web };
-    hardpan_tools::read_only_tools().into_iter().chain(changing_tools(options)).collect()
+    let mut tools = hardpan_tools::read_only_tools();
+    tools.push(Arc::new(Symbols(index)));
+    tools.extend(changing_tools(options));
+    tools
 }
 
 /// The tools for a request that is only shown. They create nothing on disk, and are never called.
-pub(crate) fn shown_tools(settings: &Settings) -> ToolRegistry {
+pub(crate) fn shown_tools(settings: &Settings, index: Arc<LiveIndex>) -> ToolRegistry {
     let (outputs, temp) = (std::env::temp_dir(), std::env::temp_dir());
     let shell = ShellOptions { outputs, temp, environment: Default::default(), sandbox: None };
-    ToolRegistry::built_in(tools(settings, None, shell))
+    ToolRegistry::built_in(tools(settings, index, None, shell))
 }
 
 /// The sandbox for commands; none if this system has no support, which is worth a notice.

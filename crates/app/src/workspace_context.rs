@@ -5,15 +5,17 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hardpan_agent::{ContextSource, Coupling, ObserveError, ObserveReason, ObserveRequest, session_ledger};
-use hardpan_context::{PromptEntry, Snapshot, SymbolsEntry, SystemEntry};
+use hardpan_context::{
+    FoldDescriptionEntry, PromptEntry, RepositoryView, Snapshot, SnapshotFile, SymbolsEntry, SystemEntry,
+};
 use hardpan_prompt::{Text, Volatility};
 use hardpan_tools::Scope;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use crate::gather::{FolderReader, add_refused_file};
-use crate::symbol_map::{MapState, default_map_tokens};
+use crate::gather::{FolderReader, RepositoryState, add_refused_file};
+use crate::symbol_map::{MapState, ModelFigures, OverviewState, RepositoryBudget};
 
 /// What a snapshot that contradicts itself is said to come from.
 const SOURCE_NAME: &str = "the folder";
@@ -23,13 +25,33 @@ pub struct WorkspaceContext {
     reader: FolderReader,
     /// What the model may read without asking.
     scope: Scope,
-    /// Token limit of the map; none for the default share of the window, 0 for no map.
+    /// `map_tokens` of the settings: the token limit of the map, 0 for neither map nor overview.
     map_tokens: Option<usize>,
     pinned: Mutex<PinnedContext>,
     /// The instructions as the first request of the conversation saw them.
     system: Mutex<Option<SystemEntry>>,
-    /// The map as this run's first request saw it; the outer `None` means no map was drawn yet.
-    last_map: Mutex<Option<Option<SymbolsEntry>>>,
+    /// The repository as this run's first request saw it.
+    last_description: Mutex<Option<RepositoryDescription>>,
+    /// What a new choice would keep, for when a fold shows it.
+    at_fold: Mutex<Option<RepositoryState>>,
+}
+
+/// What a request shows of the repository unasked.
+#[derive(Clone, Debug)]
+struct RepositoryDescription {
+    view: RepositoryView,
+    overview: Option<Text>,
+    symbols: Option<SymbolsEntry>,
+    /// The same, chosen anew.
+    at_fold: Option<FoldDescriptionEntry>,
+}
+
+fn is_same_map(a: &Option<SymbolsEntry>, b: &Option<SymbolsEntry>) -> bool {
+    let texts = |map: &Option<SymbolsEntry>| -> Vec<Text> {
+        let Some(SymbolsEntry { legend, entries }) = map else { return Vec::new() };
+        legend.iter().chain(entries.iter().map(|entry| &entry.content)).cloned().collect()
+    };
+    texts(a) == texts(b)
 }
 
 /// What must stay the same from request to request, also after a resume. Stored in the session.
@@ -40,6 +62,10 @@ pub struct PinnedContext {
     pub files: Vec<PathBuf>,
     /// The aliases and the selection of the symbol map.
     pub map: MapState,
+    /// What the overview names.
+    pub overview: OverviewState,
+    /// How often the layout had laid BASE anew when these were chosen.
+    pub bases: Option<u32>,
 }
 
 impl WorkspaceContext {
@@ -51,7 +77,8 @@ impl WorkspaceContext {
             map_tokens,
             pinned: Mutex::new(pinned),
             system: Mutex::default(),
-            last_map: Mutex::default(),
+            last_description: Mutex::default(),
+            at_fold: Mutex::default(),
         }
     }
 
@@ -75,7 +102,8 @@ impl WorkspaceContext {
     pub fn switch_to(&self, pinned: PinnedContext) {
         *self.lock_pinned() = pinned;
         *self.lock_system() = None;
-        *self.lock_last_map() = None;
+        *self.lock_last_description() = None;
+        *self.lock_at_fold() = None;
     }
 
     /// A copy of what must be stored for a resume.
@@ -90,6 +118,51 @@ impl WorkspaceContext {
         }
     }
 
+    /// Adds the overview and the map, as the layout wants them, and keeps them for the requests of
+    /// this run.
+    fn describe_repository(&self, file: &mut SnapshotFile, request: &ObserveRequest) {
+        let view = request.repository_view;
+        let figures = ModelFigures {
+            window: request.window,
+            token_factor: request.token_factor,
+            cache_read_share: request.cache_read_share,
+        };
+        let budget = RepositoryBudget::new(view, self.map_tokens, &figures);
+        let pinned = self.pinned_context();
+        let mut state = RepositoryState { overview: pinned.overview, map: pinned.map };
+        if request.bases > pinned.bases {
+            // The fold has shown the repository as it was chosen then: that is kept from now on.
+            state = self.lock_at_fold().clone().unwrap_or_default();
+        }
+        let mut fresh_state = None;
+        file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
+        self.reader.describe_repository(file, budget, &mut state);
+        if let Some(bases) = request.bases {
+            let mut fresh = SnapshotFile { prompt: file.prompt.clone(), ..SnapshotFile::empty(file.now) };
+            fresh.files.clone_from(&file.files);
+            let mut chosen = RepositoryState::default();
+            self.reader.describe_repository(&mut fresh, budget, &mut chosen);
+            let SnapshotFile { overview, symbols, .. } = fresh;
+            if overview != file.overview || !is_same_map(&symbols, &file.symbols) {
+                file.at_fold = Some(FoldDescriptionEntry { bases, overview, symbols });
+            }
+            fresh_state = Some(chosen);
+        }
+        file.prompt = None;
+        if request.reason == ObserveReason::Preview {
+            return;
+        }
+        *self.lock_at_fold() = fresh_state;
+        let mut pinned = self.lock_pinned();
+        (pinned.overview, pinned.map, pinned.bases) = (state.overview, state.map, request.bases);
+        *self.lock_last_description() = Some(RepositoryDescription {
+            view,
+            overview: file.overview.clone(),
+            symbols: file.symbols.clone(),
+            at_fold: file.at_fold.clone(),
+        });
+    }
+
     /// Detects a file of the workspace that has become a link to something that no tool would let
     /// the model read. Returns its display path and the reason. A sandboxed command may have made
     /// such a link without being able to follow it.
@@ -102,8 +175,12 @@ impl WorkspaceContext {
         self.system.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_last_map(&self) -> MutexGuard<'_, Option<Option<SymbolsEntry>>> {
-        self.last_map.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_at_fold(&self) -> MutexGuard<'_, Option<RepositoryState>> {
+        self.at_fold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_last_description(&self) -> MutexGuard<'_, Option<RepositoryDescription>> {
+        self.last_description.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_pinned(&self) -> MutexGuard<'_, PinnedContext> {
@@ -129,7 +206,7 @@ impl ContextSource for WorkspaceContext {
         if keeps {
             *self.lock_system() = Some(file.system.clone());
         }
-        let mut pinned = self.pinned_context();
+        let pinned = self.pinned_context();
         let folder = &self.scope.folder;
         let root = hardpan_workspace::find_project_root(folder);
         for path in &pinned.files {
@@ -151,21 +228,17 @@ impl ContextSource for WorkspaceContext {
         }
         // An image goes with the prompt that names it, not with every request.
         file.images.clear();
-        let last_map = self.lock_last_map().clone();
-        if request.reason == ObserveReason::FilesChanged
-            && let Some(last_map) = last_map
-        {
-            file.symbols = last_map;
-            return Ok(file.into_snapshot(SOURCE_NAME)?);
+        if request.repository_view == RepositoryView::Map {
+            self.reader.add_file_list(&mut file);
         }
-        let tokens =
-            self.map_tokens.unwrap_or_else(|| default_map_tokens(request.window, request.token_factor));
-        file.prompt = Some(PromptEntry::Text(Text::new(request.prompt.as_str())));
-        file.symbols = self.reader.map_symbols(&file, tokens, &mut pinned.map);
-        file.prompt = None;
-        if keeps {
-            self.lock_pinned().map = pinned.map;
-            *self.lock_last_map() = Some(file.symbols.clone());
+        let last = self.lock_last_description().clone();
+        match last.filter(|last| {
+            request.reason == ObserveReason::FilesChanged && last.view == request.repository_view
+        }) {
+            Some(last) => {
+                (file.overview, file.symbols, file.at_fold) = (last.overview, last.symbols, last.at_fold);
+            }
+            None => self.describe_repository(&mut file, request),
         }
         Ok(file.into_snapshot(SOURCE_NAME)?)
     }

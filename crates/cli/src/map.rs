@@ -8,7 +8,7 @@ use hardpan_app::settings::UserFolders;
 use hardpan_app::symbol_map;
 use hardpan_models::{did_you_mean, nearest};
 use hardpan_prompt::{Text, TokenCounter, Vocabulary};
-use hardpan_symbols::{Focus, MapRequest, SymbolIndex, TokenBudget};
+use hardpan_symbols::{Focus, MapRequest, OverviewRequest, SymbolIndex, TokenBudget};
 use hardpan_workspace as workspace;
 
 use crate::command_setup::{StderrNotices, working_folder};
@@ -48,6 +48,26 @@ pub fn map(
             thousands(left.definitions),
             thousands(left.files)
         );
+    }
+    Ok(())
+}
+
+/// Prints the overview of a repository, or of folders in it.
+pub fn overview(dir: Option<&Path>, paths: &[String], tokens: Option<usize>) -> Result<()> {
+    const DEFAULT_TOKENS: usize = 1000;
+    let (root, here) = root_and_folder(dir)?;
+    let index = load_index(&root);
+    let mut folders =
+        paths.iter().map(|path| index_path(&root, &here, path)).collect::<Result<Vec<String>>>()?;
+    if folders.is_empty() {
+        folders.push(String::new());
+    }
+    let counter = TokenCounter::new(Vocabulary::O200k);
+    let count = |text: &str| counter.count(&Text::new(text));
+    let budget = TokenBudget { tokens: tokens.unwrap_or(DEFAULT_TOKENS), count_tokens: &count };
+    for folder in &folders {
+        let request = OverviewRequest { folder, focus: None, budget, kept: None };
+        output::print(index.overview(&request).text)?;
     }
     Ok(())
 }

@@ -59,7 +59,10 @@ pub fn run(args: &Args) -> Result<()> {
         Some(Command::Snapshot { prompt, files, request_args, schema }) => {
             snapshot(&request_args.with_input(prompt, files), *schema)
         }
-        Some(Command::Map { paths, tokens, focus, json, dir }) => {
+        Some(Command::Map { paths, overview: true, tokens, dir, .. }) => {
+            map::overview(dir.as_deref(), paths, *tokens)
+        }
+        Some(Command::Map { paths, tokens, focus, json, dir, .. }) => {
             map::map(dir.as_deref(), paths, *tokens, focus, OutputFormat::from_json_flag(*json))
         }
         Some(Command::Symbols { name, json, dir }) => {

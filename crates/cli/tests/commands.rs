@@ -302,7 +302,7 @@ fn a_snapshot_of_the_folder_makes_the_same_request() {
     sandbox.write("work/src/a.rs", "fn a() {}\n");
     sandbox.write("work/AGENTS.md", "Be kind.\n");
     let what = [&["What is this?", "src/a.rs"], &NOW[..]].concat();
-    let printed = sandbox.bytes(&[&["snapshot"], &what[..]].concat());
+    let printed = sandbox.bytes(&[&["snapshot", "--layout", "tiers"], &what[..]].concat());
     sandbox.write("work/snapshot.json", &printed);
     fs::remove_file(sandbox.work().join("src/a.rs")).unwrap();
     fs::remove_file(sandbox.work().join("AGENTS.md")).unwrap();

@@ -81,11 +81,10 @@ fn panels_are_sorted_by_their_refresh_and_ties_by_number() {
 fn tiers_use_the_documented_texts() {
     let body = body("l0_history", "tiers");
     let l0 = "You are a careful coding agent.\n\nTabs, not spaces.\n\n\
-        You can call the declared tools. Use them when the answer depends on something you have not been shown, \
+        Use the declared tools when the answer depends on something you have not been shown, \
         and never invent their results.\n\n\
-        You work inside Hardpan. When you are asked about Hardpan itself (its commands, settings or files), do not guess: \
-        `hardpan docs` lists its documents and `hardpan docs NAME` prints one; run that where you can run commands, else \
-        name it.\n\nCurrent date and time: 2026-02-19T14:00:00Z\n\n\
+        When asked about Hardpan itself, do not guess: `hardpan docs` lists its documents, `hardpan docs NAME` \
+        prints one.\n\nCurrent date and time: 2026-02-19T14:00:00Z\n\n\
         # Repository Structure\n\n\
         Below is a map of the repository showing classes, functions, and their relationships.\n\
         Use this to understand the codebase structure and find relevant code.\n\n\

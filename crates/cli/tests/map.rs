@@ -88,8 +88,39 @@ fn the_same_tree_gives_the_same_bytes_cold_and_warm() {
 }
 
 #[test]
-fn a_prompt_has_the_map_without_the_files_that_are_open() {
+fn a_prompt_has_the_overview_unless_it_is_told_otherwise() {
     let sandbox = project();
+    let all = |args: &[&str]| {
+        let body = sandbox.json(&[&["request", "Hi", "--json"], args].concat());
+        body["messages"].as_array().unwrap().iter().flat_map(texts).collect::<String>()
+    };
+    let strata = all(&[]);
+    assert!(strata.contains("=== overview ===") && strata.contains("\n clock.py: now, later\n"), "{strata}");
+    assert!(!strata.contains("=== tree ===") && !strata.contains("=== legend ==="), "{strata}");
+    let inline = all(&["--layout", "inline"]);
+    let heading = "Directory structure of the workspace:\n\nFolders";
+    assert!(inline.contains(heading) && inline.contains("\n clock.py: now, later"), "{inline}");
+    let panels = all(&["--layout", "panels"]);
+    assert!(panels.contains("======= [P5] Overview =======\nFolders"), "{panels}");
+    assert!(!all(&["--no-map"]).contains("overview"));
+    let tiers = sandbox.json(&["request", "Hi", "--layout", "tiers", "--json"]).to_string();
+    assert!(tiers.contains("# Repository Structure") && tiers.contains("# File Tree (3 files)"), "{tiers}");
+    assert!(!tiers.contains("Use symbols for the rest"), "{tiers}");
+    let described = |layout: &str| {
+        let body = sandbox.json(&["request", "Hi", "--layout", layout, "--json"]);
+        body["system"].to_string().contains("# Symbol map")
+    };
+    assert_eq!([described("strata"), described("tiers")], [false, true]);
+    assert_eq!(
+        sandbox.text(&["map", "--overview"]),
+        "./\n README.md\nsrc/\n alarm.py: Alarm\n clock.py: now, later\n"
+    );
+}
+
+#[test]
+fn a_prompt_has_the_map_if_it_is_asked_for_without_the_files_that_are_open() {
+    let sandbox = project();
+    sandbox.write("config/config.toml", "map_tokens = 2000\n");
     let body = sandbox.json(&["request", "Hi", "src/clock.py", "--json"]);
     let all = body["messages"].as_array().unwrap().iter().flat_map(texts).collect::<String>();
     assert!(all.contains("=== legend ===") && all.contains("=== symbols:src/alarm.py ==="), "{all}");

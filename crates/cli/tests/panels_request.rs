@@ -68,11 +68,10 @@ fn the_body_is_the_documented_one_but_for_the_listed_deviations() {
     // The system prompt is the same in all layouts: the tools hint, the pointer to the documents, then
     // the date. Content is always a list.
     let system = "You are a coding agent.\n\n\
-        You can call the declared tools. Use them when the answer depends on something you have not been shown, \
+        Use the declared tools when the answer depends on something you have not been shown, \
         and never invent their results.\n\n\
-        You work inside Hardpan. When you are asked about Hardpan itself (its commands, settings or files), do not guess: \
-        `hardpan docs` lists its documents and `hardpan docs NAME` prints one; run that where you can run commands, else \
-        name it.\n\n\
+        When asked about Hardpan itself, do not guess: `hardpan docs` lists its documents, `hardpan docs NAME` \
+        prints one.\n\n\
         Current date and time: 2026-02-19T15:00:00Z";
     body["system"] = json!([{"type": "text", "text": system}]);
     body["messages"][4]["content"][0]["text"] =

@@ -321,7 +321,7 @@ fn tools_are_listed_and_switched_for_the_next_request() {
         let tools = data["tools"].as_array().expect("a list").iter();
         tools.map(|tool| (text(&tool["name"]), text(&tool["state"]))).collect()
     };
-    let all = ["read", "grep", "find", "ls", "edit", "write", "bash", "fetch"];
+    let all = ["read", "grep", "find", "ls", "symbols", "edit", "write", "bash", "fetch"];
     let on = |switched_off: &str| {
         all.map(|name| (name.to_owned(), if name == switched_off { "off" } else { "on" }.to_owned()))
     };
@@ -331,7 +331,7 @@ fn tools_are_listed_and_switched_for_the_next_request() {
         tools["tools"][0],
         json!({
             "name": "read", "source": "built-in", "state": "on",
-            "summary": "Read files and images",
+            "summary": "Read a text file or an image",
         })
     );
     let switched = client.data(json!({"type": "switch_tool", "name": "bash", "state": "off"}));
@@ -346,7 +346,7 @@ fn tools_are_listed_and_switched_for_the_next_request() {
     let body: Value = serde_json::from_str(&body).expect("JSON");
     let declared: Vec<&str> =
         body["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(declared, ["context", "read", "grep", "find", "ls", "edit", "write", "fetch"]);
+    assert_eq!(declared, ["context", "read", "grep", "find", "ls", "symbols", "edit", "write", "fetch"]);
 }
 
 #[test]

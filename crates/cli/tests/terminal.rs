@@ -142,6 +142,8 @@ fn a_conversation_that_goes_on_shows_where_it_was() {
 #[test]
 fn thinking_is_set_by_level_and_a_change_that_loses_the_cache_says_what_it_costs() {
     let cli = TestCli::new("");
+    // Providers keep no prompt that is shorter than about a thousand tokens.
+    cli.sandbox.write("work/AGENTS.md", "Be kind to those who read this.\n".repeat(40));
     let Some(mut terminal) = Terminal::open(&cli, &[]) else { return };
     terminal.expect("> ");
     terminal.say("/thinking", "thinking is default; requests to claude-sonnet-5 say: adaptive, effort high");

@@ -77,14 +77,29 @@ pub fn assemble(
     render_cache.begin_request();
     target.check_thinking(snapshot.thinking)?;
     let limit = target.max_input_tokens() as usize;
-    let snapshot = &*layout.layout().annotate(snapshot);
-    let whole = arrange_and_adapt(snapshot, layout, target, texts, render_cache);
+    let bases = |state: &LayoutState| layout.layout().base_count(state);
+    // A fold since the snapshot was observed shows the repository as it was chosen for it.
+    let observed = snapshot.at_fold.as_ref().map(|at_fold| at_fold.bases);
+    let has_folded = observed.is_some() && bases(&snapshot.layout_state) > observed;
+    let folded = has_folded.then(|| snapshot.described_for_fold()).flatten();
+    let snapshot = &*layout.layout().annotate(folded.as_ref().unwrap_or(snapshot));
+    let mut whole = arrange_and_adapt(snapshot, layout, target, texts, render_cache);
+    let lays_base = |made: &AssembledPrompt| bases(&made.layout_state) > bases(&snapshot.layout_state);
+    if lays_base(&whole)
+        && let Some(described) = snapshot.described_for_fold()
+    {
+        let folding = arrange_and_adapt(&described, layout, target, texts, render_cache);
+        if lays_base(&folding) {
+            whole = folding;
+        }
+    }
     if whole.measured.total() <= limit {
         return Ok(whole);
     }
     // A fold drops outdated copies; often that is enough.
     let fold = snapshot.fold.or(Some(FoldReason::WindowFull));
-    let mut smaller = Snapshot { fold, ..snapshot.clone() };
+    let described = snapshot.described_for_fold().unwrap_or_else(|| snapshot.clone());
+    let mut smaller = Snapshot { fold, ..described };
     let mut assembled = arrange_and_adapt(&smaller, layout, target, texts, render_cache);
     let mut left_out = Vec::new();
     while assembled.measured.total() > limit {

@@ -11,7 +11,7 @@ use crate::history::{self, ExchangeMerging, ToolCallHandling};
 use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::layout_state::StateStorage;
 use crate::message_builder::MessageBuilder;
-use crate::snapshot::{AgentMode, ContextImage, is_conversation_placeholder};
+use crate::snapshot::{AgentMode, ContextImage, OVERVIEW_KEY, is_conversation_placeholder};
 use crate::system;
 use crate::texts::fill_template;
 
@@ -124,7 +124,11 @@ fn context_messages(
     }
     if let Some(tree) = tree {
         let text = input.render_cache.get_or_render("directory map", &[], tree.body.hash(), || {
-            fill_template(&phrases.directory_map, &[("directories", &directory_summary(tree))])
+            let directories = match &*tree.key {
+                OVERVIEW_KEY => tree.body.to_string(),
+                _ => directory_summary(tree),
+            };
+            fill_template(&phrases.directory_map, &[("directories", &directories)])
         });
         builder.push_text(
             Role::User,

@@ -108,6 +108,16 @@ pub struct Arrangement {
     pub fold: Option<Fold>,
 }
 
+/// What a layout shows of the repository before anyone asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepositoryView {
+    /// An overview of about a thousand tokens; tools tell the rest.
+    #[default]
+    Overview,
+    /// The list of all files, and the map of what they define.
+    Map,
+}
+
 /// How the files of the workspace refer to each other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coupling {
@@ -214,6 +224,17 @@ pub trait Layout: StateStorage + Send + Sync {
         _target: &Target,
     ) -> Vec<TierChange> {
         Vec::new()
+    }
+
+    /// What the layout shows of the repository before anyone asks.
+    fn repository_view(&self) -> RepositoryView {
+        RepositoryView::Overview
+    }
+
+    /// How often the layout has laid the items at the beginning of its prompts anew; none if it never
+    /// keeps former ones there.
+    fn base_count(&self, _state: &LayoutState) -> Option<u32> {
+        None
     }
 
     /// How many tokens the last request sent that a fold would drop.

@@ -53,14 +53,14 @@ pub use fallbacks::{without_images, without_newer_fields, without_tools};
 pub use fold::{Fold, FoldReason};
 pub use inline::require_all_properties;
 pub use keep::{Keep, UnknownKeep};
-pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, UnknownLayout};
+pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, RepositoryView, UnknownLayout};
 pub use layout_state::{LayoutState, LayoutStateLog, StateChange, StateStorage};
 pub use render_cache::RenderCache;
 pub use snapshot::{
-    AgentMode, ContextImage, FileEntry, ImageEntry, ItemEntry, ObservationEntry, PageEntry, ProjectFile,
-    PromptEntry, PromptType, Skill, Snapshot, SnapshotError, SnapshotFile, SymbolEntry, SymbolsEntry,
-    SystemEntry, SystemParts, ThinkingEntry, TreeEntry, UnavailableEntry, UserPrompt, WebSearchEntry,
-    snapshot_schema,
+    AgentMode, ContextImage, FileEntry, FoldDescription, FoldDescriptionEntry, ImageEntry, ItemEntry,
+    ObservationEntry, PageEntry, ProjectFile, PromptEntry, PromptType, Skill, Snapshot, SnapshotError,
+    SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, SystemParts, ThinkingEntry, TreeEntry,
+    UnavailableEntry, UserPrompt, WebSearchEntry, snapshot_schema,
 };
 pub use system::system_prompt_segments;
 pub use target::Target;

@@ -17,9 +17,9 @@ use crate::knowledge::FileKnowledge;
 use crate::{FoldReason, Keep, LayoutState};
 
 pub use file::{
-    FileEntry, ImageEntry, ItemEntry, ObservationEntry, PageEntry, ProjectFile, PromptEntry, SnapshotFile,
-    SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry, WebSearchEntry,
-    snapshot_schema,
+    FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, ObservationEntry, PageEntry, ProjectFile,
+    PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry,
+    UnavailableEntry, WebSearchEntry, snapshot_schema,
 };
 
 /// Why a snapshot file cannot be used.
@@ -203,6 +203,8 @@ pub struct Snapshot {
     pub keep: Keep,
     /// Why this request should fold, even if it does not pay yet; none if the layout decides.
     pub fold: Option<FoldReason>,
+    /// How the repository is described from the next fold on; none if that is no different.
+    pub at_fold: Option<Arc<FoldDescription>>,
     /// What the layouts carry over from earlier requests.
     pub layout_state: LayoutState,
     /// What each answer of the model came after: see [`prefix_hash`](crate::prefix_hash). Used for
@@ -212,7 +214,27 @@ pub struct Snapshot {
     pub stale_reasoning: Arc<BTreeSet<MessageId>>,
 }
 
+/// The overview and the map as they would be chosen now. The cached part of a prompt keeps an
+/// earlier choice, since a new one would rewrite it; a fold rewrites it anyway.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoldDescription {
+    /// How often the layout had laid BASE anew when this was observed.
+    pub bases: u32,
+    /// The items in place of all of the kinds tree, legend and symbols.
+    pub items: Vec<Item>,
+}
+
 impl Snapshot {
+    /// The snapshot with the repository described as a fold shows it; none if that is no different.
+    pub(crate) fn described_for_fold(&self) -> Option<Snapshot> {
+        let FoldDescription { items: fresh, .. } = &**self.at_fold.as_ref()?;
+        let is_replaced = |kind| matches!(kind, ItemKind::Tree | ItemKind::Legend | ItemKind::Symbols);
+        let mut items: Vec<Item> =
+            self.items.iter().filter(|item| !is_replaced(item.kind)).cloned().collect();
+        items.extend(fresh.iter().cloned());
+        Some(Snapshot { items, at_fold: None, ..self.clone() })
+    }
+
     /// A snapshot of nothing at all, at a given time.
     pub fn empty(now: Timestamp) -> Self {
         Snapshot {
@@ -235,6 +257,7 @@ impl Snapshot {
             knowledge: FileKnowledge::default(),
             keep: Keep::default(),
             fold: None,
+            at_fold: None,
             layout_state: LayoutState::default(),
             answer_prefixes: Arc::default(),
             stale_reasoning: Arc::default(),
@@ -260,6 +283,9 @@ impl Snapshot {
         }
     }
 }
+
+/// The key of the item that describes the repository in short.
+pub(crate) const OVERVIEW_KEY: &str = "overview";
 
 /// Whether the item is the placeholder `chat`, which stands for the conversation. The conversation
 /// is sent as messages, never as an item.

@@ -116,6 +116,10 @@ impl Layout for Strata {
         true
     }
 
+    fn base_count(&self, state: &LayoutState) -> Option<u32> {
+        Some(state.strata.bases)
+    }
+
     fn garbage_tokens(&self, state: &LayoutState) -> usize {
         state.strata.account.garbage_tokens
     }
@@ -236,6 +240,7 @@ impl Built<'_> {
         let mut folded = self.strata.clone();
         base::apply_fold(input, &mut folded, self.garbage.plan_fold(position, lays_base), &self.live);
         folded.folds += u32::from(before.has_base);
+        folded.bases += u32::from(before.has_base && lays_base);
         // This request has yet to be built: what it tells only once is not told yet.
         folded.tail_hash = before.tail_hash;
         folded.frontier = before.frontier;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hardpan_prompt::{Block, Content, Hash, ItemKind, Origin, Region, Segment, Text, Tool};
 
-use crate::layout::{Layout, LayoutInput};
+use crate::layout::{Layout, LayoutInput, RepositoryView};
 use crate::snapshot::{AgentMode, PromptType};
 use crate::texts::fill_template;
 
@@ -144,7 +144,7 @@ impl SystemPromptBuilder<'_> {
 fn agent_texts(input: &LayoutInput<'_>, layout: &dyn Layout) -> Vec<(&'static str, Text)> {
     let snapshot = input.snapshot;
     let system = &snapshot.system;
-    let default_agent = || default_agent(input);
+    let default_agent = || default_agent(input, layout);
     if !layout.has_prompt_types() {
         return vec![("agent", system.agent.clone().unwrap_or_else(default_agent))];
     }
@@ -163,18 +163,22 @@ fn agent_texts(input: &LayoutInput<'_>, layout: &dyn Layout) -> Vec<(&'static st
     }
 }
 
-/// `system.md`, with its section on edit blocks only where these are in use.
-fn default_agent(input: &LayoutInput<'_>) -> Text {
+/// `system.md`, with its sections on edit blocks and on the symbol map only where these are in use.
+/// Neither depends on what is in the folder: the system prompt must not change with it.
+fn default_agent(input: &LayoutInput<'_>, layout: &dyn Layout) -> Text {
     let text = &input.texts.system;
-    let form = if input.snapshot.system.edit_blocks { "system.md, edit blocks" } else { "system.md" };
-    input.render_cache.get_or_render(form, &[], text.hash(), || {
+    let edit_blocks = input.snapshot.system.edit_blocks;
+    let symbol_map = layout.repository_view() == RepositoryView::Map;
+    let form = format!("system.md, edit blocks: {edit_blocks}, symbol map: {symbol_map}");
+    input.render_cache.get_or_render("system.md", &[&form], text.hash(), || {
         let mut kept = String::with_capacity(text.len());
-        let mut inside = false;
+        let mut is_left_out = false;
         for line in text.lines() {
             match line.trim() {
-                "<!-- edit blocks -->" => inside = true,
-                "<!-- end -->" => inside = false,
-                _ if inside && !input.snapshot.system.edit_blocks => {}
+                "<!-- edit blocks -->" => is_left_out = !edit_blocks,
+                "<!-- symbol map -->" => is_left_out = !symbol_map,
+                "<!-- end -->" => is_left_out = false,
+                _ if is_left_out => {}
                 _ => {
                     kept.push_str(line);
                     kept.push('\n');

@@ -110,6 +110,7 @@ phrases! {
         summary_instructions, branch_request, files_read, files_changed, undone,
     }
     commit: CommitPhrases { request, diff, summaries, summarise, again, cut, unread }
+    overview: OverviewPhrases { text }
     inline: InlinePhrases { context, image, directory_map }
     strata: StrataPhrases {
         tool, item, base_ack, update_diff, update_body, update_closed, stub, stub_argument, tail, tail_now, tail_directory, tail_item,

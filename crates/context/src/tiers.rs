@@ -17,7 +17,7 @@ use hardpan_prompt::{
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
 use crate::history::{self, ExchangeMerging, ToolCallHandling};
-use crate::layout::{Arrangement, Coupling, Layout, LayoutInput};
+use crate::layout::{Arrangement, Coupling, Layout, LayoutInput, RepositoryView};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::{ContextImage, is_conversation_placeholder};
 use crate::texts::fill_template;
@@ -36,6 +36,10 @@ pub struct Tiers;
 const MAX_PAGES: usize = 3;
 
 impl Layout for Tiers {
+    fn repository_view(&self) -> RepositoryView {
+        RepositoryView::Map
+    }
+
     fn arrange(&self, input: &LayoutInput<'_>) -> Arrangement {
         let snapshot = input.snapshot;
         let mut prompt = input.empty_prompt();

@@ -50,6 +50,12 @@ impl Price {
         self.cache_read.filter(|price| *price > 0.0).unwrap_or(self.input) // the list has 0 where it knows no price
     }
 
+    /// What reading a token from the cache costs, as a share of plain input; 1 where no price is
+    /// known.
+    pub fn read_share(&self) -> f64 {
+        if self.input > 0.0 { self.read() / self.input } else { 1.0 }
+    }
+
     /// Dollars per million tokens written to the cache.
     ///
     /// Never less than input: a 0 in a price list means that writing costs nothing extra.

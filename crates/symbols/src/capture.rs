@@ -92,6 +92,11 @@ impl SymbolKind {
         }
     }
 
+    /// The kind in a word: `class`, `function`.
+    pub fn as_str(self) -> &'static str {
+        SymbolKind::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
     /// Whether it is a function, method or macro: definitions inside it are local.
     pub fn is_callable(self) -> bool {
         matches!(self, SymbolKind::Function | SymbolKind::Method | SymbolKind::Macro)

@@ -4,6 +4,7 @@
 mod file;
 mod links;
 mod report;
+mod search;
 mod storage;
 mod update;
 
@@ -20,7 +21,7 @@ use crate::resolve::{FileId, ImportResolution, PathLookup, split_path};
 
 pub(crate) use file::File;
 use file::{FileImports, ImportTarget, Member, is_package};
-pub use report::{DefinitionReport, FileReport, IndexReport, SkippedReport, SymbolReport};
+pub use report::{DefinitionReport, FileReport, IndexReport, SkippedReport, SymbolMatch, SymbolReport};
 pub use update::IndexUpdate;
 
 /// Hash of a file's content: the first 16 bytes of its BLAKE3 hash.

@@ -6,7 +6,8 @@
 //! - [`SymbolIndex`] is the whole repository: outlines, references between files, and incremental
 //!   updates. A cache stores it as bytes ([`SymbolIndex::save`], [`SymbolIndex::load`],
 //!   [`format_id`]).
-//! - [`CodeMap`] is what a model sees: a legend and one block of lines per file, complete or within
+//! - [`Overview`] is what a model sees first: folders, and the files and definitions that matter most.
+//! - [`CodeMap`] is the long form of it: a legend and one block of lines per file, complete or within
 //!   a [`TokenBudget`].
 //!
 //! ```
@@ -44,6 +45,7 @@ mod manifest; // Manifest: what package files say about imports
 mod map; // CodeMap: folder aliases, selection within a budget, rendering
 mod name_table; // NameTable: names interned as numbers
 mod outline; // Outline: what one file contains
+mod overview; // Overview: the folders and files that matter most
 mod path_pattern; // PathPattern: file names with stars, or folders
 mod query_matcher; // QueryMatcher: finds where the patterns of a query match
 mod rank; // SymbolIndex::ranks: how much each file matters
@@ -54,11 +56,12 @@ pub use capture::SymbolKind;
 pub use encoding::{IndexDecodeError, format_id};
 pub use index::{
     ContentHash, DefinitionReport, FileReport, FileSource, IndexReport, IndexUpdate, SkippedReport,
-    SymbolIndex, SymbolReport, content_hash,
+    SymbolIndex, SymbolMatch, SymbolReport, content_hash,
 };
 pub use language::{ImportRule, Language, LanguageError, LanguageId, Languages};
 pub use manifest::Manifest;
 pub use map::{CodeMap, FileSelection, MapBlock, MapMemory, MapOmissions, MapRequest, TokenBudget};
 pub use outline::{Asyncness, Definition, Import, ImportForm, Outline, SIZE_LIMIT, SkipReason, Visibility};
+pub use overview::{KeptOverview, Overview, OverviewMemory, OverviewRequest};
 pub use rank::Focus;
 pub use utf16::utf16_units;

@@ -16,6 +16,7 @@ use crate::resolve::FileId;
 
 use alias::Aliases;
 use render::MapRenderer;
+pub(crate) use render::definition_weight;
 
 /// Explains the letters of the map. The folder aliases follow it.
 const LEGEND: &str = include_str!("../../../prompts/legend.txt");
@@ -29,7 +30,8 @@ pub struct MapRequest<'a> {
     pub focus: Option<&'a Focus>,
     /// How long the map may be; `None` for everything.
     pub budget: Option<TokenBudget<'a>>,
-    /// Memory of an earlier map; the new one keeps its aliases and its selection.
+    /// Memory of an earlier map; the new one keeps its aliases and its selection, and adds files
+    /// while the budget lasts.
     pub memory: Option<&'a MapMemory>,
     /// An earlier map of the same index: unchanged blocks are copied from it. This saves time and
     /// changes nothing.
@@ -123,12 +125,14 @@ impl SymbolIndex {
             .filter(|(_, file)| is_in_scope(request.scope, &file.path) && has_block(file))
             .collect();
         match (request.memory, request.budget) {
-            (Some(memory), _) => self.render_map(
-                &files,
-                Aliases::from_folders(&memory.aliases),
-                memory.choice.clone(),
-                request.previous,
-            ),
+            (Some(memory), budget) => {
+                let aliases = Aliases::from_folders(&memory.aliases);
+                let map = self.render_map(&files, aliases, memory.choice.clone(), request.previous);
+                match budget.filter(|_| map.left_out.files > 0) {
+                    Some(budget) => selection::add_files(self, &files, map, request.focus, budget),
+                    None => map,
+                }
+            }
             (None, None) => self.render_map(&files, Aliases::choose(self, &files), None, request.previous),
             (None, Some(budget)) => {
                 let focus = request.focus.cloned().unwrap_or_default();
@@ -192,7 +196,7 @@ fn has_block(file: &File) -> bool {
     outline.skipped.is_some() || !outline.definitions.is_empty() || !outline.imports.is_empty()
 }
 
-fn is_in_scope(within: &[String], path: &str) -> bool {
+pub(crate) fn is_in_scope(within: &[String], path: &str) -> bool {
     let below =
         |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     within.is_empty()
@@ -202,7 +206,7 @@ fn is_in_scope(within: &[String], path: &str) -> bool {
 }
 
 /// Rounds down to 1, 2, 3, 5, 10, 20, 50, 100, …, so that the shown number changes rarely.
-fn round_down(count: u32) -> u32 {
+pub(crate) fn round_down(count: u32) -> u32 {
     let mut best = count.min(3);
     let mut ten = 1_u32;
     while let Some(next) = ten.checked_mul(10) {

@@ -75,11 +75,9 @@ mod tests {
         assert_eq!(names, ["read", "grep", "find", "ls"]);
         for tool in tools {
             let declared = tool.declaration();
-            assert!(!declared.description.is_empty() && declared.snippet.is_some(), "{declared:?}");
+            assert!(!declared.description.is_empty(), "{declared:?}");
             let schema = declared.parameters.value();
-            let properties = schema["properties"].as_object().unwrap();
-            assert!(!properties.is_empty(), "{declared:?}");
-            assert!(properties.values().all(|property| property["description"] != json!(null)), "{schema}");
+            assert!(!schema["properties"].as_object().unwrap().is_empty(), "{declared:?}");
         }
     }
 
@@ -96,6 +94,6 @@ mod tests {
     fn the_declarations_stay_short() {
         let cost = |tool: &hardpan_prompt::Tool| tool.description.len() + tool.parameters.as_str().len();
         let bytes: usize = read_only_tools().iter().map(|tool| cost(tool.declaration())).sum();
-        assert!(bytes < 2600, "{bytes}");
+        assert!(bytes < 1700, "{bytes}");
     }
 }

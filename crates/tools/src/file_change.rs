@@ -205,15 +205,13 @@ mod tests {
         for tool in tools {
             assert_eq!(tool.effect(&json!({})), Effect::Changes);
             let declared = tool.declaration();
-            assert!(!declared.description.is_empty() && declared.snippet.is_some(), "{declared:?}");
+            assert!(!declared.description.is_empty(), "{declared:?}");
             let schema = declared.parameters.value();
-            let properties = schema["properties"].as_object().unwrap();
-            assert!(!properties.is_empty(), "{declared:?}");
-            assert!(properties.values().all(|property| property["description"] != json!(null)), "{schema}");
+            assert!(!schema["properties"].as_object().unwrap().is_empty(), "{declared:?}");
             bytes += declared.description.len() + declared.parameters.as_str().len();
         }
         // Every request pays for these bytes: think twice before raising the limit.
-        assert!(bytes < 2600, "{bytes}");
+        assert!(bytes < 1900, "{bytes}");
     }
 
     #[test]

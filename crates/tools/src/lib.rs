@@ -56,6 +56,7 @@ mod registry; // ToolRegistry: the tools of an agent, from several sources
 mod sandbox; // Sandbox: what commands cannot do
 mod scope; // Scope: which files a call may use
 mod similar_names; // suggestions for paths that do not exist
+mod symbols; // the tool symbols: answers from the symbol index
 mod tool; // Tool, ToolInvocation, ToolOutcome: what a tool is
 mod write; // the tool write: a whole file
 
@@ -80,11 +81,13 @@ pub use sandbox::{
     sandbox_support,
 };
 pub use scope::{Scope, ScopeError};
+pub use symbols::Symbols;
 pub use tool::{
     CallSubject, Effect, ResultDisplay, SubjectKind, Tool, ToolInvocation, ToolOutcome, parse_arguments,
 };
 
-/// The tools that only read, in the order in which they are declared to the model.
+/// The tools that only read files, in the order in which they are declared to the model. [`Symbols`]
+/// also only reads, but needs an index.
 pub fn read_only_tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Read), Arc::new(Grep), Arc::new(Find), Arc::new(Ls)]
 }

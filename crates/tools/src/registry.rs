@@ -241,7 +241,10 @@ impl ToolRegistry {
                 name: place.name.clone(),
                 source: place.source.clone(),
                 state: contents.state(&place.name),
-                summary: declaration.snippet.clone().unwrap_or_else(|| first_line(&declaration.description)),
+                summary: declaration
+                    .snippet
+                    .clone()
+                    .unwrap_or_else(|| first_sentence(&declaration.description)),
             }
         };
         contents.tools().map(listing).collect()
@@ -292,8 +295,11 @@ impl Contents {
     }
 }
 
-fn first_line(text: &str) -> Arc<str> {
-    text.lines().next().unwrap_or_default().into()
+/// The first sentence of a description, without what it explains after a colon.
+fn first_sentence(text: &str) -> Arc<str> {
+    let line = text.lines().next().unwrap_or_default();
+    let end = [". ", ": "].iter().filter_map(|end| line.find(end)).min().unwrap_or(line.len());
+    line[..end].trim_end_matches('.').into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
-//! [`index_codebase`]: the symbol index of a folder, cached on disk between runs.
+//! [`index_codebase`]: the symbol index of a folder, cached on disk between runs; [`LiveIndex`] keeps
+//! it in memory during one.
 
 mod index_cache; // the file it is kept in
+mod live; // LiveIndex: the index in memory, shared by all that ask it
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,6 +15,7 @@ use hardpan_symbols::{
 };
 
 use index_cache::{FileStamp, IndexCache};
+pub use live::{IndexNotReady, LiveIndex};
 
 /// Up to this many new, removed or changed files are worked into the cached index one by one, at
 /// some milliseconds each; above that, rebuilding all links from the outlines is faster.
@@ -36,13 +39,27 @@ pub fn index_codebase(
     cache_folder: Option<&Path>,
     progress: &mut dyn FnMut(usize),
 ) -> Codebase {
+    let path = cache_folder.map(|folder| index_cache::cache_path(folder, root));
+    let (cache, parsed_files) = refresh(root, files, None, path.as_deref(), progress);
+    Codebase { index: cache.index, parsed_files }
+}
+
+/// Brings an index up to date with `files`: the one in `known`, else the one cached at `path`.
+/// Stores it there if anything changed, and returns it with the number of files that were parsed.
+fn refresh(
+    root: &Path,
+    files: &[String],
+    known: Option<IndexCache>,
+    path: Option<&Path>,
+    progress: &mut dyn FnMut(usize),
+) -> (IndexCache, usize) {
     let span = tracing::debug_span!("index", root = %root.display(), files = files.len());
     let _entered = span.enter();
-    let path = cache_folder.map(|folder| index_cache::cache_path(folder, root));
     // Stamps are taken before anything is read, so that a later write is noticed in the next run.
     let stamps = || files.iter().map(|name| (name.as_str(), read_stamp(root, name))).collect();
     let (cache, stamps): (IndexCache, BTreeMap<&str, Option<FileStamp>>) = std::thread::scope(|scope| {
-        let cache = scope.spawn(|| path.as_deref().map(IndexCache::read).unwrap_or_default());
+        let read = || known.unwrap_or_else(|| path.map(IndexCache::read).unwrap_or_default());
+        let cache = scope.spawn(read);
         let stamps = stamps();
         (cache.join().unwrap_or_default(), stamps)
     });
@@ -53,23 +70,19 @@ pub fn index_codebase(
         .collect();
     let gone: Vec<String> =
         cache.index.paths().filter(|name| !stamps.contains_key(name)).map(str::to_owned).collect();
+    if changed.is_empty() && gone.is_empty() {
+        return (cache, 0);
+    }
     let folder = CodebaseFiles { root, stamps: &stamps };
-    let is_new = !changed.is_empty() || !gone.is_empty();
-    let codebase = if changed.len() + gone.len() <= INCREMENTAL_LIMIT {
+    let (changes, removed) = (changed.len(), gone.len());
+    let codebase = if changes + removed <= INCREMENTAL_LIMIT {
         folder.update_index(cache.index, &changed, &gone)
     } else {
         folder.build_index(&cache, files, progress)
     };
-    if let Some(path) = path.filter(|_| is_new) {
-        let stamp = |name: &str| stamps.get(name).copied().flatten();
-        if let Err(error) = index_cache::write_cache(&path, &codebase.index, stamp) {
-            // It only costs time in the next run.
-            tracing::debug!(path = %path.display(), %error, "index cache not written");
-        }
-    }
-    let (changed, gone, parsed) = (changed.len(), gone.len(), codebase.parsed_files);
-    tracing::debug!(changed, gone, parsed, "index is up to date");
-    codebase
+    tracing::debug!(changes, removed, parsed = codebase.parsed_files, "index is up to date");
+    let parsed = codebase.parsed_files;
+    (IndexCache::store(codebase.index, path, |name| stamps.get(name).copied().flatten()), parsed)
 }
 
 /// The files as they are on disk now.

@@ -8,7 +8,8 @@
 //!   every machine.
 //! - [`git_status`], [`find_project_root`] and [`read_instructions`] tell where the work happens.
 //!
-//! - [`index_codebase`] parses the code into a symbol index, and caches it on disk.
+//! - [`index_codebase`] parses the code into a symbol index, and caches it on disk; [`LiveIndex`] keeps it
+//!   in memory and up to date.
 //!
 //! ```
 //! use hardpan_workspace::{TEXT_LIMIT, TREE_LIMIT, list_files, read_text};
@@ -37,7 +38,7 @@ mod path; // display_path: the path by which a file is shown
 mod regular_file; // open_regular_file, UnreadableFile: opening without blocking, or the reason why not
 mod text; // read_text: text of a known encoding, cut if it is too long // list_files, FileTree: the files of a folder by git's ignore rules
 
-pub use codebase::{Codebase, index_codebase};
+pub use codebase::{Codebase, IndexNotReady, LiveIndex, index_codebase};
 pub use file_tree::{FileTree, SkippedPath, TREE_LIMIT, list_files, walk};
 pub use git::{find_project_root, git_status};
 pub use image::{ImageFileError, read_image};

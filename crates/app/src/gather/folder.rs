@@ -6,20 +6,31 @@ use std::sync::Arc;
 use hardpan_agent::Coupling;
 use hardpan_agent::expand::{Expansions, Folder};
 use hardpan_context::{
-    FileEntry, ImageEntry, ItemEntry, ProjectFile, Skill, SnapshotFile, SymbolsEntry, SystemEntry, TreeEntry,
-    UnavailableEntry,
+    FileEntry, ImageEntry, ItemEntry, ProjectFile, Skill, SnapshotFile, SystemEntry, TreeEntry,
+    UnavailableEntry, fill_template,
 };
 use hardpan_prompt::{Image, ItemKind, Text, UnavailableCode, Volatility};
+use hardpan_symbols::SymbolIndex;
 use hardpan_workspace as workspace;
+use hardpan_workspace::LiveIndex;
 use jiff::Timestamp;
 
 use crate::notice::NoticeSink;
 use crate::settings::Settings;
-use crate::symbol_map::{self, MapState};
+use crate::symbol_map::{self, MapState, OverviewState, RepositoryBudget};
 
 /// The longest file list in a prompt, in bytes: about 20,000 tokens, as much as the symbol map may
 /// take.
 const TREE_BYTES: usize = 80_000;
+
+/// What the description of the repository keeps from request to request.
+#[derive(Clone, Debug, Default)]
+pub struct RepositoryState {
+    /// The choice of the overview.
+    pub overview: OverviewState,
+    /// The choice of the map.
+    pub map: MapState,
+}
 
 /// Reads a folder for requests: once for a request that is only shown, before every turn for an
 /// agent.
@@ -27,21 +38,24 @@ pub struct FolderReader {
     folder: PathBuf,
     settings: Arc<Settings>,
     skills: Vec<Skill>,
+    index: Arc<LiveIndex>,
     notices: Arc<dyn NoticeSink>,
 }
 
 impl FolderReader {
-    /// A reader of `folder`, whose snapshots list `skills` in the system prompt.
+    /// A reader of `folder`, whose snapshots list `skills` in the system prompt. `index` is the
+    /// symbol index of its repository.
     pub fn new(
         folder: PathBuf,
         settings: Arc<Settings>,
         skills: Vec<Skill>,
+        index: Arc<LiveIndex>,
         notices: Arc<dyn NoticeSink>,
     ) -> Self {
-        FolderReader { folder, settings, skills, notices }
+        FolderReader { folder, settings, skills, index, notices }
     }
 
-    /// What the folder holds now: instructions, file list and git status, without files.
+    /// What the folder holds now: instructions and git status, without files.
     pub fn read(&self, now: Timestamp) -> SnapshotFile {
         let mut file = snapshot_of_folder(&self.folder, &self.settings, now);
         file.system.skills.clone_from(&self.skills);
@@ -59,37 +73,47 @@ impl FolderReader {
         add_file(file, root, path);
     }
 
-    /// The symbol map for the prompt and the files of a snapshot, in at most `tokens` tokens.
-    pub fn map_symbols(
+    /// Adds the list of all files of the repository.
+    pub fn add_file_list(&self, file: &mut SnapshotFile) {
+        add_file_list(file, &self.folder);
+    }
+
+    /// Adds what the budget allows to say of the repository: the overview, and the symbol map for
+    /// the prompt and the files of the snapshot.
+    pub fn describe_repository(
         &self,
-        file: &SnapshotFile,
-        tokens: usize,
-        state: &mut MapState,
-    ) -> Option<SymbolsEntry> {
-        if tokens == 0 {
-            return None;
+        file: &mut SnapshotFile,
+        budget: RepositoryBudget,
+        state: &mut RepositoryState,
+    ) {
+        if budget == RepositoryBudget::default() {
+            return;
         }
-        symbol_map::symbols_for_prompt(&self.load_index(), file, tokens, state)
+        self.with_index(|index| {
+            if budget.overview > 0 {
+                let lines = symbol_map::overview_for_prompt(index, budget.overview, &mut state.overview);
+                let phrase = &self.settings.texts.phrases.overview.text;
+                file.overview =
+                    lines.map(|lines| Text::new(fill_template(phrase, &[("overview", lines.trim_end())])));
+            }
+            if budget.map > 0 {
+                file.symbols = symbol_map::symbols_for_prompt(index, file, budget.map, &mut state.map);
+            }
+        });
     }
 
     /// Which files belong together, and how much other files refer to each.
     pub fn coupling(&self) -> Coupling {
-        symbol_map::coupling(&self.load_index())
+        self.with_index(symbol_map::coupling)
     }
 
-    /// Updates the symbol index on disk without showing progress, so that the next map is fast.
+    /// Updates the symbol index without showing progress, so that what is asked next is fast.
     pub fn warm_up(&self) {
-        let root = workspace::find_project_root(&self.folder);
-        symbol_map::load_index(&root, self.cache(), &crate::notice::DiscardNotices);
+        self.index.with_current(&mut |_, _| (), |_| ());
     }
 
-    fn load_index(&self) -> hardpan_symbols::SymbolIndex {
-        let root = workspace::find_project_root(&self.folder);
-        symbol_map::load_index(&root, self.cache(), &*self.notices)
-    }
-
-    fn cache(&self) -> Option<&Path> {
-        self.settings.user_folders.cache.as_deref()
+    fn with_index<R>(&self, use_index: impl FnOnce(&SymbolIndex) -> R) -> R {
+        symbol_map::with_progress(&*self.notices, |progress| self.index.with_current(progress, use_index))
     }
 }
 
@@ -100,7 +124,7 @@ pub(crate) fn discover_expansions(root: &Path, settings: &Settings, reserved: &[
     Expansions::discover(&folders, reserved)
 }
 
-/// A snapshot of what the folder holds: instructions, file list and git status, without files.
+/// A snapshot of what the folder holds: instructions and git status, without files.
 fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) -> SnapshotFile {
     let root = workspace::find_project_root(folder);
     let mut file = SnapshotFile::empty(now);
@@ -115,7 +139,26 @@ fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) -> Sna
             .collect(),
         ..SystemEntry::default()
     };
-    let tree = workspace::list_files(&root, workspace::TREE_LIMIT);
+    if let Some(status) = workspace::git_status(&root) {
+        file.items.push(ItemEntry {
+            id: "git".into(),
+            key: Some("git".into()),
+            kind: ItemKind::Panel,
+            header: "git status".into(),
+            content: Text::new(status),
+            last_refresh_ms: now.as_millisecond(),
+            tier: None,
+            unchanged_responses: None,
+            volatility: Some(Volatility::Tail),
+            shown_by: None,
+        });
+    }
+    file
+}
+
+/// Adds the list of all files.
+fn add_file_list(file: &mut SnapshotFile, folder: &Path) {
+    let tree = workspace::list_files(&workspace::find_project_root(folder), workspace::TREE_LIMIT);
     let skipped = tree.skipped.iter();
     file.unavailable = skipped
         .map(|skipped| {
@@ -134,21 +177,6 @@ fn snapshot_of_folder(folder: &Path, settings: &Settings, now: Timestamp) -> Sna
     if !files.is_empty() {
         file.tree = Some(TreeEntry { files, last_refresh_ms: 0 });
     }
-    if let Some(status) = workspace::git_status(&root) {
-        file.items.push(ItemEntry {
-            id: "git".into(),
-            key: Some("git".into()),
-            kind: ItemKind::Panel,
-            header: "git status".into(),
-            content: Text::new(status),
-            last_refresh_ms: now.as_millisecond(),
-            tier: None,
-            unchanged_responses: None,
-            volatility: Some(Volatility::Tail),
-            shown_by: None,
-        });
-    }
-    file
 }
 
 fn unavailable(key: String, reason: &impl ToString, code: UnavailableCode) -> UnavailableEntry {

@@ -47,6 +47,12 @@ pub struct SnapshotFile {
     /// The list of the repository's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeEntry>,
+    /// A short description of the repository, in place of the list of its files and the map.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<Text>,
+    /// Overview and map as they would be chosen now, for a request that folds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_fold: Option<FoldDescriptionEntry>,
     /// Web pages that were fetched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<PageEntry>,
@@ -269,6 +275,20 @@ pub struct SymbolsEntry {
     /// One entry per file.
     #[serde(default)]
     pub entries: Vec<SymbolEntry>,
+}
+
+/// How the repository is described from the next fold on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FoldDescriptionEntry {
+    /// How often the layout had laid BASE anew when this was observed.
+    pub bases: u32,
+    /// The overview.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<Text>,
+    /// The symbol map.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<SymbolsEntry>,
 }
 
 /// One entry of the symbol map: what a file defines.

@@ -12,10 +12,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::file::{
-    FileEntry, ImageEntry, ItemEntry, PageEntry, PromptEntry, SnapshotFile, SymbolEntry, SystemEntry,
-    ThinkingEntry, TreeEntry, UnavailableEntry,
+    FileEntry, ImageEntry, ItemEntry, PageEntry, PromptEntry, SnapshotFile, SymbolEntry, SymbolsEntry,
+    SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry,
 };
-use super::{AgentMode, ContextImage, Snapshot, SnapshotError, SystemParts, UserPrompt};
+use super::{
+    AgentMode, ContextImage, FoldDescription, OVERVIEW_KEY, Snapshot, SnapshotError, SystemParts, UserPrompt,
+};
 use crate::knowledge::FileKnowledge;
 use crate::{FoldReason, Keep, LayoutState};
 
@@ -23,6 +25,8 @@ use crate::{FoldReason, Keep, LayoutState};
 const VERSION: u32 = 1;
 /// The first panel number for files without an id: P1 to P9 are for panels such as the todo list.
 const FIRST_FILE_PANEL: usize = 10;
+/// The panel that shows what files there are.
+const TREE_PANEL: &str = "P5";
 
 impl SnapshotFile {
     /// A snapshot file without any context, conversation or prompt.
@@ -37,6 +41,8 @@ impl SnapshotFile {
             files: Vec::new(),
             symbols: None,
             tree: None,
+            overview: None,
+            at_fold: None,
             pages: Vec::new(),
             use_repo_map: true,
             directory_map: true,
@@ -96,14 +102,18 @@ impl SnapshotFile {
         let mut unavailable: Vec<Omission> =
             self.unavailable.into_iter().map(UnavailableEntry::into_omission).collect();
         let mut items: Vec<Item> = self.items.into_iter().map(ItemEntry::into_item).collect();
-        if let Some(tree) = self.tree {
-            items.push(tree.into_item());
-        }
-        if let Some(symbols) = self.symbols {
-            let legend = symbols.legend.filter(|legend| !legend.trim().is_empty());
-            items.extend(legend.map(legend_item));
-            items.extend(symbols.entries.into_iter().map(SymbolEntry::into_item));
-        }
+        let tree_id = if self.tree.is_some() { OVERVIEW_KEY } else { TREE_PANEL };
+        items.extend(self.tree.map(TreeEntry::into_item));
+        items.extend(self.overview.map(|text| overview_item(tree_id.into(), text)));
+        items.extend(self.symbols.into_iter().flat_map(SymbolsEntry::into_items));
+        let at_fold = self.at_fold.map(|entry| {
+            let overview = entry.overview.map(|text| overview_item(tree_id.into(), text));
+            let symbols = entry.symbols.into_iter().flat_map(SymbolsEntry::into_items);
+            Arc::new(FoldDescription {
+                bases: entry.bases,
+                items: overview.into_iter().chain(symbols).collect(),
+            })
+        });
         let given = self.files.iter().filter_map(|file| file.id.clone());
         let taken: BTreeSet<Arc<str>> = items.iter().map(|item| item.id.clone()).chain(given).collect();
         let mut numbers =
@@ -154,6 +164,7 @@ impl SnapshotFile {
             knowledge,
             keep: self.keep,
             fold: self.fold.then_some(FoldReason::Requested),
+            at_fold,
             layout_state: self.layout_state,
             answer_prefixes: Arc::new(self.answer_prefixes),
             stale_reasoning: Arc::new(self.stale_reasoning),
@@ -224,6 +235,11 @@ fn legend_item(legend: Text) -> Item {
     new_item(ItemKind::Legend, "legend".into(), "legend".into(), "Symbol map legend", legend, 0)
 }
 
+/// The overview stands where a layout shows the tree, so it is of the same kind.
+fn overview_item(id: Arc<str>, text: Text) -> Item {
+    new_item(ItemKind::Tree, OVERVIEW_KEY.into(), id, "Overview", text, 0)
+}
+
 impl UnavailableEntry {
     fn into_omission(self) -> Omission {
         let UnavailableEntry { key, reason: detail, code } = self;
@@ -253,6 +269,13 @@ impl FileEntry {
     }
 }
 
+impl SymbolsEntry {
+    fn into_items(self) -> impl Iterator<Item = Item> {
+        let legend = self.legend.filter(|legend| !legend.trim().is_empty()).map(legend_item);
+        legend.into_iter().chain(self.entries.into_iter().map(SymbolEntry::into_item))
+    }
+}
+
 impl SymbolEntry {
     fn into_item(self) -> Item {
         let path = self.path.replace('\\', "/");
@@ -270,7 +293,7 @@ impl TreeEntry {
         new_item(
             ItemKind::Tree,
             "tree".into(),
-            "P5".into(),
+            TREE_PANEL.into(),
             "Tree",
             Text::new(files.join("\n")),
             self.last_refresh_ms,

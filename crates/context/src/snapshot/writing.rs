@@ -1,15 +1,17 @@
 //! From a [`Snapshot`] to its file form, such that reading it again gives the same snapshot.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hardpan_models::ThinkingSetting;
 use hardpan_prompt::{AgentMessage, Item, ItemKind, MessageId, Omission, OmissionReason, UnavailableCode};
 
 use super::file::{
-    FileEntry, ImageEntry, ItemEntry, ObservationEntry, ProjectFile, PromptEntry, SnapshotFile, SymbolEntry,
-    SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry, WebSearchEntry,
+    FileEntry, FoldDescriptionEntry, ImageEntry, ItemEntry, ObservationEntry, ProjectFile, PromptEntry,
+    SnapshotFile, SymbolEntry, SymbolsEntry, SystemEntry, ThinkingEntry, TreeEntry, UnavailableEntry,
+    WebSearchEntry,
 };
-use super::{ContextImage, Snapshot, SystemParts, UserPrompt};
+use super::{ContextImage, FoldDescription, OVERVIEW_KEY, Snapshot, SystemParts, UserPrompt};
 use crate::knowledge::{FileKnowledge, RecordedObservation};
 
 impl SnapshotFile {
@@ -36,6 +38,7 @@ impl SnapshotFile {
             knowledge,
             keep,
             fold,
+            at_fold,
             layout_state,
             answer_prefixes,
             stale_reasoning,
@@ -67,6 +70,13 @@ impl SnapshotFile {
             ..SnapshotFile::empty(now)
         };
         items.into_iter().for_each(|item| file.add_item(item));
+        file.at_fold = at_fold.map(|at_fold| {
+            let FoldDescription { bases, items } = Arc::unwrap_or_clone(at_fold);
+            let mut described = SnapshotFile::empty(now);
+            items.into_iter().for_each(|item| described.add_item(item));
+            let SnapshotFile { overview, symbols, .. } = described;
+            FoldDescriptionEntry { bases, overview, symbols }
+        });
         file
     }
 
@@ -84,6 +94,14 @@ impl SnapshotFile {
             }
             ItemKind::Legend if self.symbols.is_none() => {
                 self.symbols = Some(SymbolsEntry { legend: Some(item.body), entries: Vec::new() });
+            }
+            ItemKind::Tree
+                if *item.key == *OVERVIEW_KEY
+                    && self.overview.is_none()
+                    && self.symbols.is_none()
+                    && self.files.is_empty() =>
+            {
+                self.overview = Some(item.body);
             }
             ItemKind::Tree
                 if *item.key == *"tree"

@@ -50,9 +50,16 @@ pub struct StrataState {
     pub tool_changes: Vec<ToolChangeSet>,
     /// How many folds there have been in this session.
     pub folds: u32,
+    /// How many of them laid BASE anew.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bases: u32,
     /// What garbage has cost since the last folds, and where folds could begin.
     #[serde(skip_serializing_if = "GarbageAccount::is_empty")]
     pub account: GarbageAccount,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What garbage costs, and what a fold of everything would drop, as of the last request.

@@ -71,10 +71,11 @@ fn additions_between(before: &StrataState, after: &StrataState) -> Option<Strata
         declared_tools,
         tool_changes,
         folds,
+        bases,
         account,
     } = after;
     let same_base = *has_base == before.has_base
-        && *folds == before.folds
+        && (*folds, *bases) == (before.folds, before.bases)
         && *first_effort == before.first_effort
         && *declared_tools == before.declared_tools
         && *base == before.base;

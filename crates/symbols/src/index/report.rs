@@ -22,6 +22,18 @@ pub struct DefinitionReport {
     pub used_by: Vec<String>,
 }
 
+/// A definition that a search found.
+#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
+pub struct SymbolMatch {
+    /// Path of the defining file, relative to the root.
+    pub path: String,
+    /// Kind, name, line and signature.
+    #[serde(flatten)]
+    pub symbol: SymbolReport,
+    /// How many files use it, tests not counted.
+    pub uses: u32,
+}
+
 /// Everything the index knows about a set of files.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub struct IndexReport {
@@ -155,7 +167,7 @@ impl SymbolIndex {
     }
 }
 
-fn symbol_report(file: &File, definition: &Definition) -> SymbolReport {
+pub(super) fn symbol_report(file: &File, definition: &Definition) -> SymbolReport {
     SymbolReport {
         kind: definition.kind,
         name: definition.name.to_string(),

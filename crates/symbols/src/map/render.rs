@@ -152,7 +152,7 @@ fn join_limited(items: impl ExactSizeIterator<Item = String>, limit: usize) -> S
 }
 
 /// How important a definition is compared to the others of its file.
-pub(super) fn definition_weight(definition: &Definition, uses: u32) -> f64 {
+pub(crate) fn definition_weight(definition: &Definition, uses: u32) -> f64 {
     let used = 1.0 + f64::from(uses).ln_1p() * 3.0;
     let kind = match definition.kind {
         SymbolKind::Field | SymbolKind::Variant | SymbolKind::Key => 0.25,

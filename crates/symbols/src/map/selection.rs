@@ -20,6 +20,9 @@ const MENTION_FACTOR: f64 = 50.0;
 const BARE_FILE_WORTH: f64 = 0.01;
 /// No line has fewer tokens, which bounds the number of candidates.
 const MIN_LINE_TOKENS: usize = 3;
+/// A kept map takes in further files if this part of its budget is free: less is what any selection
+/// leaves over.
+const MIN_ROOM: usize = 16;
 /// How many lines are counted in one parallel batch.
 const COUNT_BATCH: usize = 512;
 /// How often a map that is too long is shortened. Each round removes what the line counts demand,
@@ -79,6 +82,43 @@ pub(super) fn choose_map(
         limit = limit.saturating_sub(tokens - budget.tokens + 1);
     }
     index.render_map(files, Aliases::from_folders(&[]), Some(BTreeMap::new()), None)
+}
+
+/// Adds whole files to a map that has room for them, the highest-ranked first. A map that filled
+/// its budget when it was made has no room, so these are files that came later.
+pub(super) fn add_files(
+    index: &SymbolIndex,
+    files: &[(FileId, &File)],
+    map: CodeMap,
+    focus: Option<&Focus>,
+    budget: TokenBudget<'_>,
+) -> CodeMap {
+    let mut room = budget.tokens.saturating_sub((budget.count_tokens)(&map.text()));
+    let Some(mut choice) = map.memory.choice.clone().filter(|_| room >= budget.tokens / MIN_ROOM) else {
+        return map;
+    };
+    let aliases = Aliases::from_folders(&map.memory.aliases);
+    let renderer = MapRenderer { index, aliases: &aliases };
+    let mut ranks = vec![0.0; index.capacity()];
+    for ((id, _), rank) in index.files_by_path().zip(index.ranks(&focus.cloned().unwrap_or_default())) {
+        ranks[id as usize] = rank;
+    }
+    let mut missing: Vec<&(FileId, &File)> =
+        files.iter().filter(|(_, file)| !choice.contains_key(&*file.path)).collect();
+    // Equal ranks keep the order of the paths.
+    missing.sort_by(|(a, _), (b, _)| ranks[*b as usize].total_cmp(&ranks[*a as usize]));
+    let before = choice.len();
+    for (id, file) in missing {
+        let cost = (budget.count_tokens)(&renderer.render_whole(*id, file));
+        if cost <= room {
+            room -= cost;
+            choice.insert(file.path.to_string(), FileSelection::Whole);
+        }
+    }
+    if choice.len() == before {
+        return map;
+    }
+    index.render_map(files, aliases, Some(choice), None)
 }
 
 /// The best `limit` lines, sorted.

@@ -159,3 +159,40 @@ fn a_map_can_be_of_a_part() {
     assert_eq!(of(&["a/", "z.py"]), ["a/x.py", "z.py"]);
     assert_eq!(of(&["."]).len(), 3);
 }
+
+#[test]
+fn a_kept_map_takes_in_new_files_while_its_budget_lasts() {
+    let count = |text: &str| text.len();
+    let mut index = SymbolIndex::default();
+    index.update("a.py", b"def first(): ...");
+    let budget = |tokens| Some(TokenBudget { tokens, count_tokens: &count });
+    let empty = index.map(&MapRequest { budget: budget(100_000), ..MapRequest::default() });
+    let limit = empty.legend.len() + 100;
+    let first = index.map(&MapRequest { budget: budget(limit), ..MapRequest::default() });
+    index.update("b.py", b"def second(): ...");
+    index.update("c.py", format!("def third_{}(): ...", "x".repeat(100)).as_bytes());
+    let kept = Some(&first.memory);
+    let second = index.map(&MapRequest { budget: budget(limit), memory: kept, ..MapRequest::default() });
+    let paths = |map: &CodeMap| map.blocks.iter().map(|block| block.path.to_string()).collect::<Vec<_>>();
+    assert_eq!(paths(&second), ["a.py", "b.py"], "c.py is too long for what is left");
+    assert_eq!(second.blocks[0].text, first.blocks[0].text);
+    index.remove("a.py");
+    let kept = Some(&second.memory);
+    let third = index.map(&MapRequest { budget: budget(limit), memory: kept, ..MapRequest::default() });
+    assert_eq!(paths(&third), ["b.py"]);
+}
+
+#[test]
+fn a_full_map_keeps_its_selection() {
+    let count = |text: &str| text.len();
+    let mut index = SymbolIndex::default();
+    for number in 0..50 {
+        index.update(&format!("file{number}.py"), format!("def function{number}(): ...").as_bytes());
+    }
+    let budget = Some(TokenBudget { tokens: 900, count_tokens: &count });
+    let first = index.map(&MapRequest { budget, ..MapRequest::default() });
+    assert!(first.left_out.files > 0 && !first.blocks.is_empty(), "{first:?}");
+    index.update("file99.py", b"def f(): ...");
+    let second = index.map(&MapRequest { budget, memory: Some(&first.memory), ..MapRequest::default() });
+    assert_eq!(second.text(), first.text());
+}

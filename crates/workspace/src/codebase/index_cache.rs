@@ -55,10 +55,23 @@ pub fn cache_path(folder: &Path, root: &Path) -> PathBuf {
 impl IndexCache {
     /// Reads a cache file; an empty cache if it is missing or unusable.
     pub fn read(path: &Path) -> Self {
-        let written = fs::metadata(path).and_then(|data| data.modified()).ok();
-        let since = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let written_ns = since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0);
+        let written_ns = modified_ns(path);
         fs::read(path).ok().and_then(|bytes| IndexCache::parse(&bytes, written_ns)).unwrap_or_default()
+    }
+
+    /// The cache of an index that was just brought up to date, written to `path` if there is one.
+    /// Without a file that says when that was, every file counts as changed the next time.
+    pub fn store(index: SymbolIndex, path: Option<&Path>, stamp: impl Fn(&str) -> Option<FileStamp>) -> Self {
+        let written_ns = path.map_or(0, |path| match write_cache(path, &index, &stamp) {
+            Ok(()) => modified_ns(path),
+            Err(error) => {
+                // It only costs time in the next run.
+                tracing::debug!(path = %path.display(), %error, "index cache not written");
+                0
+            }
+        });
+        let stamps = index.paths().map(|name| (Box::from(name), stamp(name))).collect();
+        IndexCache { index, stamps, written_ns }
     }
 
     fn parse(bytes: &[u8], written_ns: u64) -> Option<Self> {
@@ -89,8 +102,15 @@ fn parse_stamp(bytes: &[u8; FileStamp::LENGTH]) -> Option<FileStamp> {
     (stamp != FileStamp::NONE).then_some(stamp)
 }
 
+/// When a file was last modified, in nanoseconds since 1970; 0 if that is unknown.
+fn modified_ns(path: &Path) -> u64 {
+    let modified = fs::metadata(path).and_then(|data| data.modified()).ok();
+    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0)
+}
+
 /// Writes a cache file.
-pub fn write_cache(
+fn write_cache(
     path: &Path,
     index: &SymbolIndex,
     stamp: impl Fn(&str) -> Option<FileStamp>,

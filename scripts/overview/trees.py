@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Fetches public source trees to measure overviews on: trees.py FOLDER
+
+- `pi`, `pi-2025`: the pi coding agent's repository, now and as old as npm has it, from its npm
+  packages. They hold compiled files, but their source maps hold the sources.
+- `scrapy`, `django`: source packages from PyPI.
+
+Folders that exist are left alone.
+"""
+
+import io
+import json
+import os
+import posixpath
+import sys
+import tarfile
+import urllib.parse
+import urllib.request
+
+NPM = "https://registry.npmjs.org/@{scope}/pi-{name}/-/pi-{name}-{version}.tgz"
+PI = {"pi": ("earendil-works", "0.87.1"), "pi-2025": ("mariozechner", "0.13.2")}
+# Packages, and their folders in the repository.
+PI_PACKAGES = {"coding-agent": "coding-agent", "tui": "tui", "ai": "ai", "agent-core": "agent"}
+PYPI = ["scrapy", "django"]  # the newest versions
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=120) as answer:
+        return answer.read()
+
+
+def write(folder, path, content):
+    path = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def members(package):
+    """The files of a package without its top folder."""
+    with tarfile.open(fileobj=io.BytesIO(package), mode="r:gz") as archive:
+        for member in archive:
+            path = posixpath.normpath(member.name.partition("/")[2])
+            if member.isfile() and not path.startswith(("..", "/")):
+                yield path, archive.extractfile(member).read()
+
+
+def fetch_pi(folder, scope, version):
+    for package, name in PI_PACKAGES.items():
+        top = f"packages/{name}"
+        for path, content in members(fetch(NPM.format(scope=scope, name=package, version=version))):
+            if path.endswith(".js.map"):
+                mapped = json.loads(content)
+                sources = zip(mapped["sources"], mapped.get("sourcesContent") or [])
+                for source, text in sources:
+                    place = posixpath.normpath(posixpath.join(posixpath.dirname(path), source))
+                    if text and not place.startswith(("..", "/")):
+                        write(folder, f"{top}/{place}", text.encode())
+            elif not path.startswith("dist/"):
+                write(folder, f"{top}/{path}", content)
+
+
+def fetch_pypi(folder, name):
+    about = f"https://pypi.org/pypi/{name}/json"
+    files = json.loads(fetch(about))["urls"]
+    url = next(file["url"] for file in files if file["packagetype"] == "sdist")
+    for path, content in members(fetch(urllib.parse.urljoin(about, url))):
+        write(folder, path, content)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for name in [*PI, *PYPI]:
+        folder = os.path.join(sys.argv[1], name)
+        if not os.path.exists(folder):
+            fetch_pi(folder, *PI[name]) if name in PI else fetch_pypi(folder, name)
+        count = sum(len(files) for _, _, files in os.walk(folder))
+        print(f"{folder}: {count} files")
+
+
+if __name__ == "__main__":
+    main()
