@@ -12,6 +12,7 @@
 
 mod base; // laying BASE: which items, in which groups, and what a fold replaces
 mod breakpoints; // the four breakpoints
+mod build; // one prompt from one state
 mod effort; // changes of effort that keep the cache
 mod garbage; // what of a prompt is garbage, and what a fold does about it
 mod showings; // what a prompt shows, and where
@@ -23,24 +24,22 @@ mod tool_changes; // tools that come and go without losing the cache
 mod updates; // which items changed since the model was last told, and how it is told
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_prompt::{
-    Block, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId, Omission, OmissionReason, Origin,
-    Prompt, PromptMessage, PromptTokens, Region, ResultPart, Role, Segment, Text, Tool, ToolOutcome,
-    ToolResult, Volatility, key_name,
+    Block, Call, Content, Hash, Item, ItemCopy, ItemKind, Json, MessageId, Origin, PromptMessage, Region,
+    ResultPart, Role, Segment, Text, Tool, ToolOutcome, ToolResult, key_name,
 };
 
-use crate::history::{self, ConvertedMessage, ExchangeMerging, ToolCallHandling};
+use crate::LayoutState;
+use crate::history::ConvertedMessage;
 use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
-use crate::snapshot::{ContextImage, is_conversation_placeholder};
+use crate::snapshot::ContextImage;
 use crate::texts::fill_template;
-use crate::{FoldReason, LayoutState};
 
-use garbage::Garbage;
-use sites::FoldSites;
+use build::{BaseChange, Build, Built};
 pub use state::StrataState;
 use state::{BaseGroup, ItemUpdate, UpdateForm};
 use tool_changes::ToolChangeWalk;
@@ -129,162 +128,6 @@ impl Layout for Strata {
         let files = placed.filter(|placed| placed.kind == ItemKind::File);
         files.map(|file| (key_name(&file.key), file.body.hash())).collect()
     }
-}
-
-/// Whether a request lays BASE anew.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum BaseChange {
-    /// BASE stays as it is, if there is one.
-    Kept,
-    /// BASE is laid from the current bodies.
-    Laid,
-}
-
-/// A prompt about to be built from a state.
-struct Build<'a> {
-    input: &'a LayoutInput<'a>,
-    strata: StrataState,
-    base_change: BaseChange,
-    /// The number of blocks before the place where this request folds.
-    fold_site: Option<usize>,
-}
-
-/// A prompt, and what is known of it.
-struct Built<'a> {
-    prompt: Prompt,
-    strata: StrataState,
-    measured: PromptTokens,
-    live: Vec<&'a Item>,
-    garbage: Garbage,
-    /// The number of blocks up to the last request's frontier, if this prompt begins like that one.
-    met: Option<usize>,
-    /// How many blocks of the prompt the cache holds; 0 if it is lost.
-    cached: usize,
-}
-
-impl<'a> Build<'a> {
-    fn new(input: &'a LayoutInput<'a>, strata: StrataState, base_change: BaseChange) -> Self {
-        Build { input, strata, base_change, fold_site: None }
-    }
-
-    fn run(self) -> Built<'a> {
-        let Build { input, mut strata, base_change, fold_site } = self;
-        let snapshot = input.snapshot;
-        let mut prompt = input.empty_prompt();
-        let lays_base = base_change == BaseChange::Laid || !strata.has_base;
-        let known = (!lays_base).then(|| updates::known_bodies(&strata));
-        let shown = shown_items(input, known, &mut prompt.left_out);
-        // A TAIL in a system message may hold only what we say ourselves: volatile items hold names
-        // and texts of others, so there they are told as updates, which stay.
-        let scoped = tail::is_turn_scoped(input);
-        let (tail, live): (Vec<&Item>, Vec<&Item>) =
-            shown.into_iter().partition(|item| item.volatility == Volatility::Tail && !scoped);
-        let mut history = history::convert_history(
-            input,
-            &snapshot.messages,
-            ToolCallHandling::Keep,
-            ExchangeMerging::Join,
-        );
-        prompt.left_out.append(&mut history.left_out);
-        updates::drop_lost_updates(
-            &mut strata,
-            &history.messages,
-            snapshot.prompt.as_ref().map(|prompt| &prompt.id),
-        );
-        tail::drop_lost_tails(&mut strata, &history.messages);
-        if lays_base {
-            base::lay_base(&mut strata, &live, &history.messages);
-        }
-        effort::settle_effort(input, &mut strata, &history.messages, &mut prompt);
-        updates::record_updates(input, &mut strata, &live, &history.messages);
-        base::replace_results(input, &strata, &mut history.messages);
-
-        let unstored = tool_changes::declare_tools(input, &mut strata, &history.messages, &mut prompt);
-        let copies = CopyIndex::new(&strata, &live);
-        let mut builder = MessageBuilder::default();
-        push_base(input, &strata.base, &copies, &mut builder);
-        let changes = push_log(input, &strata, &copies, &history.messages, &mut builder);
-        // A message that is added only to end with the user is not sent again, so it is not cached.
-        prompt = builder.finish(input, Region::Tail, prompt);
-        changes.push_rest(unstored.as_ref(), &mut prompt);
-        tail::push_tail(input, &mut strata, &tail, &history.messages, &mut prompt);
-        let breakpoints::Placed { measured, met } =
-            breakpoints::place_breakpoints(input, &mut strata, fold_site, &mut prompt);
-        let garbage = Garbage::find(input, &strata, &live, &prompt, &measured);
-        // Where the cache is lost, no place of an earlier request can be read.
-        let met = met.filter(|_| snapshot.fold != Some(FoldReason::CacheLost)).or(fold_site);
-        let cached = met.unwrap_or(0);
-        Built { prompt, strata, measured, live, garbage, met, cached }
-    }
-}
-
-impl Built<'_> {
-    fn fold_sites(&self, input: &LayoutInput<'_>) -> FoldSites {
-        FoldSites::find(input, &self.strata.account, &self.prompt, &self.measured, &self.garbage, self.cached)
-    }
-
-    /// Whether a fold declares the tools as they are now: only where not even the beginning of the
-    /// prompt can be read from the cache.
-    fn declares_tools_anew(&self, lays_base: bool) -> bool {
-        lays_base && self.cached == 0 && !self.strata.tool_changes.is_empty()
-    }
-
-    /// The state to build the folded prompt from. `before` is the state before this request.
-    fn fold(
-        &self,
-        input: &LayoutInput<'_>,
-        before: &StrataState,
-        position: usize,
-        lays_base: bool,
-    ) -> StrataState {
-        let mut folded = self.strata.clone();
-        base::apply_fold(input, &mut folded, self.garbage.plan_fold(position, lays_base), &self.live);
-        folded.folds += u32::from(before.has_base);
-        folded.bases += u32::from(before.has_base && lays_base);
-        // This request has yet to be built: what it tells only once is not told yet.
-        folded.tail_hash = before.tail_hash;
-        folded.frontier = before.frontier;
-        folded.tails = if lays_base { Vec::new() } else { before.tails.clone() };
-        if lays_base {
-            (folded.first_effort, folded.effort_changes) = (None, Vec::new());
-        }
-        if self.declares_tools_anew(lays_base) {
-            (folded.declared_tools, folded.tool_changes) = (None, Vec::new());
-        }
-        folded.account.sites.retain(|site| *site < position);
-        folded.account.rents.record_fold(position);
-        folded
-    }
-}
-
-/// The items that this layout shows; the others are listed as left out. `known` is what the model knows
-/// of each item, unless BASE is laid anew.
-fn shown_items<'a>(
-    input: &LayoutInput<'a>,
-    known: Option<BTreeMap<&str, Option<&Text>>>,
-    left_out: &mut Vec<Omission>,
-) -> Vec<&'a Item> {
-    let snapshot = input.snapshot;
-    let open: BTreeSet<&str> = snapshot.items_of(ItemKind::File).map(Item::name).collect();
-    // An open file's symbol entry that BASE shows unchanged stays there until the next fold:
-    // removing it would rewrite the cache.
-    let stands_in_base = |item: &Item| {
-        known.as_ref().is_some_and(|known| known.get(&*item.key).copied().flatten() == Some(&item.body))
-    };
-    let mut shown = Vec::with_capacity(snapshot.items.len());
-    for item in &snapshot.items {
-        let mut leave = |reason| left_out.push(Omission::of_item(item.key.clone(), reason));
-        if is_conversation_placeholder(item) {
-            leave(OmissionReason::ConversationItem);
-        } else if item.kind != ItemKind::File && item.body.trim().is_empty() {
-            leave(OmissionReason::Empty);
-        } else if item.kind == ItemKind::Symbols && open.contains(item.name()) && !stands_in_base(item) {
-            leave(OmissionReason::FileOpen);
-        } else {
-            shown.push(item);
-        }
-    }
-    shown
 }
 
 fn context_tool(input: &LayoutInput<'_>) -> Tool {

@@ -1,0 +1,173 @@
+//! [`Build`]: one prompt from one state. A request that folds is built twice: first to see what a fold
+//! would drop, then folded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hardpan_prompt::{
+    Item, ItemKind, Omission, OmissionReason, Prompt, PromptTokens, Region, Text, Volatility,
+};
+
+use super::garbage::Garbage;
+use super::sites::FoldSites;
+use super::state::StrataState;
+use super::{CopyIndex, base, breakpoints, effort, push_base, push_log, tail, tool_changes, updates};
+use crate::FoldReason;
+use crate::history::{self, ExchangeMerging, ToolCallHandling};
+use crate::layout::LayoutInput;
+use crate::message_builder::MessageBuilder;
+use crate::snapshot::is_conversation_placeholder;
+
+/// Whether a request lays BASE anew.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum BaseChange {
+    /// BASE stays as it is, if there is one.
+    Kept,
+    /// BASE is laid from the current bodies.
+    Laid,
+}
+
+/// A prompt about to be built from a state.
+pub struct Build<'a> {
+    pub input: &'a LayoutInput<'a>,
+    pub strata: StrataState,
+    pub base_change: BaseChange,
+    /// The number of blocks before the place where this request folds.
+    pub fold_site: Option<usize>,
+}
+
+/// A prompt, and what is known of it.
+pub struct Built<'a> {
+    pub prompt: Prompt,
+    pub strata: StrataState,
+    pub measured: PromptTokens,
+    live: Vec<&'a Item>,
+    pub garbage: Garbage,
+    /// The number of blocks up to the last request's frontier, if this prompt begins like that one.
+    pub met: Option<usize>,
+    /// How many blocks of the prompt the cache holds; 0 if it is lost.
+    pub cached: usize,
+}
+
+impl<'a> Build<'a> {
+    pub fn new(input: &'a LayoutInput<'a>, strata: StrataState, base_change: BaseChange) -> Self {
+        Build { input, strata, base_change, fold_site: None }
+    }
+
+    pub fn run(self) -> Built<'a> {
+        let Build { input, mut strata, base_change, fold_site } = self;
+        let snapshot = input.snapshot;
+        let mut prompt = input.empty_prompt();
+        let lays_base = base_change == BaseChange::Laid || !strata.has_base;
+        let known = (!lays_base).then(|| updates::known_bodies(&strata));
+        let shown = shown_items(input, known.as_ref(), &mut prompt.left_out);
+        // A TAIL in a system message may hold only what we say ourselves: volatile items hold names
+        // and texts of others, so there they are told as updates, which stay.
+        let scoped = tail::is_turn_scoped(input);
+        let (tail, live): (Vec<&Item>, Vec<&Item>) =
+            shown.into_iter().partition(|item| item.volatility == Volatility::Tail && !scoped);
+        let mut history = history::convert_history(
+            input,
+            &snapshot.messages,
+            ToolCallHandling::Keep,
+            ExchangeMerging::Join,
+        );
+        prompt.left_out.append(&mut history.left_out);
+        updates::drop_lost_updates(
+            &mut strata,
+            &history.messages,
+            snapshot.prompt.as_ref().map(|prompt| &prompt.id),
+        );
+        tail::drop_lost_tails(&mut strata, &history.messages);
+        if lays_base {
+            base::lay_base(&mut strata, &live, &history.messages);
+        }
+        effort::settle_effort(input, &mut strata, &history.messages, &mut prompt);
+        updates::record_updates(input, &mut strata, &live, &history.messages);
+        base::replace_results(input, &strata, &mut history.messages);
+
+        let unstored = tool_changes::declare_tools(input, &mut strata, &history.messages, &mut prompt);
+        let copies = CopyIndex::new(&strata, &live);
+        let mut builder = MessageBuilder::default();
+        push_base(input, &strata.base, &copies, &mut builder);
+        let changes = push_log(input, &strata, &copies, &history.messages, &mut builder);
+        // A message that is added only to end with the user is not sent again, so it is not cached.
+        prompt = builder.finish(input, Region::Tail, prompt);
+        changes.push_rest(unstored.as_ref(), &mut prompt);
+        tail::push_tail(input, &mut strata, &tail, &history.messages, &mut prompt);
+        let breakpoints::Placed { measured, met } =
+            breakpoints::place_breakpoints(input, &mut strata, fold_site, &mut prompt);
+        let garbage = Garbage::find(input, &strata, &live, &prompt, &measured);
+        // Where the cache is lost, no place of an earlier request can be read.
+        let met = met.filter(|_| snapshot.fold != Some(FoldReason::CacheLost)).or(fold_site);
+        let cached = met.unwrap_or(0);
+        Built { prompt, strata, measured, live, garbage, met, cached }
+    }
+}
+
+impl Built<'_> {
+    pub fn fold_sites(&self, input: &LayoutInput<'_>) -> FoldSites {
+        FoldSites::find(input, &self.strata.account, &self.prompt, &self.measured, &self.garbage, self.cached)
+    }
+
+    /// Whether a fold declares the tools as they are now: only where not even the beginning of the
+    /// prompt can be read from the cache.
+    pub fn declares_tools_anew(&self, lays_base: bool) -> bool {
+        lays_base && self.cached == 0 && !self.strata.tool_changes.is_empty()
+    }
+
+    /// The state to build the folded prompt from. `before` is the state before this request.
+    pub fn fold(
+        &self,
+        input: &LayoutInput<'_>,
+        before: &StrataState,
+        position: usize,
+        lays_base: bool,
+    ) -> StrataState {
+        let mut folded = self.strata.clone();
+        base::apply_fold(input, &mut folded, self.garbage.plan_fold(position, lays_base), &self.live);
+        folded.folds += u32::from(before.has_base);
+        folded.bases += u32::from(before.has_base && lays_base);
+        // This request has yet to be built: what it tells only once is not told yet.
+        folded.tail_hash = before.tail_hash;
+        folded.frontier = before.frontier;
+        folded.tails = if lays_base { Vec::new() } else { before.tails.clone() };
+        if lays_base {
+            (folded.first_effort, folded.effort_changes) = (None, Vec::new());
+        }
+        if self.declares_tools_anew(lays_base) {
+            (folded.declared_tools, folded.tool_changes) = (None, Vec::new());
+        }
+        folded.account.sites.retain(|site| *site < position);
+        folded.account.rents.record_fold(position);
+        folded
+    }
+}
+
+/// The items that this layout shows; the others are listed as left out. `known` is what the model knows
+/// of each item, unless BASE is laid anew.
+fn shown_items<'a>(
+    input: &LayoutInput<'a>,
+    known: Option<&BTreeMap<&str, Option<&Text>>>,
+    left_out: &mut Vec<Omission>,
+) -> Vec<&'a Item> {
+    let snapshot = input.snapshot;
+    let open: BTreeSet<&str> = snapshot.items_of(ItemKind::File).map(Item::name).collect();
+    // An open file's symbol entry that BASE shows unchanged stays there until the next fold:
+    // removing it would rewrite the cache.
+    let stands_in_base =
+        |item: &Item| known.is_some_and(|known| known.get(&*item.key).copied().flatten() == Some(&item.body));
+    let mut shown = Vec::with_capacity(snapshot.items.len());
+    for item in &snapshot.items {
+        let mut leave = |reason| left_out.push(Omission::of_item(item.key.clone(), reason));
+        if is_conversation_placeholder(item) {
+            leave(OmissionReason::ConversationItem);
+        } else if item.kind != ItemKind::File && item.body.trim().is_empty() {
+            leave(OmissionReason::Empty);
+        } else if item.kind == ItemKind::Symbols && open.contains(item.name()) && !stands_in_base(item) {
+            leave(OmissionReason::FileOpen);
+        } else {
+            shown.push(item);
+        }
+    }
+    shown
+}
