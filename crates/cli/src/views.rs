@@ -1,7 +1,7 @@
 //! The tables that commands print: providers, the blocks of a request, and the breakdown of
 //! the context.
 
-use hardpan_context::{AssembledPrompt, Breakdown};
+use hardpan_context::{AssembledPrompt, Breakdown, FoldOutlook};
 use hardpan_prompt::{ItemKind, Omission};
 use hardpan_providers::HttpRequest;
 use serde::Serialize;
@@ -63,6 +63,22 @@ fn price_line(breakdown: &Breakdown) -> String {
     }
     let (cold, warm) = (dollars(breakdown.price.cold), dollars(breakdown.price.warm));
     format!("price of the input: {cold} cold, {warm} warm\n")
+}
+
+/// Where the next fold would begin, and what it would bring.
+fn fold_line(breakdown: &Breakdown) -> String {
+    let Some(FoldOutlook { kept_tokens, garbage_tokens, price, rent, saving }) = breakdown.next_fold else {
+        return String::new();
+    };
+    let units = |units: f64| if units < 0.0 { "0".to_owned() } else { thousands(units as usize) };
+    format!(
+        "garbage: {} tokens after the first {}; a fold there costs {} units and saves {} with every request; {} are paid\n",
+        thousands(garbage_tokens),
+        thousands(kept_tokens),
+        units(price),
+        units(saving),
+        units(rent),
+    )
 }
 
 fn left_out(left_out: &[Omission], width: usize) -> String {
@@ -187,6 +203,7 @@ pub fn context(breakdown: &Breakdown, provider: &str) -> String {
         "\n".into(),
         marks,
         price_line(breakdown),
+        fold_line(breakdown),
     ];
     parts.concat() + &left_out(&breakdown.left_out, width)
 }

@@ -10,7 +10,7 @@ use hardpan_prompt::{ItemKind, Omission, Source};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::{AssembledPrompt, LayoutName, RenderCache, Snapshot, Target, TierInfo};
+use crate::{AssembledPrompt, FoldOutlook, LayoutName, RenderCache, Snapshot, Target, TierInfo};
 
 pub use regions::PromptPiece;
 
@@ -47,6 +47,9 @@ pub struct Breakdown {
     pub left_out: Vec<Omission>,
     /// What the input of this request costs.
     pub price: RequestPrice,
+    /// `strata`: where the next fold would begin, and what it would bring.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_fold: Option<FoldOutlook>,
     /// How tokens were counted, and how exact that is.
     pub tokenizer: TokenizerInfo,
 }
@@ -214,6 +217,7 @@ impl Breakdown {
                 currency: "USD",
                 known: target.model.price.is_known(),
             },
+            next_fold: layout.layout().fold_outlook(layout_state),
             tokenizer: TokenizerInfo {
                 vocabulary: render_cache.counter.vocabulary().name(),
                 exact,

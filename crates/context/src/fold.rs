@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Why a request folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoldReason {
@@ -47,4 +50,20 @@ pub struct Fold {
     pub price: f64,
     /// What the garbage has cost since the last fold, in the same units.
     pub rent: f64,
+}
+
+/// Where the next fold would begin, as of the last request, and what it would bring. Costs are in units
+/// of the price of one input token.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FoldOutlook {
+    /// Tokens before the place: they stay as they are.
+    pub kept_tokens: usize,
+    /// Garbage after the place, in tokens: what the fold would drop.
+    pub garbage_tokens: usize,
+    /// What the fold would cost now; less than nothing if it pays at once.
+    pub price: f64,
+    /// The rent paid so far for this garbage. The fold comes when it has reached the price.
+    pub rent: f64,
+    /// What each request saves after the fold.
+    pub saving: f64,
 }

@@ -11,14 +11,15 @@ use std::collections::BTreeMap;
 
 use hardpan_models::ToolSchemaStyle;
 use hardpan_prompt::{
-    Hash, Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Source, Tier, TokenCounter,
-    Tool, ToolBlock,
+    Hash, MessageId, Omission, OmissionKey, OmissionReason, Prompt, PromptTokens, Region, Source, Tier,
+    TokenCounter, Tool, ToolBlock,
 };
 
 use crate::breakdown::{ContentDetails, LayoutDetails, PromptPiece, SessionFigure};
 use crate::layout_state::StateStorage;
 use crate::{
-    AssembledPrompt, Breakdown, Fold, LayoutState, PromptTexts, RenderCache, Snapshot, Target, TierChange,
+    AssembledPrompt, Breakdown, Fold, FoldOutlook, LayoutState, PromptTexts, RenderCache, Snapshot, Target,
+    TierChange,
 };
 
 pub use registry::{LayoutName, UnknownLayout};
@@ -240,6 +241,16 @@ pub trait Layout: StateStorage + Send + Sync {
     /// How many tokens the last request sent that a fold would drop.
     fn garbage_tokens(&self, _state: &LayoutState) -> usize {
         0
+    }
+
+    /// Where the next fold would begin, and what it would bring; `None` if nothing can be dropped.
+    fn fold_outlook(&self, _state: &LayoutState) -> Option<FoldOutlook> {
+        None
+    }
+
+    /// The messages whose results were taken out although nothing later says the same.
+    fn paged_out<'a>(&self, _state: &'a LayoutState) -> Vec<&'a MessageId> {
+        Vec::new()
     }
 
     /// The files that the cached part of the prompt shows whole: path and hash of the body.

@@ -50,7 +50,7 @@ pub use assemble::{AssembleError, AssembledPrompt, assemble};
 pub use bound_reasoning::prefix_hash;
 pub use breakdown::{Breakdown, BreakdownBlock, BreakdownContent, BreakpointInfo, SessionFigure};
 pub use fallbacks::{without_images, without_newer_fields, without_tools};
-pub use fold::{Fold, FoldReason};
+pub use fold::{Fold, FoldOutlook, FoldReason};
 pub use inline::require_all_properties;
 pub use keep::{Keep, UnknownKeep};
 pub use layout::{Arrangement, Coupling, Layout, LayoutInput, LayoutName, RepositoryView, UnknownLayout};

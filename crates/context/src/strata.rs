@@ -15,6 +15,7 @@ mod breakpoints; // the four breakpoints
 mod build; // one prompt from one state
 mod effort; // changes of effort that keep the cache
 mod garbage; // what of a prompt is garbage, and what a fold does about it
+mod idle; // what has not been used for long
 mod showings; // what a prompt shows, and where
 mod sites; // where a fold could begin, and whether one is due
 mod state; // what is carried over from request to request
@@ -32,12 +33,12 @@ use hardpan_prompt::{
     ResultPart, Role, Segment, Text, Tool, ToolOutcome, ToolResult, key_name,
 };
 
-use crate::LayoutState;
 use crate::history::ConvertedMessage;
 use crate::layout::{Arrangement, Layout, LayoutInput};
 use crate::message_builder::MessageBuilder;
 use crate::snapshot::ContextImage;
 use crate::texts::fill_template;
+use crate::{FoldOutlook, LayoutState};
 
 use build::{BaseChange, Build, Built};
 pub use state::StrataState;
@@ -123,6 +124,14 @@ impl Layout for Strata {
         state.strata.account.garbage_tokens
     }
 
+    fn fold_outlook(&self, state: &LayoutState) -> Option<FoldOutlook> {
+        state.strata.account.next_fold
+    }
+
+    fn paged_out<'a>(&self, state: &'a LayoutState) -> Vec<&'a MessageId> {
+        state.strata.stubs.iter().filter(|stub| stub.is_paged_out).map(|stub| &stub.message).collect()
+    }
+
     fn cached_files<'a>(&self, state: &'a LayoutState) -> Vec<(&'a str, Hash)> {
         let placed = state.strata.base.iter().flat_map(|group| &group.items);
         let files = placed.filter(|placed| placed.kind == ItemKind::File);
@@ -165,7 +174,7 @@ impl<'a> CopyIndex<'a> {
         let last =
             self.last_update.get(&*update.key) == Some(&index) && self.current.contains_key(&*update.key);
         match update.form {
-            UpdateForm::Closed => ItemCopy::Stub,
+            UpdateForm::Closed | UpdateForm::PagedOut => ItemCopy::Stub,
             _ if !last => ItemCopy::Former,
             UpdateForm::Diff => ItemCopy::Update,
             UpdateForm::Body | UpdateForm::ShownByMessage | UpdateForm::InResult => ItemCopy::Current,

@@ -179,6 +179,8 @@ pub enum OmissionReason {
     /// Something before the reasoning has changed, and the model takes it back only after exactly
     /// what it came after.
     StaleReasoning,
+    /// It has not been used for long, and can be recalled.
+    PagedOut,
     /// Reasoning at the end of a message, which no provider accepts.
     ReasoningAtEnd,
     /// An image that no provider takes.
@@ -224,6 +226,7 @@ impl OmissionReason {
             OmissionReason::ResultWithoutCall => "result_without_call",
             OmissionReason::ForeignReasoning => "foreign_reasoning",
             OmissionReason::StaleReasoning => "stale_reasoning",
+            OmissionReason::PagedOut => "paged_out",
             OmissionReason::ReasoningAtEnd => "reasoning_at_end",
             OmissionReason::ImageRefused(_) => "image_refused",
             OmissionReason::TooManyImages { .. } => "too_many_images",
@@ -257,6 +260,7 @@ impl fmt::Display for OmissionReason {
             OmissionReason::HiddenCommand => "run with `!!`: kept from the model",
             OmissionReason::CallWithoutResult => "no result of this call is known",
             OmissionReason::ResultWithoutCall => "it answers no call that is sent",
+            OmissionReason::PagedOut => "not used for long; the model can recall it",
             OmissionReason::StaleReasoning => {
                 "something before its reasoning has changed, so the model would refuse it; the rest is sent"
             }

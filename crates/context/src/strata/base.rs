@@ -78,6 +78,16 @@ pub fn apply_fold(input: &LayoutInput<'_>, strata: &mut StrataState, plan: FoldP
         }
     }
     strata.updates = kept.into_iter().map(|(_, update)| update).collect();
+    for (key, last) in &plan.paged_out {
+        let (Some(item), ShowingPlace::Message(anchor)) = (live.iter().find(|item| item.key == *key), last)
+        else {
+            continue;
+        };
+        let (key, kind, anchor) = (item.key.clone(), item.kind, anchor.clone());
+        strata.updates.retain(|update| update.key != key);
+        let (form, text, body) = (UpdateForm::PagedOut, Text::default(), Some(item.body.clone()));
+        strata.updates.push(ItemUpdate { key, kind, anchor, form, text, body });
+    }
     let mut known: BTreeSet<MessageId> = strata.stubs.iter().map(|stub| stub.message.clone()).collect();
     strata.stubs.extend(plan.stubs.into_iter().filter(|stub| known.insert(stub.message.clone())));
 }
@@ -173,11 +183,12 @@ fn replacements<'a>(
     strata: &'a StrataState,
 ) -> FxHashMap<&'a MessageId, Replacement> {
     let phrases = &input.texts.phrases.strata;
-    let stub = |Stub { message, what, tokens }: &'a Stub| {
+    let stub = |Stub { message, what, tokens, is_paged_out }: &'a Stub| {
         let tokens = tokens.to_string();
         let names = [&**what, &*message.0, tokens.as_str()];
-        let text = input.render_cache.get_or_render("stub", &names, phrases.stub.hash(), || {
-            fill_template(&phrases.stub, &[("what", what), ("id", &message.0), ("tokens", &tokens)])
+        let phrase = if *is_paged_out { &phrases.paged_out } else { &phrases.stub };
+        let text = input.render_cache.get_or_render("stub", &names, phrase.hash(), || {
+            fill_template(phrase, &[("what", what), ("id", &message.0), ("tokens", &tokens)])
         });
         (message, Replacement { text, origin: Origin::item(ItemKind::History, what, ItemCopy::Stub) })
     };

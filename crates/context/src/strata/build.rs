@@ -83,6 +83,12 @@ impl<'a> Build<'a> {
         }
         effort::settle_effort(input, &mut strata, &history.messages, &mut prompt);
         updates::record_updates(input, &mut strata, &live, &history.messages);
+        if !strata.stubs.is_empty() {
+            let paged = live.iter().filter(|item| updates::is_paged_out(&strata, &item.key));
+            prompt
+                .left_out
+                .extend(paged.map(|item| Omission::of_item(item.key.clone(), OmissionReason::PagedOut)));
+        }
         base::replace_results(input, &strata, &mut history.messages);
 
         let unstored = tool_changes::declare_tools(input, &mut strata, &history.messages, &mut prompt);

@@ -29,6 +29,9 @@ pub struct FoldPlan {
     pub dropped_updates: BTreeSet<usize>,
     /// Items whose current body takes the place of several showings, with the last of these.
     pub bodies: Vec<(Arc<str>, ShowingPlace)>,
+    /// Items that are not shown any more because they have not been used for long, with their last
+    /// showing.
+    pub paged_out: Vec<(Arc<str>, ShowingPlace)>,
 }
 
 impl Garbage {
@@ -43,9 +46,16 @@ impl Garbage {
         let showings = Showings::find(input, strata, live, prompt, measured);
         let mut credits: Vec<(usize, usize)> = Vec::new();
         for item in &showings.items {
-            ItemSweep::run(item, 0, |block, saved| credits.push((block, saved)));
+            match item.showings.first().filter(|_| item.is_idle) {
+                // It goes as a whole or not at all.
+                Some(first) => {
+                    credits.push((first.block, item.showings.iter().map(|showing| showing.saving).sum()))
+                }
+                None => drop(ItemSweep::run(item, 0, |block, saved| credits.push((block, saved)))),
+            }
         }
-        credits.extend(showings.superseded.iter().map(|(showing, _)| (showing.block, showing.saving)));
+        let results = showings.superseded.iter().chain(&showings.idle);
+        credits.extend(results.map(|(showing, _)| (showing.block, showing.saving)));
         credits.sort_unstable_by_key(|(block, _)| std::cmp::Reverse(*block));
         let mut sum = 0;
         let mut from_block: Vec<(usize, usize)> = Vec::with_capacity(credits.len());
@@ -73,15 +83,25 @@ impl Garbage {
         for (showing, tool) in superseded {
             plan.drop_showing(showing, tool);
         }
+        let idle = self.showings.idle.iter().filter(|(showing, _)| showing.block >= position);
+        for (showing, tool) in idle {
+            plan.page_out(showing, tool);
+        }
         plan
     }
 }
 
 impl FoldPlan {
     fn add_item(&mut self, item: &ItemShowings, position: usize, lays_base: bool) {
+        let name = subject_name(&item.key);
+        let is_after = |showing: &Showing| showing.block >= position;
+        if item.is_idle && item.showings.iter().all(is_after) {
+            item.showings.iter().for_each(|showing| self.page_out(showing, &name));
+            self.paged_out.extend(item.showings.last().map(|last| (item.key.clone(), last.place.clone())));
+            return;
+        }
         let in_base = item.showings.iter().any(|showing| showing.place == ShowingPlace::Base);
         let sweep = ItemSweep::run(item, position, |_, _| {});
-        let name = subject_name(&item.key);
         // BASE shows the current body: everything later is superfluous.
         let takes_body = in_base && lays_base && item.body_tokens.is_some();
         for showing in &sweep.free {
@@ -101,11 +121,16 @@ impl FoldPlan {
         match &showing.place {
             ShowingPlace::Message(message) => {
                 let (message, what, tokens) = (message.clone(), name.clone(), showing.tokens);
-                self.stubs.push(Stub { message, what, tokens });
+                self.stubs.push(Stub { message, what, tokens, is_paged_out: false });
             }
             ShowingPlace::Update(index) => drop(self.dropped_updates.insert(*index)),
             ShowingPlace::Base => {}
         }
+    }
+
+    fn page_out(&mut self, showing: &Showing, name: &Arc<str>) {
+        self.drop_showing(showing, name);
+        self.stubs.last_mut().into_iter().for_each(|stub| stub.is_paged_out = true);
     }
 
     /// The messages whose results become a line.

@@ -10,10 +10,14 @@ use hardpan_prompt::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::base::{LONG_ARGUMENTS, STUB_TOKENS};
+use super::idle::{IdleRule, Subject, Uses};
 use super::state::{StrataState, UpdateForm};
 use crate::Keep;
 use crate::knowledge::{ObservationKind, RecordedObservation};
 use crate::layout::LayoutInput;
+
+/// The tool by which the model gets back what a fold took out.
+const RECALL_TOOL: &str = "recall";
 
 /// Something in the prompt that shows a file, another item, or the output of a command.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +55,8 @@ pub struct Showings {
     pub items: Vec<ItemShowings>,
     /// Results that a later run of the same call replaced, with the name of the tool; the last first.
     pub superseded: Vec<(Showing, Arc<str>)>,
+    /// Results of calls that have not been used for long, with the name of the tool.
+    pub idle: Vec<(Showing, Arc<str>)>,
 }
 
 /// The showings of one item.
@@ -63,6 +69,18 @@ pub struct ItemShowings {
     pub body_tokens: Option<usize>,
     /// Whether the item is gone, so that all of its showings are outdated.
     pub is_closed: bool,
+    /// Whether it has not been used for long, so that all of its showings may be paged out.
+    pub is_idle: bool,
+}
+
+impl ItemShowings {
+    /// Whether only messages show it, and it pays to page them out.
+    fn may_page_out(&self, rule: &IdleRule<'_>) -> bool {
+        let is_message = |showing: &Showing| matches!(showing.place, ShowingPlace::Message(_));
+        let tokens = self.showings.iter().map(|showing| showing.tokens).sum();
+        self.showings.iter().all(|showing| is_message(showing) && !showing.is_fixed)
+            && rule.pays(Subject::File(key_name(&self.key)), tokens)
+    }
 }
 
 /// A tool result of the prompt, with its call.
@@ -73,6 +91,8 @@ struct SentResult<'a> {
     call: Option<&'a Call>,
     call_tokens: usize,
     result: &'a ToolResult,
+    /// How many messages of the model come before it.
+    answers: usize,
 }
 
 impl Showings {
@@ -87,7 +107,7 @@ impl Showings {
     ) -> Self {
         let keep = input.snapshot.keep;
         if keep == Keep::All {
-            return Showings { items: Vec::new(), superseded: Vec::new() };
+            return Showings { items: Vec::new(), superseded: Vec::new(), idle: Vec::new() };
         }
         let in_flight = first_block_in_flight(prompt);
         let mut found = FoundShowings::new(input, strata, live, in_flight);
@@ -98,7 +118,8 @@ impl Showings {
         let observed = observed_by_message(input);
         let mut later_calls: FxHashSet<(&str, Hash)> = FxHashSet::default();
         let mut later_images: FxHashSet<Hash> = FxHashSet::default();
-        let mut superseded = Vec::new();
+        let rule = (keep == Keep::Lean).then(|| idle_rule(input, prompt, measured, &results, &observed));
+        let (mut superseded, mut idle) = (Vec::new(), Vec::new());
         // Backwards: what comes later decides what is shown again.
         for sent in results.iter().rev() {
             let call = sent.call.map(|call| (&*call.name, call.arguments.hash()));
@@ -120,34 +141,74 @@ impl Showings {
             if (is_repeated || has_images_again) && !changes_files && !is_fixed && may_drop {
                 let name = sent.call.map_or_else(|| Arc::from("tool"), |call| call.name.clone());
                 superseded.push((message_showing(sent, true, true), name));
+            } else if let Some((rule, call)) = rule.as_ref().zip(sent.call)
+                && !is_fixed
+                && !is_file
+                && rule.pays(Subject::Call(&call.name, call.arguments.hash()), sent.tokens)
+            {
+                idle.push((message_showing(sent, true, false), call.name.clone()));
             }
         }
-        Showings { items: found.finish(), superseded }
+        Showings { items: found.finish(rule.as_ref()), superseded, idle }
     }
+}
+
+/// What decides about results that have not been used for long.
+fn idle_rule<'a>(
+    input: &LayoutInput<'_>,
+    prompt: &Prompt,
+    measured: &PromptTokens,
+    results: &[SentResult<'a>],
+    observed: &FxHashMap<&'a MessageId, Vec<&'a RecordedObservation>>,
+) -> IdleRule<'a> {
+    let mut uses = Uses::default();
+    for sent in results {
+        let Some(call) = sent.call else { continue };
+        let subject = match observed.get(sent.message).map(Vec::as_slice) {
+            Some([observed]) => Subject::File(&observed.observation.path),
+            _ => Subject::Call(&call.name, call.arguments.hash()),
+        };
+        uses.record(sent.message, subject, sent.answers);
+        // What is recalled is used.
+        if &*call.name == RECALL_TOOL
+            && let Some(id) = call.arguments.value()["id"].as_str()
+            && let Some((recalled, subject)) = uses.subject_of(&MessageId::from(id))
+        {
+            uses.record(recalled, subject, sent.answers);
+        }
+    }
+    let answers = prompt.messages.iter().filter(|message| message.role == Role::Assistant).count();
+    uses.rule(input, answers, measured.total())
 }
 
 /// The tool results of the conversation with their calls, in order. BASE's are not among them.
 fn sent_results<'a>(prompt: &'a Prompt, measured: &PromptTokens) -> Vec<SentResult<'a>> {
     let mut calls: FxHashMap<&str, (&Call, usize)> = FxHashMap::default();
     let mut results = Vec::new();
-    let first = prompt.tools.len();
-    for (block, content) in prompt.blocks().map(|block| &*block.content).enumerate() {
-        let block = block + first;
-        match content {
-            Content::Call(call) => drop(calls.insert(&call.id, (call, block))),
-            Content::Result(result) => {
-                let Source::Message(message) = &result.origin.source else { continue };
-                let call = calls.remove(&*result.call_id);
-                results.push(SentResult {
-                    block,
-                    tokens: measured.tokens(block),
-                    message,
-                    call: call.map(|(call, _)| call),
-                    call_tokens: call.map_or(0, |(_, block)| measured.tokens(block)),
-                    result,
-                });
+    let mut block = prompt.tools.len() + prompt.system.len();
+    let mut answers = 0;
+    for message in &prompt.messages {
+        answers += usize::from(message.role == Role::Assistant);
+        for content in message.blocks.iter().map(|block| &*block.content) {
+            match content {
+                Content::Call(call) => drop(calls.insert(&call.id, (call, block))),
+                Content::Result(result) => {
+                    if let Source::Message(message) = &result.origin.source {
+                        let call = calls.remove(&*result.call_id);
+                        results.push(SentResult {
+                            block,
+                            tokens: measured.tokens(block),
+                            message,
+                            call: call.map(|(call, _)| call),
+                            call_tokens: call.map_or(0, |(_, block)| measured.tokens(block)),
+                            result,
+                            answers,
+                        });
+                    }
+                }
+                _ => {}
             }
-            _ => {}
+            block += 1;
         }
     }
     results
@@ -241,6 +302,7 @@ impl<'a> FoundShowings<'a> {
                 showings: Vec::new(),
                 body_tokens: body.map(|body| factor.scale(counter.count(body))),
                 is_closed: false,
+                is_idle: false,
             }
         })
     }
@@ -340,10 +402,14 @@ impl<'a> FoundShowings<'a> {
         true
     }
 
-    /// The items with more than one showing, and those that are gone.
-    fn finish(self) -> Vec<ItemShowings> {
-        let mut items: Vec<ItemShowings> =
-            self.items.into_values().filter(|item| item.showings.len() > 1 || item.is_closed).collect();
+    /// The items of which something may go: those with more than one showing, those that are gone, and
+    /// those that have not been used for long.
+    fn finish(self, rule: Option<&IdleRule<'_>>) -> Vec<ItemShowings> {
+        let mut items: Vec<ItemShowings> = self.items.into_values().collect();
+        if let Some(rule) = rule {
+            items.iter_mut().for_each(|item| item.is_idle = item.may_page_out(rule));
+        }
+        items.retain(|item| item.showings.len() > 1 || item.is_closed || item.is_idle);
         items.sort_by(|a, b| a.key.cmp(&b.key));
         for item in &mut items {
             item.showings.sort_by_key(|showing| showing.block);

@@ -7,7 +7,7 @@ use hardpan_prompt::{Content, Prompt, PromptMessage, PromptTokens, Region, Role}
 use super::garbage::Garbage;
 use super::state::{GarbageAccount, StrataState};
 use crate::layout::LayoutInput;
-use crate::{Fold, FoldReason, Keep};
+use crate::{Fold, FoldOutlook, FoldReason, Keep};
 
 /// The most places that are kept as the beginning of a fold.
 const MAX_SITES: usize = 16;
@@ -16,6 +16,8 @@ const MAX_SITES: usize = 16;
 pub struct FoldSites {
     prices: FoldPrices,
     sites: Vec<FoldSite>,
+    /// Tokens that the cache holds.
+    cached_tokens: usize,
     /// The reasoning of the turn in progress that a fold before it would invalidate: block and tokens.
     reasoning: Vec<(usize, usize)>,
     /// What a token of output costs, in units of one input token: lost reasoning is thought again.
@@ -65,6 +67,7 @@ impl FoldSites {
         FoldSites {
             prices: FoldPrices { read, write },
             sites: positions.into_iter().map(site).collect(),
+            cached_tokens,
             reasoning: if input.target.model.binding.is_bound() {
                 reasoning_of_turn(prompt, measured)
             } else {
@@ -112,9 +115,19 @@ impl FoldSites {
         DueFold { fold, position: site.position }
     }
 
-    /// Charges the rent of this request.
+    /// Charges the rent of this request, and notes where the next fold is closest.
     pub fn charge_rent(&self, account: &mut GarbageAccount) {
         account.rents.charge_rent(&self.prices, &self.sites);
+        let outlook = |site: &FoldSite| FoldOutlook {
+            kept_tokens: self.cached_tokens.saturating_sub(site.tokens_after),
+            garbage_tokens: site.garbage,
+            price: self.prices.fold_price(site).round(),
+            rent: account.rents.rent_paid(site.position).round(),
+            saving: self.prices.rent(site).round(),
+        };
+        let missing = |outlook: &FoldOutlook| outlook.price - outlook.rent;
+        let outlooks = self.sites.iter().filter(|site| site.garbage > 0).map(outlook);
+        account.next_fold = outlooks.min_by(|a, b| missing(a).total_cmp(&missing(b)));
     }
 }
 

@@ -6,6 +6,8 @@ use hardpan_economy::folds::RentAccounts;
 use hardpan_prompt::{Effort, Hash, ItemKind, MessageId, Text, Tool, ToolChangeAction};
 use serde::{Deserialize, Serialize};
 
+use crate::FoldOutlook;
+
 fn is_empty(groups: &Arc<Vec<BaseGroup>>) -> bool {
     groups.is_empty()
 }
@@ -81,6 +83,9 @@ pub struct GarbageAccount {
     /// How many of these tokens a fold of everything would drop.
     #[serde(rename = "garbage")]
     pub garbage_tokens: usize,
+    /// The place whose account is closest to its price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_fold: Option<FoldOutlook>,
 }
 
 impl GarbageAccount {
@@ -153,6 +158,8 @@ pub enum UpdateForm {
     ShownByMessage,
     /// The result of the message it is anchored to was replaced by the whole body, at a fold.
     InResult,
+    /// The messages that showed the body were paged out: the model can recall it.
+    PagedOut,
     /// A notice that the item was closed and is no longer kept up to date.
     Closed,
 }
@@ -213,6 +220,9 @@ pub struct Stub {
     /// How many tokens call and result had.
     #[serde(default)]
     pub tokens: usize,
+    /// Whether it was only not used for long: nothing newer says the same.
+    #[serde(rename = "paged", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paged_out: bool,
 }
 
 /// How far a request was cached. The next request marks the same place again if it begins alike.

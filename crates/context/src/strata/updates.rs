@@ -47,7 +47,8 @@ pub fn drop_lost_updates(
     // item.
     let mut lost: BTreeSet<Arc<str>> = BTreeSet::new();
     strata.updates.retain(|update| {
-        let is_message = matches!(update.form, UpdateForm::ShownByMessage | UpdateForm::InResult);
+        let is_message =
+            matches!(update.form, UpdateForm::ShownByMessage | UpdateForm::InResult | UpdateForm::PagedOut);
         let delivered_by = if is_message { &sent } else { &carriers };
         let keep = delivered_by.contains(&update.anchor)
             && !(lost.contains(&update.key) && update.form == UpdateForm::Diff);
@@ -71,10 +72,14 @@ pub fn record_updates(
     let mut news = Vec::new();
     for item in live {
         let before = known.get(&*item.key).copied().flatten();
-        if before == Some(&item.body) {
+        let tells = |message: &&MessageId| is_latest_source(strata, history, &item.key, message);
+        // What was paged out is shown again when a message shows it.
+        let is_shown_again = || {
+            is_paged_out(strata, &item.key) && item.shown_by.as_ref().is_some_and(|message| tells(&message))
+        };
+        if before == Some(&item.body) && !is_shown_again() {
             continue;
         }
-        let tells = |message: &&MessageId| is_latest_source(strata, history, &item.key, message);
         let (form, text, anchor) = match item.shown_by.as_ref().filter(tells) {
             Some(message) => (UpdateForm::ShownByMessage, Text::default(), message.clone()),
             None => {
@@ -178,4 +183,10 @@ pub fn render_body(input: &LayoutInput<'_>, item: &Item) -> Text {
 
 fn item_label(item: &Item) -> std::borrow::Cow<'_, str> {
     super::label(&item.key, super::distinct_title(item).map(|title| &**title))
+}
+
+/// Whether the model was shown the item once, and would have to recall it now.
+pub fn is_paged_out(strata: &StrataState, key: &str) -> bool {
+    let last = strata.updates.iter().rev().find(|update| *update.key == *key);
+    last.is_some_and(|update| update.form == UpdateForm::PagedOut)
 }
