@@ -151,6 +151,9 @@ pub struct Model {
     pub message_effort: bool,
     /// Whether its reasoning is bound to everything before it.
     pub binding: ReasoningBinding,
+    /// The ids of the models that read its reasoning besides itself; the others ignore it. `None`:
+    /// every model does.
+    pub reasoning_readers: Option<Vec<String>>,
     /// What it offers for thinking.
     pub thinking: ThinkingSupport,
     /// The announced date on which it is switched off: `2026-05-14`.

@@ -152,7 +152,7 @@ impl ServerCodec for AnthropicServer {
         counter: &TokenCounter,
     ) -> Result<RenderedPrompt, ErrorReply> {
         let thinking = match settings.signatures {
-            SignatureCheck::Checked => check_thinking(decoded, model, &settings.anthropic)?,
+            SignatureCheck::Checked => check_thinking(decoded, model, &settings.anthropic, &settings.catalogue)?,
             SignatureCheck::Unchecked => ThinkingCheck::default(),
         };
         Ok(render::render(decoded, model, thinking, counter))

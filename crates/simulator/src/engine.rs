@@ -470,8 +470,9 @@ impl EngineSettings {
             // A provider with several protocols serves all its models in each of them.
             let protocol = server.protocol();
             let profile = ProviderProfile { protocol, ..provider.profile_for_model(&model) };
-            // No server has a model that nobody lists, except where any model may run.
-            let exists = model.listed || provider.open_models;
+            // No server has a model that nobody lists or that is no longer sold, except where any
+            // model may run.
+            let exists = provider.open_models || model.listed && !model.gone;
             (exists && provider.speaks(protocol)).then_some((model, profile))
         })
     }

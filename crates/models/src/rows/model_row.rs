@@ -49,6 +49,8 @@ pub(crate) struct ModelRow {
     message_effort: Option<bool>,
     /// Whether its reasoning is bound to everything before it. New models: no.
     binding: Option<ReasoningBinding>,
+    /// The ids of the models that read its reasoning besides itself. New models: all.
+    reasoning_readers: Option<Vec<String>>,
     /// What it offers for thinking. New models: nothing is sent.
     thinking: Option<ThinkingSupport>,
     /// The day it is switched off: `2026-05-14`.
@@ -127,6 +129,7 @@ impl ModelRow {
             system_messages,
             message_effort,
             binding,
+            reasoning_readers,
             thinking,
             deprecated,
             gone,
@@ -147,6 +150,7 @@ impl ModelRow {
         update_if_given(&mut self.system_messages, system_messages);
         update_if_given(&mut self.message_effort, message_effort);
         update_if_given(&mut self.binding, binding);
+        update_if_given(&mut self.reasoning_readers, reasoning_readers);
         update_if_given(&mut self.thinking, thinking);
         update_if_given(&mut self.deprecated, deprecated);
         update_if_given(&mut self.gone, gone);
@@ -194,6 +198,7 @@ impl ModelRow {
             system_messages: self.system_messages.unwrap_or(false),
             message_effort: self.message_effort.unwrap_or(false),
             binding: self.binding.unwrap_or_default(),
+            reasoning_readers: self.reasoning_readers.clone(),
             thinking: self.thinking.clone().unwrap_or_default(),
             deprecated: self.deprecated.clone(),
             gone: self.gone.unwrap_or(false),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hardpan_models::{Model, ReasoningBinding};
+use hardpan_models::{Catalogue, Model, ReasoningBinding};
 use hardpan_prompt::{Content, Hash, Reasoning, Role};
 use hardpan_providers::decode::{DecodedRequest, MismatchBehavior, betas};
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ pub fn check_thinking(
     decoded: &DecodedRequest,
     model: &Model,
     settings: &AnthropicSettings,
+    catalogue: &Catalogue,
 ) -> Result<ThinkingCheck, ErrorReply> {
     let mut check = ThinkingCheck::default();
     let behavior = decoded.anthropic.mismatch;
@@ -53,7 +54,7 @@ pub fn check_thinking(
             let path = format!("messages.{message_index}.content.{index}");
             let invalid = || format!("{path}: Invalid `signature` in `thinking` block");
             let signature = Signature::decode(written).ok_or_else(|| ErrorReply::invalid(invalid()))?;
-            if !can_read(model, signature.model) {
+            if !can_read(catalogue, model, signature.model) {
                 check.dropped.insert(at);
                 continue;
             }
@@ -88,18 +89,10 @@ pub fn check_thinking(
     Ok(check)
 }
 
-/// Models whose thinking not every model reads: who wrote it, and who reads it besides.
-const PRIVATE_THINKING: [(&[&str], &[&str]); 5] = [
-    (&["claude-fable-5-2", "claude-mythos-5-2"], &["claude-fable-5-2", "claude-mythos-5-2"]),
-    (&["claude-fable-5-1", "claude-mythos-5-1"], &["claude-fable-5-1", "claude-mythos-5-1"]),
-    (&["claude-sonnet-5-5"], &["claude-sonnet-5-5", "claude-opus-5-5"]),
-    (&["claude-opus-5-5"], &["claude-opus-5-5"]),
-    (&["claude-haiku-5-5"], &["claude-haiku-5-5"]),
-];
-
 /// Whether a model reads the thinking of another, given by the hash of its id.
-fn can_read(reader: &Model, writer: Hash) -> bool {
-    let is_its = |ids: &[&str]| ids.iter().any(|id| Hash::of(id.as_bytes()) == writer);
-    let mut private = PRIVATE_THINKING.iter().filter(|(writers, _)| is_its(writers));
-    private.next().is_none_or(|(_, readers)| readers.contains(&reader.id.as_str()))
+fn can_read(catalogue: &Catalogue, reader: &Model, writer: Hash) -> bool {
+    let is_writer = |model: &&Model| Hash::of(model.id.as_bytes()) == writer;
+    let readers = catalogue.models().filter(is_writer).find_map(|model| model.reasoning_readers.as_ref());
+    let is_its_own = Hash::of(reader.id.as_bytes()) == writer;
+    is_its_own || readers.is_none_or(|readers| readers.contains(&reader.id))
 }

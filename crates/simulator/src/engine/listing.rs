@@ -17,6 +17,6 @@ pub fn list_models(
         return settings.model(server, id).map(|(model, _)| server.model_entry(&model)).ok_or_else(unknown);
     }
     let provider = server.usual_provider(settings);
-    let listed = settings.catalogue.models().filter(|model| model.provider == provider);
+    let listed = settings.catalogue.models().filter(|model| model.provider == provider && !model.gone);
     Ok(server.model_list(listed.map(|model| server.model_entry(model)).collect()))
 }

@@ -1,13 +1,18 @@
 use std::collections::BTreeSet;
 
+use hardpan_models::Catalogue;
 use hardpan_simulator::{ANTHROPIC_RULES, AnthropicSettings, BetaPolicy, EngineSettings};
 use serde_json::{Value, json};
 
 use crate::anthropic_requests::{Anthropic, assistant, request, tool, user};
 use crate::providers::{merge_fields, scripted};
 
+/// All models that are sold can think: this one cannot.
+const PLAIN: &str = r#"{"models": [{"provider": "anthropic", "id": "claude-plain"}]}"#;
+
 fn settings() -> EngineSettings {
-    scripted("default: {text: Yes.}")
+    let catalogue = Catalogue::builtin().with_user_file("models.json", PLAIN).unwrap();
+    EngineSettings { catalogue, ..scripted("default: {text: Yes.}") }
 }
 
 /// A rule, a model that it holds for, the fields that break it, its words, and the nearest fields
@@ -150,7 +155,7 @@ fn cases() -> Vec<Case> {
         ),
         case(
             "no thinking",
-            "claude-3-haiku-20240307",
+            "claude-plain",
             budget(json!({"max_tokens": 4000})),
             "thinking is not supported on this model",
             json!({"max_tokens": 4000}),
@@ -316,7 +321,7 @@ fn every_rule_is_refused_in_its_words_and_its_neighbour_is_accepted() {
 
 #[test]
 fn every_rule_holds_for_a_model_of_the_catalogue() {
-    let catalogue = hardpan_models::Catalogue::builtin();
+    let catalogue = Catalogue::builtin();
     for rule in ANTHROPIC_RULES {
         let mut models = catalogue.models().filter(|model| model.provider == "anthropic");
         assert!(models.any(|model| (rule.models)(model)), "{}", rule.name);

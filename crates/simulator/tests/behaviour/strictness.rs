@@ -170,10 +170,6 @@ async fn anthropic_refuses_in_its_own_words() {
             json!({"model": "claude-haiku-4-5", "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}, "tool_choice": {"type": "any"}}),
             "tool_choice",
         ),
-        (
-            json!({"model": "claude-3-haiku-20240307", "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}}),
-            "think",
-        ),
         (json!({"temperature": 3}), "temperature"),
         (json!({"unheard_of": 1}), "unheard_of"),
         (json!({"messages": []}), "messages"),
@@ -186,6 +182,16 @@ async fn anthropic_refuses_in_its_own_words() {
     }
     let torn = provider.send_with("/messages", headers(Protocol::Anthropic), b"{\"model\": ".to_vec()).await;
     assert_eq!((torn.status, &torn.json()["error"]["type"]), (400, &json!("invalid_request_error")));
+}
+
+#[tokio::test]
+async fn a_model_that_is_no_longer_sold_is_not_found() {
+    let provider = in_process_provider(settings());
+    let (status, error) =
+        refused(&provider, Protocol::Anthropic, json!({"model": "claude-3-haiku-20240307"})).await;
+    assert_eq!((status, &error["message"]), (404, &json!("model: claude-3-haiku-20240307")));
+    let (status, error) = refused(&provider, Protocol::Openai, json!({"model": "gpt-4-0314"})).await;
+    assert_eq!((status, &error["code"]), (404, &json!("model_not_found")));
 }
 
 #[tokio::test]
