@@ -9,12 +9,13 @@ pub mod rules; // RULES: what the server refuses, one row per rule
 mod settings; // AnthropicSettings: what differs between accounts
 mod signature; // Signature: what a thinking block is bound to
 mod thinking; // whether the model thinks, how long, and what is shown
+pub(crate) mod threads; // Threads: conversations that the server keeps
 
 use bytes::Bytes;
 use hardpan_economy::cache::Moment;
 use hardpan_models::{Model, Protocol, ProviderProfile};
 use hardpan_prompt::validate::{Acceptance, Location, MAX_BREAKPOINTS, ValidationRules, Violation};
-use hardpan_prompt::{Role, TokenCounter};
+use hardpan_prompt::{Hash, Role, TokenCounter};
 use hardpan_providers::decode::{ApiVersion, DecodedRequest, SpecialBlock, betas};
 use serde_json::{Value, json};
 
@@ -31,6 +32,7 @@ use crate::answer::SimulatedAnswer;
 use crate::engine::{AcceptedRequest, EngineSettings, RateStatus, Request, SignatureCheck};
 use crate::error_reply::ErrorReply;
 use crate::server_codec::{Endpoint, ServerCodec};
+use crate::stored::ResponseStore;
 use crate::tool_choice::ToolChoice;
 use crate::wire::{AnswerHead, StreamEvent, make_id};
 
@@ -144,6 +146,31 @@ impl ServerCodec for AnthropicServer {
         check_automatic_cache(decoded)
     }
 
+    fn resolve_references(
+        &self,
+        decoded: &DecodedRequest,
+        body: &[u8],
+        store: &ResponseStore,
+        owner: Hash,
+        now: Moment,
+    ) -> Result<Option<Vec<u8>>, ErrorReply> {
+        store.threads.resolve(decoded, body, owner, now.0.div_euclid(1000))
+    }
+
+    fn store_answer(
+        &self,
+        request: &AcceptedRequest,
+        answer: &SimulatedAnswer,
+        head: &AnswerHead,
+        owner: Hash,
+        store: &mut ResponseStore,
+    ) {
+        if request.decoded.anthropic.conversation.is_some() {
+            let content = &answers::answer_body(request, answer, head)["content"];
+            store.threads.keep(&request.decoded, message_id(head.number), content, owner, head.created);
+        }
+    }
+
     fn render(
         &self,
         decoded: &DecodedRequest,
@@ -152,7 +179,9 @@ impl ServerCodec for AnthropicServer {
         counter: &TokenCounter,
     ) -> Result<RenderedPrompt, ErrorReply> {
         let thinking = match settings.signatures {
-            SignatureCheck::Checked => check_thinking(decoded, model, &settings.anthropic, &settings.catalogue)?,
+            SignatureCheck::Checked => {
+                check_thinking(decoded, model, &settings.anthropic, &settings.catalogue)?
+            }
             SignatureCheck::Unchecked => ThinkingCheck::default(),
         };
         Ok(render::render(decoded, model, thinking, counter))
@@ -286,8 +315,6 @@ fn message_id(number: u64) -> String {
     make_id("msg_", number, 0)
 }
 
-/// `cache_control` on the request marks the last block, which counts towards the limit. It does
-/// nothing if that block has the same marker, and must not contradict it.
 /// Refuses what a server of 2025 does not know.
 fn check_older_fields(decoded: &DecodedRequest) -> Result<(), ErrorReply> {
     let (prompt, fields) = (&decoded.prompt, &decoded.anthropic);
@@ -305,6 +332,8 @@ fn check_older_fields(decoded: &DecodedRequest) -> Result<(), ErrorReply> {
     }
 }
 
+/// `cache_control` on the request marks the last block, which counts towards the limit. It does
+/// nothing if that block has the same marker, and must not contradict it.
 fn check_automatic_cache(decoded: &DecodedRequest) -> Result<(), ErrorReply> {
     let Some(lifetime) = decoded.automatic_cache else { return Ok(()) };
     let last = decoded.prompt.messages.iter().rev().filter(|message| !message.turn_scoped);

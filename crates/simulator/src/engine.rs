@@ -210,7 +210,7 @@ impl Engine {
             }
             Endpoint::Stored(id, part) => self.stored_reply(server, request, &id, part, key),
             Endpoint::Count => {
-                let decoded = self.decode(server, RequestKind::Count, request, key)?;
+                let decoded = self.decode(server, RequestKind::Count, request, key, now)?;
                 let accepted = self.accept(server, endpoint, decoded, key, now)?;
                 let mut reply = json_reply(server.count_body(&accepted).to_string().into());
                 reply.headers.push(simulated_header(&accepted.model));
@@ -240,7 +240,7 @@ impl Engine {
         (number, request_id): (u64, &str),
         now: Moment,
     ) -> Result<Reply, ErrorReply> {
-        let decoded = self.decode(server, RequestKind::Answer, request, key)?;
+        let decoded = self.decode(server, RequestKind::Answer, request, key, now)?;
         let accepted = self.accept(server, endpoint, decoded, key, now)?;
         self.state().meter.count_request(&self.settings.limits, accepted.measured.total(), now)?;
         let (rules, sent) = accepted.cache_request(now, self.settings.anthropic.thinking_cache);
@@ -316,17 +316,19 @@ impl Engine {
         kind: RequestKind,
         request: &Request<'_>,
         key: Option<&str>,
+        now: Moment,
     ) -> Result<DecodedRequest, ErrorReply> {
         let mut decoded = decode(server, kind, request)?;
+        server.read_headers(request, &mut decoded, &self.settings)?;
         let whole = {
             let state = self.state();
-            server.resolve_references(&decoded, request.body, &state.store, owner(key))?
+            server.resolve_references(&decoded, request.body, &state.store, owner(key), now)?
         };
         if let Some(body) = &whole {
             decoded = decode(server, kind, &Request { body, ..*request })?;
+            server.read_headers(request, &mut decoded, &self.settings)?;
         }
         server.check_references(&decoded, &self.state().store)?;
-        server.read_headers(request, &mut decoded, &self.settings)?;
         Ok(decoded)
     }
 
@@ -380,7 +382,7 @@ impl Engine {
             ("DELETE", Some(id)) => self.state().cached_contents.delete(id, owner, now),
             (_, Some(id)) => self.state().cached_contents.get(id, owner, now),
             ("POST", None) => {
-                let decoded = self.decode(server, RequestKind::Store, request, key)?;
+                let decoded = self.decode(server, RequestKind::Store, request, key, now)?;
                 let name = &decoded.prompt.model;
                 let (model, _) =
                     self.settings.model(server, name).ok_or_else(|| server.refuse_model(name))?;

@@ -99,6 +99,7 @@ impl ServerCodec for ResponsesServer {
         body: &[u8],
         store: &ResponseStore,
         owner: Hash,
+        _now: Moment,
     ) -> Result<Option<Vec<u8>>, ErrorReply> {
         references::resolve(decoded, body, store, owner)
     }

@@ -190,6 +190,7 @@ pub trait ServerCodec: fmt::Debug + Sync {
         _body: &[u8],
         _store: &ResponseStore,
         _owner: Hash,
+        _now: Moment,
     ) -> Result<Option<Vec<u8>>, ErrorReply> {
         Ok(None)
     }

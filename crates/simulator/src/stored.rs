@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use hardpan_prompt::Hash;
 use serde_json::Value;
 
+use crate::anthropic::threads::Threads;
 use crate::openai_responses::diagnostics::ComparisonRecords;
 
 /// The most answers kept; the oldest are forgotten.
@@ -41,6 +42,8 @@ pub struct ResponseStore {
     reasoning: BTreeMap<String, String>,
     /// What requests are compared with that ask why they missed the cache.
     pub comparisons: ComparisonRecords,
+    /// Conversations that Anthropic's server keeps.
+    pub threads: Threads,
 }
 
 impl ResponseStore {

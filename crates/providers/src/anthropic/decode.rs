@@ -140,9 +140,12 @@ fn read_new_fields(body: &Node<'_>, fields: &mut AnthropicFields) -> Result<(), 
             thread.required("previous_message_id")?.text()?;
         }
         fields.thread = Some(Json::new(thread.value));
+        let sent = ["system", "tools", "messages"].map(|name| (name.to_owned(), body.value[name].clone()));
+        fields.conversation = Some(Json::new(&Value::Object(sent.into_iter().collect())));
     }
     if let Some(fallbacks) = body.non_null("fallbacks") {
         gate(fields, &fallbacks, betas::FALLBACKS);
+        fields.fallbacks = true;
         for fallback in fallbacks.list(ExpectedType::Records)? {
             fallback.record()?.required("model")?.text()?;
             fallback.reject_unknown_fields(&["model", "max_tokens", "output_config", "speed", "thinking"])?;

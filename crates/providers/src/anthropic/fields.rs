@@ -33,6 +33,10 @@ pub struct AnthropicFields {
     pub compaction: bool,
     /// `thread` as it is sent.
     pub thread: Option<Json>,
+    /// `system`, `tools` and `messages` as they are sent, where `thread` asks the server to keep them.
+    pub conversation: Option<Json>,
+    /// Whether `fallbacks` names models or asks for the server's own.
+    pub fallbacks: bool,
     /// The names of the tools that are in the prompt: declared, or defined by a system message.
     pub declared_tools: Vec<Arc<str>>,
     /// Those of them that Anthropic defines.

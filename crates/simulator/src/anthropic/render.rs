@@ -3,8 +3,8 @@
 
 use hardpan_models::Model;
 use hardpan_prompt::{
-    Block, Content, ItemKind, Origin, Prompt, PromptMessage, ResultPart, Role, Segment, TokenCounter,
-    ToolResult,
+    Block, CacheLifetime, Content, ItemKind, Origin, Prompt, PromptMessage, ResultPart, Role, Segment,
+    TokenCounter, ToolResult,
 };
 use hardpan_providers::decode::{DecodedRequest, SpecialBlock};
 use serde_json::{Value, json};
@@ -56,7 +56,15 @@ pub fn render(
         false => 0,
     };
     let last_user = prompt.messages.iter().rposition(|message| message.role == Role::User);
+    // Once a request has a marker, the server marks the results of its own tools for five minutes.
+    let is_cached = decoded.automatic_cache.is_some() || !prompt.breakpoints().is_empty();
+    let special = &decoded.anthropic.special_blocks;
     for (index, message) in prompt.messages.iter_mut().enumerate() {
+        for (block_index, block) in message.blocks.iter_mut().enumerate() {
+            if is_cached && special.get(&(index, block_index)) == Some(&SpecialBlock::ServerToolResult) {
+                block.breakpoint = block.breakpoint.or(Some(CacheLifetime::FiveMinutes));
+            }
+        }
         let has_passed = message.turn_scoped && last_user.is_some_and(|last| last > index);
         let mut block_index = 0;
         message.blocks.retain(|block| {

@@ -371,13 +371,13 @@ pub const RULES: &[Rule] = &[
         )
     },
     Rule {
-        find: |input| {
-            let thread = input.decoded.anthropic.thread.as_ref()?.value();
-            (thread["type"] == "continue").then(Vec::new)
-        },
-        status: 404,
-        code: Some("thread_not_found"),
-        ..Rule::new("thread", "thread.type continue (no thread is kept)", "thread: not found")
+        find: |input| thread_with_others(input.decoded).map(|name| vec![name.to_owned()]),
+        code: Some("thread_unsupported_request"),
+        ..Rule::new(
+            "thread with others",
+            "thread with context_management or fallbacks",
+            "thread: cannot be combined with {}",
+        )
     },
 ];
 
@@ -385,6 +385,15 @@ pub const RULES: &[Rule] = &[
 fn efforts<'a>(input: &RuleInput<'a>) -> impl Iterator<Item = Effort> + use<'a> {
     let prompt = &input.decoded.prompt;
     prompt.effort.into_iter().chain(prompt.messages.iter().filter_map(|message| message.effort))
+}
+
+/// The field that does not go together with `thread`.
+pub fn thread_with_others(decoded: &DecodedRequest) -> Option<&'static str> {
+    let fields = &decoded.anthropic;
+    fields.thread.as_ref()?;
+    let others =
+        [("context_management", fields.context_management.is_some()), ("fallbacks", fields.fallbacks)];
+    others.into_iter().find(|(_, is_sent)| *is_sent).map(|(name, _)| name)
 }
 
 /// Whether the request turns thinking off.

@@ -44,6 +44,33 @@ fn sections_read(server: &Anthropic, first: Value, second: Value) -> u64 {
 }
 
 #[test]
+fn results_of_server_tools_are_written_for_five_minutes_once_a_request_has_a_marker() {
+    let server = Anthropic::new(scripted("default: {text: Yes.}"));
+    let page = "A page that the server found on the web by itself. ".repeat(200);
+    let found = json!([
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+            {"type": "web_search_result", "url": "https://example.com", "title": page, "encrypted_content": "e"},
+        ]},
+        {"type": "text", "text": "It is there."},
+    ]);
+    let hour = json!({"type": "ephemeral", "ttl": "1h"});
+    let written = |first: &Value, model: &str| {
+        let messages = json!([{"role": "user", "content": [first]}, assistant(&found), user("And?")]);
+        let tools = json!([{"type": "web_search_20250305", "name": "web_search"}]);
+        let answer = server.answer(&request(model, json!({"messages": messages, "tools": tools})));
+        let written = &answer["usage"]["cache_creation"];
+        ["ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"].map(|name| written[name].as_u64().unwrap())
+    };
+    let long = "A question with many words before it. ".repeat(400);
+    let plain = json!({"type": "text", "text": long});
+    assert_eq!(written(&plain, "claude-opus-5"), [0, 0], "nothing is cached unless the request asks");
+    let marked = json!({"type": "text", "text": long, "cache_control": hour});
+    let [hours, minutes] = written(&marked, "claude-opus-5");
+    assert!(hours > 1000 && minutes > 1000, "{hours} {minutes}");
+}
+
+#[test]
 fn every_change_loses_what_the_table_says() {
     let effort = |effort: &str| json!({"output_config": {"effort": effort}});
     let deferred = |count: usize| {

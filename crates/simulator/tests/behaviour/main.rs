@@ -19,3 +19,4 @@ mod request_log; // what the server writes down
 mod responses; // what only the Responses API has
 mod strictness; // what the servers refuse, and in which form
 mod thinking; // who thinks, what is shown, and what it is bound to
+mod threads; // conversations that the server keeps
