@@ -94,7 +94,9 @@ impl Agent {
             pending_shell_messages: Mutex::default(),
             setup,
         };
-        Agent { inner: Arc::new(inner) }
+        let agent = Agent { inner: Arc::new(inner) };
+        agent.register_recall();
+        agent
     }
 
     /// The event registry: faces get their stream here, handlers are subscribed here.

@@ -6,7 +6,7 @@ use std::error::Error;
 use hardpan_context::AssembleError;
 use hardpan_prompt::validate::Violation;
 use hardpan_providers::{FailureKind, ProviderError, StopReason, StreamError};
-use hardpan_session::{LogError, SessionError};
+use hardpan_session::{LogError, RecallError, SessionError};
 use hardpan_tools::UnknownTool;
 use thiserror::Error;
 
@@ -37,6 +37,9 @@ pub enum AgentError {
     /// The session has no such entry, or the conversation cannot continue from it.
     #[error(transparent)]
     Entry(#[from] EntryError),
+    /// There is no such message to recall.
+    #[error(transparent)]
+    Recall(#[from] RecallError),
     /// There is no such tool to switch.
     #[error(transparent)]
     Tool(#[from] UnknownTool),

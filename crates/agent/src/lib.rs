@@ -60,6 +60,7 @@ mod model_selection; // ModelSelection: model, layout and thinking of the next r
 mod navigate; // continuing from an earlier entry of the session
 mod preview; // RequestPreview: the next request as it would be sent
 mod queue; // the queues: inputs typed while a run is in progress
+mod recall; // stored messages, for faces and for the tool recall
 mod request; // building a request: snapshot, assembly, validation
 mod run; // one run: from a prompt until nothing more happens by itself
 mod run_status; // RunStatus: what the agent is doing; one thing at a time

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 use crate::command_setup::{session_store, working_folder};
 use crate::output::{self, Align, OutputFormat, Table, dollars, safe};
-use crate::views::width;
+use crate::views::{self, width};
 
 /// Below this many columns, a list shows less about each session.
 const NARROW: usize = 70;
@@ -84,6 +84,20 @@ enum Command {
         #[command(flatten)]
         session: SessionArg,
     },
+    /// Print the whole content of a message, also if requests show only a line of it
+    Recall {
+        #[command(flatten)]
+        session: SessionArg,
+        /// The message's id (`hardpan sessions show` lists them)
+        #[arg(value_name = "ENTRY")]
+        entry: String,
+        /// Look on the branch that ends at this entry [default: the current branch]
+        #[arg(long, value_name = "ENTRY")]
+        branch: Option<String>,
+        /// Print the content as JSON, with its images
+        #[arg(long)]
+        json: bool,
+    },
     /// Export a session as Markdown, HTML or JSON lines
     Export {
         #[command(flatten)]
@@ -126,6 +140,10 @@ pub fn sessions(args: &SessionsArgs) -> Result<()> {
             search(&store, words, folder_args, OutputFormat::from_json_flag(*json))
         }
         Some(Command::Show { session }) => show(&find(&store, session)?),
+        Some(Command::Recall { session, entry, branch, json }) => {
+            let summary = find(&store, session)?;
+            recall(&summary, branch.as_deref(), entry, OutputFormat::from_json_flag(*json))
+        }
         Some(Command::Export { session, format, output, branch, all }) => {
             let extent = if *all { ExportScope::All } else { ExportScope::Branch(branch.as_deref()) };
             let format = format.map_or_else(|| format_of(output.as_deref()), Ok)?;
@@ -250,6 +268,22 @@ fn show(summary: &SessionSummary) -> Result<()> {
     Ok(output::print(text)?)
 }
 
+fn recall(summary: &SessionSummary, branch: Option<&str>, entry: &str, format: OutputFormat) -> Result<()> {
+    let stored = open(summary)?.stored_content(branch, entry)?;
+    match format {
+        OutputFormat::Json => Ok(output::print(serde_json::to_string_pretty(&stored)? + "\n")?),
+        OutputFormat::Text => print_foreign(&views::stored_content(&stored)),
+    }
+}
+
+/// Prints text that others wrote: byte for byte, but never raw to a terminal.
+fn print_foreign(text: &str) -> Result<()> {
+    if io::stdout().is_terminal() {
+        return Ok(output::print(output::safe_lines(text))?);
+    }
+    Ok(output::print(text)?)
+}
+
 /// The export format for a file's extension; Markdown without a file.
 fn format_of(file: Option<&Path>) -> Result<ExportFormat> {
     let Some(file) = file else { return Ok(ExportFormat::Markdown) };
@@ -274,8 +308,7 @@ fn export(
     let text = open(summary)?.export(extent, format)?;
     match file {
         Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
-        None if io::stdout().is_terminal() => Ok(output::print(output::safe_lines(&text))?),
-        None => Ok(output::print(text)?),
+        None => print_foreign(&text),
     }
 }
 

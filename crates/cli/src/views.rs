@@ -4,6 +4,7 @@
 use hardpan_context::{AssembledPrompt, Breakdown, FoldOutlook};
 use hardpan_prompt::{ItemKind, Omission};
 use hardpan_providers::HttpRequest;
+use hardpan_session::StoredContent;
 use serde::Serialize;
 
 use crate::origins::{BlockOrigins, PartOrigin};
@@ -43,6 +44,16 @@ pub fn providers(rows: &[ProviderRow<'_>]) -> String {
 pub fn http_head(http: &HttpRequest) -> String {
     let headers = http.headers.iter().map(|(name, value)| format!("{name}: {}\n", safe(value)));
     format!("{} {}\n{}\n", http.method.name(), safe(&http.url), headers.collect::<String>())
+}
+
+/// What a stored message holds, as text.
+pub fn stored_content(stored: &StoredContent) -> String {
+    let mut text = stored.full_text();
+    for image in &stored.images {
+        let line_end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        text.push_str(&format!("{line_end}[image, {}]\n", image.media_type.name()));
+    }
+    text
 }
 
 /// The first line of a view: model, layout, and how full the window is.

@@ -65,6 +65,20 @@ fn branched() -> Vec<Entry> {
 }
 
 #[test]
+fn a_message_is_recalled_by_its_id_on_its_branch() {
+    let sandbox = Sandbox::new();
+    add(&sandbox, "5d41402abc4b", &branched());
+    let exact = format!("The lock file. {EVIL}");
+    assert_eq!(sandbox.text(&["sessions", "recall", "5d4", "c"]), exact, "byte for byte into a pipe");
+    let expected = serde_json::json!({"id": "c", "role": "assistant", "text": exact});
+    assert_eq!(sandbox.json(&["sessions", "recall", "5d4", "c", "--json"]), expected);
+    assert!(
+        sandbox.failure(&["sessions", "recall", "5d4", "a"]).contains("this conversation has no message a")
+    );
+    assert_eq!(sandbox.text(&["sessions", "recall", "5d4", "a", "--branch", "b"]), "A semicolon.");
+}
+
+#[test]
 fn without_sessions_it_says_how_to_start_one() {
     let sandbox = Sandbox::new();
     let ran = sandbox.run(&["sessions"]);

@@ -13,6 +13,11 @@ use crate::limits::{MAX_ANSWER_BYTES, append_notices};
 use crate::read::DEFAULT_LINES;
 use crate::tool::{Effect, Tool, ToolInvocation, ToolOutcome, parse_arguments};
 
+/// The limits of `read`, and room for the notices of an answer that reached them: then it comes back
+/// as one page.
+const MAX_PAGE_LINES: usize = DEFAULT_LINES + 10;
+const MAX_PAGE_BYTES: usize = MAX_ANSWER_BYTES + 1024;
+
 /// The conversation as `recall` reads it: every message of the branch, also those that requests no
 /// longer show.
 pub trait MessageArchive: Send + Sync {
@@ -61,11 +66,6 @@ impl Recall {
     /// The tool for one conversation.
     pub fn new(archive: Arc<dyn MessageArchive>) -> Self {
         Recall { archive }
-    }
-
-    /// What the model reads about the tool.
-    pub fn tool_declaration() -> &'static hardpan_prompt::Tool {
-        &DECLARATION
     }
 }
 
@@ -123,13 +123,13 @@ fn page(id: &str, content: ArchivedContent, offset: usize, knowledge: &FileKnowl
 /// How many bytes of a text fit into an answer: whole lines, unless the first is too long itself.
 fn page_length(text: &str) -> usize {
     let mut length = 0;
-    for line in text.split_inclusive('\n').take(DEFAULT_LINES) {
-        if length + line.len() > MAX_ANSWER_BYTES {
+    for line in text.split_inclusive('\n').take(MAX_PAGE_LINES) {
+        if length + line.len() > MAX_PAGE_BYTES {
             break;
         }
         length += line.len();
     }
-    if length == 0 { text.floor_char_boundary(MAX_ANSWER_BYTES) } else { length }
+    if length == 0 { text.floor_char_boundary(MAX_PAGE_BYTES) } else { length }
 }
 
 /// What the recalled message shows of files that are still as it shows them. An older content is

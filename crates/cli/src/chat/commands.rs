@@ -46,6 +46,7 @@ const COMMANDS: [(&str, &str); 25] = [
     ("session", "show this conversation's id, size and file"),
     ("name", "name this conversation: /name [TEXT]"),
     ("label", "label a message for /tree: /label ENTRY [TEXT]"),
+    ("recall", "show what a message holds that requests show as a line: /recall ID"),
     ("new", "start a new conversation"),
     ("resume", "switch to an earlier conversation: /resume SESSION; /resume lists them"),
     ("compact", "replace older messages with a summary: /compact [WHAT MATTERS]"),
@@ -192,6 +193,10 @@ async fn run(
                 |text| format!("{entry} is labelled {text}"),
             )
         }
+        "recall" if arguments.is_empty() => {
+            return Err(SlashCommandError::Usage("a message: /recall ID"));
+        }
+        "recall" => views::stored_content(&agent.recall(arguments).await?),
         "resume" if arguments.is_empty() => conversations(app, agent),
         "resume" => {
             let found = app.store.find(Some(&app.folder), arguments)?;

@@ -66,6 +66,11 @@ pub enum RpcCommand {
     GetState {},
     /// Returns the messages of the conversation.
     GetMessages {},
+    /// Returns the whole content of a message, also if requests show only a line of it.
+    Recall {
+        /// The message's id.
+        entry: String,
+    },
     /// Switches the model, from the next request on.
     SetModel {
         /// The model, as `hardpan models` lists it.
@@ -139,13 +144,14 @@ pub enum RpcCommand {
 }
 
 /// The names of the commands, in the order of [`RpcCommand`].
-pub const COMMAND_NAMES: [&str; 21] = [
+pub const COMMAND_NAMES: [&str; 22] = [
     "prompt",
     "steer",
     "follow_up",
     "abort",
     "get_state",
     "get_messages",
+    "recall",
     "set_model",
     "set_thinking_level",
     "compact",

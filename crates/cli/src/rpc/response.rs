@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use hardpan_agent::{Activity, Spending};
 use hardpan_context::{Breakdown, Keep, LayoutName, Target};
-use hardpan_prompt::AgentMessage;
+use hardpan_prompt::{AgentMessage, Image};
+use hardpan_session::{StoredArgument, StoredContent};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,6 +73,8 @@ pub enum ResponseData {
         /// The messages, oldest first.
         messages: Vec<AgentMessage>,
     },
+    /// Of `recall`.
+    RecalledMessage(RecalledMessage),
     /// Of `set_model`.
     ModelInfo(ModelInfo),
     /// Of `set_thinking_level`.
@@ -115,6 +118,44 @@ pub enum ResponseData {
         /// Commands, skills and templates.
         commands: Vec<CommandInfo>,
     },
+}
+
+/// The whole content of a message.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RecalledMessage {
+    /// The message's id.
+    pub id: Arc<str>,
+    /// The message's role, as the session file spells it.
+    pub role: &'static str,
+    /// For a tool result: the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Arc<str>>,
+    /// The text, byte for byte.
+    pub text: String,
+    /// For a tool result: the long arguments of its call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<RecalledArgument>,
+    /// The images, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+/// An argument of a tool call.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RecalledArgument {
+    /// The argument's name.
+    pub name: String,
+    /// A string as it is; any other value as JSON.
+    pub text: String,
+}
+
+impl From<StoredContent> for ResponseData {
+    fn from(stored: StoredContent) -> Self {
+        let StoredContent { id, role, tool, text, arguments, images } = stored;
+        let argument = |StoredArgument { name, text }| RecalledArgument { name, text };
+        let arguments = arguments.into_iter().map(argument).collect();
+        ResponseData::RecalledMessage(RecalledMessage { id, role, tool, text, arguments, images })
+    }
 }
 
 /// What became of a prompt.

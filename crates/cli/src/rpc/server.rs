@@ -132,6 +132,9 @@ impl RpcServer {
             }
             RpcCommand::GetState {} => Ok(Some(queries::state(&self.app))),
             RpcCommand::GetMessages {} => Ok(Some(ResponseData::Messages { messages: agent.messages() })),
+            RpcCommand::Recall { entry } => {
+                agent.recall(&entry).await.map(|found| Some(found.into())).map_err(RpcError::from)
+            }
             RpcCommand::SetModel { model, provider } => self.set_model(model, provider).await,
             RpcCommand::SetThinkingLevel { level } => self.set_thinking(level).await,
             RpcCommand::NewSession {} => self.new_session().await,

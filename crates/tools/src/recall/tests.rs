@@ -55,9 +55,12 @@ fn a_short_content_comes_back_byte_for_byte() {
 fn pages_end_with_a_line_and_say_how_to_go_on() {
     let text = "0123456789\n".repeat(3000);
     let first = only_text(&recall(&text, &json!({"id": "e7"})));
-    assert!(first.ends_with("9\n[bytes 0-22000 of 33000; go on with offset=22000]"), "2000 lines, as read");
-    let rest = only_text(&recall(&text, &json!({"id": "e7", "offset": 22000})));
-    assert!(rest.ends_with("9\n[bytes 22000-33000 of 33000]"));
+    assert!(
+        first.ends_with("9\n[bytes 0-22110 of 33000; go on with offset=22110]"),
+        "2000 lines, as read, and a few"
+    );
+    let rest = only_text(&recall(&text, &json!({"id": "e7", "offset": 22110})));
+    assert!(rest.ends_with("9\n[bytes 22110-33000 of 33000]"));
     let beyond = recall(&text, &json!({"id": "e7", "offset": 33000}));
     assert_eq!(only_text(&beyond), "e7 has only 33000 bytes: offset 33000 is past its end.");
     assert!(beyond.is_error);
@@ -74,13 +77,13 @@ fn an_unknown_id_is_an_error_that_names_others() {
 #[test]
 fn images_come_with_the_first_page() {
     let image = Image { media_type: MediaType::Png, data: "AQID".into(), width: None, height: None };
-    let content = ArchivedContent { text: "x\n".repeat(2001), images: vec![image.clone()] };
+    let content = ArchivedContent { text: "x\n".repeat(2011), images: vec![image.clone()] };
     let page = |offset| {
         recall_with(content.clone(), &json!({"id": "e7", "offset": offset}), &FileKnowledge::default())
             .content
     };
     assert_eq!(page(0)[1..], [MessagePart::Image(image)]);
-    assert_eq!(page(4000).len(), 1);
+    assert_eq!(page(4020).len(), 1);
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn a_file_counts_as_shown_again_only_while_it_is_as_recalled() {
 
 #[test]
 fn its_declaration_is_short() {
-    let declared = Recall::tool_declaration();
+    let declared = &*DECLARATION;
     assert!(declared.description.len() < 60 && declared.snippet.is_none() && declared.guidelines.is_empty());
     let expected = json!({
         "type": "object",
@@ -119,7 +122,7 @@ proptest! {
             let outcome = recall(&text, &json!({"id": "e7", "offset": offset}));
             let details = outcome.details.clone().unwrap();
             let end = details["shown"][1].as_u64().unwrap() as usize;
-            prop_assert!(end > offset && end - offset <= MAX_ANSWER_BYTES);
+            prop_assert!(end > offset && end - offset <= MAX_PAGE_BYTES);
             joined.push_str(&only_text(&outcome)[..end - offset]);
             offset = end;
         }
