@@ -203,6 +203,9 @@ fn what_can_be_asked_is_told() {
     assert!(state["usage"]["session"]["dollars"].as_f64().expect("a price") > 0.0);
     let messages = client.data(json!({"type": "get_messages"}));
     assert_eq!(said(&messages)[0], ("user".into(), "first".into()));
+    let id = &messages["messages"][0]["id"];
+    let recalled = client.data(json!({"type": "recall", "entry": id}));
+    assert_eq!(recalled, json!({"id": id, "role": "user", "text": "first"}));
     let context = client.data(json!({"type": "get_context"}));
     assert!(context["breakdown"]["total_tokens"].as_u64().expect("a number") > 0);
     let stats = client.data(json!({"type": "get_session_stats"}));
@@ -321,7 +324,7 @@ fn tools_are_listed_and_switched_for_the_next_request() {
         let tools = data["tools"].as_array().expect("a list").iter();
         tools.map(|tool| (text(&tool["name"]), text(&tool["state"]))).collect()
     };
-    let all = ["read", "grep", "find", "ls", "symbols", "edit", "write", "bash", "fetch"];
+    let all = ["read", "grep", "find", "ls", "symbols", "edit", "write", "bash", "fetch", "recall"];
     let on = |switched_off: &str| {
         all.map(|name| (name.to_owned(), if name == switched_off { "off" } else { "on" }.to_owned()))
     };
@@ -346,7 +349,10 @@ fn tools_are_listed_and_switched_for_the_next_request() {
     let body: Value = serde_json::from_str(&body).expect("JSON");
     let declared: Vec<&str> =
         body["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(declared, ["context", "read", "grep", "find", "ls", "symbols", "edit", "write", "fetch"]);
+    assert_eq!(
+        declared,
+        ["context", "read", "grep", "find", "ls", "symbols", "edit", "write", "fetch", "recall"]
+    );
 }
 
 #[test]

@@ -86,6 +86,7 @@ async fn what_a_fold_took_out_comes_back_byte_for_byte_in_every_protocol() {
             !body.contains("anchor in line 30") && body.contains("bowsprit in line 30"),
             "{model}: no fold"
         );
+        assert!(body.contains(&format!("tokens: recall {}]", first.id)), "{model}: the line names it");
         let back = recalled(&test_agent, &first.id.0).await;
         assert_eq!(content(&back), content(&first), "{model}");
         let sent = test_agent.last_sent();
