@@ -20,7 +20,7 @@ use crate::output::{Align, Table, cut, thousands};
 use crate::views;
 
 /// Each command with its description, in the order of `/help`.
-const COMMANDS: [(&str, &str); 25] = [
+const COMMANDS: [(&str, &str); 26] = [
     ("help", "list the commands"),
     ("quit", "leave the conversation"),
     ("model", "show the model, or switch to another: /model NAME"),
