@@ -4,8 +4,8 @@ use serde_json::json;
 use super::*;
 use crate::{Entry, Header};
 
-fn call(id: &str, call_id: &str, name: &str, arguments: Value) -> AgentMessage {
-    let arguments = Json::new(&arguments);
+fn call(id: &str, call_id: &str, name: &str, arguments: &Value) -> AgentMessage {
+    let arguments = Json::new(arguments);
     let call = ToolCall { id: call_id.into(), name: name.into(), arguments, result: None };
     let content = vec![MessagePart::text("I call."), MessagePart::ToolCall(call)];
     AgentMessage::new(id, MessageBody::Assistant { content, provider: None, model: None, stop_reason: None })
@@ -27,9 +27,9 @@ fn find(messages: &[AgentMessage], id: &str) -> Result<StoredContent, RecallErro
 fn a_result_comes_back_with_the_long_arguments_of_its_own_call() {
     let content = "fn main() {}\r\n".repeat(30);
     let messages = [
-        call("e1", "c", "write", json!({"path": "a.rs", "content": "an earlier call of the same id"})),
+        call("e1", "c", "write", &json!({"path": "a.rs", "content": "an earlier call of the same id"})),
         result("e2", "c", "write", vec![MessagePart::text("Wrote it.")]),
-        call("e3", "c", "write", json!({"path": "a.rs", "content": content})),
+        call("e3", "c", "write", &json!({"path": "a.rs", "content": content})),
         result("e4", "c", "write", vec![MessagePart::text("Wrote it again.")]),
     ];
     let stored = find(&messages, "e4").unwrap();
@@ -43,7 +43,7 @@ fn a_result_comes_back_with_the_long_arguments_of_its_own_call() {
 fn other_values_than_strings_come_back_as_json() {
     let edits = json!([{"old_text": "a".repeat(150), "new_text": "b".repeat(150)}]);
     let messages = [
-        call("e1", "c", "edit", json!({"path": "a.rs", "edits": edits})),
+        call("e1", "c", "edit", &json!({"path": "a.rs", "edits": edits})),
         result("e2", "c", "edit", vec![MessagePart::text("Done.\n")]),
     ];
     let expected = format!("Done.\n[edits of the call]\n{edits}");
