@@ -47,6 +47,20 @@ fn folds_make_every_kind_of_work_cheaper_than_requests_that_only_grow() {
 }
 
 #[test]
+fn the_replay_of_a_session_has_the_bill_of_the_session() {
+    let folder = TempDir::new().expect("a folder");
+    for kind in WorkKind::ALL {
+        let work = PlannedWork::new(WorkShape { kind, seed: 5, requests: 80, runs: 4 });
+        let outcome = run(&work, LayoutName::Strata, &folder);
+        let replay = replay_session(env!("CARGO_BIN_EXE_hardpan").as_ref(), &outcome.session);
+        let strata = &replay["layouts"]["strata"];
+        let share = strata["cost"].as_f64().expect("a cost") / outcome.bill.units;
+        assert!((share - 1.0).abs() < 0.005, "{kind:?}: {share} of the bill, {strata} {:?}", outcome.bill);
+        assert!(strata["folds"].as_u64().is_some_and(|folds| folds > 1), "{kind:?}: {strata}");
+    }
+}
+
+#[test]
 fn other_layouts_carry_out_the_same_work() {
     for layout in [LayoutName::Tiers, LayoutName::Panels, LayoutName::Inline] {
         assert_eq!(run(&plan(WorkKind::Edit, 4, 32), layout, "").problems, [], "{layout}");

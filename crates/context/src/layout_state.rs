@@ -8,6 +8,7 @@
 mod log; // LayoutStateLog: the state, and what a session file has of it
 mod storage; // StateStorage: how a layout's part of the state is stored
 
+use hardpan_prompt::Item;
 use serde::{Deserialize, Serialize};
 
 use crate::LayoutName;
@@ -45,6 +46,12 @@ impl LayoutState {
     /// True before the first request: there is nothing to store.
     pub fn is_empty(&self) -> bool {
         *self == LayoutState::default()
+    }
+
+    /// The items that the model has been told of, with the bodies that it was told last. Only `strata`
+    /// remembers them.
+    pub fn told_items(&self) -> Vec<Item> {
+        self.strata.told_items()
     }
 
     /// The state after a compaction: empty, but for what is about the session and not about its

@@ -111,6 +111,7 @@ impl Answer {
             is_standalone: false,
             shape: request.map(|request| request.shape.clone()),
             factor: None,
+            items: Arc::default(),
             verdict: None,
             line,
         });

@@ -212,6 +212,7 @@ impl CodexReader {
             is_standalone: false,
             shape: Some(shape),
             factor: None,
+            items: Arc::default(),
             verdict: None,
             line,
         });

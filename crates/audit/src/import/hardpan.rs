@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hardpan_context::LayoutStateLog;
 use hardpan_context::knowledge::FileObservation;
 use hardpan_economy::cache::Moment;
-use hardpan_prompt::{AgentMessage, MessageBody, MessagePart, MessageState};
+use hardpan_prompt::{AgentMessage, Item, MessageBody, MessagePart, MessageState};
 use hardpan_session::{Entry, Record, RequestRecord, Session};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -46,16 +47,16 @@ fn read(recording: &mut Recording, bytes: &[u8]) -> Result<(), ImportError> {
         let at = reader.read_entry(recording, number, parent, entry);
         reader.by_id.entry(entry.id.clone()).or_insert(at);
     }
-    for (number, parent, thinking, request) in std::mem::take(&mut reader.requests) {
+    for (number, parent, thinking, items, request) in std::mem::take(&mut reader.requests) {
         reader.thinking = thinking;
-        reader.add_request(recording, number, parent, &request);
+        reader.add_request(recording, number, parent, items, &request);
     }
     Ok(())
 }
 
-/// A request that is not imported yet: its line, the entry it follows, the thinking level, and the
-/// record.
-type PendingRequest = (usize, Option<usize>, Option<Arc<str>>, Arc<RequestRecord>);
+/// A request that is not imported yet: its line, the entry it follows, the thinking level, the
+/// items, and the record.
+type PendingRequest = (usize, Option<usize>, Option<Arc<str>>, Arc<Vec<Item>>, Arc<RequestRecord>);
 
 #[derive(Default)]
 struct HardpanReader {
@@ -64,12 +65,20 @@ struct HardpanReader {
     by_id: BTreeMap<Arc<str>, Option<usize>>,
     endings: BTreeMap<usize, AnswerStatus>,
     thinking: Option<Arc<str>>,
+    /// What the layouts remembered after the last request, and the items that it tells of.
+    layout_state: LayoutStateLog,
+    items: Option<Arc<Vec<Item>>>,
     /// Requests may be written before their answers, so they are imported once all messages are
     /// known.
     requests: Vec<PendingRequest>,
 }
 
 impl HardpanReader {
+    fn told_items(&mut self) -> Arc<Vec<Item>> {
+        let state = self.layout_state.current();
+        self.items.get_or_insert_with(|| Arc::new(state.told_items())).clone()
+    }
+
     /// Imports one record. Returns the entry that the next one follows.
     fn read_entry(
         &mut self,
@@ -104,14 +113,19 @@ impl HardpanReader {
                 parent
             }
             Record::Request(request) => {
-                self.requests.push((number, parent, self.thinking.clone(), request.clone()));
+                let (thinking, items) = (self.thinking.clone(), self.told_items());
+                self.requests.push((number, parent, thinking, items, request.clone()));
+                parent
+            }
+            Record::Memory { memory } => {
+                self.layout_state.apply(memory.clone());
+                self.items = None;
                 parent
             }
             Record::Partial(_)
             | Record::ModelChange { .. }
             | Record::Label { .. }
             | Record::Name { .. }
-            | Record::Memory { .. }
             | Record::Custom { .. }
             | Record::Other { .. } => parent,
         }
@@ -122,6 +136,7 @@ impl HardpanReader {
         recording: &mut Recording,
         line: usize,
         parent: Option<usize>,
+        items: Arc<Vec<Item>>,
         request: &RequestRecord,
     ) {
         let answer = request.message.as_ref().and_then(|id| self.by_id.get(id).copied().flatten());
@@ -140,6 +155,7 @@ impl HardpanReader {
             model,
             usage,
             factor: request.factor,
+            items,
             thinking: self.thinking.clone(),
             status: answer
                 .and_then(|answer| self.endings.get(&answer).copied())

@@ -256,6 +256,7 @@ impl PiReader {
                 is_standalone: false,
                 shape: self.shape.clone(),
                 factor: None,
+                items: Arc::default(),
                 verdict: None,
                 line,
             });

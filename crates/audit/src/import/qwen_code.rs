@@ -116,6 +116,7 @@ fn read_answer(
         is_standalone: false,
         shape: None,
         factor: None,
+        items: Arc::default(),
         verdict: None,
         line: line_number,
     });

@@ -1,7 +1,7 @@
 //! [`Recording`]: a recorded session in the form that all importers produce.
 
 use hardpan_context::knowledge::FileObservation;
-use hardpan_prompt::{AgentMessage, TokenUsage};
+use hardpan_prompt::{AgentMessage, Item, TokenUsage};
 use std::sync::Arc;
 
 use hardpan_economy::Verdict;
@@ -207,9 +207,12 @@ pub struct BilledRequest {
     pub model: Arc<str>,
     /// The tokens that were billed.
     pub usage: TokenUsage,
-    /// Billed tokens per token of our own counter, as the agent estimated it at the time. Only Hardpan
-    /// records it.
+    /// Tokens of the model per token of our own counter, as the agent estimated it at the time. Only
+    /// Hardpan records it.
     pub factor: Option<f64>,
+    /// The items that the request told the model of, in the order of their keys. Only Hardpan records
+    /// them.
+    pub items: Arc<Vec<Item>>,
     /// The thinking level by the agent's name for it. `None` where it is not recorded.
     pub thinking: Option<Arc<str>>,
     /// How its answer ended.

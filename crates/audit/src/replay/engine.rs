@@ -15,8 +15,8 @@ use hardpan_context::{
 };
 use hardpan_economy::cache::{CacheRequest, Moment};
 use hardpan_prompt::{
-    AgentMessage, GivenSizes, Hash, Item, ItemKind, Json, MessageId, OmissionKey, Text, TokenCounter,
-    TokenFactor, Tool, Vocabulary, Volatility,
+    AgentMessage, GivenSizes, Hash, Item, ItemKind, Json, MessageId, OmissionKey, PromptTokens, Text,
+    TokenCounter, TokenFactor, Tool, Vocabulary, Volatility,
 };
 use jiff::Timestamp;
 
@@ -65,7 +65,7 @@ impl<'a> EngineRun<'a> {
     pub fn new(thread: &'a ReplayThread, layout: LayoutName, keep: Keep) -> Result<Self, ReplayError> {
         let scale = match thread.sizing {
             Sizing::Fitted { scale } => scale,
-            Sizing::Counted => 1.0,
+            Sizing::Counted { .. } => 1.0,
         };
         let texts = replay_texts(thread.sizing)?;
         let tool = Tool {
@@ -121,6 +121,27 @@ impl<'a> EngineRun<'a> {
         Ok(assemble(&snapshot, self.layout, &sent.target, &self.texts, &self.render_cache)?)
     }
 
+    /// The sizes of a request's blocks as the provider bills them. The live agent decides by its own
+    /// estimate of them.
+    pub fn billed_sizes(&self, target: &Target, assembled: &AssembledPrompt) -> PromptTokens {
+        match self.thread.sizing {
+            Sizing::Fitted { .. } => assembled.measured.clone(),
+            Sizing::Counted { billed } => {
+                assembled.measured.clone().scaled(&TokenFactor::new(billed / target.factor.value()))
+            }
+        }
+    }
+
+    /// A request as the cache sees it.
+    pub fn cache_request(
+        &self,
+        step: &RequestStep,
+        target: &Target,
+        assembled: &AssembledPrompt,
+    ) -> CacheRequest {
+        CacheRequest::from_prompt(&assembled.prompt, &self.billed_sizes(target, assembled), step.at)
+    }
+
     /// Gives the counter the sizes that hold from a step on, until a unit gets another size.
     fn give_sizes(&mut self, from: usize) {
         let mut sizes = self.sizes.clone();
@@ -158,8 +179,12 @@ impl<'a> EngineRun<'a> {
         self.advance(step);
         let (snapshot, target) = (self.snapshot(step), self.target(step));
         let rest = assemble(&snapshot, LayoutName::Strata, &target, &self.texts, &self.render_cache)?;
-        let tokens = step.total.saturating_sub(rest.measured.total());
-        self.sizes.set_text(&fixed, (tokens as f64 / target.factor.value()).round() as usize);
+        let tokens = step.total.saturating_sub(self.billed_sizes(&target, &rest).total());
+        let per_token = match self.thread.sizing {
+            Sizing::Fitted { .. } => 1.0,
+            Sizing::Counted { billed } => billed,
+        };
+        self.sizes.set_text(&fixed, (tokens as f64 / per_token).round() as usize);
         self.renew_counter();
         (self.path, self.messages, self.disk) = Default::default();
         self.knowledge = FileKnowledge::default();
@@ -200,7 +225,7 @@ impl<'a> EngineRun<'a> {
         let mut target = step.pricing.target.clone();
         target.factor = match self.thread.sizing {
             Sizing::Fitted { .. } => TokenFactor::default(),
-            Sizing::Counted => step.factor.map_or(target.factor, TokenFactor::new),
+            Sizing::Counted { .. } => step.factor.map_or(target.factor, TokenFactor::new),
         };
         target
     }
@@ -210,12 +235,14 @@ impl<'a> EngineRun<'a> {
         let mut snapshot = Snapshot::empty(now);
         snapshot.system.agent = Some(Text::new(FIXED_TEXT));
         snapshot.tools.clone_from(&self.tools);
-        if self.thread.sizing == Sizing::Counted {
+        if matches!(self.thread.sizing, Sizing::Counted { .. }) {
             snapshot.working_directory.clone_from(&self.thread.cwd);
         }
         if self.layout.layout().tracks_known_files() {
             snapshot.items = self.known_files();
         }
+        let known: BTreeSet<Arc<str>> = snapshot.items.iter().map(|item| item.key.clone()).collect();
+        snapshot.items.extend(step.items.iter().filter(|item| !known.contains(&item.key)).cloned());
         snapshot.messages.clone_from(&self.messages);
         let mut added = step.added.iter().map(|number| &self.thread.messages[*number].message);
         snapshot.first_unsent = added.find(|message| message.is_user()).map(|message| message.id.clone());
@@ -308,8 +335,7 @@ pub(super) fn run(thread: &ReplayThread, layout: LayoutName, keep: Keep) -> Resu
     let mut billed_cache = BilledCache::default();
     for step in &thread.steps {
         let Some(sent) = run.send_next()? else { break };
-        let request = CacheRequest::from_prompt(&sent.assembled.prompt, &sent.assembled.measured, step.at);
-        billed_cache.send(step, request);
+        billed_cache.send(step, run.cache_request(step, &sent.target, &sent.assembled));
         billed_cache.cost.folds += usize::from(sent.assembled.fold.is_some());
     }
     Ok(billed_cache.cost)
@@ -323,7 +349,7 @@ fn replay_texts(sizing: Sizing) -> Result<PromptTexts, ReplayError> {
     (texts.extra, texts.agent) = (None, blank());
     let system = &mut texts.phrases.system;
     (system.tools_hint, system.docs) = (blank(), blank());
-    if sizing != Sizing::Counted {
+    if !matches!(sizing, Sizing::Counted { .. }) {
         let strata = &mut texts.phrases.strata;
         (strata.tail, strata.tail_now) = (blank(), blank());
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hardpan_context::{Keep, LayoutName};
-use hardpan_economy::cache::{CacheBlock, CacheRequest, Section};
+use hardpan_economy::cache::{CacheBlock, Section};
 use hardpan_prompt::Hash;
 
 use super::ReplayError;
@@ -55,13 +55,13 @@ impl MeasuredThread {
         for (index, step) in thread.steps.iter().enumerate() {
             let Some(sent) = run.send_next()? else { break };
             let folded = run.fold_now(&sent, keep)?;
-            let blocks =
-                CacheRequest::from_prompt(&sent.assembled.prompt, &sent.assembled.measured, step.at).blocks;
-            let needed = CacheRequest::from_prompt(&folded.prompt, &folded.measured, step.at).blocks;
+            let blocks = run.cache_request(step, &sent.target, &sent.assembled).blocks;
+            let needed = run.cache_request(step, &sent.target, &folded).blocks;
+            let total = |blocks: &[CacheBlock]| blocks.iter().map(|block| block.tokens).sum::<usize>();
             let shared = before.iter().zip(&blocks).take_while(|(old, new)| old.hash == new.hash);
             let mut request = MeasuredRequest {
-                total: sent.assembled.measured.total(),
-                folded: folded.measured.total().min(sent.assembled.measured.total()),
+                total: total(&blocks),
+                folded: total(&needed).min(total(&blocks)),
                 fixed: blocks
                     .iter()
                     .filter(|block| block.section != Section::Messages)

@@ -31,6 +31,8 @@ pub(crate) enum SizedPart {
 pub(crate) struct ConvertedMessage {
     pub message: AgentMessage,
     pub parts: Vec<(SizedPart, usize)>,
+    /// All its tokens by our own counter.
+    pub counted: usize,
     /// What the message tells about files.
     pub observations: Observations,
 }
@@ -67,7 +69,9 @@ impl<'a> ConvertedEntries<'a> {
         let recorded = &self.recording.entries[entry];
         if let Some(message) = &recorded.message {
             let observations = self.observations_of_own(entry);
-            return vec![ConvertedMessage { message: (**message).clone(), parts: Vec::new(), observations }];
+            let (message, parts) = ((**message).clone(), Vec::new());
+            let counted = self.count_own(entry);
+            return vec![ConvertedMessage { message, parts, counted, observations }];
         }
         match &recorded.content {
             EntryContent::Compaction { summary, .. } => {
@@ -104,6 +108,7 @@ impl<'a> ConvertedEntries<'a> {
         let content = texts.iter().map(|(text, _)| MessagePart::text(text.clone())).collect();
         ConvertedMessage {
             message: AgentMessage::new(format!("e{entry}").as_str(), MessageBody::User { content }),
+            counted: texts.iter().map(|(_, counted)| counted).sum(),
             parts: texts.into_iter().map(|(text, counted)| (SizedPart::Text(text), counted)).collect(),
             observations: Observations::Recorded(Vec::new()),
         }
@@ -153,6 +158,7 @@ impl<'a> ConvertedEntries<'a> {
         let body = MessageBody::Assistant { content, provider: None, model: None, stop_reason: None };
         (!sized.is_empty()).then(|| ConvertedMessage {
             message: AgentMessage::new(format!("e{entry}").as_str(), body),
+            counted: sized.iter().map(|(_, counted)| counted).sum(),
             parts: sized,
             observations: Observations::Recorded(Vec::new()),
         })
@@ -182,8 +188,21 @@ impl<'a> ConvertedEntries<'a> {
         ConvertedMessage {
             message: AgentMessage::new(id.as_str(), body),
             parts: vec![(SizedPart::Text(text), counted)],
+            counted,
             observations: Observations::Observed(observations),
         }
+    }
+
+    /// The tokens of an entry of our own agent, as requests count them.
+    fn count_own(&self, entry: usize) -> usize {
+        let EntryContent::Message { parts, .. } = &self.recording.entries[entry].content else { return 0 };
+        let count = |part: &RecordedPart| match part {
+            RecordedPart::Text(text) | RecordedPart::Reasoning(text) => (self.count)(text),
+            RecordedPart::Image { .. } => IMAGE_TOKENS,
+            RecordedPart::Call(call) => (self.count)(&format!("{}\n{}", call.tool, call.arguments)),
+            RecordedPart::Result(result) => (self.count)(&result.text) + result.images * IMAGE_TOKENS,
+        };
+        parts.iter().map(count).sum()
     }
 
     /// What an entry of our own agent tells about files. The recorded observations have no texts;

@@ -78,6 +78,7 @@ impl SessionBuilder {
             is_standalone: false,
             shape: None,
             factor: None,
+            items: Arc::default(),
             verdict: None,
             line: 1,
         });

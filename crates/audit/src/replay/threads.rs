@@ -8,7 +8,8 @@ use std::sync::Arc;
 use hardpan_context::knowledge::FileObservation;
 use hardpan_economy::cache::Moment;
 use hardpan_prompt::{
-    AgentMessage, GivenSizes, Hash, MessageBody, MessagePart, Text, TokenCounter, TokenUsage, Vocabulary,
+    AgentMessage, GivenSizes, Hash, Item, MessageBody, MessagePart, Text, TokenCounter, TokenUsage,
+    Vocabulary,
 };
 
 use super::ThinkingSwitches;
@@ -35,8 +36,9 @@ pub(crate) struct ReplayThread {
 pub(crate) enum Sizing {
     /// Fitted to the bill. Texts that the layouts add count so many tokens per token of our counter.
     Fitted { scale: f64 },
-    /// Counted as the live agent counted them: the recording is its own.
-    Counted,
+    /// Counted as the live agent counted them, since the recording is its own. So many tokens were
+    /// billed for one of our counter.
+    Counted { billed: f64 },
 }
 
 /// A message of a conversation.
@@ -52,8 +54,10 @@ pub(crate) struct RequestStep {
     pub at: Moment,
     pub ended: Moment,
     pub pricing: Rc<ModelPricing>,
-    /// Billed tokens per counted token as the live agent estimated them, where it recorded that.
+    /// Tokens of the model per token of our counter, as the live agent estimated it.
     pub factor: Option<f64>,
+    /// The items that the live agent told the model of.
+    pub items: Arc<Vec<Item>>,
     /// The thinking level. `None` if the model does not think.
     pub thinking: Option<Arc<str>>,
     pub thinking_switches: ThinkingSwitches,
@@ -96,6 +100,7 @@ pub(crate) fn build_threads(
             ended: request.ended,
             pricing,
             factor: request.factor,
+            items: request.items.clone(),
             thinking: request.thinking.clone().filter(|level| !matches!(&**level, "off" | "none")),
             thinking_switches,
             common: 0,
@@ -243,6 +248,7 @@ impl<'a> ThreadBuilder<'a> {
         let converted = ConvertedMessage {
             message: AgentMessage::new(format!("u{number}").as_str(), body),
             parts: Vec::new(),
+            counted: tokens,
             observations: Observations::Recorded(Vec::new()),
         };
         self.messages.push((converted, vec![unit]));
@@ -293,12 +299,33 @@ impl<'a> ThreadBuilder<'a> {
         unit
     }
 
+    /// How many tokens are billed for a token of our counter: what requests grew by, compared with the
+    /// messages that they added. The weighted median, since folds make some grow less.
+    fn billed_per_counted(&self) -> f64 {
+        let mut ratios: Vec<(f64, usize)> = Vec::new();
+        for pair in self.steps.windows(2) {
+            let added = pair[1].added.iter().map(|message| self.messages[*message].0.counted).sum::<usize>();
+            if added > 0 && pair[1].total > pair[0].total {
+                ratios.push(((pair[1].total - pair[0].total) as f64 / added as f64, added));
+            }
+        }
+        ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let half = ratios.iter().map(|(_, weight)| weight).sum::<usize>() / 2;
+        let mut sum = 0;
+        let median = ratios.iter().find(|(_, weight)| {
+            sum += weight;
+            sum > half
+        });
+        let prior = self.steps.first().map_or(1.0, |step| step.pricing.factor);
+        median.map_or(prior, |(ratio, _)| *ratio)
+    }
+
     fn finish(mut self) -> ReplayThread {
         for (step, answer) in self.steps.iter_mut().zip(&self.answers) {
             step.answer = answer.and_then(|entry| self.messages_of.get(&entry)?.first().copied());
         }
         let sizing = match self.is_own() {
-            true => Sizing::Counted,
+            true => Sizing::Counted { billed: self.billed_per_counted() },
             false => {
                 let (sizes, counted): (usize, usize) = (self.sizes.iter().sum(), self.counted.iter().sum());
                 Sizing::Fitted { scale: (sizes as f64 / counted.max(1) as f64).clamp(0.5, 2.5) }

@@ -39,6 +39,14 @@ impl LayoutStateLog {
         LayoutStateLog { stored: current.clone(), current }
     }
 
+    /// Applies one more record, as a session stores them. A record that another version wrote empties
+    /// the state.
+    pub fn apply(&mut self, record: Value) {
+        if apply_record(&mut self.current, record).is_none() {
+            self.current = LayoutState::default();
+        }
+    }
+
     /// The state that the next request is built with.
     pub fn current(&self) -> &LayoutState {
         &self.current

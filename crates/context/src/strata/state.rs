@@ -1,9 +1,12 @@
 //! [`StrataState`]: what `strata` carries over from one request to the next.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hardpan_economy::folds::RentAccounts;
-use hardpan_prompt::{Effort, Hash, ItemKind, MessageId, Text, Tool, ToolChangeAction};
+use hardpan_prompt::{
+    Effort, Hash, Item, ItemKind, MessageId, Text, Tool, ToolChangeAction, Volatility, key_name,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::FoldOutlook;
@@ -95,6 +98,31 @@ impl GarbageAccount {
 }
 
 impl StrataState {
+    /// The items that the model has been told of, with their last bodies.
+    pub fn told_items(&self) -> Vec<Item> {
+        let mut items: BTreeMap<Arc<str>, Item> = BTreeMap::new();
+        for group in self.base.iter() {
+            for placed in &group.items {
+                let title = placed.title.as_ref();
+                let item = told_item(&placed.key, title, placed.kind, &placed.body, group.volatility());
+                items.insert(placed.key.clone(), item);
+            }
+        }
+        for update in &self.updates {
+            match (&update.body, items.get_mut(&update.key)) {
+                // Closed without a word: it is there still, and something else shows it.
+                (None, _) if update.text.is_empty() => {}
+                (None, _) => drop(items.remove(&update.key)),
+                (Some(body), Some(item)) => item.body = body.clone(),
+                (Some(body), None) => {
+                    let item = told_item(&update.key, None, update.kind, body, Volatility::Active);
+                    items.insert(update.key.clone(), item);
+                }
+            }
+        }
+        items.into_values().collect()
+    }
+
     /// True before the first request in `strata`.
     pub fn is_empty(&self) -> bool {
         *self == StrataState::default()
@@ -109,6 +137,39 @@ pub struct BaseGroup {
     pub name: Arc<str>,
     /// Its items, ordered by kind and key.
     pub items: Vec<BaseItem>,
+}
+
+impl BaseGroup {
+    /// How often its items were expected to change.
+    fn volatility(&self) -> Volatility {
+        match &*self.name {
+            "still" => Volatility::Static,
+            "calm" => Volatility::Slow,
+            _ => Volatility::Active,
+        }
+    }
+}
+
+fn told_item(
+    key: &Arc<str>,
+    title: Option<&Arc<str>>,
+    kind: ItemKind,
+    body: &Text,
+    volatility: Volatility,
+) -> Item {
+    let name: Arc<str> = key_name(key).into();
+    Item {
+        key: key.clone(),
+        id: name.clone(),
+        kind,
+        title: title.cloned().unwrap_or(name),
+        body: body.clone(),
+        changed_at_ms: 0,
+        volatility,
+        tier: None,
+        unchanged_responses: None,
+        shown_by: None,
+    }
 }
 
 /// An item as it stands in BASE.
