@@ -1,10 +1,12 @@
 //! A session of the real agent with its real tools, billed by the simulator: some files are read and
-//! changed again and again, and three times the cache is lost, each time for another reason.
+//! changed again and again, nothing is folded, and three times the cache is lost, each time for
+//! another reason.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use hardpan_audit::Recording;
+use hardpan_context::Keep;
 use hardpan_prompt::TokenUsage;
 use hardpan_test_support::{TestAgent, TestAgentBuilder, code};
 use hardpan_tools::ToolState;
@@ -55,7 +57,8 @@ fn script() -> String {
 }
 
 fn builder() -> TestAgentBuilder {
-    let builder = TestAgent::with_real_tools().simulator_in_process().window(500_000).script(script());
+    let builder =
+        TestAgent::with_real_tools().simulator_in_process().window(500_000).keep(Keep::All).script(script());
     (0..FILES).fold(builder, |builder, n| builder.file(&format!("src/part_{n}.rs"), &code(n, 80)))
 }
 
