@@ -1,11 +1,13 @@
 //! `hardpan simulator`: runs the fake provider as an HTTP server.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hardpan_models::{Catalogue, Model};
+use hardpan_models::{Catalogue, Model, Protocol};
+use hardpan_providers::codec;
 use hardpan_simulator::{
     ANTHROPIC_RULES, Account, AdaptiveThinking, AnthropicRule, AnthropicSettings, BetaPolicy,
     DiagnosticsMode, Engine, EngineSettings, KnownFields, Listen, RequestLog, RuleVersions, Script,
@@ -54,6 +56,9 @@ pub struct SimulatorArgs {
     /// Print what the server of Anthropic Messages refuses, by model and API version, and exit
     #[arg(long)]
     rules: bool,
+    /// Print the request fields that the servers know, by protocol and record, as JSON, and exit
+    #[arg(long)]
+    fields: bool,
     /// Print the rules as JSON
     #[arg(long, requires = "rules")]
     json: bool,
@@ -122,6 +127,9 @@ pub fn run(args: &SimulatorArgs) -> Result<()> {
     if args.rules {
         return print_rules(args.json);
     }
+    if args.fields {
+        return Ok(output::print(format!("{:#}\n", known_fields()))?);
+    }
     let mut settings = EngineSettings {
         diagnostics: args.diagnostics_mode(),
         anthropic: args.anthropic_settings(),
@@ -158,6 +166,19 @@ pub fn run(args: &SimulatorArgs) -> Result<()> {
         tokio::signal::ctrl_c().await.context("cannot listen for Ctrl-C")?;
         Ok(server.stop(GRACE).await?)
     })
+}
+
+/// The fields of each record in a request, by protocol.
+fn known_fields() -> Value {
+    let protocols = [("anthropic", Protocol::Anthropic), ("openai_responses", Protocol::OpenaiResponses)];
+    let tables = protocols.map(|(name, protocol)| {
+        let mut records: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (record, fields) in codec(protocol).known_fields() {
+            records.entry(record).or_default().extend(*fields);
+        }
+        (name.to_owned(), json!(records))
+    });
+    Value::Object(tables.into_iter().collect())
 }
 
 /// One paragraph per rule: what is sent, where that is refused, and in which words.

@@ -5,6 +5,7 @@ mod decode; // request bodies parsed into prompts
 mod dialect; // the words in which the server rejects a body
 mod encode; // request bodies
 pub mod fields; // AnthropicFields: what a request says besides its prompt
+pub(crate) mod known_fields; // the fields of each record in a request
 mod report; // what the server says besides the answer: diagnostics, dropped reasoning
 mod stream; // AnswerDecoder: answers parsed into events
 mod usage; // what the server reports about tokens
@@ -132,6 +133,10 @@ impl Codec for AnthropicMessages {
             breakpoints: Acceptance::from_flag(profile.markers != MarkerFormat::None),
             ..ValidationRules::anthropic()
         }
+    }
+
+    fn known_fields(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        known_fields::ALL
     }
 
     fn decode_request(

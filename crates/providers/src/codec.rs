@@ -107,6 +107,12 @@ pub trait Codec: fmt::Debug + Send + Sync {
         body: &[u8],
     ) -> Result<DecodedRequest, DecodeError>;
 
+    /// The records that [`decode_request`](Self::decode_request) knows, with the fields that each may
+    /// have; a record may be in several pieces. Empty where a protocol has no such table.
+    fn known_fields(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        &[]
+    }
+
     /// A parser for one answer. `tags`: where `<think>` tags mark reasoning, for protocols in which
     /// servers use them.
     fn answer_parser(&self, tags: ThinkTags) -> Box<dyn AnswerParser>;

@@ -32,6 +32,8 @@ use hardpan_prompt::{
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::anthropic::known_fields::CACHE_CONTROL;
+
 pub use crate::anthropic::betas;
 pub use crate::anthropic::fields::{
     AnthropicFields, ApiVersion, DiagnosticsRequest, GatedField, MismatchBehavior, SourceBlock, SpecialBlock,
@@ -127,6 +129,16 @@ pub struct DecodeError {
     pub message: String,
 }
 
+/// Names the records of a request, each with the fields that it may have. `ALL` is the list of them.
+macro_rules! record_fields {
+    ($($(#[$doc:meta])* $name:ident($record:literal) = [$($field:literal),* $(,)?];)*) => {
+        $($(#[$doc])* pub const $name: &[&str] = &[$($field),*];)*
+        /// All records by name; a record may be in several pieces.
+        pub const ALL: &[(&str, &[&str])] = &[$(($record, $name)),*];
+    };
+}
+pub(crate) use record_fields;
+
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
@@ -163,7 +175,7 @@ fn lifetime(marker: &Node<'_>) -> Result<CacheLifetime, DecodeError> {
         Some(ttl) if ttl.one_of(&["5m", "1h"])? == "1h" => CacheLifetime::OneHour,
         Some(_) => CacheLifetime::FiveMinutes,
     };
-    marker.reject_unknown_fields(&["type", "ttl"])?;
+    marker.reject_unknown_fields(CACHE_CONTROL)?;
     Ok(lifetime)
 }
 

@@ -7,6 +7,7 @@
 mod decode; // request bodies parsed into prompts
 mod encode; // request bodies
 mod failure; // what the server's error codes mean
+pub(crate) mod known_fields; // the fields of each record in a request
 mod report; // the server's own reason of a cache loss
 mod stream; // AnswerDecoder: answers parsed into events
 mod usage; // what the server reports about tokens
@@ -80,6 +81,10 @@ impl Codec for OpenaiResponses {
             breakpoints: Acceptance::from_flag(profile.markers != MarkerFormat::None),
             ..ValidationRules::openai_responses()
         }
+    }
+
+    fn known_fields(&self) -> &'static [(&'static str, &'static [&'static str])] {
+        known_fields::ALL
     }
 
     fn decode_request(

@@ -9,37 +9,15 @@ use serde_json::Value;
 use super::betas;
 use super::dialect::AnthropicDialect;
 use super::fields::{AnthropicFields, DiagnosticsRequest, GatedField, MismatchBehavior, ThinkingDisplay};
+use super::known_fields;
 use crate::decode::node::{ExpectedType, Node};
 use crate::decode::{
     DecodeError, DecodedRequest, RequestKind, cache_control, parse_json, passthrough_fields,
 };
 use messages::MessageReader;
 
-/// Fields of every request that this module parses.
-const READ: [&str; 13] = [
-    "model",
-    "messages",
-    "system",
-    "tools",
-    "tool_choice",
-    "thinking",
-    "cache_control",
-    "output_config",
-    "context_management",
-    "compaction",
-    "thread",
-    "fallbacks",
-    "speed",
-];
-/// Further parsed fields of a request for an answer.
-const READ_FOR_ANSWER: [&str; 4] = ["max_tokens", "stream", "stop_sequences", "diagnostics"];
-/// Fields of every request that change neither prompt nor bill.
-const OTHER: [&str; 2] = ["mcp_servers", "output_format"];
-/// Further such fields of a request for an answer.
-const OTHER_FOR_ANSWER: [&str; 5] =
-    ["metadata", "service_tier", "container", "inference_geo", "user_profile_id"];
-/// Parameters that shape how the model chooses its words, each with its largest value.
-const SAMPLING: [(&str, f64); 3] = [("temperature", 1.0), ("top_p", 1.0), ("top_k", f64::MAX)];
+/// The largest value of each sampling parameter.
+const MAX_SAMPLING: [f64; 3] = [1.0, 1.0, f64::MAX];
 
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 
@@ -69,7 +47,7 @@ pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, 
         tools::read_tool_choice(&choice, &mut decoded)?;
     }
     if let Some(config) = body.non_null("output_config") {
-        decoded.prompt.effort = read_effort(&config, &["format", "task_budget"])?;
+        decoded.prompt.effort = read_effort(&config, known_fields::OUTPUT_CONFIG)?;
         for name in ["format", "task_budget"] {
             let sent = config.non_null(name).map(|node| Json::new(node.value));
             decoded.anthropic.output_config.extend(sent.map(|json| (name, json)));
@@ -80,16 +58,16 @@ pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, 
     }
     decoded.automatic_cache = cache_control(body)?;
     decoded.citations = has_citations(messages.value);
-    decoded.other = passthrough_fields(body, &OTHER);
+    decoded.other = passthrough_fields(body, known_fields::OTHER);
     read_new_fields(body, &mut decoded.anthropic)?;
     // `temperature` and the like are read for both kinds: a server refuses them in both.
-    for (name, most) in SAMPLING {
+    for (name, most) in known_fields::SAMPLING.iter().zip(MAX_SAMPLING) {
         let number = body.optional(name).map(|number| number.number_up_to(most)).transpose()?;
-        decoded.anthropic.sampling.extend(number.map(|number| (name, number)));
+        decoded.anthropic.sampling.extend(number.map(|number| (*name, number)));
     }
-    let sampling = SAMPLING.map(|(name, _)| name);
+    let known = [known_fields::READ, known_fields::OTHER, known_fields::SAMPLING].concat();
     if kind == RequestKind::Count {
-        body.reject_unknown_fields(&[&READ[..], &OTHER, &sampling].concat())?;
+        body.reject_unknown_fields(&known)?;
         return Ok(decoded);
     }
     decoded.prompt.max_tokens = body.required("max_tokens")?.integer(0)?;
@@ -98,14 +76,13 @@ pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, 
     if let Some(diagnostics) = body.non_null("diagnostics") {
         let previous = diagnostics.record()?.non_null("previous_message_id");
         let previous_message_id = previous.map(|id| id.text().map(str::to_owned)).transpose()?;
-        diagnostics.reject_unknown_fields(&["previous_message_id"])?;
+        diagnostics.reject_unknown_fields(known_fields::DIAGNOSTICS)?;
         decoded.anthropic.diagnostics = Some(DiagnosticsRequest { previous_message_id });
     }
     body.non_null("metadata").map(|metadata| metadata.object()).transpose()?;
-    body.reject_unknown_fields(
-        &[&READ[..], &READ_FOR_ANSWER, &OTHER, &OTHER_FOR_ANSWER, &sampling].concat(),
-    )?;
-    decoded.other.extend(passthrough_fields(body, &OTHER_FOR_ANSWER));
+    let for_answer = [known_fields::READ_FOR_ANSWER, known_fields::OTHER_FOR_ANSWER].concat();
+    body.reject_unknown_fields(&[known, for_answer].concat())?;
+    decoded.other.extend(passthrough_fields(body, known_fields::OTHER_FOR_ANSWER));
     Ok(decoded)
 }
 
@@ -114,10 +91,10 @@ fn gate(fields: &mut AnthropicFields, node: &Node<'_>, betas: &'static [&'static
     fields.gated.push(GatedField { path: node.path(), betas });
 }
 
-/// The effort in `output_config`, which may have the fields `others` besides.
-fn read_effort(config: &Node<'_>, others: &[&str]) -> Result<Option<Effort>, DecodeError> {
+/// The effort in `output_config`, which may have these fields.
+fn read_effort(config: &Node<'_>, known: &[&str]) -> Result<Option<Effort>, DecodeError> {
     let effort = config.record()?.non_null("effort").map(|effort| effort.one_of(&EFFORTS)).transpose()?;
-    config.reject_unknown_fields(&[&["effort"], others].concat())?;
+    config.reject_unknown_fields(known)?;
     Ok(effort.and_then(|effort| effort.parse().ok()))
 }
 
@@ -131,13 +108,16 @@ fn read_new_fields(body: &Node<'_>, fields: &mut AnthropicFields) -> Result<(), 
     if let Some(compaction) = body.non_null("compaction") {
         gate(fields, &compaction, betas::COMPACTION);
         compaction.tag(&["summarize"])?;
-        compaction.reject_unknown_fields(&["type", "instructions"])?;
+        compaction.reject_unknown_fields(known_fields::COMPACTION)?;
         fields.compaction = true;
     }
     if let Some(thread) = body.non_null("thread") {
         gate(fields, &thread, betas::THREADS);
         if thread.tag(&["continue", "create"])? == "continue" {
             thread.required("previous_message_id")?.text()?;
+            thread.reject_unknown_fields(known_fields::THREAD_CONTINUE)?;
+        } else {
+            thread.reject_unknown_fields(known_fields::THREAD_CREATE)?;
         }
         fields.thread = Some(Json::new(thread.value));
         let sent = ["system", "tools", "messages"].map(|name| (name.to_owned(), body.value[name].clone()));
@@ -146,9 +126,12 @@ fn read_new_fields(body: &Node<'_>, fields: &mut AnthropicFields) -> Result<(), 
     if let Some(fallbacks) = body.non_null("fallbacks") {
         gate(fields, &fallbacks, betas::FALLBACKS);
         fields.fallbacks = true;
-        for fallback in fallbacks.list(ExpectedType::Records)? {
-            fallback.record()?.required("model")?.text()?;
-            fallback.reject_unknown_fields(&["model", "max_tokens", "output_config", "speed", "thinking"])?;
+        // The word stands for a list of the server's own.
+        if fallbacks.value != "default" {
+            for fallback in fallbacks.list(ExpectedType::Records)? {
+                fallback.record()?.required("model")?.text()?;
+                fallback.reject_unknown_fields(known_fields::FALLBACK)?;
+            }
         }
     }
     let speed = body.non_null("speed").map(|speed| speed.one_of(&["standard", "fast"])).transpose()?;
@@ -159,7 +142,7 @@ fn read_new_fields(body: &Node<'_>, fields: &mut AnthropicFields) -> Result<(), 
 /// The edits of the context: `clear_thinking` comes first.
 fn read_edits(management: &Node<'_>, fields: &mut AnthropicFields) -> Result<(), DecodeError> {
     const EDITS: [&str; 3] = ["clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"];
-    management.record()?.reject_unknown_fields(&["edits"])?;
+    management.record()?.reject_unknown_fields(known_fields::CONTEXT_MANAGEMENT)?;
     let Some(edits) = management.non_null("edits") else { return Ok(()) };
     for (index, edit) in edits.list(ExpectedType::Records)?.iter().enumerate() {
         let tag = edit.tag(&EDITS)?;
@@ -183,25 +166,25 @@ fn has_citations(messages: &Value) -> bool {
 fn read_thinking(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
     let tag = node.tag(&["adaptive", "between_tools", "disabled", "enabled"])?;
     let node = node.as_variant(tag);
-    let extra: &[&str] = match tag {
+    let known = match tag {
         "enabled" => {
             decoded.prompt.thinking = Thinking::Budget(node.required("budget_tokens")?.integer(0)?);
-            &["budget_tokens", "display", "block_binding"]
+            known_fields::ENABLED_THINKING
         }
         "adaptive" => {
             decoded.prompt.thinking = Thinking::Adaptive;
-            &["display", "block_binding"]
+            known_fields::ADAPTIVE_THINKING
         }
         "between_tools" => {
             decoded.prompt.thinking = Thinking::BetweenTools;
-            &[]
+            known_fields::BETWEEN_TOOLS_THINKING
         }
         _ => {
             decoded.prompt.thinking = Thinking::Disabled;
-            &[]
+            known_fields::DISABLED_THINKING
         }
     };
-    node.reject_unknown_fields(&[&["type"], extra].concat())?;
+    node.reject_unknown_fields(known)?;
     let fields = &mut decoded.anthropic;
     if let Some(display) = node.non_null("display") {
         fields.display = Some(match display.one_of(&["summarized", "omitted", "updates"])? {
@@ -220,7 +203,7 @@ fn read_thinking(node: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), De
             fields.mismatch = Some(if drops { MismatchBehavior::DropBlock } else { MismatchBehavior::Error });
             decoded.prompt.drop_stale_reasoning = drops;
         }
-        binding.reject_unknown_fields(&["prefix_mismatch_behavior"])?;
+        binding.reject_unknown_fields(known_fields::BLOCK_BINDING)?;
     }
     Ok(())
 }

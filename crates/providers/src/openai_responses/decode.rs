@@ -7,49 +7,13 @@ mod tools; // `tools` and `tool_choice`
 use hardpan_prompt::{CacheLifetime, ItemKind, Json, Prompt};
 use serde_json::Value;
 
+use super::known_fields;
 use crate::decode::node::{ExpectedType, Node, join_quoted};
 use crate::decode::{
     DecodeError, DecodeErrorKind, DecodedRequest, RequestKind, parse_json, passthrough_fields, text_block,
 };
 use crate::openai_chat::dialect::OpenaiDialect;
 
-/// All fields of a request. The last is none of OpenAI's: Codex sends it to every server.
-const FIELDS: [&str; 34] = [
-    "model",
-    "input",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "max_tool_calls",
-    "text",
-    "reasoning",
-    "include",
-    "store",
-    "previous_response_id",
-    "conversation",
-    "max_output_tokens",
-    "temperature",
-    "top_p",
-    "top_logprobs",
-    "truncation",
-    "context_management",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "service_tier",
-    "safety_identifier",
-    "user",
-    "metadata",
-    "background",
-    "stream",
-    "stream_options",
-    "prompt",
-    "moderation",
-    "image",
-    "access_programs",
-    "client_metadata",
-];
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const INCLUDES: [&str; 8] = [
     "reasoning.encrypted_content",
@@ -72,7 +36,7 @@ pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, 
     let value = parse_json(&OpenaiDialect, body)?;
     let body = Node::root(&OpenaiDialect, &value);
     let body = body.record()?;
-    body.reject_unknown_fields(&FIELDS)?;
+    body.reject_unknown_fields(known_fields::REQUEST)?;
     let model = body.required("model")?.text()?;
     let mut decoded = DecodedRequest {
         prompt: Prompt { model: model.into(), max_tokens: u32::MAX, ..Prompt::default() },
@@ -96,7 +60,7 @@ pub fn decode_request(kind: RequestKind, body: &[u8]) -> Result<DecodedRequest, 
     if kind == RequestKind::Count {
         decoded.stream = false;
     }
-    decoded.other = passthrough_fields(body, &FIELDS);
+    decoded.other = passthrough_fields(body, known_fields::REQUEST);
     decoded.other.remove("input");
     Ok(decoded)
 }
@@ -153,7 +117,7 @@ fn read_cache_options(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<C
     decoded.explicit_only = mode == Some("explicit");
     options.non_null("prewarm").map(|prewarm| prewarm.flag()).transpose()?;
     options.non_null("comparison_response_id").map(|id| id.text()).transpose()?;
-    options.reject_unknown_fields(&["mode", "ttl", "prewarm", "comparison_response_id"])?;
+    options.reject_unknown_fields(known_fields::CACHE_OPTIONS)?;
     lifetime(options).map(|lifetime| lifetime.unwrap_or(CacheLifetime::FiveMinutes))
 }
 
@@ -181,14 +145,14 @@ fn read_reasoning(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), D
         .map(|word| word.one_of(&["auto", "current_turn", "all_turns"]))
         .transpose()?;
     reasoning.non_null("mode").map(|word| word.one_of(&["standard", "pro"])).transpose()?;
-    reasoning.reject_unknown_fields(&["effort", "summary", "generate_summary", "context", "mode"])
+    reasoning.reject_unknown_fields(known_fields::REASONING)
 }
 
 fn read_text_options(body: &Node<'_>, decoded: &DecodedRequest) -> Result<(), DecodeError> {
     let Some(text) = body.non_null("text") else { return Ok(()) };
     let text = text.record()?;
     text.non_null("verbosity").map(|word| word.one_of(&["low", "medium", "high"])).transpose()?;
-    text.reject_unknown_fields(&["format", "verbosity"])?;
+    text.reject_unknown_fields(known_fields::TEXT)?;
     let Some(format) = text.non_null("format") else { return Ok(()) };
     match format.tag(&["text", "json_object", "json_schema"])? {
         "json_schema" => {
@@ -196,7 +160,7 @@ fn read_text_options(body: &Node<'_>, decoded: &DecodedRequest) -> Result<(), De
             let schema = format.required("schema")?;
             schema.object()?;
             let strict = format.non_null("strict").map_or(Ok(false), |strict| strict.flag())?;
-            format.reject_unknown_fields(&["type", "name", "schema", "strict", "description"])?;
+            format.reject_unknown_fields(known_fields::JSON_SCHEMA)?;
             if strict {
                 schema::check_strict(&schema, &format!("response_format '{name}'"), "invalid_json_schema")?;
             }
@@ -206,7 +170,7 @@ fn read_text_options(body: &Node<'_>, decoded: &DecodedRequest) -> Result<(), De
             body,
             "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'.",
         )),
-        _ => format.reject_unknown_fields(&["type"]),
+        _ => format.reject_unknown_fields(known_fields::PLAIN_FORMAT),
     }
 }
 
@@ -223,7 +187,7 @@ fn read_stream(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Deco
         return Err(options.reject(DecodeErrorKind::Unsupported, words));
     }
     options.record()?.non_null("include_obfuscation").map(|flag| flag.flag()).transpose()?;
-    options.reject_unknown_fields(&["include_obfuscation", "reasoning_summary_delivery"])
+    options.reject_unknown_fields(known_fields::STREAM_OPTIONS)
 }
 
 fn read_limits(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
@@ -239,7 +203,7 @@ fn read_limits(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Deco
     for edit in edits.map_or(Ok(Vec::new()), |edits| edits.list(ExpectedType::Records))? {
         edit.tag(&["compaction"])?;
         edit.non_null("compact_threshold").map(|tokens| tokens.integer(1000)).transpose()?;
-        edit.reject_unknown_fields(&["type", "compact_threshold"])?;
+        edit.reject_unknown_fields(known_fields::CONTEXT_MANAGEMENT)?;
     }
     Ok(())
 }

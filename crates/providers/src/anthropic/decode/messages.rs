@@ -12,6 +12,7 @@ use super::tools::inline_tool;
 use super::{gate, read_effort};
 use crate::anthropic::betas;
 use crate::anthropic::fields::{AnthropicFields, SourceBlock, SpecialBlock};
+use crate::anthropic::known_fields;
 use crate::decode::node::{ExpectedType, Node};
 use crate::decode::{
     DecodeError, DecodeErrorKind, cache_control, image, origin, segments, text_block, without_marker,
@@ -85,7 +86,7 @@ impl MessageReader<'_> {
                 blocks.collect::<Result<_, _>>()?
             }
         };
-        message.reject_unknown_fields(&["role", "content"])?;
+        message.reject_unknown_fields(known_fields::MESSAGE)?;
         Ok(PromptMessage::new(role, blocks))
     }
 
@@ -108,10 +109,10 @@ impl MessageReader<'_> {
         }
         let mut effort = None;
         if let Some(config) = message.non_null("output_config") {
-            effort = read_effort(&config, &[])?;
+            effort = read_effort(&config, known_fields::MESSAGE_OUTPUT_CONFIG)?;
             gate(self.fields, &config, betas::MESSAGE_EFFORT);
         }
-        message.reject_unknown_fields(&["role", "content", "clear_at", "output_config"])?;
+        message.reject_unknown_fields(known_fields::SYSTEM_MESSAGE)?;
         Ok(PromptMessage { turn_scoped, effort, ..PromptMessage::new(Role::System, blocks) })
     }
 
@@ -152,7 +153,7 @@ impl MessageReader<'_> {
                 false => ToolChangeAction::Remove(name.into()),
             }
         };
-        node.reject_unknown_fields(&["type", "tool", "cache_control"])?;
+        node.reject_unknown_fields(known_fields::TOOL_CHANGE)?;
         let content = Content::ToolChange(ToolChange::new(action));
         Ok(Block { breakpoint, ..Block::new(Region::Log, content) })
     }
@@ -187,9 +188,11 @@ impl MessageReader<'_> {
         }
         let (content, known): (Content, &[&str]) = match tag {
             "text" => return text(node, ItemKind::History),
-            "image" => (Content::Image(image_from_source(node)?, origin(ItemKind::History)), &["source"]),
+            "image" => {
+                (Content::Image(image_from_source(node)?, origin(ItemKind::History)), known_fields::IMAGE)
+            }
             "thinking" | "redacted_thinking" => return reasoning(node, tag),
-            "tool_use" => (Content::Call(tool_call(node)?), &["id", "name", "input", "caller"]),
+            "tool_use" => (Content::Call(tool_call(node)?), known_fields::TOOL_USE),
             "tool_result" => return self.tool_result(node),
             _ => {
                 let special = self.special_block(node, tag)?;
@@ -198,7 +201,7 @@ impl MessageReader<'_> {
             }
         };
         let breakpoint = cache_control(node)?;
-        node.reject_unknown_fields(&[&["type", "cache_control"], known].concat())?;
+        node.reject_unknown_fields(known)?;
         Ok(Block { breakpoint, ..Block::new(Region::Log, content) })
     }
 
@@ -271,7 +274,7 @@ impl MessageReader<'_> {
             None => {}
         }
         let failed = node.optional("is_error").map_or(Ok(false), |flag| flag.flag())?;
-        node.reject_unknown_fields(&["type", "tool_use_id", "content", "is_error", "cache_control"])?;
+        node.reject_unknown_fields(known_fields::TOOL_RESULT)?;
         let outcome = if failed { ToolOutcome::Failed } else { ToolOutcome::Done };
         let result = ToolResult { call_id, parts, outcome, origin: origin(ItemKind::History) };
         Ok(Block { breakpoint, ..Block::new(Region::Log, Content::Result(result)) })
@@ -282,7 +285,7 @@ impl MessageReader<'_> {
         let node = &node.as_variant(tag);
         if tag == "image" {
             let (image, breakpoint) = (image_from_source(node)?, cache_control(node)?);
-            node.reject_unknown_fields(&["type", "source", "cache_control"])?;
+            node.reject_unknown_fields(known_fields::IMAGE)?;
             return Ok((ResultPart::Image(image), breakpoint));
         }
         let block = if tag == "text" { text(node, ItemKind::History)? } else { self.json_as_text(node)? };
@@ -296,7 +299,7 @@ impl MessageReader<'_> {
 fn text(node: &Node<'_>, kind: ItemKind) -> Result<Block, DecodeError> {
     let block = text_block(node.required("text")?.text()?, kind);
     let breakpoint = cache_control(node)?;
-    node.reject_unknown_fields(&["type", "text", "cache_control", "citations"])?;
+    node.reject_unknown_fields(known_fields::TEXT)?;
     Ok(Block { breakpoint, ..block })
 }
 
@@ -304,11 +307,11 @@ fn reasoning(node: &Node<'_>, tag: &str) -> Result<Block, DecodeError> {
     let origin = origin(ItemKind::History);
     let reasoning = if tag == "thinking" {
         let (text, signature) = (node.required("thinking")?.text()?, node.required("signature")?.text()?);
-        node.reject_unknown_fields(&["type", "thinking", "signature"])?;
+        node.reject_unknown_fields(known_fields::THINKING)?;
         Reasoning { text: Text::new(text), signature: Some(signature.into()), redacted: None, origin }
     } else {
         let data = node.required("data")?.text()?;
-        node.reject_unknown_fields(&["type", "data"])?;
+        node.reject_unknown_fields(known_fields::REDACTED_THINKING)?;
         Reasoning { text: Text::default(), signature: None, redacted: Some(data.into()), origin }
     };
     Ok(Block::new(Region::Log, Content::Reasoning(reasoning)))
@@ -327,7 +330,7 @@ fn image_from_source(node: &Node<'_>) -> Result<Image, DecodeError> {
     match tag {
         "url" => {
             let address = source.required("url")?.text()?;
-            source.reject_unknown_fields(&["type", "url"])?;
+            source.reject_unknown_fields(known_fields::IMAGE_URL)?;
             Ok(image::from_address(address))
         }
         "file" => Err(source.invalid_value("files cannot be referred to here; send the image as base64")),
@@ -337,7 +340,7 @@ fn image_from_source(node: &Node<'_>) -> Result<Image, DecodeError> {
             let data = source.required("data")?;
             let image =
                 known.zip(Some(data.text()?)).and_then(|(known, data)| image::from_base64(known, data));
-            source.reject_unknown_fields(&["type", "media_type", "data"])?;
+            source.reject_unknown_fields(known_fields::IMAGE_DATA)?;
             image.ok_or_else(|| data.invalid_value("Invalid base64 data"))
         }
     }

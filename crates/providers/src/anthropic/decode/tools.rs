@@ -2,6 +2,7 @@
 
 use hardpan_prompt::{Json, ToolBlock, WebSearch};
 
+use crate::anthropic::known_fields;
 use crate::decode::node::{ExpectedType, Node, Problem};
 use crate::decode::{
     DecodeError, DecodeErrorKind, DecodedRequest, cache_control, tool_block, without_marker,
@@ -91,10 +92,7 @@ fn custom_tool(node: &Node<'_>) -> Result<ToolBlock, DecodeError> {
     schema.object()?;
     schema.required("type")?.one_of(&["object"])?;
     let tool = tool_block(name, description, Some(schema.value), cache_control(node)?);
-    let known = ["type", "name", "description", "input_schema", "cache_control", "strict", "allowed_callers"];
-    node.reject_unknown_fields(
-        &[&known[..], &["defer_loading", "eager_input_streaming", "input_examples"]].concat(),
-    )?;
+    node.reject_unknown_fields(known_fields::TOOL)?;
     Ok(tool)
 }
 
@@ -112,9 +110,11 @@ pub fn read_tool_choice(choice: &Node<'_>, decoded: &mut DecodedRequest) -> Resu
             let message = format!("Tool '{wanted}' not found in provided tools");
             return Err(name.reject(DecodeErrorKind::Unsupported, message));
         }
-        node.reject_unknown_fields(&["type", "name", "disable_parallel_tool_use"])?;
+        node.reject_unknown_fields(known_fields::TOOL_CHOICE_TOOL)?;
+    } else if tag == "none" {
+        node.reject_unknown_fields(known_fields::TOOL_CHOICE_NONE)?;
     } else {
-        node.reject_unknown_fields(&["type", "disable_parallel_tool_use"])?;
+        node.reject_unknown_fields(known_fields::TOOL_CHOICE)?;
     }
     decoded.parallel_tools = flag.map(|off| !off);
     decoded.tool_choice = Some(Json::new(choice.value));

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{limited_text, schema, text_up_to};
 use crate::decode::node::{ExpectedType, Node};
 use crate::decode::{DecodeError, DecodeErrorKind, DecodedRequest, tool_block};
+use crate::openai_responses::known_fields;
 
 /// Tools that the server runs itself, and the search for deferred tools.
 const HOSTED: [&str; 14] = [
@@ -23,17 +24,6 @@ const HOSTED: [&str; 14] = [
     "apply_patch",
     "programmatic_tool_calling",
     "web_search_2025_08_26",
-];
-const FUNCTION_FIELDS: [&str; 9] = [
-    "type",
-    "name",
-    "description",
-    "parameters",
-    "strict",
-    "defer_loading",
-    "async",
-    "output_schema",
-    "allowed_callers",
 ];
 
 /// Reads the declared tools.
@@ -57,7 +47,7 @@ fn read_tool(tool: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), Decode
         "namespace" => {
             text_up_to(&tool.required("name")?, 64)?;
             tool.non_null("description").map(|text| text.text()).transpose()?;
-            tool.reject_unknown_fields(&["type", "name", "description", "tools"])?;
+            tool.reject_unknown_fields(known_fields::NAMESPACE)?;
             for tool in tool.required("tools")?.list(ExpectedType::Records)? {
                 match tool.tag(&["function", "custom"])? {
                     "function" => read_function(&tool, decoded)?,
@@ -80,7 +70,7 @@ fn read_function(tool: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), De
     parameters.as_ref().map(Node::object).transpose()?;
     let strict = tool.non_null("strict").map_or(Ok(false), |strict| strict.flag())?;
     tool.non_null("async").map(|flag| flag.flag()).transpose()?;
-    tool.reject_unknown_fields(&FUNCTION_FIELDS)?;
+    tool.reject_unknown_fields(known_fields::FUNCTION)?;
     if let (true, Some(parameters)) = (strict, &parameters) {
         schema::check_strict(parameters, &format!("function '{name}'"), "invalid_function_parameters")?;
     }
@@ -91,21 +81,13 @@ fn read_function(tool: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), De
 fn read_custom(tool: &Node<'_>, decoded: &mut DecodedRequest) -> Result<(), DecodeError> {
     let name = text_up_to(&tool.required("name")?, 64)?;
     let description = tool.non_null("description").map_or(Ok(""), |text| limited_text(&text))?;
-    tool.reject_unknown_fields(&[
-        "type",
-        "name",
-        "description",
-        "format",
-        "defer_loading",
-        "async",
-        "allowed_callers",
-    ])?;
+    tool.reject_unknown_fields(known_fields::CUSTOM)?;
     if let Some(format) = tool.non_null("format") {
         if format.tag(&["text", "grammar"])? == "grammar" {
             format.required("syntax")?.one_of(&["lark", "regex"])?;
             format.required("definition")?.text()?;
         }
-        format.reject_unknown_fields(&["type", "syntax", "definition"])?;
+        format.reject_unknown_fields(known_fields::GRAMMAR)?;
     }
     // What the model sees of it: a text, in the place of arguments.
     let schema = serde_json::json!({"type": "object", "properties": {"input": {"type": "string"}}});
@@ -130,7 +112,7 @@ pub fn read_tool_choice(body: &Node<'_>, decoded: &mut DecodedRequest) -> Result
     } else {
         let kinds: Vec<&str> = ["function", "custom", "allowed_tools"].into_iter().chain(HOSTED).collect();
         let kind = choice.tag(&kinds)?;
-        choice.reject_unknown_fields(&["type", "name", "mode", "tools", "server_label"])?;
+        choice.reject_unknown_fields(known_fields::TOOL_CHOICE)?;
         let declared = |name: &str| decoded.prompt.tools.iter().any(|tool| &*tool.tool.name == name);
         let missing = match kind {
             "function" | "custom" => {
