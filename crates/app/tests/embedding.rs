@@ -14,6 +14,7 @@ use hardpan_app::options::{OpenOptions, ProviderAccess, RequestOptions, SessionC
 use hardpan_app::request::{RequestError, assemble};
 use hardpan_app::settings::{Settings, SettingsError, UserFolders};
 use hardpan_app::{ActionError, ConversationApp, DiscardNotices, FaceHooks, Notice, NoticeSink, OpenError};
+use hardpan_context::FoldReason;
 use hardpan_test_support::line;
 use tempfile::TempDir;
 
@@ -142,7 +143,7 @@ async fn notices_say_what_is_not_as_the_user_may_expect() {
         told,
         [
             "ignoring this folder's own settings (.hardpan): read them, then run `hardpan trust` to use them",
-            "the rule fly(there) has no effect: the tools are read, grep, find, ls, edit, write, bash, fetch",
+            "the rule fly(there) has no effect: the tools are read, grep, find, ls, symbols, edit, write, bash, fetch",
         ]
     );
 }
@@ -225,4 +226,64 @@ async fn a_face_may_ask_the_agent_while_it_shows_a_notice() {
     let seen = face.seen.lock().unwrap();
     let [(Notice::OtherAddress { .. }, answer)] = &seen[..] else { panic!("{seen:?}") };
     assert_eq!(*answer, Some(("claude-sonnet-5".to_owned(), 1)), "the prompt is stored");
+}
+
+/// The body of the request that a prompt would lead to.
+async fn next_body(app: &ConversationApp, fold: Option<FoldReason>) -> String {
+    let (text, source) = ("Go on.".to_owned(), InputSource::Interactive);
+    let input = Input { text, below: None, images: Vec::new(), source, id: None };
+    let preview = app.agent.preview_request(Some(input), fold).await.unwrap();
+    String::from_utf8(preview.http.body.to_vec()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_renamed_and_deleted_files_are_told_in_lines_of_the_overview() {
+    let home = TestHome::new();
+    // In a tree of three files the whole overview would be shorter than a diff of it.
+    for number in 0..12 {
+        home.write(&format!("work/lib/part{number:02}.py"), &format!("def part_{number}(): ...\n"));
+    }
+    home.write("work/src/clock.py", "def now(): ...\n");
+    home.write("work/src/alarm.py", "from clock import now\ndef ring(): now()\n");
+    let app = home.open(SessionChoice::New).await;
+    say(&app, "Hello").await;
+    let first = next_body(&app, None).await;
+    assert!(first.contains("src/\\n alarm.py: ring\\n clock.py: now"), "{first}");
+    home.write("work/src/radio.py", "from clock import now\ndef play(): now()\n");
+    let told = next_body(&app, None).await;
+    assert!(told.contains("[overview changed") && told.contains("\\n+ radio.py: play\\n"), "{told}");
+    assert_eq!(told.matches("src/\\n alarm.py: ring\\n clock.py: now").count(), 1, "only the change: {told}");
+    say(&app, "And now?").await;
+    let work = home.folder.path().join("work/src");
+    std::fs::rename(work.join("radio.py"), work.join("sound.py")).unwrap();
+    std::fs::remove_file(work.join("alarm.py")).unwrap();
+    let told = next_body(&app, None).await;
+    for line in ["- alarm.py: ring", "- radio.py: play", "+ sound.py: play"] {
+        assert!(told.contains(&format!("\\n{line}\\n")), "{line}: {told}");
+    }
+    let folded = next_body(&app, Some(FoldReason::Requested)).await;
+    assert!(folded.contains("src/\\n clock.py: now\\n sound.py: play"), "{folded}");
+    assert!(!folded.contains("[overview changed"), "{folded}");
+    app.agent.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_map_takes_in_new_files_and_closes_deleted_ones() {
+    for layout in ["strata", "tiers"] {
+        let home = TestHome::new();
+        let config = format!("sandbox = false\nmap_tokens = 2000\nlayout = \"{layout}\"\n");
+        home.write("user/config/config.toml", &config);
+        home.write("work/src/clock.py", "def now(): ...\n");
+        home.write("work/src/alarm.py", "from clock import now\ndef ring(): now()\n");
+        let app = home.open(SessionChoice::New).await;
+        say(&app, "Hello").await;
+        home.write("work/src/radio.py", "from clock import now\ndef play(): now()\n");
+        std::fs::remove_file(home.folder.path().join("work/src/alarm.py")).unwrap();
+        let told = next_body(&app, None).await;
+        assert_eq!(told.matches("f play()").count(), 1, "{layout}: {told}");
+        let closed = told.contains("[symbols:src/alarm.py was closed");
+        assert_eq!(closed, layout == "strata", "{told}");
+        assert_eq!(told.contains("f ring()"), layout == "strata", "{told}");
+        app.agent.shutdown().await.unwrap();
+    }
 }

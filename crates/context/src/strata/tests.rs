@@ -51,7 +51,8 @@ fn base_is_grouped_by_volatility_and_closed_by_a_reply() {
 
 #[test]
 fn a_change_from_outside_is_told_with_the_prompt_and_nothing_before_it_moves() {
-    let before = long("line");
+    // Long enough for the provider to keep it.
+    let before = long("line") + &long("other").repeat(2);
     let first = assemble_for_claude(
         &snapshot(json!({"files": [file("a.rs", &before)], "prompt": {"id": "m1", "text": "one"}})),
         LayoutName::Strata,

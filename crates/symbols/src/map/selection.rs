@@ -20,9 +20,10 @@ const MENTION_FACTOR: f64 = 50.0;
 const BARE_FILE_WORTH: f64 = 0.01;
 /// No line has fewer tokens, which bounds the number of candidates.
 const MIN_LINE_TOKENS: usize = 3;
-/// A kept map takes in further files if this part of its budget is free: less is what any selection
-/// leaves over.
+/// A kept map takes in further files if this part of its budget and so many tokens are free: less is
+/// what any selection leaves over.
 const MIN_ROOM: usize = 16;
+const MIN_ROOM_TOKENS: usize = 64;
 /// How many lines are counted in one parallel batch.
 const COUNT_BATCH: usize = 512;
 /// How often a map that is too long is shortened. Each round removes what the line counts demand,
@@ -94,7 +95,8 @@ pub(super) fn add_files(
     budget: TokenBudget<'_>,
 ) -> CodeMap {
     let mut room = budget.tokens.saturating_sub((budget.count_tokens)(&map.text()));
-    let Some(mut choice) = map.memory.choice.clone().filter(|_| room >= budget.tokens / MIN_ROOM) else {
+    let least = MIN_ROOM_TOKENS.max(budget.tokens / MIN_ROOM);
+    let Some(mut choice) = map.memory.choice.clone().filter(|_| room >= least) else {
         return map;
     };
     let aliases = Aliases::from_folders(&map.memory.aliases);
