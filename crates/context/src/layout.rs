@@ -248,8 +248,9 @@ pub trait Layout: StateStorage + Send + Sync {
         None
     }
 
-    /// The messages whose results were taken out although nothing later says the same.
-    fn paged_out<'a>(&self, _state: &'a LayoutState) -> Vec<&'a MessageId> {
+    /// The messages whose results were taken out although nothing later says the same, with how many
+    /// tokens each had.
+    fn paged_out<'a>(&self, _state: &'a LayoutState) -> Vec<(&'a MessageId, usize)> {
         Vec::new()
     }
 

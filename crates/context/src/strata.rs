@@ -128,8 +128,9 @@ impl Layout for Strata {
         state.strata.account.next_fold
     }
 
-    fn paged_out<'a>(&self, state: &'a LayoutState) -> Vec<&'a MessageId> {
-        state.strata.stubs.iter().filter(|stub| stub.is_paged_out).map(|stub| &stub.message).collect()
+    fn paged_out<'a>(&self, state: &'a LayoutState) -> Vec<(&'a MessageId, usize)> {
+        let paged = state.strata.stubs.iter().filter(|stub| stub.is_paged_out);
+        paged.map(|stub| (&stub.message, stub.tokens)).collect()
     }
 
     fn cached_files<'a>(&self, state: &'a LayoutState) -> Vec<(&'a str, Hash)> {

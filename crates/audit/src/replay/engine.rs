@@ -50,6 +50,8 @@ pub(super) struct EngineRun<'a> {
     states: BTreeMap<usize, LayoutState>,
     answer_prefixes: Arc<BTreeMap<MessageId, Hash>>,
     stale_reasoning: Arc<BTreeSet<MessageId>>,
+    /// Files that were paged out and recalled.
+    recalled: BTreeSet<Arc<str>>,
     /// When the last request's answer began, and its model.
     last_request: Option<(Moment, Arc<str>)>,
 }
@@ -94,6 +96,7 @@ impl<'a> EngineRun<'a> {
             states: BTreeMap::new(),
             answer_prefixes: Arc::default(),
             stale_reasoning: Arc::default(),
+            recalled: BTreeSet::new(),
             last_request: None,
         };
         run.give_sizes(0);
@@ -286,13 +289,52 @@ impl<'a> EngineRun<'a> {
         items
     }
 
-    /// Whether the cache is lost anyway and there is something to drop.
+    /// Whether the cache is lost anyway.
     fn is_fold_free(&self, step: &RequestStep) -> bool {
         let Some((at, model)) = &self.last_request else { return false };
         let lifetime = step.pricing.target.profile.cache.lifetime;
         let is_expired = lifetime.is_some_and(|lifetime| step.at.since(*at) / 1000 >= i64::from(lifetime));
-        (is_expired || *model != step.pricing.model)
-            && self.layout.layout().garbage_tokens(&self.layout_state) > 0
+        is_expired || *model != step.pricing.model
+    }
+
+    /// The files that were paged out and have not been recalled, with the tokens of what showed them.
+    fn paged_files(&self) -> BTreeMap<Arc<str>, usize> {
+        let paged = self.layout.layout().paged_out(&self.layout_state);
+        let paged: BTreeMap<&MessageId, usize> = paged.into_iter().collect();
+        let mut files: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        if paged.is_empty() {
+            return files;
+        }
+        for path in self.knowledge.paths().filter(|path| !self.recalled.contains(*path)) {
+            let told = self.knowledge.observations(path).iter();
+            let tokens: usize = told.filter_map(|observed| paged.get(&observed.message)).sum();
+            if tokens > 0 {
+                files.insert(path.clone(), tokens);
+            }
+        }
+        files
+    }
+
+    /// Charges a recall for each file that was paged out and that the work touches again: one more
+    /// request, and its content written once more.
+    fn charge_recalls(
+        &mut self,
+        step: &RequestStep,
+        paged: BTreeMap<Arc<str>, usize>,
+        context: usize,
+        cost: &mut ReplayCost,
+    ) {
+        let added = step.added.iter().map(|number| &self.thread.messages[*number]);
+        let touched: BTreeSet<Arc<str>> =
+            added.flat_map(|message| &message.observations).map(|told| told.path.clone()).collect();
+        for (path, tokens) in paged.into_iter().filter(|(path, _)| touched.contains(path)) {
+            let (read, write) = (step.pricing.folds.read, step.pricing.folds.write);
+            cost.cost += read * context as f64 + write * tokens as f64;
+            cost.read += context as u64;
+            cost.write += tokens as u64;
+            cost.recalls += 1;
+            self.recalled.insert(path);
+        }
     }
 
     /// What the agent does once the answer has come.
@@ -334,7 +376,9 @@ pub(super) fn run(thread: &ReplayThread, layout: LayoutName, keep: Keep) -> Resu
     let mut run = EngineRun::new(thread, layout, keep)?;
     let mut billed_cache = BilledCache::default();
     for step in &thread.steps {
+        let paged = run.paged_files();
         let Some(sent) = run.send_next()? else { break };
+        run.charge_recalls(step, paged, sent.assembled.measured.total(), &mut billed_cache.cost);
         billed_cache.send(step, run.cache_request(step, &sent.target, &sent.assembled));
         billed_cache.cost.folds += usize::from(sent.assembled.fold.is_some());
     }
