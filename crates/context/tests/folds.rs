@@ -65,7 +65,7 @@ impl Work {
             messages: Vec::new(),
             told: BTreeMap::new(),
             observations: Vec::new(),
-            now: Timestamp::from_second(1_800_000_000).unwrap(),
+            now: Timestamp::from_second(1_800_000_000).expect("a time"),
             next: 0,
         }
     }
@@ -191,11 +191,11 @@ impl Work {
         let mut snapshot = Snapshot::empty(self.now);
         for (message, observation) in &self.observations {
             // As after a resume: texts are not stored.
-            let stored = serde_json::to_value(observation).unwrap();
-            snapshot.knowledge.record(message, serde_json::from_value(stored).unwrap());
+            let stored = serde_json::to_value(observation).expect("it works");
+            snapshot.knowledge.record(message, serde_json::from_value(stored).expect("it works"));
         }
         for (known_path, known) in snapshot.knowledge.known_files() {
-            let file = (0..FILES).find(|file| path(*file) == **known_path).unwrap();
+            let file = (0..FILES).find(|file| path(*file) == **known_path).expect("it works");
             let body = self.text(file);
             let shown_by = known.message.clone().filter(|_| known.hash == Hash::of(body.as_bytes()));
             snapshot.items.push(Item {
@@ -291,23 +291,24 @@ struct Session<'a> {
 /// The hash of each block, tools and system prompt included.
 fn hashes(prompt: &Prompt) -> Vec<Hash> {
     let tools = prompt.tools.iter().map(|block| Hash::of(block.tool.name.as_bytes()));
-    tools.chain(prompt.blocks().map(|block| block.hash())).collect()
+    tools.chain(prompt.blocks().map(hardpan_prompt::Block::hash)).collect()
 }
 
 impl Session<'_> {
     fn request(&mut self, keep: Keep, folds: &mut BTreeMap<String, usize>) {
         let pause = if self.work.rng.one_in(15) { 400 } else { 5 };
-        self.work.now = self.work.now + jiff::SignedDuration::from_secs(pause);
+        self.work.now += jiff::SignedDuration::from_secs(pause);
         let mut snapshot = self.work.snapshot(keep, self.state.current().clone());
         snapshot.fold = (pause > 300).then_some(FoldReason::CacheLost);
-        let assembled =
-            assemble(&snapshot, LayoutName::Strata, self.target, self.texts, &self.render_cache).unwrap();
+        let assembled = assemble(&snapshot, LayoutName::Strata, self.target, self.texts, &self.render_cache)
+            .expect("it works");
         let rules = hardpan_providers::validation_rules(&self.target.profile, &self.target.model);
-        validate(&assembled.prompt, &rules).unwrap();
+        validate(&assembled.prompt, &rules).expect("it works");
 
         let everything = self.work.snapshot(Keep::All, LayoutState::default());
         let fresh = RenderCache::new(self.target.vocabulary());
-        let whole = assemble(&everything, LayoutName::Strata, self.target, self.texts, &fresh).unwrap();
+        let whole =
+            assemble(&everything, LayoutName::Strata, self.target, self.texts, &fresh).expect("it works");
         let known = Reader::read(&whole.prompt, &self.work).truth(&self.work);
         let told = Reader::read(&assembled.prompt, &self.work).truth(&self.work);
         if keep == Keep::Current {
@@ -321,7 +322,7 @@ impl Session<'_> {
         // Resumed: the state from its stored form, nothing rendered before.
         let resumed = LayoutStateLog::from_records(self.records.clone());
         let again = Snapshot { layout_state: resumed.current().clone(), ..snapshot };
-        let again = assemble(&again, LayoutName::Strata, self.target, self.texts, &fresh).unwrap();
+        let again = assemble(&again, LayoutName::Strata, self.target, self.texts, &fresh).expect("it works");
         assert_eq!(
             hardpan_providers::encode(&again.prompt, &self.target.profile),
             hardpan_providers::encode(&assembled.prompt, &self.target.profile),
@@ -370,11 +371,11 @@ fn number(variable: &str, default: u64) -> u64 {
 #[test]
 fn folds_take_out_only_what_is_told_again() {
     let (first, cases) = (number("HARDPAN_SEED", 15), number("HARDPAN_CASES", 60));
-    let texts = PromptTexts::builtin().unwrap();
+    let texts = PromptTexts::builtin().expect("it works");
     let mut folds = BTreeMap::new();
     for seed in first..first + cases {
         let model = ["claude-sonnet-5", "claude-haiku-4-5", "gpt-5.5"][seed as usize % 3];
-        let target = Target::new(Catalogue::builtin(), None, model).unwrap();
+        let target = Target::new(Catalogue::builtin(), None, model).expect("it works");
         let keep = [Keep::Current, Keep::Current, Keep::History, Keep::Lean][seed as usize % 4];
         let mut session = Session {
             work: Work::new(seed),

@@ -49,7 +49,7 @@ impl Garbage {
             match item.showings.first().filter(|_| item.is_idle) {
                 // It goes as a whole or not at all.
                 Some(first) => {
-                    credits.push((first.block, item.showings.iter().map(|showing| showing.saving).sum()))
+                    credits.push((first.block, item.showings.iter().map(|showing| showing.saving).sum()));
                 }
                 None => drop(ItemSweep::run(item, 0, |block, saved| credits.push((block, saved)))),
             }
