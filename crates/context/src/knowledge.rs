@@ -24,6 +24,7 @@ mod file_excerpt; // FileExcerpt: lines of a file in a tool's answer
 mod line_ranges; // LineRanges: a set of lines
 mod observation; // FileObservation: what one message tells about one file
 mod shell_command; // what a shell command shows of files, and which it may change
+mod shown_lines; // which lines of files a command prints
 mod working_folder; // WorkingFolder: makes file names comparable
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,7 @@ pub use file_excerpt::FileExcerpt;
 pub use line_ranges::LineRanges;
 pub use observation::{FileObservation, ObservationKind, count_lines};
 pub use shell_command::{AffectedFiles, CommandEffect, ShownRange, analyze_command};
+pub use shown_lines::{LineSelection, OutputPiece, ShownLines, output_of_command};
 pub use working_folder::WorkingFolder;
 
 /// What the model has seen of files, by path. Cloning shares everything; a change copies what it

@@ -24,11 +24,13 @@ use crate::tool::{
 use crate::{Scope, limits};
 
 mod environment; // the variables of commands, without secrets
+mod observe; // what the output shows of files, checked against the files
 mod output; // CommandOutput: its end in memory, all of it on disk
 mod process_group; // ProcessGroup: a command and its descendants
 pub(crate) mod sanitize; // removes what a terminal would interpret
 
 pub use environment::scrub_environment;
+use observe::observe_files;
 use output::CommandOutput;
 use process_group::{ProcessEnd, ProcessGroup};
 
@@ -127,7 +129,11 @@ impl Bash {
         let denied = policy
             .map(|policy| explain_denials(&policy, &call.scope.folder, output.tail()))
             .unwrap_or_default();
-        Ok(build_outcome(&command_end, &output, &denied, seconds))
+        let mut outcome = build_outcome(&command_end, &output, &denied, seconds);
+        if !outcome.is_error && denied.is_empty() && !command_end.output_still_open {
+            outcome.file_observations = observe_files(command, call.scope, &output).await;
+        }
+        Ok(outcome)
     }
 
     fn start(

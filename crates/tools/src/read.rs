@@ -1,5 +1,6 @@
 //! The tool `read`: a text file, page by page, or an image.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
@@ -23,7 +24,7 @@ pub(crate) const DEFAULT_LINES: usize = 2000;
 /// The most characters shown of one line.
 const MAX_LINE_CHARACTERS: usize = 2000;
 /// How many bytes of a file `read` looks at. What comes after them only `grep` can reach.
-const MAX_READ_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_READ_BYTES: usize = 16 * 1024 * 1024;
 
 /// The tool `read`: shows a text file page by page, or an image.
 pub struct Read;
@@ -112,12 +113,16 @@ fn text_page(
         }));
     }
     let mut body = String::new();
+    let mut cut_lines = LineRanges::default();
     let mut next = first;
     let most = arguments.limit.unwrap_or(DEFAULT_LINES).max(1);
     for line in file.text.split_inclusive('\n').skip(first - 1).take(most) {
         let line = truncate_line(line, MAX_LINE_CHARACTERS);
         if !body.is_empty() && body.len() + line.len() > MAX_ANSWER_BYTES {
             break;
+        }
+        if matches!(line, Cow::Owned(_)) {
+            cut_lines.add(&LineRanges::span(next as u64, next as u64));
         }
         body.push_str(&line);
         next += 1;
@@ -135,7 +140,8 @@ fn text_page(
     } else if file.truncation.is_some() {
         notices.push(format!("the file has {bytes} bytes and read ends here: search the rest with grep"));
     }
-    let ranges = LineRanges::span(first as u64, last as u64);
+    let mut ranges = LineRanges::span(first as u64, last as u64);
+    ranges.remove(&cut_lines);
     // A file that is too long to be read whole has no hash of what the model saw.
     let observation = match file.truncation {
         None => FileObservation::of_text(workspace_path, ObservationKind::Shown, &file.text, ranges),

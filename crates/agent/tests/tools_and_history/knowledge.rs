@@ -12,6 +12,9 @@ turns:
   - when: {{equals: Read.}}
     repeat: always
     tool_calls: [{{name: read, arguments: {{path: a.txt, limit: 1}}}}]
+  - when: {{equals: Show.}}
+    repeat: always
+    tool_calls: [{{name: bash, arguments: {{command: cat a.txt}}}}]
   - when: {{equals: Write.}}
     repeat: always
     tool_calls: [{{name: write, arguments: {{path: a.txt, content: mine}}}}]
@@ -57,6 +60,16 @@ async fn a_file_is_overwritten_once_the_model_has_seen_it_also_after_a_resume() 
     assert!(last_result(&test_agent).contains("-mine\n\\ No newline at end of file\n+one\n+2\n"));
     test_agent.say("Write.").await;
     assert_eq!(last_result(&test_agent), OVERWRITTEN, "the difference was shown");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_a_command_showed_is_seen_also_after_a_resume() {
+    let test_agent = with_file().start().await;
+    test_agent.say("Show.").await;
+    assert_eq!(last_result(&test_agent), "result: one\ntwo\n");
+    let resumed = test_agent.restart().await;
+    resumed.say("Write.").await;
+    assert_eq!(last_result(&resumed), OVERWRITTEN);
 }
 
 #[tokio::test(flavor = "multi_thread")]

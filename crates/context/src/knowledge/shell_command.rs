@@ -45,7 +45,7 @@ pub fn analyze_command(line: &str, folder: &WorkingFolder) -> CommandEffect {
     };
     let commands = split_commands(line);
     let mut others = 0;
-    for SimpleCommand { words, writes } in &commands {
+    for SimpleCommand { words, writes, .. } in &commands {
         effect.changes.extend(writes.iter().map(|path| AffectedFiles::Path(folder.resolve(path))));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         if let ["cd", to] = words.as_slice() {
@@ -67,14 +67,16 @@ pub fn analyze_command(line: &str, folder: &WorkingFolder) -> CommandEffect {
 
 /// One command of a line: its words, and the files that its output is redirected to.
 #[derive(Debug, Default)]
-struct SimpleCommand {
-    words: Vec<String>,
-    writes: Vec<String>,
+pub(super) struct SimpleCommand {
+    pub words: Vec<String>,
+    pub writes: Vec<String>,
+    /// Whether its output is the input of the next command.
+    pub piped: bool,
 }
 
 /// Splits a line into commands, respecting quotes. It is no shell, but good enough to see what is
 /// changed.
-fn split_commands(line: &str) -> Vec<SimpleCommand> {
+pub(super) fn split_commands(line: &str) -> Vec<SimpleCommand> {
     let mut commands = vec![SimpleCommand::default()];
     let mut word: Option<String> = None;
     let mut is_target = false;
@@ -105,7 +107,8 @@ fn split_commands(line: &str) -> Vec<SimpleCommand> {
             '&' if is_target && word.is_none() => word.get_or_insert_default().push('&'),
             ';' | '|' | '&' | '\n' | '(' | ')' => {
                 end_word(&mut word, &mut is_target, &mut commands);
-                if commands.last().is_some_and(|command| !command.words.is_empty()) {
+                if let Some(command) = commands.last_mut().filter(|command| !command.words.is_empty()) {
+                    command.piped = c == '|' && chars.peek() != Some(&'|');
                     commands.push(SimpleCommand::default());
                 }
             }

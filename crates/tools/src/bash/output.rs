@@ -146,6 +146,11 @@ impl CommandOutput {
         }
     }
 
+    /// Whether the answer shows all of the output.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.full, FullOutput::InTail)
+    }
+
     /// How many lines the whole output has, an unfinished last one included.
     pub fn lines(&self) -> usize {
         self.lines + usize::from(!self.tail.is_empty() && !self.tail.ends_with('\n'))

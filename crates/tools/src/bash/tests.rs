@@ -304,3 +304,63 @@ async fn what_cannot_be_started_is_told() {
     let (text, _) = run(&fixture, json!({"command": "echo \0"})).await;
     assert!(text.contains("NUL"), "{text}");
 }
+
+/// What a command lets the model see of files: each path with the lines shown and their count.
+async fn observed(fixture: &TestWorkspace, command: &str) -> Vec<(String, Vec<(u64, u64)>, u64)> {
+    let (_, outcome) = run(fixture, json!({"command": command})).await;
+    let observations = outcome.file_observations.into_iter();
+    observations
+        .map(|seen| (seen.path.to_string(), seen.shown.iter().collect(), seen.lines.expect("a text")))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_a_command_shows_of_a_file_counts_as_read() {
+    let lines: String = (1..=100).map(|line| format!("line {line}\n")).collect();
+    let crlf = "one\r\ntwo\r\nno line end";
+    let fixture = workspace(&[("src/a.rs", &lines), ("b.txt", crlf)]);
+    let a = |first, last| vec![("src/a.rs".to_owned(), vec![(first, last)], 100)];
+    for (command, first, last) in [
+        ("cat src/a.rs", 1, 100),
+        ("cd src && nl -ba a.rs | sed -n '20,30p'", 20, 30),
+        ("cat -n src/a.rs", 1, 100),
+        ("sed -n '90,120p' src/a.rs", 90, 100),
+        ("head -n 5 src/a.rs 2>/dev/null", 1, 5),
+        ("tail -n 5 src/a.rs", 96, 100),
+    ] {
+        assert_eq!(observed(&fixture, command).await, a(first, last), "{command}");
+    }
+    let joined = "cat b.txt; sed -n 9p src/a.rs";
+    assert_eq!(observed(&fixture, joined).await, [], "the last line of one has the first of the other");
+    let expected =
+        [("src/a.rs".to_owned(), vec![(1, 2), (9, 9)], 100), ("b.txt".to_owned(), vec![(1, 3)], 3)];
+    let both = "sed -n 1,2p src/a.rs; echo --; sed -n 9p src/a.rs; cat b.txt";
+    assert_eq!(observed(&fixture, both).await, expected);
+}
+
+#[tokio::test]
+async fn what_differs_from_the_file_or_lies_elsewhere_is_not_seen() {
+    let fixture = workspace(&[("a.txt", "one\ntwo\n"), ("red.txt", "\u{1b}[31mred\n"), ("empty", "")]);
+    fs::write(fixture.outside().join("secret.txt"), "secret\n").unwrap();
+    for command in [
+        "cat a.txt; echo three >> a.txt",
+        "cat a.txt missing.txt; true",
+        "cat a.txt | tr o 0",
+        "cat red.txt",
+        "cat empty",
+        "cat ../secret.txt",
+        "cat a.txt && false",
+        "alias cat=head; cat() { echo one; }; cat a.txt",
+    ] {
+        assert_eq!(observed(&fixture, command).await, [], "{command}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_file_that_is_too_long_only_the_visible_lines_are_seen() {
+    let lines: String = (1..=2500).map(|line| format!("line {line}\n")).collect();
+    let long = format!("{}\nlast\n", "x".repeat(100_000));
+    let fixture = workspace(&[("a.txt", &lines), ("long.txt", &long)]);
+    assert_eq!(observed(&fixture, "cat a.txt").await, [("a.txt".into(), vec![(501, 2500)], 2500)]);
+    assert_eq!(observed(&fixture, "cat long.txt").await, [("long.txt".into(), vec![(2, 2)], 2)]);
+}

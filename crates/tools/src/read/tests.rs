@@ -78,6 +78,8 @@ fn long_lines_are_cut_and_many_bytes_too() {
     let project = workspace(&[("min.js", &format!("{}\nend\n", "ä".repeat(2010)))]);
     let expected = format!("{}…[10 more characters]\nend\n", "ä".repeat(2000));
     assert_eq!(read(&project, &json!({"path": "min.js"})), expected);
+    let observed = project.call(&Read, &json!({"path": "min.js"})).file_observations;
+    assert_eq!(observed[0].shown, LineRanges::span(2, 2), "a line that was cut is not shown");
     let line = "y".repeat(1023) + "\n";
     project.write("wide.txt", line.repeat(60));
     let expected = line.repeat(50) + "[lines 1-50 of 60; go on with offset=51]";
