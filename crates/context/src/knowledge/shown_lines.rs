@@ -111,7 +111,7 @@ fn shown_lines(words: &[&str], folder: &WorkingFolder, root: &WorkingFolder) -> 
     let is_path = |word: &&str| !word.starts_with(['-', '<']);
     match words {
         ["cat", "-n", path] | ["nl", "-ba", path] if is_path(path) => Some(vec![whole(path, true)]),
-        ["cat", paths @ ..] if !paths.is_empty() && paths.iter().all(|path| is_path(path)) => {
+        ["cat", paths @ ..] if !paths.is_empty() && paths.iter().all(is_path) => {
             Some(paths.iter().map(|path| whole(path, false)).collect())
         }
         ["git", "show", name] | ["git", "--no-pager", "show", name] => {
