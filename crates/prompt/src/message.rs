@@ -221,7 +221,7 @@ pub struct ToolCall {
 
 impl ToolCall {
     /// In bytes: longer than most paths, shorter than any content worth leaving out of requests.
-    const LONG_ARGUMENT: usize = 200;
+    pub const LONG_ARGUMENT: usize = 200;
 
     /// The arguments that are long enough to be left out of requests once they are superseded: those
     /// that hold contents, and not what the call was about.

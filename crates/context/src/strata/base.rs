@@ -22,7 +22,7 @@ pub const STUB_TOKENS: usize = 25;
 
 /// Arguments of a call that are longer than this, in bytes, hold a body and go with it; shorter ones
 /// say what the call was about, and stay.
-pub const LONG_ARGUMENTS: usize = 200;
+pub const LONG_ARGUMENTS: usize = hardpan_prompt::ToolCall::LONG_ARGUMENT;
 
 /// Lays BASE from the current bodies of the `live` items, except those that messages of the
 /// conversation show.
