@@ -232,7 +232,8 @@ fn a_name_cannot_steer_the_terminal() {
         assert!(text.chars().all(|c| (!c.is_control() || c == '\n') && c != '\u{202e}'), "{text:?}");
     }
     // An unknown model is tried, with a warning that names it.
-    let words = sandbox.text(&["request", "Hi", "--model", "evil\x1b[2J"]);
+    let tried = sandbox.run(&["request", "Hi", "--model", "evil\x1b[2J"]);
+    let words = format!("{}{}", String::from_utf8_lossy(&tried.stdout), tried.stderr);
     assert!(!words.contains('\x1b'), "{words:?}");
 }
 
